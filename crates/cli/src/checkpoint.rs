@@ -5,22 +5,26 @@ pub(crate) mod signal;
 use crate::console::{Console, complain};
 use crate::options::checkpoints::{Checkpoints, Every};
 use crate::text::{self, GoDuration};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use corsair::{Config, Message, Simulation, Snapshot, SnapshotError, Time};
-use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Claim, Draft};
+use corsair_observe::checkpoint::{
+    self, Checkpoint, CheckpointError, Claim, Draft, Program, RunId,
+};
 use corsair_observe::{Population, Recorder, Resumed};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use signal::Signals;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What writes checkpoints.
-pub const PROGRAM: &str = "corsair";
-/// Its version.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The program that writes checkpoints, and the build that reads them.
+pub const PROGRAM: Program = Program {
+    name: "corsair",
+    version: env!("CARGO_PKG_VERSION"),
+    build: env!("CORSAIR_BUILD"),
+};
 
 /// What a checkpoint calls the state of what writes a run's files.
 pub const RECORDER: &str = "recorder.json";
@@ -74,15 +78,15 @@ const SLICE: Duration = Duration::from_millis(20);
 /// If it cannot be saved.
 pub fn run<M: Message>(
     simulation: &mut Simulation<M>,
-    checkpoints: &Checkpoints,
+    (checkpoints, run): (&Checkpoints, RunId),
     config: &Config,
     console: &Console,
     recorder: &Recorder,
     mut details: impl FnMut() -> Result<Value>,
 ) -> Result<Ended> {
-    let _claim = Claim::new(&checkpoints.directory)?;
+    let _claim = Claim::new(&checkpoints.directory, run)?;
     let signals = Signals::new();
-    let mut keeper = Keeper::new(checkpoints, console, recorder);
+    let mut keeper = Keeper::new(checkpoints, run, console, recorder);
     let mut at = checkpoints.at.iter().copied().peekable();
     while at.next_if(|&time| time <= simulation.now()).is_some() {}
     let stop = checkpoints.until.unwrap_or(Time::MAX);
@@ -125,7 +129,23 @@ pub fn run<M: Message>(
         }
     };
     keeper.finish();
+    if ended == Ended::Over {
+        report_times_after_the_end(at, simulation.now());
+    }
     Ok(ended)
+}
+
+/// Warns of checkpoints that were asked for at times that the run did not reach.
+pub fn report_times_after_the_end(missed: impl Iterator<Item = Time>, end: Time) {
+    let shown = |time: Time| GoDuration(time.elapsed()).to_string();
+    let missed: Vec<String> = missed.map(shown).collect();
+    if !missed.is_empty() {
+        complain(format_args!(
+            "--checkpoint-at {}: nothing was saved then, because the run ended at {}; give an earlier time, or a longer -d",
+            missed.join(","),
+            shown(end)
+        ));
+    }
 }
 
 /// When a run is to be saved again.
@@ -165,6 +185,7 @@ impl Pace {
 /// Writes checkpoints beside the run, one at a time.
 struct Keeper<'a> {
     checkpoints: &'a Checkpoints,
+    run: RunId,
     console: &'a Console,
     recorder: &'a Recorder,
     pace: Pace,
@@ -176,11 +197,13 @@ struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     fn new(
         checkpoints: &'a Checkpoints,
+        run: RunId,
         console: &'a Console,
         recorder: &'a Recorder,
     ) -> Keeper<'a> {
         Keeper {
             checkpoints,
+            run,
             console,
             recorder,
             pace: Pace::new(checkpoints.every, recorder),
@@ -219,9 +242,8 @@ impl<'a> Keeper<'a> {
         files.push((RECORDER.to_owned(), outputs.state));
         files.extend(outputs.copies);
         let draft = Draft {
-            program: PROGRAM.to_owned(),
-            version: VERSION.to_owned(),
-            configuration: configuration(&self.checkpoints.flags),
+            program: PROGRAM,
+            run: self.run,
             time: time.as_nanos(),
             asked,
             details: json!({ "flags": flags, "run": details }),
@@ -259,39 +281,10 @@ impl Drop for Keeper<'_> {
     }
 }
 
-/// What tells a configuration from others: a checksum of the flags that shape the run.
-pub fn configuration(flags: &Map<String, Value>) -> String {
-    let shapes = |name: &str| crate::flags::named(name).is_some_and(|flag| flag.shapes);
-    let shaping = flags.iter().filter(|(name, _)| shapes(name));
-    let text: String = shaping
-        .map(|(name, value)| format!("{name}={value};"))
-        .collect();
-    // FNV-1a: it only has to differ.
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{hash:016x}")
-}
-
 /// The checkpoint that a path means.
 ///
 /// # Errors
-/// If there is none, or it is not whole, or another program's.
+/// If there is none, if a file of it differs, or if another build has written it.
 pub fn read(path: &Path) -> Result<Checkpoint> {
-    let found = checkpoint::find(path)?;
-    let read = checkpoint::read(&found, PROGRAM, VERSION)?;
-    let flags = read
-        .manifest
-        .details
-        .get("flags")
-        .and_then(Value::as_object);
-    let configuration = flags.map(configuration).unwrap_or_default();
-    if configuration != read.manifest.configuration {
-        bail!(
-            "{} was saved by a run of configuration {}, and its flags make {configuration}; resume from an older checkpoint, or from a copy",
-            found.display(),
-            read.manifest.configuration
-        );
-    }
-    Ok(read)
+    Ok(checkpoint::read(&checkpoint::find(path)?, PROGRAM)?)
 }

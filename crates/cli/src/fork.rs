@@ -230,13 +230,19 @@ fn branch(line: &str) -> Result<Named, String> {
         .split_once(':')
         .filter(|(name, _)| !name.trim().is_empty() && !name.contains('='))
         .ok_or_else(|| format!("'{line}' has no name; write NAME: FIELD=VALUE"))?;
+    let name = name.trim();
+    if name.starts_with('.') || name.contains(['/', '\\']) || name.contains(char::is_control) {
+        return Err(format!(
+            "'{name}' is not a name for a branch; use letters, digits, spaces, - and _, for example slow-db"
+        ));
+    }
     let set = rest.split_whitespace().map(variants::setting);
     let set = set.collect::<Result<Vec<Setting>, String>>()?;
     if set.is_empty() {
         return Err(format!("'{name}' sets nothing; write NAME: FIELD=VALUE"));
     }
     Ok(Named {
-        name: name.trim().to_owned(),
+        name: name.to_owned(),
         set,
     })
 }
@@ -306,7 +312,14 @@ mod tests {
             ("load", "150%".to_owned()),
         ];
         assert_eq!(set, expected);
-        for wrong in ["load=3", "a:", "a: b", ": load=3"] {
+        for wrong in [
+            "load=3",
+            "a:",
+            "a: b",
+            ": load=3",
+            "../../x: load=3%",
+            "a\\b: load=3%",
+        ] {
             assert!(branch(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,6 +1,7 @@
 //! `corsair resume DIR`: a run goes on where it was saved.
 
 use crate::checkpoint;
+use crate::console::Console;
 use crate::flags::values::Values;
 use crate::options::{Checkpoints, Options, What, checkpoints};
 use crate::{cluster, config_file, simulation, text, variants};
@@ -8,10 +9,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Time;
 use corsair_arch::Setting;
-use corsair_observe::checkpoint::Checkpoint;
+use corsair_observe::checkpoint::{Checkpoint, Manifest, RunId, branch_directory};
 use serde_json::Value;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -40,10 +41,10 @@ pub struct ResumeArgs {
     /// Save at these points of virtual time [default: as the run was told]
     #[arg(long, value_name = "TIME,…")]
     checkpoint_at: Option<String>,
-    /// Save there [default: as the run was told]
+    /// Save there [default: where the run is saved; a branch has a directory of its own beside the checkpoint]
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Write files below this directory [default: as the run was told]
+    /// Write files below this directory [default: where the run writes them; a branch, in its own directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on over N processes of this machine (--features cluster)
@@ -81,9 +82,15 @@ pub struct ResumeArgs {
 /// If there is nothing to go on from, a value is wrong, or the run fails.
 pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     let checkpoint = checkpoint::read(&args.directory)?;
+    let whole = |text: &str| text::whole(text, 0, u64::MAX);
+    let reseed = read("--seed-from-here", args.seed_from_here.as_deref(), whole)?;
+    let branch = branch_of(&checkpoint, reseed, &args.set);
     let mut values = Values::default();
     given(args, &mut values, &checkpoint.directory)?;
     add_flags(&checkpoint, &mut values)?;
+    if let Some(run) = branch {
+        move_outputs(args, &mut values, &branch_directory(&checkpoint, run));
+    }
     let manifest = checkpoint.directory.join("manifest.json");
     let mut options = Options::read(&values)?;
     if let (What::Pirates(_), [first, ..]) = (&options.what, &args.set[..]) {
@@ -107,10 +114,9 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
             "--until {until}: the run was saved at {now}, and does not go back; give a later time"
         );
     }
-    let whole = |text: &str| text::whole(text, 0, u64::MAX);
-    let reseed = read("--seed-from-here", args.seed_from_here.as_deref(), whole)?;
     let mut checkpoints = Checkpoints {
         from: Some(Arc::new(checkpoint)),
+        branch,
         until,
         reseed,
         set: args.set.clone(),
@@ -132,7 +138,49 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     if let Some(code) = cluster::run(&values, &options, given_args)? {
         return Ok(code);
     }
-    simulation::run(&options, &values.described())
+    let code = simulation::run(&options, &values.described())?;
+    if branch.is_some() && options.out.exists() {
+        Console::new(!options.json).line(format_args!(
+            "corsair: the files of this branch are below {}",
+            options.out.display()
+        ));
+    }
+    Ok(code)
+}
+
+/// The identity of the branch that these arguments ask for; `None` if the run goes on as it was saved.
+fn branch_of(from: &Checkpoint, reseed: Option<u64>, set: &[Setting]) -> Option<RunId> {
+    if reseed.is_none() && set.is_empty() {
+        return None;
+    }
+    let mut changes = reseed.map_or(String::new(), |seed| format!("seed={seed}\n"));
+    for setting in set {
+        changes += &format!("{}={}\n", setting.path, setting.typed());
+    }
+    let Manifest { run, time, .. } = from.manifest;
+    Some(run.branch(time, changes.as_bytes()))
+}
+
+/// Lets a branch save itself and write its files below a directory of its own, so that the files of the run stay as they
+/// are. `--checkpoint-dir` and `--out` name other places.
+fn move_outputs(args: &ResumeArgs, values: &mut Values, own: &Path) {
+    if args.checkpoint_dir.is_none() {
+        values.give("checkpoint-dir", own.display().to_string());
+    }
+    if args.out.is_none() {
+        values.give("out", own.display().to_string());
+    }
+    let out = PathBuf::from(values.text("out"));
+    for name in ["per-actor", "timeline"] {
+        if let Some(files) = values.given(name) {
+            let moved = files.split(',').map(|file| {
+                let name = Path::new(file).file_name().unwrap_or_default();
+                out.join(name).display().to_string()
+            });
+            let moved: Vec<String> = moved.collect();
+            values.give(name, moved.join(","));
+        }
+    }
 }
 
 /// Adds the flags of a saved run to those that are given anew.
@@ -150,7 +198,7 @@ pub fn add_flags(checkpoint: &Checkpoint, values: &mut Values) -> Result<()> {
 }
 
 /// Flags that are given anew.
-fn given(args: &ResumeArgs, values: &mut Values, directory: &std::path::Path) -> Result<()> {
+fn given(args: &ResumeArgs, values: &mut Values, directory: &Path) -> Result<()> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let anew = [
         ("workers", args.workers.clone()),

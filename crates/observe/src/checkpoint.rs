@@ -6,13 +6,18 @@
 //! synced, the manifest is written last, and then the directory takes its name. So what can be found is whole,
 //! whenever the process was killed. Every file has its length and its CRC-32 in the manifest, and the manifest has
 //! its own.
+//!
+//! All checkpoints in one directory belong to one run ([`RunId`]): another run, or a branch of the same one, is refused
+//! and saves itself elsewhere ([`branch_directory`]).
 
 mod error;
 mod manifest;
+mod run_id;
 mod stored;
 
 pub use error::CheckpointError;
 pub use manifest::{Manifest, SavedFile};
+pub use run_id::{RunId, branch_directory};
 
 use corsair::{Snapshot, SnapshotError, StoredPart};
 use manifest::{FORMAT, MANIFEST, read_manifest, write_manifest};
@@ -28,15 +33,25 @@ use stored::StoredFile;
 /// Checkpoints that were not asked for by hand are kept up to this number, the newest ones.
 const KEPT: usize = 2;
 
-/// What is to be in a checkpoint.
+/// The program that writes checkpoints. Only the same build of it reads them, because the layout of the state follows
+/// the source code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// A hash of the sources that it was built from.
+    pub build: &'static str,
+}
+
+/// The contents of a checkpoint that is to be written.
 #[derive(Debug)]
 pub struct Draft {
     /// The program that writes it.
-    pub program: String,
-    /// Its version.
-    pub version: String,
-    /// What tells the configuration of the run from others.
-    pub configuration: String,
+    pub program: Program,
+    /// The run that is saved.
+    pub run: RunId,
     /// Where in virtual time the run was paused, in nanoseconds.
     pub time: u64,
     /// It was asked for by hand.
@@ -126,6 +141,7 @@ pub fn files_of(snapshot: Snapshot) -> Result<Vec<(String, Vec<u8>)>, SnapshotEr
 /// If it cannot be written; then it is not there.
 pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError> {
     remove_left(below);
+    check_run(below, draft.run)?;
     let mut staging = Staging::new(below, &std::process::id().to_string());
     staging.create()?;
     // No other process takes it for one that was left.
@@ -143,7 +159,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a run that has ended may keep it.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Holds the directory below which a run saves itself, so that no other run removes what it has saved, or goes on from that.
+/// Holds the directory below which a run saves itself, so that no other process saves a run there meanwhile.
 #[derive(Debug)]
 pub struct Claim {
     below: PathBuf,
@@ -152,12 +168,12 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Holds this directory, which is made if it is missing, as long as the claim or the process is there. What cannot be made
-    /// or locked is held by nobody; that it cannot be written is told when it is.
+    /// Holds this directory for a run until the claim is dropped. Creates the directory if it is missing. A directory that
+    /// cannot be created or locked is not held; writing the first checkpoint reports that error.
     ///
     /// # Errors
-    /// If another run holds it.
-    pub fn new(below: &Path) -> Result<Claim, CheckpointError> {
+    /// If another process holds it, or if it has checkpoints of another run.
+    pub fn new(below: &Path, run: RunId) -> Result<Claim, CheckpointError> {
         let was_made = !below.exists() && fs::create_dir_all(below).is_ok();
         let until = Instant::now() + LEAVING;
         let held = loop {
@@ -175,11 +191,13 @@ impl Claim {
                 Err(TryLockError::Error(_)) => break None,
             }
         };
-        Ok(Claim {
+        let claim = Claim {
             below: below.to_owned(),
             was_made,
             _held: held,
-        })
+        };
+        check_run(below, run)?;
+        Ok(claim)
     }
 }
 
@@ -247,16 +265,18 @@ impl Staging {
         })
     }
 
-    /// All these files are there: makes a checkpoint of them and what the draft has beside files, and removes the oldest of
-    /// those that were not asked for. Returns where it is.
+    /// Makes a checkpoint of these files, which are all written, and of what the draft has beside files. Removes the oldest
+    /// checkpoints of the run that were not asked for. Returns where the checkpoint is.
     ///
     /// # Errors
-    /// If a file is not there as a whole, or it cannot be written; then there is no checkpoint.
+    /// If a file is missing or has another length, if the directory has checkpoints of another run, or if it cannot be
+    /// written; then there is no checkpoint.
     pub fn complete(
         &self,
         files: Vec<SavedFile>,
         draft: Draft,
     ) -> Result<PathBuf, CheckpointError> {
+        check_run(&self.below, draft.run)?;
         for file in &files {
             let path = self.path.join(&file.name);
             let bytes = match fs::metadata(&path) {
@@ -288,9 +308,10 @@ impl Staging {
     fn seal(&self, files: Vec<SavedFile>, draft: Draft) -> Result<(), CheckpointError> {
         let mut manifest = Manifest {
             format: FORMAT,
-            program: draft.program,
-            version: draft.version,
-            configuration: draft.configuration,
+            program: draft.program.name.to_owned(),
+            version: draft.program.version.to_owned(),
+            build: draft.program.build.to_owned(),
+            run: draft.run,
             time: draft.time,
             details: draft.details,
             files,
@@ -390,6 +411,20 @@ fn all(below: &Path) -> Result<Vec<Found>, CheckpointError> {
     Ok(found)
 }
 
+/// Checks that the newest checkpoint below a directory, if it has any, belongs to this run.
+fn check_run(below: &Path, run: RunId) -> Result<(), CheckpointError> {
+    let Ok(newest) = find(below) else {
+        return Ok(());
+    };
+    match manifest(&newest) {
+        Ok(manifest) if manifest.run != run => Err(CheckpointError::OtherRun {
+            path: below.to_owned(),
+        }),
+        // A manifest that cannot be read is no checkpoint of any run that could go on.
+        _ => Ok(()),
+    }
+}
+
 /// Removes all but the newest of those that were not asked for.
 fn prune(below: &Path) -> Result<(), CheckpointError> {
     let own: Vec<_> = all(below)?.into_iter().filter(|one| !one.asked).collect();
@@ -427,21 +462,25 @@ pub fn find(directory: &Path) -> Result<PathBuf, CheckpointError> {
         })
 }
 
-/// Reads a checkpoint that this version of this program has written, and checks that it is as it was written. Of the parts of the
-/// run, and of what the run had written, only the lengths are checked; their contents are when they are used.
+/// Reads a checkpoint that the same build of this program has written, and checks that it is as it was written. Of the
+/// parts of the run, and of its output files, only the lengths are checked here; their contents are checked when they
+/// are read.
 ///
 /// # Errors
-/// The first file that is not, by its name; or both versions, if it is another program's.
-pub fn read(directory: &Path, program: &str, version: &str) -> Result<Checkpoint, CheckpointError> {
+/// The first file that differs, by its name; or both builds, if another one has written the checkpoint.
+pub fn read(directory: &Path, program: Program) -> Result<Checkpoint, CheckpointError> {
     let manifest = read_manifest(&directory.join(MANIFEST))?;
-    if (manifest.format, &*manifest.program, &*manifest.version) != (FORMAT, program, version) {
+    let Program {
+        name,
+        version,
+        build,
+    } = program;
+    let saved = (&*manifest.program, &*manifest.version, &*manifest.build);
+    if saved != (name, version, build) {
         return Err(CheckpointError::Other {
             path: directory.to_owned(),
-            saved: format!(
-                "{} {} (format {})",
-                manifest.program, manifest.version, manifest.format
-            ),
-            ours: format!("{program} {version} (format {FORMAT})"),
+            saved: format!("{} {}, build {}", saved.0, saved.1, saved.2),
+            ours: format!("{name} {version}, build {build}"),
         });
     }
     let (mut files, mut parts) = (Vec::new(), Vec::new());

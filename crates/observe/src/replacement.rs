@@ -57,14 +57,8 @@ impl Replacement {
         let name = path.file_name().filter(|_| !path.is_dir());
         let name = name.ok_or_else(|| cannot(path, io::Error::other("it is a directory")))?;
         let prefix = format!(".{}.", name.to_string_lossy());
-        let directory = directory.unwrap_or(Path::new("."));
-        remove_left(directory, |name| {
-            let number = name.strip_prefix(&prefix).unwrap_or_default();
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        });
-        let beside = path.with_file_name(format!("{prefix}{}", std::process::id()));
-        // Not what is there already: it may be part of a checkpoint as well.
-        let file = create_locked(&beside).map_err(|error| cannot(path, error))?;
+        let created = create_beside(path, &prefix);
+        let (beside, file) = created.map_err(|error| cannot(path, error))?;
         let file = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Replacement {
             path: path.to_owned(),
@@ -119,11 +113,35 @@ impl Replacement {
     }
 }
 
-/// Creates a file that no other process takes for one that was left.
+/// Creates a temporary file in the directory of `path`, readable and writable, whose name is `prefix` and the number of
+/// this process. Removes those of the same prefix that killed processes have left.
+///
+/// # Errors
+/// If the file cannot be created.
+pub(crate) fn create_beside(path: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    remove_left(directory.unwrap_or(Path::new(".")), |name| {
+        let number = name.strip_prefix(prefix).unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let beside = path.with_file_name(format!("{prefix}{}", std::process::id()));
+    // A file that exists already may be part of a checkpoint as well, so it is never reused.
+    let file = create_locked(&beside)?;
+    Ok((beside, file))
+}
+
+/// Creates a file and locks it, so that no other process takes it for a leftover.
 fn create_locked(path: &Path) -> io::Result<File> {
     let mut tries = 0;
     loop {
-        match File::create_new(path) {
+        let created = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path);
+        match created {
             Ok(file) => {
                 // Where files cannot be locked, none is taken for one that was left.
                 let _ = file.try_lock();

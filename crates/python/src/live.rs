@@ -9,6 +9,7 @@ use crate::saved::{self, Saved};
 use corsair::{CancelToken, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
 use corsair_arch::{Command, Plan};
+use corsair_observe::checkpoint::{Claim, RunId};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,6 +26,9 @@ pub struct Live {
     world: Mutex<Option<World>>,
     about: Mutex<Option<About>>,
     recording: Mutex<Option<Recording>>,
+    run: RunId,
+    /// Held on the directory in which the run saves itself.
+    claim: Mutex<Option<Claim>>,
     names: Vec<String>,
     /// The service of each instance.
     services: Vec<String>,
@@ -63,6 +67,10 @@ impl Live {
                 "the simulation is running in another thread",
             )),
         }
+    }
+
+    fn set_claim(&self, claim: Option<Claim>) {
+        *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = claim;
     }
 
     /// Does something with the simulation.
@@ -126,12 +134,20 @@ impl Live {
         let services =
             services.map(|instance| topology.services[instance.service as usize].name.clone());
         let services = services.collect();
+        let reseed = reseed.map(|Seed(seed)| seed);
+        let run = match saved {
+            Some(saved) => saved.run(reseed),
+            None => {
+                let course = corsair_arch::course(&config, topology.clone(), &plan);
+                RunId::of(&course.map_err(|e| error::simulate(&e))?)
+            }
+        };
         let (cancel, progress) = (config.cancel.clone(), config.progress.clone());
         let lasts = plan.duration.as_secs_f64();
         let world = match saved {
             None => World::new(&config, topology, &plan).map_err(|e| error::simulate(&e))?,
             Some(saved) => {
-                let snapshot = saved.snapshot(reseed.map(|Seed(seed)| seed))?;
+                let snapshot = saved.snapshot(reseed)?;
                 let resumed = World::resume(&config, topology, &plan, &snapshot);
                 resumed.map_err(|e| match e {
                     ResumeError::Simulate(e) => error::simulate(&e),
@@ -143,6 +159,8 @@ impl Live {
             world: Mutex::new(Some(world)),
             about: Mutex::new(Some(about)),
             recording: Mutex::new(Some(recording)),
+            run,
+            claim: Mutex::new(None),
             names,
             services,
             cancel,
@@ -208,7 +226,14 @@ impl Live {
         })
     }
 
-    /// Saves it below a directory, to go on later. Returns where.
+    /// Holds a directory for the checkpoints of this run until it is finished or closed.
+    fn claim(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+        let claim = py.detach(|| saved::claim(&directory, self.run))?;
+        self.set_claim(Some(claim));
+        Ok(())
+    }
+
+    /// Saves the run below a directory, and returns the directory of the checkpoint.
     fn checkpoint(
         &self,
         py: Python<'_>,
@@ -225,7 +250,7 @@ impl Live {
                 let recording = recording.unwrap_or_else(PoisonError::into_inner);
                 let recorded = recording.as_ref().map(|recording| recording.save(time));
                 let recorded = recorded.transpose()?.unwrap_or_default();
-                saved::write(&directory, time, snapshot, recorded, about, asked)
+                saved::write((&directory, self.run), time, snapshot, recorded, about, asked)
             })
         })
     }
@@ -328,6 +353,7 @@ impl Live {
         let recording = self.recording.lock();
         let recording = recording.unwrap_or_else(PoisonError::into_inner).take();
         let recorded = recording.map(|recording| py.detach(|| recording.finish()));
+        self.set_claim(None);
         about.leave(
             py,
             &report,
@@ -341,6 +367,7 @@ impl Live {
         drop(self.world()?.take());
         let recording = self.recording.lock();
         drop(recording.unwrap_or_else(PoisonError::into_inner).take());
+        self.set_claim(None);
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! Checkpoints: runs that go on where they were saved, in this process or another.
 
+use crate::arguments::Seed;
 use crate::error;
 use crate::spans::Spans;
 use corsair::{Snapshot, Time};
-use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
+use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Claim, Draft, Program, RunId};
 use corsair_observe::{Resumed, SavedOutputs};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -11,9 +12,12 @@ use serde_json::json;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What writes these checkpoints. The command's are its own: it saves flags.
-const PROGRAM: &str = "corsair for Python";
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The program that writes these checkpoints. Those of the command are another program's, because it saves flags.
+const PROGRAM: Program = Program {
+    name: "corsair for Python",
+    version: env!("CARGO_PKG_VERSION"),
+    build: env!("CORSAIR_BUILD"),
+};
 
 /// The files of a checkpoint beside the run: what goes on with what it has recorded.
 const RECORDER: &str = "recorder.json";
@@ -34,12 +38,20 @@ fn failed(error: &CheckpointError) -> PyErr {
     }
 }
 
+/// Holds a directory for the checkpoints of a run.
+///
+/// # Errors
+/// If another process holds it, or if it has checkpoints of another run.
+pub fn claim(directory: &Path, run: RunId) -> PyResult<Claim> {
+    Claim::new(directory, run).map_err(|e| failed(&e))
+}
+
 /// Writes a checkpoint below a directory and returns where it is. `about` is what Python wants to know again.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn write(
-    directory: &Path,
+    (directory, run): (&Path, RunId),
     time: Time,
     snapshot: Snapshot,
     (outputs, spans): (SavedOutputs, Option<Vec<u8>>),
@@ -51,9 +63,8 @@ pub fn write(
     files.extend(outputs.copies);
     files.extend(spans.map(|spans| (SPANS.to_owned(), spans)));
     let draft = Draft {
-        program: PROGRAM.to_owned(),
-        version: VERSION.to_owned(),
-        configuration: String::new(),
+        program: PROGRAM,
+        run,
         time: time.as_nanos(),
         asked,
         details: json!(about),
@@ -76,7 +87,7 @@ impl Saved {
     #[new]
     fn new(directory: PathBuf) -> PyResult<Saved> {
         let found = checkpoint::find(&directory).map_err(|e| failed(&e))?;
-        let checkpoint = checkpoint::read(&found, PROGRAM, VERSION).map_err(|e| failed(&e))?;
+        let checkpoint = checkpoint::read(&found, PROGRAM).map_err(|e| failed(&e))?;
         Ok(Saved { checkpoint })
     }
 
@@ -105,9 +116,23 @@ impl Saved {
         let parent = self.checkpoint.directory.parent();
         parent.unwrap_or(Path::new("."))
     }
+
+    /// Where a branch with this seed saves itself and writes its files, unless another place is named.
+    fn branch_directory(&self, seed: Seed) -> PathBuf {
+        checkpoint::branch_directory(&self.checkpoint, self.run(Some(seed.0)))
+    }
 }
 
 impl Saved {
+    /// The identity of the saved run, or of the branch of it with another seed.
+    pub fn run(&self, reseed: Option<u64>) -> RunId {
+        let manifest = &self.checkpoint.manifest;
+        let changes = reseed.map(|seed| format!("seed={seed}\n"));
+        changes.map_or(manifest.run, |changes| {
+            manifest.run.branch(manifest.time, changes.as_bytes())
+        })
+    }
+
     fn file(&self, name: &str) -> Option<&[u8]> {
         let mut files = self.checkpoint.files.iter();
         let found = files.find(|(known, _)| known == name);

@@ -140,6 +140,37 @@ def test_a_branch_has_other_random_numbers_from_there_on(tmp_path):
     assert branches[1] == branches[2]
 
 
+def test_a_branch_has_a_directory_of_its_own_and_its_run_stays_as_it_is(tmp_path):
+    def files(directory):
+        return {str(one.relative_to(directory)): one.read_bytes() for one in directory.rglob("*") if one.is_file()}
+
+    out, saved = tmp_path / "out", tmp_path / "saved"
+    whole = corsair.run("lamp", duration=3, graph=True, out=out, checkpoint_at=[1, 2], checkpoint_dir=saved)
+    before = files(saved), files(out)
+    branch = corsair.resume(saved / "000001-asked", seed_from_here=7)
+    assert branch.digest != whole.digest
+    (own,) = (one for one in saved.iterdir() if one.name.startswith("branch-"))
+    for path in own.rglob("*"):
+        assert not path.is_relative_to(out)
+    kept = {name: text for name, text in files(saved).items() if not name.startswith("branch-")}
+    assert (kept, files(out)) == before
+    same(corsair.resume(saved).summary, whole.summary)
+    same(corsair.resume(own).summary, branch.summary)
+    with pytest.raises(ValueError, match="checkpoints of another run"):
+        corsair.resume(saved / "000001-asked", seed_from_here=7, checkpoint_dir=saved)
+    simulation = ServiceSimulation.restore(saved, seed_from_here=8)
+    with pytest.raises(ValueError, match="checkpoints of another run"):
+        simulation.checkpoint(saved)
+    assert simulation.checkpoint().parent.name.startswith("branch-000002-asked-")
+    with pytest.raises(ValueError, match="checkpoints of another run"):
+        corsair.run("lamp", duration=3, seed=9, checkpoint_at=1, checkpoint_dir=saved)
+
+
+def test_a_time_to_save_at_that_the_run_does_not_reach_is_reported(tmp_path):
+    with pytest.warns(UserWarning, match="checkpoint_at 100: nothing was saved then"):
+        corsair.run("lamp", duration=1, checkpoint_at=[0.5, 100], checkpoint_dir=tmp_path)
+
+
 @pytest.mark.parametrize(
     "arguments, error, said",
     [

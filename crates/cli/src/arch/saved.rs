@@ -65,6 +65,8 @@ pub(super) fn run(
 ) -> Result<(Report, Totals)> {
     let config = corsair_arch::config(&topology, options.config.clone());
     let saved = details(&topology)?;
+    let course = || corsair_arch::course(&options.config, topology.clone(), plan);
+    let run = checkpoints.run(|| course().map_err(|error| super::failed(&error, console)))?;
     let mut live = match &checkpoints.from {
         None => {
             let begun = Live::new(&options.config, topology, plan);
@@ -74,7 +76,14 @@ pub(super) fn run(
     };
     let details = || Ok(saved.clone());
     let (simulation, recorder) = (live.simulation(), &plan.recorder);
-    let ended = checkpoint::run(simulation, checkpoints, &config, console, recorder, details)?;
+    let ended = checkpoint::run(
+        simulation,
+        (checkpoints, run),
+        &config,
+        console,
+        recorder,
+        details,
+    )?;
     match ended {
         Ended::Until => Ok(live.stop()),
         Ended::Over => live

@@ -325,10 +325,13 @@ fn attend<W: Spread>(
     let per_actor = per_actor.map(Replacement::begin).transpose();
     let per_actor = per_actor.context("--per-actor")?;
     let supervisor = cluster.supervisor();
-    let claimed = options.checkpoints.as_ref().filter(|_| is_first);
-    let claim = claimed.map(|checkpoints| Claim::new(&checkpoints.directory));
+    let saved = options.checkpoints.as_ref();
+    let run = saved.map(|saved| saved.run(|| workload.course(options)));
+    let saved = saved.zip(run.transpose()?);
+    let claimed = saved.filter(|_| is_first);
+    let claim = claimed.map(|(checkpoints, run)| Claim::new(&checkpoints.directory, run));
     let claim = claim.transpose()?;
-    let writer = options.checkpoints.as_ref().map(|checkpoints| {
+    let writer = saved.map(|(checkpoints, run)| {
         let place = Place {
             process: part.process,
             processes: part.processes.get(),
@@ -336,6 +339,7 @@ fn attend<W: Spread>(
         };
         let writer = Writer::start(
             checkpoints,
+            run,
             place,
             Arc::clone(&console),
             &listening.recorder(),

@@ -3,14 +3,14 @@
 
 use super::lineage::Newest;
 use crate::checkpoint::signal::Signals;
-use crate::checkpoint::{self, PROGRAM, Pace, RECORDER, VERSION};
+use crate::checkpoint::{PROGRAM, Pace, RECORDER};
 use crate::console::{Console, complain};
 use crate::options::Checkpoints;
 use crate::text::{self, GoDuration};
 use anyhow::{Result, anyhow};
 use corsair::Time;
 use corsair::cluster::{SavedPart, Saving};
-use corsair_observe::checkpoint::{Draft, HEAD, SavedFile, Staging, part_name};
+use corsair_observe::checkpoint::{Draft, HEAD, RunId, SavedFile, Staging, part_name};
 use corsair_observe::{Recorder, SavedOutputs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -109,6 +109,7 @@ impl Writer {
     /// Begins to watch the clock, the files and the signal. `tell` tells the first process.
     pub fn start(
         checkpoints: &Checkpoints,
+        run: RunId,
         place: Place,
         console: Arc<Console>,
         recorder: &Recorder,
@@ -132,7 +133,7 @@ impl Writer {
         let flags = Value::Object(checkpoints.flags.clone());
         let files = Files {
             directory: checkpoints.directory.clone(),
-            configuration: checkpoint::configuration(&checkpoints.flags),
+            run,
             flags,
             place,
             console,
@@ -271,7 +272,7 @@ impl Keeper<'_> {
 /// Writes the files of a process.
 struct Files {
     directory: PathBuf,
-    configuration: String,
+    run: RunId,
     flags: Value,
     place: Place,
     console: Arc<Console>,
@@ -382,9 +383,8 @@ impl Files {
         let files: Vec<SavedFile> = files.into_values().flatten().collect();
         let size: u64 = files.iter().map(|file| file.bytes).sum();
         let draft = Draft {
-            program: PROGRAM.to_owned(),
-            version: VERSION.to_owned(),
-            configuration: self.configuration.clone(),
+            program: PROGRAM,
+            run: self.run,
             time: set.time.as_nanos(),
             asked,
             details: json!({ "flags": self.flags, "run": set.details }),

@@ -64,6 +64,7 @@ pub(super) fn run<P: PirateWatch>(
     recorder: &Recorder,
 ) -> Result<Result<(Report, Option<Tally>), FsmError>> {
     let config = &options.config;
+    let course = fsm::course(config, &scenario.clone().watched_by(()));
     let (mut simulation, local) = match &checkpoints.from {
         None => match fsm::begin(config, &scenario) {
             Ok(begun) => begun,
@@ -85,9 +86,10 @@ pub(super) fn run<P: PirateWatch>(
         }
     };
     let details = || details(stages);
+    let run = checkpoints.run(|| Ok(course))?;
     let ended = checkpoint::run(
         &mut simulation,
-        checkpoints,
+        (checkpoints, run),
         config,
         stages.console(),
         recorder,

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use corsair::fsm::Form;
 use corsair::{Executor, Time};
 use corsair_arch::Setting;
-use corsair_observe::checkpoint::Checkpoint;
+use corsair_observe::checkpoint::{Checkpoint, RunId};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +26,10 @@ pub struct Checkpoints {
     pub directory: PathBuf,
     /// The flags of the run, which are saved with it.
     pub flags: Map<String, Value>,
-    /// Where the run goes on from.
+    /// The checkpoint that the run resumes from.
     pub from: Option<Arc<Checkpoint>>,
+    /// The identity of the run, if it is a branch.
+    pub branch: Option<RunId>,
     /// Where it is to stop, if that is before its end.
     pub until: Option<Time>,
     /// From where on its random numbers are those of another seed.
@@ -37,6 +39,18 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
+    /// The identity of the run that is saved. `course` returns everything that decides the result of a run that begins.
+    ///
+    /// # Errors
+    /// If `course` fails.
+    pub fn run(&self, course: impl FnOnce() -> Result<Vec<u8>>) -> Result<RunId> {
+        let resumed = self.from.as_ref().map(|from| from.manifest.run);
+        match self.branch.or(resumed) {
+            Some(run) => Ok(run),
+            None => Ok(RunId::of(&course()?)),
+        }
+    }
+
     /// Whether fields of the definition are changed on the way. A checkpoint has the state and not the definition, so what
     /// goes on like this is not saved again.
     pub fn has_changed_fields(&self) -> bool {
@@ -109,6 +123,7 @@ pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
             !KEPT_OUT.contains(&flag.name) && flag.group != Group::Processes
         }),
         from: None,
+        branch: None,
         until: None,
         reseed: None,
         set: Vec::new(),

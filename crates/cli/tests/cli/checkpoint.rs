@@ -176,7 +176,172 @@ fn two_runs_do_not_save_to_one_directory() {
         );
     }
     kill(run.child);
-    terminal.succeed("-a fsm -p 100 --checkpoint-dir c");
+    let refused = terminal.refuse("-a fsm -p 100 --checkpoint-dir c");
+    assert!(
+        refused.contains("c has checkpoints of another run"),
+        "{refused}"
+    );
+    terminal.succeed("-a fsm -p 100 --checkpoint-dir d");
+}
+
+/// All files below a directory with their contents, by their paths.
+fn tree(terminal: &Terminal, directory: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut directories = vec![terminal.path(directory)];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => directories.push(path),
+                false => found.push((path.clone(), fs::read(path).unwrap())),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The one branch that was saved below `c`.
+fn branch(terminal: &Terminal) -> String {
+    let mut names = saved(terminal);
+    names.retain(|name| name.starts_with("branch-"));
+    assert_eq!(names.len(), 1, "{names:?}");
+    format!("c/{}", names[0])
+}
+
+#[test]
+fn a_branch_is_saved_in_a_directory_of_its_own_and_its_run_stays_as_it_is() {
+    for change in ["--set load=300%", "--seed-from-here 7"] {
+        let terminal = Terminal::new();
+        let run = "-a lamp -d 4 --seed 5 --load 100/s --checkpoint-at 1s,2s --checkpoint-dir c";
+        let trunk = essence(&terminal.json(run));
+        let before = tree(&terminal, "c");
+        let branched = essence(&terminal.json(&format!("resume c/000001-asked {change}")));
+        assert_ne!(branched, trunk);
+        let branch = branch(&terminal);
+        let ours = |(path, _): &(PathBuf, _)| !path.starts_with(terminal.path(&branch));
+        let after: Vec<_> = tree(&terminal, "c").into_iter().filter(ours).collect();
+        assert!(
+            after == before,
+            "{change} has changed the run's checkpoints"
+        );
+        assert_eq!(essence(&terminal.json("resume c")), trunk, "{change}");
+        // The branch was saved at 2 s, and goes on from there.
+        assert_eq!(
+            essence(&terminal.json(&format!("resume {branch}"))),
+            branched
+        );
+        let refused = terminal.refuse(&format!("resume c {change} --checkpoint-dir c"));
+        assert!(refused.contains("checkpoints of another run"), "{refused}");
+    }
+}
+
+#[test]
+fn checkpoints_that_a_branch_makes_by_the_clock_do_not_push_out_those_of_its_run() {
+    let terminal = Terminal::new();
+    let mut run = Saving::begin(&terminal);
+    run.wait_for(|names| names.len() >= 2);
+    kill(run.child);
+    let before = saved(&terminal);
+    let newest = before.last().unwrap();
+    let resume = format!("resume c/{newest} --seed-from-here 7 --workers 1");
+    let mut run = Saving {
+        child: begin(&terminal, &resume),
+        terminal: &terminal,
+    };
+    let names = run.wait_for(|names| names.iter().any(|name| name.starts_with("branch-")));
+    let branch = names.iter().find(|name| name.starts_with("branch-"));
+    let place = terminal.path("c").join(branch.unwrap());
+    while fs::read_dir(&place).map_or(0, Iterator::count) < 3 {
+        assert!(run.child.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    kill(run.child);
+    let mut after = saved(&terminal);
+    after.retain(|name| !name.starts_with("branch-"));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_branch_leaves_the_files_of_its_run_as_they_are() {
+    let terminal = Terminal::new();
+    let run = "-a lamp -d 4 --seed 5 --load 100/s -j -g -c --timeline t.csv --per-actor p.csv \
+               --out o --checkpoint-at 1s --checkpoint-dir c";
+    terminal.succeed(run);
+    let before = [
+        tree(&terminal, "o"),
+        files_of(&terminal, ["t.csv", "p.csv"]),
+    ];
+    terminal.succeed("resume c --set load=300%");
+    let after = [
+        tree(&terminal, "o"),
+        files_of(&terminal, ["t.csv", "p.csv"]),
+    ];
+    assert!(
+        after == before,
+        "the branch has changed the files of the run"
+    );
+    let own = tree(&terminal, &branch(&terminal));
+    let written = own.len();
+    assert_eq!(
+        written,
+        before.iter().map(Vec::len).sum::<usize>(),
+        "{own:?}"
+    );
+    let table = |files: &[(PathBuf, Vec<u8>)]| {
+        let table = files.iter().find(|(path, _)| path.ends_with("t.csv"));
+        table.unwrap().1.clone()
+    };
+    assert_ne!(table(&own), table(&before[1]));
+    terminal.succeed("resume c --set load=300% --out elsewhere");
+    assert_eq!(tree(&terminal, "elsewhere").len(), written);
+    assert_eq!(tree(&terminal, "o"), before[0]);
+}
+
+fn files_of<const N: usize>(terminal: &Terminal, names: [&str; N]) -> Vec<(PathBuf, Vec<u8>)> {
+    let file = |name: &str| (terminal.path(name), fs::read(terminal.path(name)).unwrap());
+    names.map(file).into()
+}
+
+#[test]
+fn another_build_is_refused_with_both() {
+    let terminal = Terminal::new();
+    let path = checkpoint(&terminal).join("manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let start = text.find("{\"format\"").unwrap();
+    let end = text.rfind(",\"crc32\"").unwrap();
+    let build = text.find("\"build\":\"").unwrap() + 9;
+    let manifest = format!(
+        "{}00000000deadbeef{}",
+        &text[start..build],
+        &text[build + 16..end]
+    );
+    let crc32 = crc32fast::hash(manifest.as_bytes());
+    fs::write(
+        &path,
+        format!("{{\"manifest\":{manifest},\"crc32\":{crc32}}}"),
+    )
+    .unwrap();
+    let said = terminal.refuse("resume c");
+    let both = said.contains("build 00000000deadbeef") && said.contains(&text[build..build + 16]);
+    assert!(both, "{said}");
+}
+
+#[test]
+fn a_time_to_save_at_that_the_run_does_not_reach_is_reported() {
+    let terminal = Terminal::new();
+    for run in ["-a lamp -d 1", "-a fsm -p 200 -d 1"] {
+        let run = format!(
+            "{run} --checkpoint-at 500ms,100s --checkpoint-dir c-{}",
+            &run[3..6]
+        );
+        let said = terminal.run(&run).stderr;
+        assert!(
+            said.contains("--checkpoint-at 1m40s: nothing was saved then"),
+            "{said}"
+        );
+        assert!(!said.contains("500ms"), "{said}");
+    }
 }
 
 #[test]

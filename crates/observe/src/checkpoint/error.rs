@@ -15,11 +15,33 @@ pub enum CheckpointError {
         /// What the system says.
         error: io::Error,
     },
-    /// Another run saves itself there.
+    /// Another process saves a run there at this moment.
     #[error("{} is where another run saves itself; name another directory with --checkpoint-dir", .path.display())]
     Taken {
         /// Which directory.
         path: PathBuf,
+    },
+    /// The checkpoints there belong to another run, or to another branch of the run.
+    #[error(
+        "{} has checkpoints of another run, which would be replaced; name another directory with --checkpoint-dir, or delete this one",
+        .path.display()
+    )]
+    OtherRun {
+        /// Which directory.
+        path: PathBuf,
+    },
+    /// The layout is that of another version.
+    #[error(
+        "{} has format {saved}, and this program reads format {ours}; resume it with the program that has written it",
+        .path.display()
+    )]
+    Format {
+        /// Which manifest.
+        path: PathBuf,
+        /// Its format.
+        saved: u32,
+        /// The one that is read.
+        ours: u32,
     },
     /// It cannot be read.
     #[error("cannot read {}: {error}", .path.display())]

@@ -1,6 +1,6 @@
 //! What a checkpoint says of itself.
 
-use super::CheckpointError;
+use super::{CheckpointError, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// How checkpoints are laid out. Another way is another number.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// The name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -22,8 +22,10 @@ pub struct Manifest {
     pub program: String,
     /// Its version.
     pub version: String,
-    /// What tells the configuration of the run from others.
-    pub configuration: String,
+    /// The build of that program.
+    pub build: String,
+    /// The run that is saved.
+    pub run: RunId,
     /// Where in virtual time the run was paused, in nanoseconds.
     pub time: u64,
     /// Whatever else the program wants to know when it goes on.
@@ -53,6 +55,12 @@ struct Sealed<'a> {
     crc32: u32,
 }
 
+/// The one field that manifests of all formats have.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
 pub(super) fn write_manifest(manifest: &Manifest) -> serde_json::Result<Vec<u8>> {
     let raw = serde_json::value::to_raw_value(manifest)?;
     let crc32 = crc32fast::hash(raw.get().as_bytes());
@@ -77,6 +85,14 @@ pub(super) fn read_manifest(path: &Path) -> Result<Manifest, CheckpointError> {
     if crc32fast::hash(raw.as_bytes()) != sealed.crc32 {
         return Err(CheckpointError::Changed {
             path: path.to_owned(),
+        });
+    }
+    let Format { format } = serde_json::from_str(raw).map_err(none)?;
+    if format != FORMAT {
+        return Err(CheckpointError::Format {
+            path: path.to_owned(),
+            saved: format,
+            ours: FORMAT,
         });
     }
     let manifest: Manifest = serde_json::from_str(raw).map_err(none)?;

@@ -1,11 +1,16 @@
 use super::*;
 use serde_json::json;
 
+const PROGRAM: Program = Program {
+    name: "corsair",
+    version: "1.2.3",
+    build: "b1",
+};
+
 fn draft(files: &[(&str, &[u8])]) -> Draft {
     Draft {
-        program: "corsair".to_owned(),
-        version: "1.2.3".to_owned(),
-        configuration: "c".to_owned(),
+        program: PROGRAM,
+        run: RunId::of(b"r"),
         time: 7,
         asked: false,
         details: json!({ "flags": { "seed": 3 } }),
@@ -35,7 +40,7 @@ fn what_was_written_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let place = write(directory.path(), draft(&[("head", b"h"), ("state", b"")])).unwrap();
     assert_eq!(find(directory.path()).unwrap(), place);
-    let read = read(&place, "corsair", "1.2.3").unwrap();
+    let read = read(&place, PROGRAM).unwrap();
     assert_eq!(
         read.files,
         [
@@ -98,7 +103,7 @@ fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
         let good = fs::read(&path).unwrap();
         let refused = |bad: &[u8], how: &str| {
             fs::write(&path, bad).unwrap();
-            let said = read(&place, "corsair", "1.2.3").unwrap_err().to_string();
+            let said = read(&place, PROGRAM).unwrap_err().to_string();
             assert!(said.contains(name), "{name} {how}: {said}");
         };
         for cut in 0..good.len() - 1 {
@@ -111,26 +116,67 @@ fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
         }
         fs::write(&path, &good).unwrap();
     }
-    assert!(read(&place, "corsair", "1.2.3").is_ok());
+    assert!(read(&place, PROGRAM).is_ok());
     // A part is opened and not read: its contents are checked by who restores it.
     let place = write(directory.path(), draft(&[("part-0001", b"defg")])).unwrap();
     for cut in [&b""[..], b"def", b"defgh"] {
         fs::write(place.join("part-0001"), cut).unwrap();
-        let said = read(&place, "corsair", "1.2.3").unwrap_err().to_string();
+        let said = read(&place, PROGRAM).unwrap_err().to_string();
         assert!(said.contains("part-0001"), "{said}");
     }
 }
 
 // Guarantee: core-73.
 #[test]
-fn another_version_or_program_is_told_with_both() {
+fn another_version_program_or_build_is_refused_with_both() {
     let directory = tempfile::tempdir().unwrap();
     let place = write(directory.path(), draft(&[])).unwrap();
-    for (program, version) in [("corsair", "2.0.0"), ("frigate", "1.2.3")] {
-        let said = read(&place, program, version).unwrap_err().to_string();
-        let both = said.contains("corsair 1.2.3") && said.contains(&format!("{program} {version}"));
-        assert!(both, "{said}");
+    for (name, version, build) in [
+        ("corsair", "2.0.0", "b1"),
+        ("frigate", "1.2.3", "b1"),
+        ("corsair", "1.2.3", "b2"),
+    ] {
+        let program = Program {
+            name,
+            version,
+            build,
+        };
+        let refused = read(&place, program).unwrap_err().to_string();
+        let ours = format!("{name} {version}, build {build}");
+        let both = refused.contains("corsair 1.2.3, build b1") && refused.contains(&ours);
+        assert!(both, "{refused}");
     }
+}
+
+#[test]
+fn the_checkpoints_of_a_run_are_not_replaced_by_another_run_or_a_branch() {
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        write(directory.path(), draft(&[])).unwrap();
+    }
+    let before = names(directory.path());
+    let run = RunId::of(b"r");
+    for other in [RunId::of(b"other"), run.branch(7, b"seed 1")] {
+        let draft = Draft {
+            run: other,
+            ..draft(&[])
+        };
+        let refused = write(directory.path(), draft).unwrap_err().to_string();
+        assert!(refused.contains("checkpoints of another run"), "{refused}");
+        assert!(Claim::new(directory.path(), other).is_err());
+        assert_eq!(names(directory.path()), before);
+    }
+    assert!(Claim::new(directory.path(), run).is_ok());
+    let from = read(&find(directory.path()).unwrap(), PROGRAM).unwrap();
+    let branch = run.branch(7, b"seed 1");
+    let place = branch_directory(&from, branch);
+    assert_eq!(place.parent(), Some(directory.path()));
+    let elsewhere = Draft {
+        run: branch,
+        ..draft(&[])
+    };
+    write(&place, elsewhere).unwrap();
+    assert_eq!(names(directory.path()), before);
 }
 
 #[test]
@@ -160,7 +206,7 @@ fn the_begin_of_an_output_stays_when_more_is_written_and_when_it_is_replaced() {
         .write_all(b" and ended")
         .unwrap();
     fs::remove_file(&source).unwrap();
-    let read = read(&place, "corsair", "1.2.3").unwrap();
+    let read = read(&place, PROGRAM).unwrap();
     let mut copy = Vec::new();
     begin_of(&place.join("graph"), &read.manifest.outputs[0], &mut copy).unwrap();
     assert_eq!(copy, b"begun");
@@ -217,7 +263,7 @@ fn a_manifest_cannot_name_files_elsewhere() {
             crc32: crc32fast::hash(b"s"),
         }];
         fs::write(place.join(MANIFEST), write_manifest(&manifest).unwrap()).unwrap();
-        let said = read(&place, "corsair", "1.2.3").unwrap_err().to_string();
+        let said = read(&place, PROGRAM).unwrap_err().to_string();
         assert!(said.contains("no name of a file"), "{said}");
     }
 }
@@ -226,21 +272,21 @@ fn a_manifest_cannot_name_files_elsewhere() {
 #[test]
 fn a_directory_is_held_by_one_run_and_free_after_it() {
     let directory = tempfile::tempdir().unwrap();
-    let below = directory.path().join("a/b");
-    let claim = Claim::new(&below).unwrap();
-    let said = Claim::new(&below).unwrap_err().to_string();
+    let (below, run) = (directory.path().join("a/b"), RunId::of(b"r"));
+    let claim = Claim::new(&below, run).unwrap();
+    let said = Claim::new(&below, run).unwrap_err().to_string();
     assert!(
         said.contains("another run") && said.contains("a/b"),
         "{said}"
     );
     write(&below, draft(&[("head", b"h")])).unwrap();
     drop(claim);
-    drop(Claim::new(&below).unwrap());
+    drop(Claim::new(&below, run).unwrap());
     assert!(find(&below).is_ok(), "it stays, because something is in it");
     let empty = directory.path().join("c");
-    drop(Claim::new(&empty).unwrap());
+    drop(Claim::new(&empty, run).unwrap());
     assert!(!empty.exists());
     // What is no directory is told when it is to be written.
     fs::write(&empty, "in the way").unwrap();
-    drop(Claim::new(&empty.join("d")).unwrap());
+    drop(Claim::new(&empty.join("d"), run).unwrap());
 }

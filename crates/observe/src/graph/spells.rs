@@ -6,6 +6,7 @@
 
 use super::network::Edge;
 use crate::FileError;
+use crate::replacement::create_beside;
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -85,18 +86,18 @@ impl Spells {
     /// If it cannot be created.
     pub(crate) fn begin(path: &Path) -> Result<Spells, FileError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let path = path.with_file_name(format!(".{name}.edges.{}", std::process::id()));
-        let mut options = File::options();
-        let options = options.read(true).write(true).create(true).truncate(true);
-        match options.open(&path) {
-            Ok(file) => Ok(Spells {
+        match create_beside(path, &format!(".{name}.edges.")) {
+            Ok((path, file)) => Ok(Spells {
                 file,
                 path,
                 tail: Vec::new(),
                 written: 0,
                 forgotten: FxHashMap::default(),
             }),
-            Err(error) => Err(FileError::Create { path, error }),
+            Err(error) => Err(FileError::Create {
+                path: path.to_owned(),
+                error,
+            }),
         }
     }
 
@@ -253,6 +254,23 @@ impl Drop for Spells {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_edges_that_a_killed_process_left_is_removed_and_one_in_use_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for left in [".fsm.graphml.edges.1", ".fsm.graphml.edges.4000000"] {
+            std::fs::write(path(left), "left").unwrap();
+        }
+        let in_use = File::create(path(".fsm.graphml.edges.2")).unwrap();
+        in_use.lock().unwrap();
+        drop(Spells::begin(&path("fsm.graphml")).unwrap());
+        let names: Vec<_> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(names, [".fsm.graphml.edges.2"]);
+    }
 
     #[test]
     fn spells_are_what_was_told_wherever_they_lie() {

@@ -97,12 +97,17 @@ def resume(
 
     directory       what `checkpoint_dir` has named, or one of the checkpoints in it
     until           stop at this point of virtual time, and return what has happened so far
-    seed_from_here  draw the random numbers of another seed from here on: a branch
+    seed_from_here  draw the random numbers of another seed from here on: a branch, which has a directory of its own
+                    beside the checkpoint for its own checkpoints and files
     checkpoint_…    when and where it is saved further; as the run was told if left out
     """
     saved = _corsair.Saved(Path(directory))
     about = About.of(saved, workers)
     told = about.saving or Saving(None, [], Path(saved.below))
+    if seed_from_here is not None:
+        own = saved.branch_directory(seed_from_here)
+        told = Saving(told.every, told.at, own)
+        about.move_to(own)
     given = Saving.of(checkpoint_every, checkpoint_at, told.directory if checkpoint_dir is None else checkpoint_dir)
     about.saving = Saving(
         told.every if checkpoint_every is None else given.every,

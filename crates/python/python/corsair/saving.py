@@ -7,6 +7,7 @@ import json
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,8 @@ class Saving:
     ) -> None:
         """Lets a run go on to its end or to a time, and saves it as it goes."""
         left = [at for at in self.at if at > live.now]
+        if self:
+            live.claim(self.directory)
         due = self._due()
         while live.now < until:
             target = min([until, *left[:1]])
@@ -68,6 +71,13 @@ class Saving:
             if asked or time.monotonic() >= due:
                 live.checkpoint(self.directory, about, asked)
                 due = self._due()
+        if left and live.is_over:
+            missed = ", ".join(f"{at:g}" for at in left)
+            warnings.warn(
+                f"checkpoint_at {missed}: nothing was saved then, because the run ended at {live.now:g} s; "
+                "give an earlier time, or a longer duration",
+                stacklevel=4,
+            )
 
     def _due(self) -> float:
         return math.inf if self.every is None else time.monotonic() + self.every
@@ -107,6 +117,11 @@ class About:
         # Older versions recorded nothing of runs that are saved.
         recorded = {"graph": False, "flows": False, "out": None, "flow_format": "otlp"}
         return About(read["arch"], read["file"], {**recorded, **read["arguments"], "workers": workers}, saving)
+
+    def move_to(self, directory: Path) -> None:
+        """Lets a branch write its files below a directory of its own, so that those of its run stay as they are."""
+        if self.arguments["out"] is not None:
+            self.arguments["out"] = os.path.abspath(directory)
 
 
 def _plain(value: Any) -> Any:

@@ -151,6 +151,7 @@ class ServiceSimulation(Paused[_corsair.Live]):
     def _begin(self, about: About, saved: _corsair.Saved | None, seed_from_here: int | None) -> None:
         super().__init__(_corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here))
         self._about = about
+        self._directory = Path("checkpoints")
 
     @classmethod
     def restore(
@@ -159,15 +160,29 @@ class ServiceSimulation(Paused[_corsair.Live]):
         workers: int = 1,
         seed_from_here: int | None = None,
     ) -> ServiceSimulation:
-        """One that goes on where another was saved, in this process or another; or a branch with another seed."""
+        """Restores a saved simulation, in this process or another; with `seed_from_here`, as a branch of it.
+
+        A branch has a directory of its own beside the checkpoint for its own checkpoints and files.
+        """
         saved = _corsair.Saved(Path(directory))
         made = cls.__new__(cls)
-        made._begin(About.of(saved, workers), saved, seed_from_here)
+        about = About.of(saved, workers)
+        own = None if seed_from_here is None else saved.branch_directory(seed_from_here)
+        if own is not None:
+            about.move_to(own)
+        made._begin(about, saved, seed_from_here)
+        if own is not None:
+            made._directory = own
         return made
 
-    def checkpoint(self, directory: str | os.PathLike[str] = "checkpoints") -> Path:
-        """Saves it below a directory, and returns where: `restore` and `resume` go on from there."""
-        return self._native.checkpoint(Path(directory), self._about.to_json(), True)
+    def checkpoint(self, directory: str | os.PathLike[str] | None = None) -> Path:
+        """Saves the simulation below a directory and returns the checkpoint: `restore` and `resume` continue there.
+
+        The directory is `checkpoints` if left out, or that of the branch. One that has checkpoints of another run is
+        refused.
+        """
+        below = self._directory if directory is None else Path(directory)
+        return self._native.checkpoint(below, self._about.to_json(), True)
 
     @property
     def instances(self) -> list[str]:

@@ -1,0 +1,74 @@
+//! Which run a checkpoint belongs to.
+
+use super::Checkpoint;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Tells a run from others: a hash of everything that decides its result. The same run, started again or resumed, has
+/// the same identity; a branch has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RunId(u64);
+
+impl RunId {
+    /// The identity of a run whose result is decided by these bytes.
+    ///
+    /// ```
+    /// use corsair_observe::checkpoint::RunId;
+    ///
+    /// let run = RunId::of(b"seed 5");
+    /// assert_eq!(run, RunId::of(b"seed 5"));
+    /// assert_ne!(run, RunId::of(b"seed 6"));
+    /// assert_ne!(run, run.branch(1_000_000_000, b"seed 7"));
+    /// ```
+    pub fn of(bytes: &[u8]) -> RunId {
+        RunId(fnv(0xcbf2_9ce4_8422_2325, bytes))
+    }
+
+    /// The identity of the branch that leaves this run at a time in nanoseconds and differs from it by `changes`.
+    pub fn branch(self, time: u64, changes: &[u8]) -> RunId {
+        let hash = fnv(self.0, b"branch");
+        RunId(fnv(fnv(hash, &time.to_le_bytes()), changes))
+    }
+}
+
+/// FNV-1a, continued from a hash.
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl From<RunId> for String {
+    fn from(run: RunId) -> String {
+        run.to_string()
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<RunId, String> {
+        let hash = u64::from_str_radix(&text, 16);
+        hash.map(RunId).map_err(|_| {
+            format!("'{text}' is not the identity of a run; expected 16 hexadecimal digits")
+        })
+    }
+}
+
+/// Where a branch of a saved run saves itself and writes its files if no other place is named: a directory beside the
+/// checkpoint, such as `branch-000002-asked-9f86d081`.
+pub fn branch_directory(from: &Checkpoint, branch: RunId) -> PathBuf {
+    let checkpoint = from.directory.file_name().unwrap_or_default();
+    let branch = branch.to_string();
+    let name = format!("branch-{}-{}", checkpoint.to_string_lossy(), &branch[..8]);
+    let parent = from.directory.parent();
+    parent.unwrap_or(Path::new("")).join(name)
+}
