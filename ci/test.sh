@@ -163,9 +163,9 @@ step_features() {
     ci/cluster.sh quick
 }
 
-# What would be published is complete; without building it once more from what is packed.
+# Whether every crate can be published, in dependency order; without building it again from its package.
 step_package() {
-    cargo publish --dry-run --no-verify -p corsair-derive -p corsair -p corsair-serial
+    cargo publish --workspace --dry-run --no-verify
 }
 
 # Nodes and a server are killed under load; not among all steps, because it installs a server.
