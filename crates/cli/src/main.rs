@@ -23,6 +23,10 @@ mod observed;
 mod options;
 mod per_actor;
 mod plan;
+#[cfg(unix)]
+mod profile;
+#[cfg(not(unix))]
+#[path = "profile/unsupported.rs"]
 mod profile;
 mod progress;
 mod resume;

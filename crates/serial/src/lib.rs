@@ -48,4 +48,6 @@ pub use error::MarshalError;
 #[cfg(feature = "sonic")]
 pub use format::Sonic;
 pub use format::{Format, Json, JsonLines, Postcard};
-pub use strategy::{Chunked, ParallelTasks, ParallelThreads, Pooled, Serial, Strategy};
+#[cfg(feature = "tokio")]
+pub use strategy::ParallelTasks;
+pub use strategy::{Chunked, ParallelThreads, Pooled, Serial, Strategy};

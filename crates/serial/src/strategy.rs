@@ -2,12 +2,14 @@
 
 mod chunked;
 mod fed;
+#[cfg(feature = "tokio")]
 mod parallel_tasks;
 mod parallel_threads;
 mod pooled;
 mod serial;
 
 pub use chunked::Chunked;
+#[cfg(feature = "tokio")]
 pub use parallel_tasks::ParallelTasks;
 pub use parallel_threads::ParallelThreads;
 pub use pooled::Pooled;
