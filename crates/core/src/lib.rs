@@ -46,7 +46,7 @@
 //!
 //! Without default features there is virtual time, which also runs on `wasm32-unknown-unknown`, with one worker.
 //! The oldest compiler is the `rust-version` of the manifest; raising it is a minor release.
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 #[cfg(feature = "serde")]
 pub mod cluster;
@@ -71,6 +71,10 @@ mod supervision;
 mod sync;
 #[cfg(feature = "tracing")]
 pub mod traced;
+#[allow(
+    unsafe_code,
+    reason = "actors and events lie in arenas that the engine and contexts reach by turns"
+)]
 mod virtual_time;
 #[cfg(feature = "threads")]
 mod wall;

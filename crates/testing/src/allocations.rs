@@ -18,6 +18,8 @@
 //! # drop(buffer);
 //! ```
 
+#![allow(unsafe_code, reason = "a global allocator is an unsafe trait")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 

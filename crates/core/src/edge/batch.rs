@@ -1,4 +1,8 @@
 //! Messages taken from the front of a vector, of which the rest goes back.
+#![allow(
+    unsafe_code,
+    reason = "messages are moved out of a vector one by one, and the rest stays in it"
+)]
 
 /// Lends messages from the front of a vector. What has not been taken is in it again when this is
 /// dropped. If this is leaked, the vector is empty: nothing is in two places.

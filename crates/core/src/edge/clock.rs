@@ -3,6 +3,7 @@
 //! It is read twice whenever an end waits, and many waits are shorter than to read an exact clock
 //! twice. So this is one that costs a few nanoseconds and goes by ticks of the kernel, of some
 //! milliseconds: a single wait may be told a tick too long or too short, a sum of many is right.
+#![allow(unsafe_code, reason = "the coarse monotonic clock is a call of libc")]
 
 /// Nanoseconds since some point in the past, at least 1, by ticks.
 #[cfg(target_os = "linux")]

@@ -1,4 +1,8 @@
 //! How an end waits: a place for its waker, and a thread that sleeps until it is woken.
+#![allow(
+    unsafe_code,
+    reason = "a cell holds the waker; a flag says which thread may touch it"
+)]
 
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::task::{Context, Poll, Waker};

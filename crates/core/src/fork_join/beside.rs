@@ -1,4 +1,8 @@
 //! Work beside a thread that is of no pool: the thread keeps working, and a worker joins in.
+#![allow(
+    unsafe_code,
+    reason = "a ticket outlives the call only until it is taken back or over"
+)]
 
 use super::job::Job;
 use super::pool::Pool;

@@ -3,6 +3,10 @@
 //! A block holds one half (of a root) or two (of a fork), and in front of them what the parties
 //! share. Its [`State`] says who may touch what, and whose step is the last one: that frees the
 //! block.
+#![allow(
+    unsafe_code,
+    reason = "a block is reached by its address until its last party leaves"
+)]
 
 use super::half;
 use super::offer::Offer;

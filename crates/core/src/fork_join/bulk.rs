@@ -2,6 +2,10 @@
 //!
 //! Every item is a half of its own in the end: there is no block size to choose, because a fork
 //! costs little more than a call. Results do not depend on how the work was shared out.
+#![allow(
+    unsafe_code,
+    reason = "results are written to the spare capacity of a vector"
+)]
 
 use super::closures::join;
 use std::mem::MaybeUninit;

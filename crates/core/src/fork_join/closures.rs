@@ -1,4 +1,8 @@
 //! The closure form of fork-join.
+#![allow(
+    unsafe_code,
+    reason = "the second half lies on the stack of the fork while another worker runs it"
+)]
 
 use super::job::Job;
 use super::latch::Latch;

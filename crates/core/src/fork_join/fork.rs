@@ -4,6 +4,10 @@
 //! Most forks end within the call, and then nothing was atomic, nothing allocated, and the results
 //! were never in memory. Where a half is not ready, or was handed out, the rest of the block is
 //! initialised, the half runs on its own from then on, and the join waits for it.
+#![allow(
+    unsafe_code,
+    reason = "both halves of a fork lie in one block, which is freed by hand"
+)]
 
 use super::block::{Header, Home};
 use super::half::{self, Half};

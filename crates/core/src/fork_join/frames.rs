@@ -3,6 +3,7 @@
 //! Each worker keeps free blocks by size and carves new ones out of chunks. Taking and giving back
 //! are a few plain loads and stores. A block that is given back elsewhere returns to the worker it
 //! came from, so none hoards what another one needs. Chunks go back to the system with the pool.
+#![allow(unsafe_code, reason = "blocks are carved out of chunks of memory")]
 
 use crate::sync::AtomicPtr;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};

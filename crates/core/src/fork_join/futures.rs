@@ -1,4 +1,8 @@
 //! The asynchronous form of fork-join.
+#![allow(
+    unsafe_code,
+    reason = "a join is `Send` because its block is only reached by atomic steps"
+)]
 
 use super::fork::{Fork, Handle};
 use super::in_place::InPlace;

@@ -2,6 +2,10 @@
 //!
 //! The functions here work on the half `H` of a block: they compute where in the block it lies, and
 //! rely on the block's [`State`] for who may do what. Each says for whom it is.
+#![allow(
+    unsafe_code,
+    reason = "a half is reached by the address of its block and polled in place"
+)]
 
 use super::block::{Header, Home};
 use super::job::Job;

@@ -1,4 +1,5 @@
 //! How a worker learns that something it waits for is over.
+#![allow(unsafe_code, reason = "a latch may be freed as soon as it is set")]
 
 use super::worker::Worker;
 use crate::sync::AtomicBool;

@@ -2,6 +2,10 @@
 //! taking against taking back, waking against pausing, finishing against cancelling.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::loom`
+#![allow(
+    unsafe_code,
+    reason = "models of the protocols run jobs by their addresses"
+)]
 
 use super::beside::Progress;
 use super::block::Header;

@@ -5,6 +5,10 @@
 //! to unlink, no allocation, because the link lies in the fork itself. Forks end in the reverse
 //! order in which they began, so the newest offer is always the one to unlink. The oldest one,
 //! which stands for the most work, is what another worker gets when it asks.
+#![allow(
+    unsafe_code,
+    reason = "offers are a list of nodes on the stack and in blocks"
+)]
 
 use super::job::Job;
 use super::worker::Worker;

@@ -1,4 +1,8 @@
 //! Pools of workers, and how work gets into them.
+#![allow(
+    unsafe_code,
+    reason = "a root closure lies on the caller's stack while a worker runs it"
+)]
 
 use super::job::Job;
 use super::registry::Registry;

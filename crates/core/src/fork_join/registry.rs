@@ -1,4 +1,5 @@
 //! What the workers of one pool share.
+#![allow(unsafe_code, reason = "blocks hold the registry by a counted pointer")]
 
 use super::job::Job;
 use super::root::Roots;

@@ -1,4 +1,5 @@
 //! Roots: futures that are given to a pool from outside.
+#![allow(unsafe_code, reason = "a root's block is allocated and freed by hand")]
 
 use super::block::{Header, Home};
 use super::half::{self, Half};

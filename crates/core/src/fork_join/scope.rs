@@ -1,4 +1,8 @@
 //! Scopes: any number of spawns that end before their scope does.
+#![allow(
+    unsafe_code,
+    reason = "spawns borrow from the scope, which waits for them"
+)]
 
 use super::job::Job;
 use super::latch::Latch;

@@ -4,6 +4,7 @@
 //! one: a further thread takes the worker's place, and the thread before waits for it. So the
 //! depth of a recursion is bounded by memory, and where memory ends there is a panic that says so
 //! instead of an overflow.
+#![allow(unsafe_code, reason = "the extent of a stack is asked of libc")]
 
 use super::worker::Worker;
 use crate::memory::available_memory;

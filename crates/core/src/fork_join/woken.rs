@@ -8,6 +8,10 @@
 //! This is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), of which both
 //! sides use the same end, with the orderings of Lê et al. (*Correct and efficient work-stealing
 //! for weak memory models*, 2013) where those apply.
+#![allow(
+    unsafe_code,
+    reason = "the queue's slots are read by several workers, one of which takes each job"
+)]
 
 #[cfg(all(test, loom))]
 mod loom;

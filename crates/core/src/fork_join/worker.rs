@@ -12,6 +12,10 @@
 //! every 50 microseconds per worker, so that a fork of next to nothing is not handed out at a cost
 //! far above its own. Before a worker falls asleep it asks everybody, without regard to the pace: the
 //! next fork anywhere wakes it up.
+#![allow(
+    unsafe_code,
+    reason = "a worker is reached by a pointer in its thread's local storage"
+)]
 
 mod work;
 

@@ -5,6 +5,7 @@
 //! thread sleeps needs a second locked instruction; here none sleeps until it is woken: a thread that finds the lock taken
 //! spins, lets others run a few times, and then sleeps for some microseconds at a time, which only
 //! happens if the thread that holds it was interrupted.
+#![allow(unsafe_code, reason = "the spin lock lends the value in its cell")]
 
 #[cfg(not(loom))]
 pub(super) type Lock<T> = SpinLock<T>;

@@ -1,4 +1,8 @@
 //! What both ends of a ring share, and everything that is decided by its two words.
+#![allow(
+    unsafe_code,
+    reason = "cells are freed, and wakers woken, by the thread that the ring's words name"
+)]
 
 use super::order::Order;
 use super::slots::Slots;

@@ -1,4 +1,5 @@
 //! The memory of messages.
+#![allow(unsafe_code, reason = "cells of messages may be uninitialised")]
 
 use crate::sync::UnsafeCell;
 use std::mem::MaybeUninit;

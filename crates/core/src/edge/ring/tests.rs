@@ -1,4 +1,5 @@
 //! Small runs of everything that touches memory by hand, for miri.
+#![allow(unsafe_code, reason = "a leaked message is freed")]
 
 use crate::edge::park::block_on;
 use crate::edge::{

@@ -2,6 +2,7 @@
 //! and another worker takes from it meanwhile.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::woken::loom`
+#![allow(unsafe_code, reason = "jobs of the model are addresses")]
 
 use super::Woken;
 use super::tests::{jobs, numbers};

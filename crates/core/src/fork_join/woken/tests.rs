@@ -1,4 +1,5 @@
 //! The queue by itself: order, growth, and who gets what.
+#![allow(unsafe_code, reason = "jobs of the test are addresses")]
 
 use crate::fork_join::job::Job;
 use crate::fork_join::worker::Worker;

@@ -2,6 +2,7 @@
 //!
 //! What was woken here comes first, then what was queued from outside the pool, then what other
 //! workers hand out, and last what was woken on them.
+#![allow(unsafe_code, reason = "jobs that are found are run by their address")]
 
 use super::super::job::Job;
 use super::super::latch::Latch;

@@ -55,6 +55,7 @@ impl Turn {
 
 /// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib pool::turn::loom`.
 #[cfg(all(test, loom))]
+#[allow(unsafe_code, reason = "loom watches a cell that the model shares")]
 mod loom {
     use super::Turn;
     use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, UnsafeCell};

@@ -1,4 +1,8 @@
 //! How a message gets into the ring: room for it, the message into it, and the publication.
+#![allow(
+    unsafe_code,
+    reason = "messages are written to cells that the ring's positions give to this end"
+)]
 
 use super::RingCollecting;
 use super::lack::{Lack, Look};
