@@ -1,0 +1,357 @@
+//! The memory that a host's process shares with the simulation: one command and one reply at a time, and a
+//! log that remains readable after the process has died.
+//!
+//! The two sides take turns. The simulation writes a command and raises `command`; the process runs until it
+//! has nothing left to do at that virtual time, writes its reply and raises `reply`.
+#![allow(unsafe_code, reason = "memory shared between processes")]
+
+use crate::raw::Signal;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a command: at most one packet, whose data is at most 64 KiB.
+const INPUT: usize = 128 << 10;
+/// Bytes of packets in one reply. What does not fit is sent in another ([`Reply::More`]).
+const OUTPUT: usize = 4 << 20;
+/// Bytes of log in one reply.
+const LOG: usize = 1 << 20;
+
+/// What the simulation asks of a host's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Command {
+    /// Go to a virtual time, take a packet if there is one, and run until nothing is left to do.
+    Step = 1,
+    /// Close everything as the kernel does when it kills a process.
+    Kill = 2,
+}
+
+/// What a host's process answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Nothing is left to do until the time it names.
+    Done,
+    /// A buffer is full; the step goes on when it has been read.
+    More,
+    /// The process is gone, with this wait status.
+    Gone(i32),
+    /// The process did not answer within the limit.
+    Stuck,
+}
+
+const DONE: u32 = 1;
+const MORE: u32 = 2;
+
+/// How a host's process ended, as the process itself says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It runs.
+    Running,
+    /// `exit` with this status; `main` returned if it is 0.
+    Exited(i32),
+    /// `main` panicked.
+    Panicked,
+    /// It made a call that is not simulated.
+    Unsupported,
+    /// No thread can ever run again.
+    Deadlocked,
+}
+
+impl Ending {
+    fn encode(self) -> u32 {
+        match self {
+            Ending::Running => 0,
+            Ending::Panicked => 1,
+            Ending::Unsupported => 2,
+            Ending::Deadlocked => 3,
+            Ending::Exited(status) => 0x100 | (status as u32 & 0xff),
+        }
+    }
+
+    fn decode(number: u32) -> Ending {
+        match number {
+            0 => Ending::Running,
+            1 => Ending::Panicked,
+            2 => Ending::Unsupported,
+            3 => Ending::Deadlocked,
+            more => Ending::Exited((more & 0xff) as i32),
+        }
+    }
+}
+
+#[repr(C)]
+struct Memory {
+    command: Signal,
+    reply: Signal,
+    gone: Signal,
+    kind: AtomicU32,
+    answer: AtomicU32,
+    pid: AtomicI32,
+    is_gone: AtomicU32,
+    wait_status: AtomicI32,
+    ending: AtomicU32,
+    time: AtomicU64,
+    next: AtomicU64,
+    calls: AtomicU64,
+    switches: AtomicU64,
+    trace: AtomicU64,
+    input_len: AtomicU32,
+    output_len: AtomicU32,
+    log_len: AtomicU32,
+    input: UnsafeCell<[u8; INPUT]>,
+    output: UnsafeCell<[u8; OUTPUT]>,
+    log: UnsafeCell<[u8; LOG]>,
+}
+
+/// One side's access to the memory.
+#[derive(Debug)]
+pub(crate) struct Channel(&'static Memory);
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the counters are atomic, and the buffers are accessed by the side whose turn it is.
+unsafe impl Sync for Memory {}
+
+/// What a host has done since the last reply.
+#[derive(Debug, Default)]
+pub(crate) struct Produced {
+    /// Packets, as [`crate::packet::Packet::write`] wrote them.
+    pub packets: Vec<u8>,
+    /// Log records.
+    pub log: Vec<u8>,
+}
+
+impl Channel {
+    /// Maps memory that forked processes share. It is never unmapped: there is one for each host of a
+    /// process's only simulation.
+    pub(crate) fn new() -> std::io::Result<Channel> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Memory>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the mapping is large enough, page-aligned and zeroed; all-zero is a valid `Memory`.
+        Ok(Channel(unsafe { &*memory.cast::<Memory>() }))
+    }
+
+    /// The same memory for the other side, which gets it by forking.
+    pub(crate) fn other_side(&self) -> Channel {
+        Channel(self.0)
+    }
+
+    // ---- the simulation's side --------------------------------------------------------------------
+
+    /// Prepares the memory for a new process.
+    pub(crate) fn reset(&self) {
+        let memory = self.0;
+        for word in [
+            &memory.is_gone,
+            &memory.ending,
+            &memory.log_len,
+            &memory.output_len,
+        ] {
+            word.store(0, Ordering::Relaxed);
+        }
+        for flag in [&memory.command, &memory.reply, &memory.gone] {
+            flag.wait_for(Some(0));
+        }
+        memory.pid.store(0, Ordering::Release);
+    }
+
+    /// Gives a command. The reply comes by [`Channel::receive`].
+    pub(crate) fn send(&self, command: Command, time: u64, input: &[u8]) {
+        let memory = self.0;
+        assert!(input.len() <= INPUT, "a packet is larger than the channel");
+        // SAFETY: the process waits for a command and does not read until the flag is raised.
+        unsafe { (&mut *memory.input.get())[..input.len()].copy_from_slice(input) };
+        memory
+            .input_len
+            .store(input.len() as u32, Ordering::Relaxed);
+        memory.time.store(time, Ordering::Relaxed);
+        memory.kind.store(command as u32, Ordering::Release);
+        memory.command.raise();
+    }
+
+    /// Lets a process go on that answered [`Reply::More`].
+    pub(crate) fn resume(&self) {
+        self.0.command.raise();
+    }
+
+    /// Waits for the reply, at most so many seconds of the wall clock, and takes what was produced.
+    pub(crate) fn receive(&self, seconds: u32, produced: &mut Produced) -> Reply {
+        let memory = self.0;
+        let started = std::time::Instant::now();
+        let mut answered = memory.reply.wait_for(Some(seconds));
+        // A wait may also end for no reason.
+        while !answered && started.elapsed().as_secs() < seconds.into() {
+            answered = memory.reply.wait_for(Some(1));
+        }
+        let gone = memory.is_gone.load(Ordering::Acquire) == 1;
+        if !answered && !gone {
+            return Reply::Stuck;
+        }
+        self.take(produced);
+        if gone {
+            return Reply::Gone(memory.wait_status.load(Ordering::Relaxed));
+        }
+        match memory.answer.load(Ordering::Acquire) {
+            MORE => Reply::More,
+            _ => Reply::Done,
+        }
+    }
+
+    /// Takes what the process has produced. After its death this is complete to the last byte.
+    pub(crate) fn take(&self, produced: &mut Produced) {
+        let memory = self.0;
+        let output = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
+        let log = (memory.log_len.swap(0, Ordering::AcqRel) as usize).min(LOG);
+        // SAFETY: the process has answered or is gone, so it does not write.
+        unsafe {
+            produced
+                .packets
+                .extend_from_slice(&(&*memory.output.get())[..output]);
+            produced.log.extend_from_slice(&(&*memory.log.get())[..log]);
+        }
+    }
+
+    /// Kills the process and waits until it has been reaped.
+    pub(crate) fn kill(&self) {
+        let memory = self.0;
+        let pid = memory.pid.load(Ordering::Acquire);
+        if pid == 0 {
+            return;
+        }
+        if memory.is_gone.load(Ordering::Acquire) == 0 {
+            // SAFETY: the process was forked by the zygote, which has not reaped it yet, so the number is its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+            while memory.is_gone.load(Ordering::Acquire) == 0 {
+                memory.gone.wait_for(Some(1));
+            }
+        }
+        memory.pid.store(0, Ordering::Release);
+    }
+
+    /// When the process next has something to do by itself; `None`: never.
+    pub(crate) fn next(&self) -> Option<u64> {
+        Some(self.0.next.load(Ordering::Relaxed)).filter(|&next| next != u64::MAX)
+    }
+
+    /// How the process ended.
+    pub(crate) fn ending(&self) -> Ending {
+        Ending::decode(self.0.ending.load(Ordering::Relaxed))
+    }
+
+    /// Simulated calls, thread switches, and the hash of all calls and their results.
+    pub(crate) fn totals(&self) -> (u64, u64, u64) {
+        let memory = self.0;
+        (
+            memory.calls.load(Ordering::Relaxed),
+            memory.switches.load(Ordering::Relaxed),
+            memory.trace.load(Ordering::Relaxed),
+        )
+    }
+
+    // ---- the zygote's side ------------------------------------------------------------------------
+
+    /// Records that the process is gone, and wakes the simulation.
+    pub(crate) fn set_gone(&self, wait_status: i32) {
+        let memory = self.0;
+        memory.wait_status.store(wait_status, Ordering::Relaxed);
+        memory.is_gone.store(1, Ordering::Release);
+        memory.reply.raise();
+        memory.gone.raise();
+    }
+
+    /// The process's number; 0 if there is none.
+    pub(crate) fn pid(&self) -> i32 {
+        self.0.pid.load(Ordering::Acquire)
+    }
+
+    /// Records the number of the process that was forked.
+    pub(crate) fn set_pid(&self, pid: i32) {
+        self.0.pid.store(pid, Ordering::Release);
+    }
+
+    // ---- the host's side --------------------------------------------------------------------------
+
+    /// Waits for a command. Returns it with its time and input.
+    pub(crate) fn wait(&self) -> (Command, u64, Vec<u8>) {
+        let memory = self.0;
+        memory.command.wait();
+        let command = match memory.kind.load(Ordering::Acquire) {
+            2 => Command::Kill,
+            _ => Command::Step,
+        };
+        let length = memory.input_len.load(Ordering::Relaxed) as usize;
+        // SAFETY: the simulation has raised the flag and now waits for the reply.
+        let input = unsafe { (&*memory.input.get())[..length].to_vec() };
+        (command, memory.time.load(Ordering::Relaxed), input)
+    }
+
+    /// Answers the command.
+    pub(crate) fn done(&self, next: u64, calls: u64, switches: u64, trace: u64) {
+        let memory = self.0;
+        memory.next.store(next, Ordering::Relaxed);
+        memory.calls.store(calls, Ordering::Relaxed);
+        memory.switches.store(switches, Ordering::Relaxed);
+        memory.trace.store(trace, Ordering::Relaxed);
+        memory.answer.store(DONE, Ordering::Release);
+        memory.reply.raise();
+    }
+
+    /// Records how the process ended. The first ending counts.
+    pub(crate) fn end(&self, ending: Ending) {
+        let (running, ending) = (Ending::Running.encode(), ending.encode());
+        let _ =
+            self.0
+                .ending
+                .compare_exchange(running, ending, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Appends packets.
+    pub(crate) fn write_packet(&self, bytes: &[u8]) {
+        let memory = self.0;
+        self.append(
+            &memory.output_len,
+            memory.output.get().cast(),
+            OUTPUT,
+            bytes,
+        );
+    }
+
+    /// Appends a log record, which survives the death of the process.
+    pub(crate) fn write_log(&self, bytes: &[u8]) {
+        let memory = self.0;
+        self.append(&memory.log_len, memory.log.get().cast(), LOG, bytes);
+    }
+
+    fn append(&self, length: &AtomicU32, buffer: *mut u8, capacity: usize, bytes: &[u8]) {
+        let memory = self.0;
+        if length.load(Ordering::Relaxed) as usize + bytes.len() > capacity {
+            memory.answer.store(MORE, Ordering::Release);
+            memory.reply.raise();
+            memory.command.wait();
+        }
+        let start = length.load(Ordering::Relaxed) as usize;
+        assert!(
+            start + bytes.len() <= capacity,
+            "one record exceeds the channel"
+        );
+        // SAFETY: the range is within the buffer, and the simulation waits for the reply.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.add(start), bytes.len()) };
+        length.store((start + bytes.len()) as u32, Ordering::Release);
+    }
+}

@@ -1,0 +1,68 @@
+//! What can go wrong.
+
+use crate::machine::HostState;
+use corsair::Time;
+
+/// Why a simulation failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// Programs can be simulated on Linux with glibc on x86-64 only.
+    #[error(
+        "hosts can be simulated on Linux x86-64 with glibc only; skip this test elsewhere with #[cfg(...)]"
+    )]
+    Platform,
+    /// The simulation was not started by the test attribute or [`init`](crate::init).
+    #[error(
+        "a simulation needs a process of its own: use #[corsair_host::test], or call corsair_host::init() first in main"
+    )]
+    NotPrepared,
+    /// Two hosts have one name, or a name is none.
+    #[error("'{0}' cannot name a host: names are unique, 1 to 63 letters, digits and hyphens")]
+    Name(String),
+    /// A host was added after the simulation had begun.
+    #[error(
+        "host {0} was added after the simulation had begun; add all hosts before the first run_until"
+    )]
+    TooLate(String),
+    /// A setting contradicts another.
+    #[error("the simulation cannot begin: {0}")]
+    Settings(String),
+    /// The system refused something.
+    #[error("the simulation cannot begin: {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A program failed.
+    #[error("host {host} {}, seed {seed}, at or before {time}\n{log}", describe(*.state))]
+    Host {
+        /// The host's name.
+        host: String,
+        /// How it failed.
+        state: HostState,
+        /// The seed of the simulation.
+        seed: u64,
+        /// When this was noticed.
+        time: Time,
+        /// The log of all hosts.
+        log: String,
+    },
+}
+
+fn describe(state: HostState) -> String {
+    match state {
+        HostState::Running => "runs".to_string(),
+        HostState::Off => "is off".to_string(),
+        HostState::Killed => "was killed".to_string(),
+        HostState::Exited(status) => format!("exited with status {status}"),
+        HostState::Panicked => "panicked".to_string(),
+        HostState::Crashed(signal) => format!("was ended by signal {signal}"),
+        HostState::Unsupported => "made a call that is not simulated".to_string(),
+        HostState::Deadlocked => "is deadlocked".to_string(),
+        HostState::Stuck => "ran for 20 s of the wall clock without a system call".to_string(),
+    }
+}

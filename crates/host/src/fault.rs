@@ -1,0 +1,51 @@
+//! What goes wrong, and when.
+
+use crate::machine::Wire;
+use crate::sim::HostId;
+
+/// A fault, or its end. [`Sim::at`](crate::Sim::at) says when it happens.
+///
+/// | fault | process | connections of peers | memory |
+/// |---|---|---|---|
+/// | [`kill`](Fault::kill) | ends | closed by the host's kernel, then refused | lost |
+/// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost |
+/// | [`partition`](Fault::partition) | goes on | silent until it heals or a time-out | stays |
+#[derive(Clone, Debug)]
+pub struct Fault(pub(crate) Kind);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Host(HostId, Wire),
+    /// Packets between the hosts of one group and those of the other are lost from now on.
+    Cut(Vec<HostId>, Vec<HostId>),
+    /// They arrive again.
+    Heal(Vec<HostId>, Vec<HostId>),
+}
+
+impl Fault {
+    /// Kills the program of a host, as `kill -9` does. The host's kernel closes its sockets, and refuses
+    /// connections until the program is [started](Fault::start) again.
+    pub fn kill(host: &HostId) -> Fault {
+        Fault(Kind::Host(*host, Wire::Kill))
+    }
+
+    /// Takes the power from a host: nothing answers until it is [started](Fault::start) again.
+    pub fn power_loss(host: &HostId) -> Fault {
+        Fault(Kind::Host(*host, Wire::PowerLoss))
+    }
+
+    /// Starts the program of a host that is off or whose program is over. Without effect on one that runs.
+    pub fn start(host: &HostId) -> Fault {
+        Fault(Kind::Host(*host, Wire::Start))
+    }
+
+    /// Loses all packets between two groups of hosts, in both directions, until they are [healed](Fault::heal).
+    pub fn partition(one: &[HostId], other: &[HostId]) -> Fault {
+        Fault(Kind::Cut(one.to_vec(), other.to_vec()))
+    }
+
+    /// Ends partitions between two groups of hosts.
+    pub fn heal(one: &[HostId], other: &[HostId]) -> Fault {
+        Fault(Kind::Heal(one.to_vec(), other.to_vec()))
+    }
+}

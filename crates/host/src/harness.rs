@@ -1,0 +1,278 @@
+//! Simulations in tests and programs: each test runs in a process of its own at a fixed address, and each seed in a
+//! fork of it, so that neither the test harness nor other tests have any influence.
+#![allow(unsafe_code, reason = "forks processes")]
+
+use crate::error::SimError;
+use crate::heap::{self, Zone};
+use crate::image;
+use crate::sim::Sim;
+use std::fmt::Debug;
+use std::num::NonZeroUsize;
+use std::os::unix::process::CommandExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Names the test that this process was started for.
+const TEST: &str = "CORSAIR_HOST_TEST";
+
+/// If this is set, the digest of each seed is printed.
+const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
+
+/// What the function of a test may return.
+pub trait Outcome {
+    /// The failure, if it is one.
+    fn failure(self) -> Option<String>;
+}
+
+impl Outcome for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<T, E: std::fmt::Display + Debug> Outcome for Result<T, E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.to_string())
+    }
+}
+
+/// How a test is run; see [`test`](macro@crate::test).
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Seeds to try, from `first_seed` on.
+    pub seeds: u64,
+    /// The first seed.
+    pub first_seed: u64,
+    /// Runs each seed also on 2 and 4 workers, and fails if a digest differs.
+    pub deterministic: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seeds: 1,
+            first_seed: 1,
+            deterministic: false,
+        }
+    }
+}
+
+/// Runs a test: what the attribute [`test`](macro@crate::test) expands to. `path` is its path with the crate's name.
+///
+/// # Panics
+/// If it fails.
+pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> O) {
+    let name = path.split_once("::").map_or(path, |(_, name)| name);
+    if image::is_fixed() && std::env::var(TEST).is_ok_and(|test| test == name) {
+        run_seeds(options, &|sim| body(sim).failure());
+        return;
+    }
+    let mut command = image::command().unwrap_or_else(|error| panic!("{error}"));
+    command.args([
+        "--exact",
+        name,
+        "--nocapture",
+        "--include-ignored",
+        "--test-threads=1",
+    ]);
+    command.env(TEST, name).env("RUST_TEST_THREADS", "1");
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot start the test again: {error}"));
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    print_captured(&text[0]);
+    assert!(output.status.success(), "{}", text[1]);
+    assert!(
+        text[0].contains("1 passed"),
+        "the test {name} was not found when it was started again:\n{}{}",
+        text[0],
+        text[1]
+    );
+    print_captured(&text[1]);
+}
+
+/// Prints so that the harness shows it with a failed test only.
+#[allow(clippy::print_stdout, reason = "the output of a test")]
+fn print_captured(text: &str) {
+    print!("{text}");
+}
+
+/// Prepares a program of its own for [`simulate`]: call it first in `main`. The program starts again at a fixed
+/// address, unless it runs there already.
+///
+/// # Errors
+/// If the program cannot be started again.
+pub fn init() -> Result<(), String> {
+    if image::is_fixed() {
+        return Ok(());
+    }
+    let mut command = image::command()?;
+    command.args(std::env::args_os().skip(1));
+    Err(format!(
+        "cannot start the program again: {}",
+        command.exec()
+    ))
+}
+
+/// Runs one simulation in a fork of this process, on so many workers, and returns what `body` returns as text, and
+/// the digest.
+///
+/// # Errors
+/// If [`init`] was not called, or a process cannot be made.
+pub fn simulate<O: Outcome>(
+    seed: u64,
+    workers: NonZeroUsize,
+    body: impl Fn(&mut Sim) -> O,
+) -> Result<(Option<String>, u64), SimError> {
+    if !image::is_fixed() {
+        return Err(SimError::NotPrepared);
+    }
+    fork_simulation(seed, workers, &|sim| body(sim).failure())
+}
+
+/// Runs all seeds of a test.
+fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
+    let chosen = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse::<u64>().ok());
+    let seeds = match chosen {
+        Some(seed) => seed..seed + 1,
+        None => options.first_seed..options.first_seed + options.seeds,
+    };
+    for seed in seeds {
+        let run = |workers| {
+            let workers = NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN);
+            let (failure, digest) =
+                fork_simulation(seed, workers, body).unwrap_or_else(|error| panic!("{error}"));
+            if let Some(failure) = failure {
+                panic!("seed {seed}: {failure}\nrun this seed alone with SEED={seed}");
+            }
+            digest
+        };
+        let first = run(1);
+        if std::env::var_os(SHOW_DIGESTS).is_some() {
+            print_captured(&format!("digest of seed {seed}: {first:016x}\n"));
+        }
+        if options.deterministic {
+            for workers in [2, 4] {
+                let digest = run(workers);
+                assert_eq!(
+                    first, digest,
+                    "seed {seed}: {workers} workers have another digest than one"
+                );
+            }
+        }
+    }
+}
+
+/// What the fork tells: whether it is complete, its digest, and its failure as text.
+#[repr(C)]
+struct Answer {
+    is_complete: AtomicU64,
+    digest: AtomicU64,
+    length: AtomicU64,
+    text: std::cell::UnsafeCell<[u8; TEXT]>,
+}
+
+const TEXT: usize = 8 << 20;
+
+fn fork_simulation(
+    seed: u64,
+    workers: NonZeroUsize,
+    body: &dyn Fn(&mut Sim) -> Option<String>,
+) -> Result<(Option<String>, u64), SimError> {
+    let system = |what| SimError::System {
+        what,
+        source: std::io::Error::last_os_error(),
+    };
+    // SAFETY: a new mapping touches no existing memory; all-zero is a valid `Answer`.
+    let answer = unsafe {
+        let memory = libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<Answer>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        );
+        if memory == libc::MAP_FAILED {
+            return Err(system("memory for the answer"));
+        }
+        &*memory.cast::<Answer>()
+    };
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    // SAFETY: the other thread of a test's process, if there is one, waits for this one and holds no lock.
+    let pid = match unsafe { libc::fork() } {
+        -1 => return Err(system("the simulation's process")),
+        0 => run_forked(seed, workers, body, answer),
+        pid => pid,
+    };
+    let mut status = 0;
+    // SAFETY: the process is a child; the status is valid for a write.
+    while unsafe { libc::waitpid(pid, &mut status, 0) } < 0 {}
+    let is_complete = answer.is_complete.load(Ordering::Acquire) == 1;
+    let length = answer.length.load(Ordering::Acquire) as usize;
+    // SAFETY: the other process has ended.
+    let text =
+        unsafe { String::from_utf8_lossy(&(&*answer.text.get())[..length.min(TEXT)]).into_owned() };
+    let digest = answer.digest.load(Ordering::Relaxed);
+    // SAFETY: no reference to the mapping is left.
+    unsafe {
+        libc::munmap(
+            std::ptr::from_ref(answer).cast_mut().cast(),
+            size_of::<Answer>(),
+        )
+    };
+    Ok(match (is_complete, length) {
+        (true, 0) => (None, digest),
+        (true, _) => (Some(text), digest),
+        (false, _) => (
+            Some(format!(
+                "the simulation's process ended with wait status {status:#x}"
+            )),
+            0,
+        ),
+    })
+}
+
+/// The fork: runs the simulation, writes its answer and ends.
+fn run_forked(
+    seed: u64,
+    workers: NonZeroUsize,
+    body: &dyn Fn(&mut Sim) -> Option<String>,
+    answer: &Answer,
+) -> ! {
+    crate::zygote::die_with_parent();
+    heap::enter(Zone::Simulation);
+    let mut sim = Sim::new(seed, workers);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&mut sim)));
+    heap::enter(Zone::Process);
+    let failure = match outcome {
+        Ok(failure) => failure,
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+            Some(format!(
+                "{}\n{}",
+                said.unwrap_or_else(|| "panicked".to_string()),
+                sim.log()
+            ))
+        }
+    };
+    answer.digest.store(sim.digest(), Ordering::Relaxed);
+    if let Some(failure) = failure {
+        let bytes = failure.as_bytes();
+        let count = bytes.len().clamp(1, TEXT);
+        // SAFETY: the parent reads when this process has ended.
+        unsafe {
+            (&mut *answer.text.get())[..bytes.len().min(TEXT)]
+                .copy_from_slice(&bytes[..bytes.len().min(TEXT)])
+        };
+        answer.length.store(count as u64, Ordering::Release);
+    }
+    drop(sim);
+    answer.is_complete.store(1, Ordering::Release);
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    // SAFETY: ends the process without the harness's cleanup, which is the parent's.
+    unsafe { libc::_exit(0) }
+}

@@ -1,0 +1,101 @@
+//! The program at a fixed address.
+//!
+//! Addresses of statics and functions influence programs, for instance through tables of locks that are hashed by
+//! address. A position-independent program is loaded at a random address, and containers refuse `personality`,
+//! which would switch that off. But the kernel aligns the address to the alignment that the program's segments
+//! ask for, since Linux 5.10: a copy of the program in memory that asks for 2^46 bytes is always loaded at 2^46.
+#![allow(unsafe_code, reason = "makes a file in memory")]
+
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// How the copy is called in `/proc/self/maps`.
+pub(crate) const MAPPED_NAME: &str = "/memfd:corsair-host";
+/// Names the program of which this process runs a copy.
+const PROGRAM: &str = "CORSAIR_HOST_PROGRAM";
+const BASE: u64 = 1 << 46;
+
+/// True if this process runs at the fixed address.
+pub(crate) fn is_fixed() -> bool {
+    let here = is_fixed as *const () as u64;
+    (BASE..BASE + (1 << 40)).contains(&here) && std::env::var_os(PROGRAM).is_some()
+}
+
+/// The program on disk.
+pub(crate) fn program() -> &'static PathBuf {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let named = std::env::var_os(PROGRAM).map(PathBuf::from);
+        named
+            .or_else(|| std::env::current_exe().ok())
+            .unwrap_or_default()
+    })
+}
+
+/// Asks for the alignment in the first segment to be loaded of an ELF file.
+fn align(image: &mut [u8]) -> Result<(), String> {
+    const LOAD: u32 = 1;
+    let number = |at: usize, size: usize| -> Option<u64> {
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(image.get(at..at + size)?);
+        Some(u64::from_le_bytes(bytes))
+    };
+    let malformed = || "the program is not a 64-bit ELF file".to_string();
+    if image.get(..5) != Some(&b"\x7fELF\x02"[..]) {
+        return Err(malformed());
+    }
+    let kind = number(16, 2).ok_or_else(malformed)?;
+    if kind == 2 {
+        return Ok(()); // not position-independent: its address is fixed already
+    }
+    let (start, size, count) = (
+        number(32, 8).ok_or_else(malformed)? as usize,
+        number(54, 2).ok_or_else(malformed)? as usize,
+        number(56, 2).ok_or_else(malformed)? as usize,
+    );
+    for header in (0..count).map(|index| start + index * size) {
+        if number(header, 4) == Some(LOAD.into()) {
+            let field = image
+                .get_mut(header + 48..header + 56)
+                .ok_or_else(malformed)?;
+            field.copy_from_slice(&BASE.to_le_bytes());
+            return Ok(());
+        }
+    }
+    Err(malformed())
+}
+
+/// A copy of the program in memory, which stays open in this process.
+fn copy() -> Result<i32, String> {
+    static COPY: OnceLock<Result<i32, String>> = OnceLock::new();
+    let made = COPY.get_or_init(|| {
+        let failed = |error: io::Error| format!("cannot copy the program into memory: {error}");
+        let mut image = std::fs::read("/proc/self/exe").map_err(failed)?;
+        align(&mut image)?;
+        // SAFETY: the name ends with a zero byte.
+        let fd = unsafe { libc::memfd_create(c"corsair-host".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let mut file = unsafe { std::fs::File::from_raw_fd(fd) };
+        file.write_all(&image).map_err(failed)?;
+        let fd = file.as_raw_fd();
+        std::mem::forget(file);
+        Ok(fd)
+    });
+    made.clone()
+}
+
+/// A command that runs this program at the fixed address.
+pub(crate) fn command() -> Result<Command, String> {
+    let path =
+        std::env::current_exe().map_err(|error| format!("the program has no path: {error}"))?;
+    let fd = copy()?;
+    let mut command = Command::new(format!("/proc/self/fd/{fd}"));
+    command.env(PROGRAM, path);
+    Ok(command)
+}

@@ -1,0 +1,348 @@
+//! The simulated kernel of one host, which runs in the host's process.
+//!
+//! Every call that a program makes is a number and six arguments, as for the real kernel, whether it came
+//! through a symbol of the C library ([`crate::symbols`]) or was caught by the filter ([`trap`]). [`call`]
+//! serves it. A call that has to wait says for what; the thread then passes the baton on, and makes the call
+//! again when it is woken.
+#![allow(
+    unsafe_code,
+    reason = "reads and writes the memory that calls point to"
+)]
+
+pub(crate) mod clock;
+mod descriptors;
+mod epoll;
+mod events;
+mod files;
+mod futex;
+mod identity;
+mod inet;
+pub(crate) mod memory;
+mod messages;
+pub(crate) mod names;
+mod poll;
+mod process;
+mod sockets;
+mod streams;
+mod table;
+mod tcp;
+pub(crate) mod threads;
+pub(crate) mod trap;
+pub(crate) mod user;
+
+use crate::channel::{Channel, Ending};
+use crate::packet::Packet;
+use crate::raw::{Args, raw};
+use crate::world::World;
+use std::cell::{Cell, UnsafeCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Virtual time that never comes.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// What a call has come to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The result, as the real kernel returns it: negative error numbers.
+    Done(isize),
+    /// The call is made again when the thread is woken.
+    Wait(Wait),
+    /// The call is made again after a microsecond.
+    Linger,
+    /// The calling thread lets others run first, then the result is this.
+    Yield(isize),
+    /// The call is not simulated.
+    Unsupported,
+    /// The calling thread never returns.
+    Exit,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// Any of these wakes it.
+    pub on: On,
+    /// So does this time; [`NEVER`] if none.
+    pub until: u64,
+}
+
+/// Events that wake a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// Only time.
+    Time,
+    /// A wake-up of the word at this address, for any of these bits.
+    Futex(usize, u32),
+    /// A change of any of these objects.
+    Objects(Vec<Id>),
+    /// The end of a thread.
+    End(usize),
+}
+
+/// Names an object that descriptors refer to. Numbers are never used again.
+pub(crate) type Id = u64;
+
+/// State of a call between its attempts.
+#[derive(Debug, Default)]
+pub(crate) struct Attempt {
+    /// The limit that was computed at the first attempt.
+    until: Option<u64>,
+    /// The thread was woken because its limit was reached.
+    pub timed_out: bool,
+    /// The thread was woken for another reason.
+    pub woken: bool,
+}
+
+impl Attempt {
+    /// The time limit of a call, which is computed once.
+    fn until(&mut self, compute: impl FnOnce() -> u64) -> u64 {
+        *self.until.get_or_insert_with(compute)
+    }
+}
+
+/// The state of a host.
+pub(crate) struct Kernel {
+    pub world: &'static World,
+    pub host: usize,
+    pub now: u64,
+    channel: Channel,
+    random: Random,
+    scheduler: threads::Scheduler,
+    descriptors: descriptors::Descriptors,
+    inet: inet::Inet,
+    /// When to look at an object again.
+    timers: BTreeSet<(u64, Id)>,
+    memory: memory::Regions,
+    calls: u64,
+    /// A hash of all calls, their times and results.
+    trace: u64,
+    /// Calls in a row that did not wait ([`Kernel::without_waiting`]).
+    readings: u32,
+    /// Threads that the program has started and not joined.
+    pub started: Vec<crate::symbols::threads::Started>,
+    /// Names of threads for the log.
+    thread_names: BTreeMap<usize, String>,
+}
+
+/// The generator of a host's random numbers.
+#[derive(Debug)]
+pub(crate) struct Random(corsair::Random);
+
+impl Random {
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0.below(bound as u32) as usize
+    }
+}
+
+/// The kernel of this process, if it is a host.
+struct Own(UnsafeCell<Option<Kernel>>);
+
+// SAFETY: `with` is called by the thread that has the baton, and by the machine's thread while no other has it.
+unsafe impl Sync for Own {}
+
+static OWN: Own = Own(UnsafeCell::new(None));
+
+thread_local! {
+    /// The number of the simulated thread, while it has the baton.
+    static THREAD: Cell<Option<usize>> = const { Cell::new(None) };
+    /// The kernel is borrowed by this thread.
+    static BORROWED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The number of the calling thread, if it belongs to the program of a host.
+pub(crate) fn current_thread() -> Option<usize> {
+    THREAD.get()
+}
+
+/// Runs `act` as a thread beside the program, whose calls reach the real kernel, while the baton stays here.
+pub(crate) fn outside<T>(act: impl FnOnce() -> T) -> T {
+    let thread = THREAD.take();
+    let result = act();
+    THREAD.set(thread);
+    result
+}
+
+/// Makes this process a host.
+pub(crate) fn install(kernel: Kernel) {
+    // SAFETY: called once, by the only thread of a process that was just forked.
+    unsafe { *OWN.0.get() = Some(kernel) };
+}
+
+/// Lets `act` use the kernel. The calling thread has the baton.
+pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
+    if BORROWED.replace(true) {
+        fatal("the simulated kernel was entered from within itself");
+    }
+    // SAFETY: one thread of the process has the baton, which is this one, and `BORROWED` excludes a second
+    // reference on it. No reference outlives the closure, and the baton is not passed on within it.
+    let Some(kernel) = (unsafe { &mut *OWN.0.get() }) else {
+        fatal("this process is not a host");
+    };
+    let result = act(kernel);
+    BORROWED.set(false);
+    result
+}
+
+/// Ends the process with a message, where nothing else can be relied upon.
+pub(crate) fn fatal(message: &str) -> ! {
+    let text = format!("corsair-host: {message}\n");
+    // SAFETY: the text is valid for reads; the process ends.
+    unsafe {
+        raw(
+            libc::SYS_write,
+            [2, text.as_ptr() as usize, text.len(), 0, 0, 0],
+        );
+        raw(libc::SYS_exit_group, [134, 0, 0, 0, 0, 0]);
+    }
+    unreachable!("the process has ended")
+}
+
+/// Serves a call of the calling thread, which belongs to a host's program. Returns what the real kernel would.
+pub(crate) fn call(number: i64, args: Args) -> isize {
+    if with(|kernel| kernel.should_preempt()) {
+        threads::pass_on(None);
+    }
+    let mut attempt = Attempt::default();
+    loop {
+        match with(|kernel| kernel.attempt(number, &args, &mut attempt)) {
+            Step::Done(result) => return result,
+            Step::Wait(wait) => {
+                attempt.timed_out = threads::pass_on(Some(wait));
+                attempt.woken = !attempt.timed_out;
+            }
+            Step::Linger => {
+                let wait = with(|kernel| kernel.linger());
+                attempt.timed_out = threads::pass_on(Some(wait));
+            }
+            Step::Yield(result) => {
+                threads::pass_on(None);
+                return result;
+            }
+            Step::Unsupported => process::refuse(number, &args),
+            Step::Exit => threads::leave_forever(),
+        }
+    }
+}
+
+impl Kernel {
+    /// The kernel of a host that is switched on at a virtual time.
+    pub(crate) fn new(world: &'static World, host: usize, boots: u32, now: u64) -> Kernel {
+        let channel = world.hosts[host].channel.other_side();
+        let stream =
+            corsair::Random::new(world.seed ^ ((host as u64 + 1) << 32) ^ (u64::from(boots) << 56));
+        let mut random = Random(stream);
+        Kernel {
+            world,
+            host,
+            now,
+            channel,
+            scheduler: threads::Scheduler::default(),
+            descriptors: descriptors::Descriptors::new(),
+            inet: inet::Inet::new(&mut random),
+            random,
+            timers: BTreeSet::new(),
+            memory: memory::Regions::new(),
+            calls: 0,
+            trace: 0,
+            readings: 0,
+            started: vec![],
+            thread_names: BTreeMap::new(),
+        }
+    }
+
+    /// One attempt at a call; its result enters the trace.
+    fn attempt(&mut self, number: i64, args: &Args, attempt: &mut Attempt) -> Step {
+        self.calls += 1;
+        let step = table::serve(self, number, args, attempt);
+        if matches!(step, Step::Wait(_)) {
+            self.readings = 0;
+        }
+        if let Step::Done(result) = step {
+            let so_far = self.trace.rotate_left(5) ^ self.now;
+            self.trace = (so_far ^ (number as u64) << 32 ^ result as u32 as u64)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        step
+    }
+
+    /// Hands a packet to the network.
+    fn transmit(&mut self, packet: &Packet) {
+        let mut bytes = Vec::with_capacity(packet.size());
+        packet.write(&mut bytes);
+        self.channel.write_packet(&bytes);
+    }
+
+    /// Appends bytes that a thread wrote to its standard output or error.
+    pub(crate) fn log(&mut self, stream: u8, bytes: &[u8]) {
+        let thread = current_thread().unwrap_or(0);
+        for part in bytes.chunks(64 << 10) {
+            crate::log::write_record(self.now, thread as u32, stream, part, |record| {
+                self.channel.write_log(record);
+            });
+        }
+    }
+
+    /// Records how the program ended. The first ending counts.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.channel.end(ending);
+    }
+
+    /// Looks at an object again at a time.
+    fn set_timer(&mut self, at: u64, id: Id) {
+        if at != NEVER {
+            self.timers.insert((at, id));
+        }
+    }
+
+    /// The next time at which something happens by itself.
+    fn next(&self) -> u64 {
+        let timer = self.timers.first().map_or(NEVER, |&(at, _)| at);
+        timer
+            .min(self.inet.next_loopback())
+            .min(self.scheduler.next_limit())
+    }
+
+    /// Does what is due now, apart from running threads.
+    fn catch_up(&mut self) {
+        while let Some(packet) = self.inet.take_loopback(self.now) {
+            self.receive(packet);
+        }
+        while let Some(&(at, id)) = self.timers.first().filter(|&&(at, _)| at <= self.now) {
+            self.timers.remove(&(at, id));
+            self.on_timer(id);
+        }
+        self.scheduler.wake_expired(self.now);
+    }
+}
+
+/// Runs a host: serves the commands of the simulation. Called by the first thread of the process, which is not
+/// part of the program.
+pub(crate) fn run_machine() -> ! {
+    loop {
+        let channel = with(|kernel| kernel.channel.other_side());
+        let (command, time, input) = channel.wait();
+        with(|kernel| {
+            kernel.now = kernel.now.max(time);
+            match command {
+                crate::channel::Command::Kill => kernel.kill(),
+                crate::channel::Command::Step => {
+                    if let Some(packet) = crate::packet::Reader(&input).packet() {
+                        kernel.receive(packet);
+                    }
+                }
+            }
+        });
+        threads::run_until_idle();
+        with(|kernel| {
+            let next = kernel.next();
+            kernel.check_deadlock(next);
+            let switches = kernel.scheduler.switches;
+            channel.done(next, kernel.calls, switches, kernel.trace);
+        });
+    }
+}

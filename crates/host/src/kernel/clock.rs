@@ -1,0 +1,119 @@
+//! Clocks and sleeping.
+
+use super::user::{self, Error, error};
+use super::{Attempt, Kernel, NEVER, On, Step, Wait};
+use crate::world::World;
+
+/// 2025-01-01 00:00:00 UTC, when simulations begin.
+const EPOCH: u64 = 1_735_689_600_000_000_000;
+/// What a monotonic clock shows at the beginning: hosts have been on for a while, so that programs may subtract.
+const UPTIME: u64 = 100_000_000_000_000;
+/// Clock readings without any other call that waits, after which each takes [`READING`]: a loop that waits for
+/// the clock ends.
+const FREE_READINGS: u32 = 10_000;
+const READING: u64 = 1_000;
+
+/// What a clock shows at virtual time 0, in nanoseconds.
+pub(crate) fn base(_: &World, clock: i32) -> u64 {
+    match clock {
+        libc::CLOCK_REALTIME
+        | libc::CLOCK_REALTIME_COARSE
+        | libc::CLOCK_TAI
+        | libc::CLOCK_REALTIME_ALARM => EPOCH,
+        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => 0,
+        _ => UPTIME,
+    }
+}
+
+impl Kernel {
+    /// Nanoseconds that a clock shows.
+    pub(crate) fn read_clock(&self, clock: i32) -> u64 {
+        base(self.world, clock) + self.now
+    }
+
+    /// The step of a call that looks at the world without waiting, such as reading a clock. A program that does
+    /// so in a loop would stop time, so each takes a microsecond after many in a row.
+    pub(super) fn without_waiting(&mut self, result: isize, attempt: &Attempt) -> Step {
+        self.readings = self.readings.saturating_add(1);
+        match self.readings > FREE_READINGS && !attempt.timed_out {
+            true => Step::Linger,
+            false => Step::Done(result),
+        }
+    }
+
+    /// What a thread waits for that [lingers](Step::Linger).
+    pub(super) fn linger(&self) -> Wait {
+        Wait {
+            on: On::Time,
+            until: self.now + READING,
+        }
+    }
+
+    /// `clock_gettime`.
+    pub(super) fn clock_gettime(
+        &mut self,
+        clock: usize,
+        out: usize,
+        attempt: &Attempt,
+    ) -> Result<Step, Error> {
+        user::write(out, user::to_timespec(self.read_clock(clock as i32)))?;
+        Ok(self.without_waiting(0, attempt))
+    }
+
+    /// `clock_nanosleep` and `nanosleep`.
+    pub(super) fn sleep(
+        &mut self,
+        clock: i32,
+        flags: i32,
+        time: usize,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let time = user::timespec(time)?;
+        let now = self.now;
+        let until = attempt.until(|| match flags & libc::TIMER_ABSTIME {
+            0 => now.saturating_add(time),
+            _ => time.saturating_sub(base(self.world, clock)),
+        });
+        if attempt.timed_out || until <= now {
+            return Ok(Step::Done(0));
+        }
+        Ok(Step::Wait(Wait {
+            on: On::Time,
+            until,
+        }))
+    }
+
+    /// `pause` and its like: nothing ever happens.
+    pub(super) fn wait_forever() -> Step {
+        Step::Wait(Wait {
+            on: On::Time,
+            until: NEVER,
+        })
+    }
+
+    /// `clock_getres`.
+    pub(super) fn clock_getres(&mut self, out: usize) -> Result<isize, Error> {
+        if out != 0 {
+            user::write(out, user::to_timespec(1))?;
+        }
+        Ok(0)
+    }
+
+    /// `gettimeofday`.
+    pub(super) fn gettimeofday(&mut self, out: usize) -> Result<isize, Error> {
+        let now = self.read_clock(libc::CLOCK_REALTIME);
+        let time = libc::timeval {
+            tv_sec: (now / 1_000_000_000) as i64,
+            tv_usec: (now / 1_000 % 1_000_000) as i64,
+        };
+        if out != 0 {
+            user::write(out, time)?;
+        }
+        Ok(0)
+    }
+
+    /// `clock_settime` and `settimeofday`: not for a program without privileges.
+    pub(super) fn set_clock() -> isize {
+        error(libc::EPERM)
+    }
+}

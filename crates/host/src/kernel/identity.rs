@@ -1,0 +1,120 @@
+//! What a program can ask about itself and its machine, and random numbers.
+
+use super::user::{self, Error, error};
+use super::{Kernel, current_thread};
+
+/// The process of a host's program has this number on every host.
+pub(crate) const PID: i32 = 100;
+/// Processors of a host.
+const PROCESSORS: u32 = 2;
+
+impl Kernel {
+    /// The next random bytes of the host.
+    pub(super) fn random_bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(count + 8);
+        while bytes.len() < count {
+            bytes.extend(self.random.bits().to_le_bytes());
+        }
+        bytes.truncate(count);
+        bytes
+    }
+
+    /// `getrandom`.
+    pub(super) fn getrandom(&mut self, out: usize, count: usize) -> isize {
+        let bytes = self.random_bytes(count);
+        user::bytes_mut(out, count).copy_from_slice(&bytes);
+        count as isize
+    }
+
+    /// `gettid`.
+    pub(super) fn gettid() -> isize {
+        PID as isize + current_thread().unwrap_or(0) as isize
+    }
+
+    /// `sched_getaffinity`: two processors.
+    pub(super) fn affinity(size: usize, out: usize) -> Result<isize, Error> {
+        if size < 8 {
+            return Err(error(libc::EINVAL));
+        }
+        user::write(out, (1u64 << PROCESSORS) - 1)?;
+        Ok(8)
+    }
+
+    /// `getcpu`.
+    pub(super) fn getcpu(cpu: usize, node: usize) -> Result<isize, Error> {
+        for out in [cpu, node].into_iter().filter(|&out| out != 0) {
+            user::write(out, 0u32)?;
+        }
+        Ok(0)
+    }
+
+    /// `uname`: the name of the host.
+    pub(super) fn uname(&self, out: usize) -> Result<isize, Error> {
+        // Six fields of 65 bytes: system, host, release, version, machine, domain.
+        let fields = [
+            "Linux",
+            &self.world.hosts[self.host].name,
+            "6.1.0",
+            "#1",
+            "x86_64",
+            "(none)",
+        ];
+        let mut bytes = vec![0u8; 6 * 65];
+        for (field, text) in bytes.chunks_mut(65).zip(fields) {
+            let count = text.len().min(64);
+            field[..count].copy_from_slice(&text.as_bytes()[..count]);
+        }
+        user::bytes_mut(out, bytes.len()).copy_from_slice(&bytes);
+        Ok(0)
+    }
+
+    /// `getcwd`.
+    pub(super) fn getcwd(out: usize, size: usize) -> Result<isize, Error> {
+        if size < 2 {
+            return Err(error(libc::ERANGE));
+        }
+        user::write(out, *b"/\0")?;
+        Ok(2)
+    }
+
+    /// `getrlimit` and `prlimit64`: the same on every machine.
+    pub(super) fn limits(resource: usize, out: usize) -> Result<isize, Error> {
+        if out == 0 {
+            return Ok(0);
+        }
+        let soft = match resource as u32 {
+            libc::RLIMIT_NOFILE => 1024,
+            libc::RLIMIT_STACK => 8 << 20,
+            libc::RLIMIT_CORE => 0,
+            _ => u64::MAX,
+        };
+        let hard = match resource as u32 {
+            libc::RLIMIT_NOFILE => 1 << 20,
+            _ => u64::MAX,
+        };
+        user::write(out, [soft, hard])?;
+        Ok(0)
+    }
+
+    /// `prctl`: names of threads are stored, for the log; the rest has no effect.
+    pub(super) fn prctl(&mut self, option: usize, argument: usize) -> Result<isize, Error> {
+        let thread = current_thread().unwrap_or(0);
+        match option as i32 {
+            libc::PR_SET_NAME => {
+                let name = user::string(argument)?;
+                self.thread_names
+                    .insert(thread, name.chars().take(15).collect());
+                Ok(0)
+            }
+            libc::PR_GET_NAME => {
+                let name = self.thread_names.get(&thread).cloned().unwrap_or_default();
+                let mut bytes = [0u8; 16];
+                bytes[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
+                user::write(argument, bytes)?;
+                Ok(0)
+            }
+            libc::PR_SET_PDEATHSIG | libc::PR_SET_DUMPABLE | libc::PR_SET_TIMERSLACK => Ok(0),
+            _ => Err(error(libc::EINVAL)),
+        }
+    }
+}

@@ -1,0 +1,569 @@
+//! Internet sockets of a host: ports, connections by address, packets in and out.
+
+use super::descriptors::{Kind, Object};
+use super::tcp::{Change, Connection, State};
+use super::user::{Error, error};
+use super::{Id, Kernel, NEVER, Random};
+use crate::packet::{Packet, Payload, Segment};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// How long a packet takes from a host to itself.
+const LOOPBACK: u64 = 20_000;
+/// The ports that are chosen for sockets without one (`ip_local_port_range`).
+const FIRST_EPHEMERAL: u16 = 32_768;
+const EPHEMERAL_PORTS: u16 = 28_232;
+/// Bytes of datagrams that wait to be read, at most.
+const DATAGRAM_BUFFER: usize = 208 << 10;
+
+/// A TCP socket before `connect` and `listen`.
+#[derive(Debug, Default)]
+pub(crate) struct NewSocket {
+    /// The address that `bind` gave it.
+    pub local: Option<SocketAddr>,
+}
+
+/// A socket that accepts connections.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub local: SocketAddr,
+    pub backlog: usize,
+    /// Established connections that were not accepted yet.
+    pub queue: VecDeque<Id>,
+}
+
+impl Listener {
+    pub(crate) fn readiness(&self) -> u32 {
+        if self.queue.is_empty() {
+            0
+        } else {
+            libc::EPOLLIN as u32
+        }
+    }
+}
+
+/// A UDP socket.
+#[derive(Debug, Default)]
+pub(crate) struct Datagrams {
+    pub local: Option<SocketAddr>,
+    pub peer: Option<SocketAddr>,
+    pub queue: VecDeque<(SocketAddr, Vec<u8>)>,
+    queued: usize,
+    pub error: i32,
+}
+
+impl Datagrams {
+    /// The length of the datagram that is read next.
+    pub(crate) fn first_len(&self) -> usize {
+        self.queue.front().map_or(0, |(_, data)| data.len())
+    }
+
+    pub(crate) fn take(&mut self, peek: bool) -> Option<(SocketAddr, Vec<u8>)> {
+        if peek {
+            return self.queue.front().cloned();
+        }
+        let taken = self.queue.pop_front()?;
+        self.queued -= taken.1.len();
+        Some(taken)
+    }
+
+    pub(crate) fn readiness(&self) -> u32 {
+        let input = if self.queue.is_empty() {
+            0
+        } else {
+            libc::EPOLLIN
+        };
+        let error = if self.error == 0 {
+            0
+        } else {
+            libc::EPOLLERR | libc::EPOLLIN
+        };
+        (libc::EPOLLOUT | input | error) as u32
+    }
+}
+
+/// The ports and connections of a host.
+#[derive(Debug)]
+pub(crate) struct Inet {
+    /// Connections by local and remote address.
+    connections: BTreeMap<(SocketAddr, SocketAddr), Id>,
+    /// Sockets that are bound or listen, by port.
+    tcp_ports: BTreeMap<u16, Vec<(IpAddr, Id)>>,
+    udp_ports: BTreeMap<u16, Vec<(IpAddr, Id)>>,
+    next_port: u16,
+    /// Packets from the host to itself, by time and number.
+    loopback: BTreeMap<(u64, u64), Packet>,
+    sent: u64,
+}
+
+impl Inet {
+    pub(crate) fn new(random: &mut Random) -> Inet {
+        Inet {
+            connections: BTreeMap::new(),
+            tcp_ports: BTreeMap::new(),
+            udp_ports: BTreeMap::new(),
+            next_port: random.below(EPHEMERAL_PORTS.into()) as u16,
+            loopback: BTreeMap::new(),
+            sent: 0,
+        }
+    }
+
+    /// When the next packet of the host to itself arrives.
+    pub(crate) fn next_loopback(&self) -> u64 {
+        self.loopback
+            .first_key_value()
+            .map_or(NEVER, |((at, _), _)| *at)
+    }
+
+    pub(crate) fn take_loopback(&mut self, now: u64) -> Option<Packet> {
+        let entry = self
+            .loopback
+            .first_entry()
+            .filter(|entry| entry.key().0 <= now)?;
+        Some(entry.remove())
+    }
+
+    fn release(ports: &mut BTreeMap<u16, Vec<(IpAddr, Id)>>, local: Option<SocketAddr>) {
+        let Some(local) = local else { return };
+        if let Some(bound) = ports.get_mut(&local.port()) {
+            if let Some(index) = bound.iter().position(|&(ip, _)| ip == local.ip()) {
+                bound.remove(index);
+            }
+            if bound.is_empty() {
+                ports.remove(&local.port());
+            }
+        }
+    }
+
+    /// A bound or listening TCP socket is gone.
+    pub(crate) fn release_tcp(&mut self, local: Option<SocketAddr>) {
+        Inet::release(&mut self.tcp_ports, local);
+    }
+
+    /// A UDP socket is gone.
+    pub(crate) fn release_udp(&mut self, local: Option<SocketAddr>) {
+        Inet::release(&mut self.udp_ports, local);
+    }
+}
+
+fn conflicts(one: IpAddr, other: IpAddr) -> bool {
+    one == other || one.is_unspecified() || other.is_unspecified()
+}
+
+impl Kernel {
+    /// True if the address is one of this host's.
+    fn is_own(&self, ip: IpAddr) -> bool {
+        let host = &self.world.hosts[self.host];
+        ip.is_loopback() || ip.is_unspecified() || host.addresses.contains(&ip)
+    }
+
+    /// The address from which this host sends to another.
+    fn source_for(&self, destination: IpAddr) -> IpAddr {
+        if destination.is_loopback() || destination.is_unspecified() {
+            return match destination {
+                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(ip) if ip.is_unspecified() => std::net::Ipv6Addr::LOCALHOST.into(),
+                ip => ip,
+            };
+        }
+        let own = &self.world.hosts[self.host].addresses;
+        let same = own
+            .iter()
+            .find(|own| own.is_ipv4() == destination.is_ipv4());
+        same.copied().unwrap_or(own[0])
+    }
+
+    /// Takes a port for a socket: the one asked for, or a free one if that is 0.
+    pub(super) fn take_port(
+        &mut self,
+        id: Id,
+        wanted: SocketAddr,
+        udp: bool,
+    ) -> Result<SocketAddr, Error> {
+        if !self.is_own(wanted.ip()) {
+            return Err(error(libc::EADDRNOTAVAIL));
+        }
+        let port = match wanted.port() {
+            0 => self.free_port(udp)?,
+            port => port,
+        };
+        let ports = if udp {
+            &mut self.inet.udp_ports
+        } else {
+            &mut self.inet.tcp_ports
+        };
+        let bound = ports.entry(port).or_default();
+        if bound.iter().any(|&(ip, _)| conflicts(ip, wanted.ip())) {
+            return Err(error(libc::EADDRINUSE));
+        }
+        bound.push((wanted.ip(), id));
+        Ok(SocketAddr::new(wanted.ip(), port))
+    }
+
+    fn free_port(&mut self, udp: bool) -> Result<u16, Error> {
+        for _ in 0..EPHEMERAL_PORTS {
+            let port = FIRST_EPHEMERAL + self.inet.next_port;
+            self.inet.next_port = (self.inet.next_port + 1) % EPHEMERAL_PORTS;
+            let ports = if udp {
+                &self.inet.udp_ports
+            } else {
+                &self.inet.tcp_ports
+            };
+            if !ports.contains_key(&port) {
+                return Ok(port);
+            }
+        }
+        Err(error(libc::EADDRNOTAVAIL))
+    }
+
+    /// Sends a packet to a host, which may be this one.
+    pub(super) fn send_packet(&mut self, packet: Packet) {
+        if self.is_own(packet.destination.ip()) {
+            self.inet.sent += 1;
+            let key = (self.now + LOOPBACK, self.inet.sent);
+            self.inet.loopback.insert(key, packet);
+        } else {
+            self.transmit(&packet);
+        }
+    }
+
+    fn send_segments(&mut self, local: SocketAddr, peer: SocketAddr, segments: Vec<Segment>) {
+        for segment in segments {
+            self.send_packet(Packet {
+                source: local,
+                destination: peer,
+                payload: Payload::Tcp(segment),
+            });
+        }
+    }
+
+    /// A packet has arrived.
+    pub(super) fn receive(&mut self, packet: Packet) {
+        match &packet.payload {
+            Payload::Tcp(segment) => self.on_segment(&packet, segment),
+            Payload::Udp(data) => self.on_datagram(&packet, data),
+            Payload::Unreachable => self.on_unreachable(&packet),
+        }
+    }
+
+    // ---- TCP ----------------------------------------------------------------------------------------
+
+    pub(super) fn connection(&mut self, id: Id) -> Option<&mut Connection> {
+        match &mut self.descriptors.get_mut(id)?.kind {
+            Kind::Tcp(connection) => Some(connection),
+            _ => None,
+        }
+    }
+
+    /// Lets `act` use a connection, sends what comes of it, and wakes who waits if it says so.
+    pub(super) fn drive<T>(
+        &mut self,
+        id: Id,
+        act: impl FnOnce(&mut Connection, u64, &mut Vec<Segment>) -> (T, Change),
+    ) -> Option<T> {
+        let now = self.now;
+        let connection = self.connection(id)?;
+        let mut segments = vec![];
+        let (result, change) = act(connection, now, &mut segments);
+        let (local, peer) = (connection.local, connection.peer);
+        let (due, listener) = (connection.due(), connection.listener);
+        let is_over = connection.is_over();
+        self.send_segments(local, peer, segments);
+        if change.accepted
+            && let Some(listener) = listener
+        {
+            self.accepted(listener, id);
+        }
+        if change.ready {
+            self.notify(id);
+        }
+        if is_over && !self.descriptors.is_open(id) {
+            self.inet.connections.remove(&(local, peer));
+            self.descriptors.remove(id);
+        } else {
+            self.set_timer(due, id);
+        }
+        Some(result)
+    }
+
+    /// Begins to connect. The socket becomes a connection.
+    pub(super) fn connect_tcp(&mut self, id: Id, peer: SocketAddr) -> Result<(), Error> {
+        let Some(Object {
+            kind: Kind::New(socket),
+            ..
+        }) = self.descriptors.get(id)
+        else {
+            return Err(error(libc::EISCONN));
+        };
+        let bound = socket.local;
+        let source = self.source_for(peer.ip());
+        let peer = match peer.ip().is_unspecified() {
+            true => SocketAddr::new(source, peer.port()),
+            false => peer,
+        };
+        if !self.is_own(peer.ip()) && self.world.host_of(peer.ip()).is_none() {
+            return Err(error(libc::ENETUNREACH));
+        }
+        let local = match bound {
+            Some(local) if local.ip().is_unspecified() => SocketAddr::new(source, local.port()),
+            Some(local) => local,
+            None => {
+                let key = |port| (SocketAddr::new(source, port), peer);
+                let mut port = self.free_port(false)?;
+                let first = port;
+                while self.inet.connections.contains_key(&key(port)) {
+                    port = self.free_port(false)?;
+                    if port == first {
+                        return Err(error(libc::EADDRNOTAVAIL));
+                    }
+                }
+                SocketAddr::new(source, port)
+            }
+        };
+        if self.inet.connections.contains_key(&(local, peer)) {
+            return Err(error(libc::EADDRNOTAVAIL));
+        }
+        self.inet.release_tcp(bound);
+        self.inet.connections.insert((local, peer), id);
+        let connection = Connection::new(local, peer, State::Connecting, self.now);
+        if let Some(object) = self.descriptors.get_mut(id) {
+            object.kind = Kind::Tcp(Box::new(connection));
+        }
+        self.apply_keep_alive(id);
+        self.drive(id, |connection, now, out| {
+            (connection.transmit(now, out), Change::default())
+        });
+        Ok(())
+    }
+
+    fn on_segment(&mut self, packet: &Packet, segment: &Segment) {
+        let key = (packet.destination, packet.source);
+        if let Some(&id) = self.inet.connections.get(&key) {
+            self.drive(id, |connection, now, out| {
+                ((), connection.on_segment(segment, now, out))
+            });
+            return;
+        }
+        let opens = segment.has(Segment::SYN) && !segment.has(Segment::ACK);
+        let listener = self.listener_at(packet.destination);
+        match (opens, listener) {
+            (true, Some(listener)) => {
+                let mut connection = Connection::new(
+                    packet.destination,
+                    packet.source,
+                    State::Accepting,
+                    self.now,
+                );
+                connection.listener = Some(listener);
+                let id = self
+                    .descriptors
+                    .add(Object::new(Kind::Tcp(Box::new(connection))));
+                self.inet.connections.insert(key, id);
+                self.drive(id, |connection, now, out| {
+                    (connection.transmit(now, out), Change::default())
+                });
+            }
+            _ => {
+                if let Some(refusal) = packet.refusal() {
+                    self.send_packet(refusal);
+                }
+            }
+        }
+    }
+
+    fn listener_at(&self, local: SocketAddr) -> Option<Id> {
+        let bound = self.inet.tcp_ports.get(&local.port())?;
+        let at = |exact: bool| {
+            bound.iter().find(|&&(ip, id)| {
+                (if exact {
+                    ip == local.ip()
+                } else {
+                    ip.is_unspecified() && (ip.is_ipv6() || local.is_ipv4())
+                }) && matches!(
+                    self.descriptors.get(id),
+                    Some(Object {
+                        kind: Kind::Listener(_),
+                        ..
+                    })
+                )
+            })
+        };
+        at(true).or_else(|| at(false)).map(|&(_, id)| id)
+    }
+
+    /// A connection is established: it waits to be accepted, if the backlog has room.
+    fn accepted(&mut self, listener: Id, connection: Id) {
+        let queued = match self
+            .descriptors
+            .get_mut(listener)
+            .map(|object| &mut object.kind)
+        {
+            Some(Kind::Listener(listener)) if listener.queue.len() < listener.backlog.max(1) => {
+                listener.queue.push_back(connection);
+                true
+            }
+            _ => false,
+        };
+        if queued {
+            self.notify(listener);
+        } else {
+            self.close_socket(connection, true);
+        }
+    }
+
+    /// Nothing refers to a listener any more: connections that wait are reset.
+    pub(super) fn close_listener(&mut self, listener: Listener) {
+        self.inet.release_tcp(Some(listener.local));
+        for connection in listener.queue {
+            self.close_socket(connection, true);
+        }
+    }
+
+    /// Nothing refers to a connection's socket any more.
+    pub(super) fn close_connection(&mut self, id: Id) {
+        let linger = self.descriptors.get(id).and_then(|object| {
+            object
+                .options
+                .get(&(libc::SOL_SOCKET, libc::SO_LINGER))
+                .copied()
+        });
+        self.close_socket(id, linger == Some(0));
+    }
+
+    fn close_socket(&mut self, id: Id, abort: bool) {
+        self.drive(id, |connection, now, out| {
+            (connection.close(abort, now, out), Change::default())
+        });
+    }
+
+    pub(super) fn on_connection_timer(&mut self, id: Id) {
+        self.drive(id, |connection, now, out| {
+            ((), connection.on_timer(now, out))
+        });
+    }
+
+    // ---- UDP ----------------------------------------------------------------------------------------
+
+    pub(super) fn datagrams(&mut self, id: Id) -> Option<&mut Datagrams> {
+        match &mut self.descriptors.get_mut(id)?.kind {
+            Kind::Udp(datagrams) => Some(datagrams),
+            _ => None,
+        }
+    }
+
+    /// The local address of a UDP socket, which is bound to a free port if it has none.
+    pub(super) fn bound_udp(&mut self, id: Id) -> Result<SocketAddr, Error> {
+        let family = self
+            .descriptors
+            .get(id)
+            .map_or(libc::AF_INET, |object| object.family);
+        let datagrams = self.datagrams(id).ok_or(error(libc::EBADF))?;
+        if let Some(local) = datagrams.local {
+            return Ok(local);
+        }
+        let local = self.take_port(id, unspecified(family), true)?;
+        if let Some(datagrams) = self.datagrams(id) {
+            datagrams.local = Some(local);
+        }
+        Ok(local)
+    }
+
+    /// Connects a UDP socket.
+    pub(super) fn connect_udp(&mut self, id: Id, peer: SocketAddr) -> Result<(), Error> {
+        let local = self.bound_udp(id)?;
+        let source = self.source_for(peer.ip());
+        let (new, old) = (SocketAddr::new(source, local.port()), local);
+        if local.ip().is_unspecified() {
+            self.inet.release_udp(Some(old));
+            self.take_port(id, new, true)?;
+        }
+        if let Some(datagrams) = self.datagrams(id) {
+            datagrams.peer = Some(peer);
+            if old.ip().is_unspecified() {
+                datagrams.local = Some(new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a datagram.
+    pub(super) fn send_datagram(
+        &mut self,
+        id: Id,
+        to: Option<SocketAddr>,
+        data: Vec<u8>,
+    ) -> Result<isize, Error> {
+        let local = self.bound_udp(id)?;
+        let datagrams = self.datagrams(id).ok_or(error(libc::EBADF))?;
+        if datagrams.error != 0 {
+            return Err(error(std::mem::take(&mut datagrams.error)));
+        }
+        let to = to.or(datagrams.peer).ok_or(error(libc::EDESTADDRREQ))?;
+        if data.len() > 65_507 {
+            return Err(error(libc::EMSGSIZE));
+        }
+        let source = match local.ip().is_unspecified() {
+            true => self.source_for(to.ip()),
+            false => local.ip(),
+        };
+        if !self.is_own(to.ip()) && self.world.host_of(to.ip()).is_none() {
+            return Err(error(libc::ENETUNREACH));
+        }
+        let count = data.len() as isize;
+        self.send_packet(Packet {
+            source: SocketAddr::new(source, local.port()),
+            destination: to,
+            payload: Payload::Udp(data),
+        });
+        Ok(count)
+    }
+
+    fn udp_at(&self, local: SocketAddr) -> Option<Id> {
+        let bound = self.inet.udp_ports.get(&local.port())?;
+        let exact = bound.iter().find(|&&(ip, _)| ip == local.ip());
+        exact
+            .or_else(|| bound.iter().find(|(ip, _)| ip.is_unspecified()))
+            .map(|&(_, id)| id)
+    }
+
+    fn on_datagram(&mut self, packet: &Packet, data: &[u8]) {
+        let socket = self.udp_at(packet.destination);
+        let Some(datagrams) = socket.and_then(|id| self.datagrams(id)) else {
+            if let Some(refusal) = packet.refusal() {
+                self.send_packet(refusal);
+            }
+            return;
+        };
+        if datagrams.peer.is_some_and(|peer| peer != packet.source)
+            || datagrams.queued + data.len() > DATAGRAM_BUFFER
+        {
+            return;
+        }
+        datagrams.queued += data.len();
+        datagrams.queue.push_back((packet.source, data.to_vec()));
+        if let Some(id) = socket {
+            self.notify(id);
+        }
+    }
+
+    /// A datagram of a connected socket could not be delivered.
+    fn on_unreachable(&mut self, packet: &Packet) {
+        let Some(id) = self.udp_at(packet.destination) else {
+            return;
+        };
+        if let Some(datagrams) = self.datagrams(id)
+            && datagrams.peer == Some(packet.source)
+        {
+            datagrams.error = libc::ECONNREFUSED;
+            self.notify(id);
+        }
+    }
+}
+
+/// The address that means any address, of a family.
+pub(super) fn unspecified(family: i32) -> SocketAddr {
+    match family {
+        libc::AF_INET6 => SocketAddr::new(std::net::Ipv6Addr::UNSPECIFIED.into(), 0),
+        _ => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
+    }
+}

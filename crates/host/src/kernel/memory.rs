@@ -1,0 +1,112 @@
+//! Memory that a program maps, and stacks of threads: at addresses that depend on the program alone.
+#![allow(unsafe_code, reason = "maps memory")]
+
+use super::Kernel;
+use super::user::{Error, error};
+use crate::raw::{Args, raw};
+
+/// Where anonymous memory and files are mapped, one after the other.
+const MAPPINGS: usize = 0x3000_0000_0000;
+const MAPPINGS_END: usize = 0x3800_0000_0000;
+/// Where stacks of threads are, one in each slot.
+const STACKS: usize = 0x3800_0000_0000;
+const STACK_SLOT: usize = 1 << 30;
+const MOST_STACKS: usize = 4096;
+const GUARD: usize = 4096;
+const PAGE: usize = 4096;
+
+/// Address ranges of a program that are in use.
+#[derive(Debug)]
+pub(crate) struct Regions {
+    next_mapping: usize,
+    /// Stacks by slot: the size of the mapping, and whether a thread uses it.
+    stacks: Vec<(usize, bool)>,
+}
+
+impl Regions {
+    pub(crate) fn new() -> Regions {
+        Regions {
+            next_mapping: MAPPINGS,
+            stacks: vec![],
+        }
+    }
+}
+
+/// Maps anonymous memory at a fixed address. Returns what the kernel returns.
+fn map_at(address: usize, length: usize, protection: i32) -> isize {
+    let flags =
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: `MAP_FIXED_NOREPLACE` fails instead of replacing what is mapped there.
+    unsafe {
+        raw(
+            libc::SYS_mmap,
+            [
+                address,
+                length,
+                protection as usize,
+                flags as usize,
+                usize::MAX,
+                0,
+            ],
+        )
+    }
+}
+
+impl Kernel {
+    /// `mmap`: where the program leaves the address open, the next one is chosen.
+    pub(super) fn mmap(&mut self, args: &Args) -> Result<isize, Error> {
+        let mut args = *args;
+        let anonymous = args[3] as i32 & libc::MAP_ANONYMOUS != 0;
+        if !anonymous {
+            args[4] = self.real_descriptor(args[4])? as usize;
+        }
+        if args[3] as i32 & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) == 0 {
+            let length = args[1].next_multiple_of(PAGE);
+            // An unmapped page between mappings, so that they are never one region by chance.
+            let next = self.memory.next_mapping + length + PAGE;
+            if next > MAPPINGS_END {
+                return Err(error(libc::ENOMEM));
+            }
+            args[0] = std::mem::replace(&mut self.memory.next_mapping, next);
+            args[3] |= libc::MAP_FIXED_NOREPLACE as usize;
+        }
+        // SAFETY: the mapping is the program's wish; where the address is ours, nothing is replaced.
+        let result = unsafe { raw(libc::SYS_mmap, args) };
+        if result < 0 { Err(result) } else { Ok(result) }
+    }
+
+    /// Memory for the stack of a thread: its slot, lowest address and size. The lowest free slot of this size is
+    /// used again.
+    pub(crate) fn take_stack(&mut self, size: usize) -> Option<(usize, usize, usize)> {
+        let size = size.next_multiple_of(PAGE) + GUARD;
+        if size > STACK_SLOT {
+            return None;
+        }
+        let stacks = &mut self.memory.stacks;
+        if let Some(slot) = stacks.iter().position(|&(own, used)| !used && own == size) {
+            stacks[slot].1 = true;
+            return Some((slot, STACKS + slot * STACK_SLOT + GUARD, size - GUARD));
+        }
+        let slot = stacks.len();
+        if slot >= MOST_STACKS {
+            return None;
+        }
+        let base = STACKS + slot * STACK_SLOT;
+        let stack = map_at(
+            base + GUARD,
+            size - GUARD,
+            libc::PROT_READ | libc::PROT_WRITE,
+        );
+        if map_at(base, GUARD, libc::PROT_NONE) != base as isize || stack != (base + GUARD) as isize
+        {
+            return None;
+        }
+        self.memory.stacks.push((size, true));
+        Some((slot, base + GUARD, size - GUARD))
+    }
+
+    /// The thread that used a stack is gone.
+    pub(crate) fn release_stack(&mut self, slot: usize) {
+        self.memory.stacks[slot].1 = false;
+    }
+}

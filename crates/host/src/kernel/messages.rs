@@ -1,0 +1,323 @@
+//! Reading and writing descriptors.
+
+use super::descriptors::Kind;
+use super::sockets::limit_at;
+use super::tcp::{Change, State};
+use super::user::{self, Buffers, Error, error};
+use super::{Attempt, Id, Kernel, Step};
+use std::net::SocketAddr;
+
+/// What a read has come to.
+struct Received {
+    count: isize,
+    from: Option<SocketAddr>,
+    is_cut: bool,
+}
+
+impl Kernel {
+    /// `read`, `recv` and their like; `after` gets the sender of a datagram and whether it was cut.
+    pub(super) fn read(
+        &mut self,
+        fd: usize,
+        buffers: &Buffers,
+        flags: i32,
+        attempt: &mut Attempt,
+        after: impl FnOnce(i32, Option<SocketAddr>, bool) -> Result<(), Error>,
+    ) -> Result<Step, Error> {
+        const KNOWN: i32 = libc::MSG_PEEK
+            | libc::MSG_DONTWAIT
+            | libc::MSG_NOSIGNAL
+            | libc::MSG_TRUNC
+            | libc::MSG_CMSG_CLOEXEC;
+        if flags & !KNOWN != 0 {
+            return Ok(Step::Unsupported);
+        }
+        let now = self.now;
+        let (id, object) = self.descriptors.object(fd)?;
+        let nonblocking = object.nonblocking || flags & libc::MSG_DONTWAIT != 0;
+        let (family, limit) = (object.family, object.receive_limit);
+        match self.read_once(id, buffers, flags)? {
+            Some(received) => {
+                after(family, received.from, received.is_cut)?;
+                Ok(Step::Done(received.count))
+            }
+            None => {
+                let until = attempt.until(|| limit_at(now, limit));
+                self.wait_for(id, nonblocking, until, attempt)
+            }
+        }
+    }
+
+    fn read_once(
+        &mut self,
+        id: Id,
+        buffers: &Buffers,
+        flags: i32,
+    ) -> Result<Option<Received>, Error> {
+        let peek = flags & libc::MSG_PEEK != 0;
+        let bytes = |bytes: &[u8]| Received {
+            count: buffers.scatter(bytes) as isize,
+            from: None,
+            is_cut: false,
+        };
+        let Some(object) = self.descriptors.get_mut(id) else {
+            return Err(error(libc::EBADF));
+        };
+        let number = |value: Option<u64>| match value {
+            Some(_) if buffers.len() < 8 => Err(error(libc::EINVAL)),
+            Some(value) => Ok(Some(bytes(&value.to_ne_bytes()))),
+            None => Ok(None),
+        };
+        match &mut object.kind {
+            Kind::Null => Ok(Some(bytes(&[]))),
+            Kind::Entropy => {
+                let random = self.random_bytes(buffers.len());
+                Ok(Some(bytes(&random)))
+            }
+            Kind::Image(real) => super::files::read_image(*real, buffers).map(|count| {
+                Some(Received {
+                    count,
+                    from: None,
+                    is_cut: false,
+                })
+            }),
+            Kind::Counter(counter) => {
+                let taken = counter.take();
+                if taken.is_some() {
+                    self.notify(id);
+                }
+                number(taken)
+            }
+            Kind::Timer(timer) => number(timer.take()),
+            Kind::Stream(_) => Ok(self
+                .read_stream(id, buffers.len(), peek)?
+                .map(|read| bytes(&read))),
+            Kind::Tcp(_) => Ok(self
+                .read_connection(id, buffers.len(), peek)?
+                .map(|read| bytes(&read))),
+            Kind::Udp(datagrams) => {
+                if datagrams.error != 0 {
+                    return Err(error(std::mem::take(&mut datagrams.error)));
+                }
+                Ok(datagrams.take(peek).map(|(from, data)| {
+                    let written = buffers.scatter(&data);
+                    let is_cut = written < data.len();
+                    let whole = is_cut && flags & libc::MSG_TRUNC != 0;
+                    let count = if whole { data.len() } else { written } as isize;
+                    Received {
+                        count,
+                        from: Some(from),
+                        is_cut,
+                    }
+                }))
+            }
+            Kind::New(_) => Err(error(libc::ENOTCONN)),
+            Kind::Listener(_) => Err(error(libc::ENOTCONN)),
+            Kind::Log(_) => Err(error(libc::EBADF)),
+            Kind::Epoll(_) => Err(error(libc::EINVAL)),
+        }
+    }
+
+    fn read_connection(
+        &mut self,
+        id: Id,
+        most: usize,
+        peek: bool,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let connection = self.connection(id).ok_or(error(libc::EBADF))?;
+        if connection.readable() == 0 {
+            if connection.error != 0 && connection.state == State::Closed {
+                let failure = std::mem::take(&mut connection.error);
+                return Err(error(failure));
+            }
+            return match connection.state {
+                State::Connecting | State::Accepting => Err(error(libc::ENOTCONN)),
+                _ => Ok((connection.is_at_end() || most == 0).then(Vec::new)),
+            };
+        }
+        Ok(self.drive(id, |connection, _, out| {
+            (connection.read(most, peek, out), Change::default())
+        }))
+    }
+
+    /// `write`, `send` and their like.
+    pub(super) fn write(
+        &mut self,
+        fd: usize,
+        buffers: &Buffers,
+        flags: i32,
+        to: Option<SocketAddr>,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        const KNOWN: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_MORE;
+        if flags & !KNOWN != 0 {
+            return Ok(Step::Unsupported);
+        }
+        let now = self.now;
+        let (id, object) = self.descriptors.object(fd)?;
+        let nonblocking = object.nonblocking || flags & libc::MSG_DONTWAIT != 0;
+        let limit = object.send_limit;
+        match self.write_once(id, buffers, to)? {
+            Some(count) => Ok(Step::Done(count)),
+            None => {
+                let until = attempt.until(|| limit_at(now, limit));
+                self.wait_for(id, nonblocking, until, attempt)
+            }
+        }
+    }
+
+    fn write_once(
+        &mut self,
+        id: Id,
+        buffers: &Buffers,
+        to: Option<SocketAddr>,
+    ) -> Result<Option<isize>, Error> {
+        let Some(object) = self.descriptors.get_mut(id) else {
+            return Err(error(libc::EBADF));
+        };
+        match &mut object.kind {
+            Kind::Null | Kind::Entropy => Ok(Some(buffers.len() as isize)),
+            Kind::Log(stream) => {
+                let stream = *stream;
+                let bytes = buffers.gather(usize::MAX);
+                self.log(stream, &bytes);
+                Ok(Some(bytes.len() as isize))
+            }
+            Kind::Counter(counter) => {
+                let Some(bytes) = buffers.gather(8).first_chunk::<8>().copied() else {
+                    return Err(error(libc::EINVAL));
+                };
+                let added = counter.add(u64::from_ne_bytes(bytes));
+                if added {
+                    self.notify(id);
+                }
+                Ok(added.then_some(8))
+            }
+            Kind::Stream(_) => {
+                let bytes = buffers.gather(64 << 10);
+                Ok(self.write_stream(id, &bytes)?.map(|count| count as isize))
+            }
+            Kind::Tcp(_) => self.write_connection(id, buffers),
+            Kind::Udp(_) => {
+                let data = buffers.gather(65_508);
+                self.send_datagram(id, to, data).map(Some)
+            }
+            Kind::New(_) | Kind::Listener(_) => Err(error(libc::EPIPE)),
+            Kind::Image(_) | Kind::Timer(_) | Kind::Epoll(_) => Err(error(libc::EBADF)),
+        }
+    }
+
+    fn write_connection(&mut self, id: Id, buffers: &Buffers) -> Result<Option<isize>, Error> {
+        let connection = self.connection(id).ok_or(error(libc::EBADF))?;
+        match connection.state {
+            State::Closed => {
+                let failure = std::mem::take(&mut connection.error);
+                return Err(error(if failure == 0 { libc::EPIPE } else { failure }));
+            }
+            State::Established if connection.is_shut_for_writing() => {
+                return Err(error(libc::EPIPE));
+            }
+            State::Established => {}
+            _ => return Ok(None),
+        }
+        let bytes = buffers.gather(connection.writable());
+        if bytes.is_empty() && buffers.len() > 0 {
+            return Ok(None);
+        }
+        Ok(self.drive(id, |connection, now, out| {
+            (
+                connection.write(&bytes, now, out) as isize,
+                Change::default(),
+            )
+        }))
+    }
+
+    /// `recvmsg`.
+    pub(super) fn recvmsg(
+        &mut self,
+        fd: usize,
+        message: usize,
+        flags: usize,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let header: libc::msghdr = user::read(message)?;
+        let buffers = Buffers::vector(header.msg_iov as usize, header.msg_iovlen)?;
+        self.read(
+            fd,
+            &buffers,
+            flags as i32,
+            attempt,
+            |family, from, is_cut| {
+                let mut header = header;
+                if let Some(from) = from.filter(|_| !header.msg_name.is_null()) {
+                    let bytes = user::address_bytes(family, from);
+                    let cut = bytes.len().min(header.msg_namelen as usize);
+                    user::bytes_mut(header.msg_name as usize, cut).copy_from_slice(&bytes[..cut]);
+                    header.msg_namelen = bytes.len() as libc::socklen_t;
+                }
+                header.msg_controllen = 0;
+                header.msg_flags = if is_cut { libc::MSG_TRUNC } else { 0 };
+                user::write(message, header)
+            },
+        )
+    }
+
+    /// `sendmsg`.
+    pub(super) fn sendmsg(
+        &mut self,
+        fd: usize,
+        message: usize,
+        flags: usize,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let header: libc::msghdr = user::read(message)?;
+        if header.msg_controllen > 0 && !header.msg_control.is_null() {
+            return Ok(Step::Unsupported);
+        }
+        let to = match header.msg_name.is_null() {
+            true => None,
+            false => Some(user::socket_address(
+                header.msg_name as usize,
+                header.msg_namelen as usize,
+            )?),
+        };
+        let buffers = Buffers::vector(header.msg_iov as usize, header.msg_iovlen)?;
+        self.write(fd, &buffers, flags as i32, to, attempt)
+    }
+
+    /// `recvfrom`.
+    pub(super) fn recvfrom(
+        &mut self,
+        args: &crate::raw::Args,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let [fd, buffer, length, flags, address, address_length] = *args;
+        let buffers = Buffers::one(buffer, length);
+        self.read(
+            fd,
+            &buffers,
+            flags as i32,
+            attempt,
+            |family, from, _| match from {
+                Some(from) => {
+                    user::write_address(&user::address_bytes(family, from), address, address_length)
+                }
+                None => Ok(()),
+            },
+        )
+    }
+
+    /// `sendto`.
+    pub(super) fn sendto(
+        &mut self,
+        args: &crate::raw::Args,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let [fd, buffer, length, flags, address, address_length] = *args;
+        let to = match address {
+            0 => None,
+            _ => Some(user::socket_address(address, address_length)?),
+        };
+        self.write(fd, &Buffers::one(buffer, length), flags as i32, to, attempt)
+    }
+}

@@ -1,0 +1,84 @@
+//! How a program ends, and what is refused.
+#![allow(unsafe_code, reason = "sends signals to the host's own process")]
+
+use super::identity::PID;
+use super::user::error;
+use super::{Kernel, NEVER, Step, with};
+use crate::channel::Ending;
+use crate::raw::{Args, args, raw};
+
+impl Kernel {
+    /// `exit_group`: sockets are closed as the kernel does it, and no thread runs any more.
+    pub(super) fn exit(&mut self, status: usize) -> Step {
+        self.end(Ending::Exited(status as i32 & 0xff));
+        self.stop_program();
+        Step::Exit
+    }
+
+    /// The program is over; its kernel goes on, so that connections end as they do on a real machine.
+    pub(crate) fn stop_program(&mut self) {
+        self.scheduler.stopped = true;
+        self.close_all();
+    }
+
+    /// The simulation kills the program.
+    pub(super) fn kill(&mut self) {
+        self.stop_program();
+    }
+
+    /// Reports a program none of whose threads can ever run again.
+    ///
+    /// A program that waits for descriptors can be woken by a packet, so only futexes and joins count.
+    pub(super) fn check_deadlock(&mut self, next: u64) {
+        if next != NEVER || self.scheduler.stopped || !self.scheduler.is_deadlocked() {
+            return;
+        }
+        let text = format!(
+            "corsair: deadlock, no thread of this host can ever run again:\n{}",
+            self.scheduler.describe()
+        );
+        self.log(2, text.as_bytes());
+        self.end(Ending::Deadlocked);
+        self.stop_program();
+    }
+
+    /// `kill`, `tkill` and `tgkill`: only to the program itself, which is how it aborts.
+    pub(super) fn send_signal(&mut self, target: usize, signal: usize) -> Step {
+        let target = target as i32;
+        // The C library remembers real numbers of threads from their start.
+        // SAFETY: the call takes no pointers.
+        let own = unsafe { raw(libc::SYS_getpid, args([])) };
+        if target != PID && target != 0 && target as isize != own && signal != 0 {
+            return Step::Done(error(libc::ESRCH));
+        }
+        if signal == 0 {
+            return Step::Done(0);
+        }
+        // SAFETY: the signal goes to the calling thread, as it does from `raise` and `abort`.
+        unsafe {
+            let thread = raw(libc::SYS_gettid, args([]));
+            Step::Done(raw(
+                libc::SYS_tgkill,
+                args([own as usize, thread as usize, signal]),
+            ))
+        }
+    }
+}
+
+/// Ends a program that made a call which is not simulated: says which, by whom and where, and stops the host.
+pub(super) fn refuse(number: i64, args: &Args) -> ! {
+    let name = super::table::name(number);
+    // Symbols are looked up while the text is made, which makes calls.
+    let frames = std::backtrace::Backtrace::force_capture().to_string();
+    with(|kernel| {
+        let host = &kernel.world.hosts[kernel.host].name;
+        let [a, b, c, ..] = args;
+        let text = format!(
+            "corsair: host {host} called {name}({a:#x}, {b:#x}, {c:#x}), which is not simulated\n{frames}\n"
+        );
+        kernel.log(2, text.as_bytes());
+        kernel.end(Ending::Unsupported);
+        kernel.stop_program();
+    });
+    super::threads::leave_forever()
+}

@@ -1,0 +1,450 @@
+//! Sockets: making, binding, connecting, accepting, and their options.
+
+use super::descriptors::{Kind, Object};
+use super::inet::{Datagrams, Listener, NewSocket, unspecified};
+use super::tcp::{Change, KeepAlive, State};
+use super::user::{self, Error, error};
+use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
+use std::collections::VecDeque;
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Kernel {
+    /// `socket`.
+    pub(super) fn socket(&mut self, family: usize, kind: usize, protocol: usize) -> Step {
+        let (family, flags) = (family as i32, kind as i32);
+        let kind = match (family, flags & 0xf, protocol as i32) {
+            (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM, 0 | libc::IPPROTO_TCP) => {
+                Kind::New(NewSocket::default())
+            }
+            (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM, 0 | libc::IPPROTO_UDP) => {
+                Kind::Udp(Datagrams::default())
+            }
+            _ => return Step::Unsupported,
+        };
+        let opened = self.open(Object::socket(kind, family, flags), flags);
+        Step::Done(opened.unwrap_or_else(|error| error))
+    }
+
+    /// `socketpair`.
+    pub(super) fn socketpair(&mut self, family: usize, kind: usize, out: usize) -> Step {
+        let flags = kind as i32;
+        if family as i32 != libc::AF_UNIX || flags & 0xf != libc::SOCK_STREAM {
+            return Step::Unsupported;
+        }
+        Step::Done(self.socket_pair(flags, out).unwrap_or_else(|error| error))
+    }
+
+    /// `bind`.
+    pub(super) fn bind(
+        &mut self,
+        fd: usize,
+        address: usize,
+        length: usize,
+    ) -> Result<isize, Error> {
+        let wanted = user::socket_address(address, length)?;
+        let (id, object) = self.descriptors.object(fd)?;
+        let udp = match &object.kind {
+            Kind::New(NewSocket { local: None }) => false,
+            Kind::Udp(Datagrams { local: None, .. }) => true,
+            _ => return Err(error(libc::EINVAL)),
+        };
+        let local = self.take_port(id, wanted, udp)?;
+        match self.descriptors.get_mut(id).map(|object| &mut object.kind) {
+            Some(Kind::New(socket)) => socket.local = Some(local),
+            Some(Kind::Udp(datagrams)) => datagrams.local = Some(local),
+            _ => {}
+        }
+        Ok(0)
+    }
+
+    /// `listen`.
+    pub(super) fn listen(&mut self, fd: usize, backlog: usize) -> Result<isize, Error> {
+        let (id, object) = self.descriptors.object(fd)?;
+        let family = object.family;
+        let bound = match &mut object.kind {
+            Kind::Listener(listener) => {
+                listener.backlog = backlog;
+                return Ok(0);
+            }
+            Kind::New(socket) => socket.local,
+            _ => return Err(error(libc::EINVAL)),
+        };
+        let local = match bound {
+            Some(local) => local,
+            None => self.take_port(id, unspecified(family), false)?,
+        };
+        if let Some(object) = self.descriptors.get_mut(id) {
+            object.kind = Kind::Listener(Listener {
+                local,
+                backlog: (backlog as u32 as usize).min(4096),
+                queue: VecDeque::new(),
+            });
+        }
+        Ok(0)
+    }
+
+    /// `accept4`.
+    pub(super) fn accept(
+        &mut self,
+        fd: usize,
+        address: usize,
+        length: usize,
+        flags: usize,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let now = self.now;
+        let (id, object) = self.descriptors.object(fd)?;
+        let (family, nonblocking, limit) =
+            (object.family, object.nonblocking, object.receive_limit);
+        let Kind::Listener(listener) = &mut object.kind else {
+            return Err(error(libc::EINVAL));
+        };
+        let Some(accepted) = listener.queue.pop_front() else {
+            let until = attempt.until(|| limit_at(now, limit));
+            return self.wait_for(id, nonblocking, until, attempt);
+        };
+        let peer = self.connection(accepted).map(|connection| connection.peer);
+        if let Some(object) = self.descriptors.get_mut(accepted) {
+            object.family = family;
+            object.nonblocking = flags as i32 & libc::SOCK_NONBLOCK != 0;
+        }
+        let new = self
+            .descriptors
+            .open(accepted, flags as i32 & libc::SOCK_CLOEXEC != 0, 0)?;
+        if let Some(peer) = peer {
+            user::write_address(&user::address_bytes(family, peer), address, length)?;
+        }
+        Ok(Step::Done(new as isize))
+    }
+
+    /// The step of a call that cannot go on before an object changes.
+    pub(super) fn wait_for(
+        &mut self,
+        id: Id,
+        nonblocking: bool,
+        until: u64,
+        attempt: &Attempt,
+    ) -> Result<Step, Error> {
+        if nonblocking {
+            return Ok(self.without_waiting(error(libc::EAGAIN), attempt));
+        }
+        if attempt.timed_out {
+            return Err(error(libc::EAGAIN));
+        }
+        Ok(Step::Wait(Wait {
+            on: On::Objects(vec![id]),
+            until,
+        }))
+    }
+
+    /// `connect`.
+    pub(super) fn connect(
+        &mut self,
+        fd: usize,
+        address: usize,
+        length: usize,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let peer = user::socket_address(address, length)?;
+        let now = self.now;
+        let (id, object) = self.descriptors.object(fd)?;
+        let (nonblocking, limit) = (object.nonblocking, object.send_limit);
+        match &mut object.kind {
+            Kind::Udp(_) => {
+                self.connect_udp(id, peer)?;
+                return Ok(Step::Done(0));
+            }
+            Kind::New(_) => {
+                self.connect_tcp(id, peer)?;
+                if nonblocking {
+                    return Err(error(libc::EINPROGRESS));
+                }
+            }
+            Kind::Tcp(connection) => match connection.state {
+                State::Established if attempt.woken => return Ok(Step::Done(0)),
+                State::Established => return Err(error(libc::EISCONN)),
+                State::Closed => {
+                    let failure = std::mem::take(&mut connection.error);
+                    return Err(error(if failure == 0 {
+                        libc::ECONNABORTED
+                    } else {
+                        failure
+                    }));
+                }
+                _ if nonblocking => return Err(error(libc::EALREADY)),
+                _ => {}
+            },
+            Kind::Listener(_) => return Err(error(libc::EISCONN)),
+            _ => return Err(error(libc::ENOTSOCK)),
+        }
+        if attempt.timed_out {
+            return Err(error(libc::EINPROGRESS));
+        }
+        let until = attempt.until(|| limit_at(now, limit));
+        Ok(Step::Wait(Wait {
+            on: On::Objects(vec![id]),
+            until,
+        }))
+    }
+
+    /// `shutdown`.
+    pub(super) fn shutdown(&mut self, fd: usize, how: usize) -> Result<isize, Error> {
+        let (reading, writing) = match how as i32 {
+            libc::SHUT_RD => (true, false),
+            libc::SHUT_WR => (false, true),
+            libc::SHUT_RDWR => (true, true),
+            _ => return Err(error(libc::EINVAL)),
+        };
+        let (id, object) = self.descriptors.object(fd)?;
+        match &object.kind {
+            Kind::Stream(_) => self.shut_stream(id, reading, writing),
+            Kind::Tcp(connection) if connection.state == State::Established => {
+                self.drive(id, |connection, now, out| {
+                    if reading {
+                        connection.shut_reading();
+                    }
+                    if writing {
+                        connection.shut_writing(now, out);
+                    }
+                    (
+                        (),
+                        Change {
+                            ready: true,
+                            accepted: false,
+                        },
+                    )
+                });
+            }
+            Kind::Tcp(_) | Kind::New(_) | Kind::Listener(_) | Kind::Udp(_) => {
+                return Err(error(libc::ENOTCONN));
+            }
+            _ => return Err(error(libc::ENOTSOCK)),
+        }
+        Ok(0)
+    }
+
+    /// `getsockname` and `getpeername`.
+    pub(super) fn socket_name(
+        &mut self,
+        fd: usize,
+        address: usize,
+        length: usize,
+        of_peer: bool,
+    ) -> Result<isize, Error> {
+        let (_, object) = self.descriptors.object(fd)?;
+        let family = object.family;
+        let (local, peer) = match &object.kind {
+            Kind::New(socket) => (socket.local, None),
+            Kind::Listener(listener) => (Some(listener.local), None),
+            Kind::Tcp(connection) => {
+                let is_connected = connection.state == State::Established;
+                (
+                    Some(connection.local),
+                    is_connected.then_some(connection.peer),
+                )
+            }
+            Kind::Udp(datagrams) => (datagrams.local, datagrams.peer),
+            Kind::Stream(_) if family == libc::AF_UNIX => {
+                user::write_address(&(libc::AF_UNIX as u16).to_ne_bytes(), address, length)?;
+                return Ok(0);
+            }
+            _ => return Err(error(libc::ENOTSOCK)),
+        };
+        let shown = match of_peer {
+            true => peer.ok_or(error(libc::ENOTCONN))?,
+            false => local.unwrap_or(unspecified(family)),
+        };
+        user::write_address(&user::address_bytes(family, shown), address, length)?;
+        Ok(0)
+    }
+
+    /// `setsockopt`. Options without an effect in a simulation are stored; unknown ones are refused.
+    pub(super) fn setsockopt(
+        &mut self,
+        fd: usize,
+        level: usize,
+        name: usize,
+        value: usize,
+        length: usize,
+    ) -> Step {
+        let (level, name) = (level as i32, name as i32);
+        let (id, object) = match self.descriptors.object(fd) {
+            Ok(found) => found,
+            Err(error) => return Step::Done(error),
+        };
+        if object.family == 0 {
+            return Step::Done(error(libc::ENOTSOCK));
+        }
+        match (level, name) {
+            (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO) => {
+                let Ok(limit) = user::read::<libc::timeval>(value) else {
+                    return Step::Done(error(libc::EFAULT));
+                };
+                let nanos = limit.tv_sec as u64 * SECOND + limit.tv_usec as u64 * 1_000;
+                match name {
+                    libc::SO_RCVTIMEO => object.receive_limit = nanos,
+                    _ => object.send_limit = nanos,
+                }
+                return Step::Done(0);
+            }
+            (libc::SOL_SOCKET, libc::SO_LINGER) => {
+                let Ok(linger) = user::read::<libc::linger>(value) else {
+                    return Step::Done(error(libc::EFAULT));
+                };
+                let seconds = if linger.l_onoff == 0 {
+                    -1
+                } else {
+                    linger.l_linger
+                };
+                object.options.insert((level, name), seconds);
+                return Step::Done(0);
+            }
+            (
+                libc::SOL_SOCKET,
+                libc::SO_REUSEADDR
+                | libc::SO_KEEPALIVE
+                | libc::SO_BROADCAST
+                | libc::SO_RCVBUF
+                | libc::SO_SNDBUF,
+            )
+            | (
+                libc::IPPROTO_TCP,
+                libc::TCP_NODELAY
+                | libc::TCP_KEEPIDLE
+                | libc::TCP_KEEPINTVL
+                | libc::TCP_KEEPCNT
+                | libc::TCP_QUICKACK,
+            )
+            | (libc::IPPROTO_IP, libc::IP_TTL | libc::IP_TOS | libc::IP_RECVERR)
+            | (
+                libc::IPPROTO_IPV6,
+                libc::IPV6_V6ONLY | libc::IPV6_UNICAST_HOPS | libc::IPV6_RECVERR,
+            ) => {}
+            _ => return Step::Unsupported,
+        }
+        let number = match length {
+            4.. => user::read::<i32>(value),
+            _ => Err(error(libc::EINVAL)),
+        };
+        match number {
+            Err(error) => return Step::Done(error),
+            Ok(number) => object.options.insert((level, name), number),
+        };
+        self.apply_keep_alive(id);
+        Step::Done(0)
+    }
+
+    /// Gives a connection the keep-alive settings of its socket.
+    pub(super) fn apply_keep_alive(&mut self, id: Id) {
+        let Some(object) = self.descriptors.get_mut(id) else {
+            return;
+        };
+        let get = |level, name, default| {
+            object
+                .options
+                .get(&(level, name))
+                .copied()
+                .unwrap_or(default)
+        };
+        let is_on = get(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 0) != 0;
+        let settings = KeepAlive {
+            idle: get(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 7200) as u64 * SECOND,
+            interval: get(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 75) as u64 * SECOND,
+            count: get(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 9) as u32,
+        };
+        self.drive(id, |connection, _, _| {
+            connection.keep_alive = is_on.then_some(settings);
+            ((), Change::default())
+        });
+    }
+
+    /// `getsockopt`.
+    pub(super) fn getsockopt(
+        &mut self,
+        fd: usize,
+        level: usize,
+        name: usize,
+        value: usize,
+        length: usize,
+    ) -> Step {
+        let (level, name) = (level as i32, name as i32);
+        let (_, object) = match self.descriptors.object(fd) {
+            Ok(found) => found,
+            Err(error) => return Step::Done(error),
+        };
+        if object.family == 0 {
+            return Step::Done(error(libc::ENOTSOCK));
+        }
+        let stored = object.options.get(&(level, name)).copied();
+        let number = match (level, name) {
+            (libc::SOL_SOCKET, libc::SO_ERROR) => match &mut object.kind {
+                Kind::Tcp(connection) => std::mem::take(&mut connection.error),
+                Kind::Udp(datagrams) => std::mem::take(&mut datagrams.error),
+                _ => 0,
+            },
+            (libc::SOL_SOCKET, libc::SO_TYPE) => match object.kind {
+                Kind::Udp(_) => libc::SOCK_DGRAM,
+                _ => libc::SOCK_STREAM,
+            },
+            (libc::SOL_SOCKET, libc::SO_DOMAIN) => object.family,
+            (libc::SOL_SOCKET, libc::SO_PROTOCOL) => match object.kind {
+                Kind::Udp(_) => libc::IPPROTO_UDP,
+                Kind::Stream(_) => 0,
+                _ => libc::IPPROTO_TCP,
+            },
+            (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {
+                matches!(object.kind, Kind::Listener(_)).into()
+            }
+            (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO) => {
+                let nanos = match name {
+                    libc::SO_RCVTIMEO => object.receive_limit,
+                    _ => object.send_limit,
+                };
+                let limit = libc::timeval {
+                    tv_sec: (nanos / SECOND) as i64,
+                    tv_usec: (nanos % SECOND / 1_000) as i64,
+                };
+                return Step::Done(user::write(value, limit).map_or_else(|error| error, |()| 0));
+            }
+            (libc::SOL_SOCKET, libc::SO_LINGER) => {
+                let seconds = stored.unwrap_or(-1);
+                let linger = libc::linger {
+                    l_onoff: (seconds >= 0).into(),
+                    l_linger: seconds.max(0),
+                };
+                return Step::Done(user::write(value, linger).map_or_else(|error| error, |()| 0));
+            }
+            (libc::SOL_SOCKET, libc::SO_RCVBUF | libc::SO_SNDBUF) => {
+                stored.map_or(262_144, |size| size * 2)
+            }
+            (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS) => {
+                stored.unwrap_or(64)
+            }
+            (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_KEEPALIVE | libc::SO_BROADCAST)
+            | (libc::IPPROTO_TCP, libc::TCP_NODELAY)
+            | (libc::IPPROTO_IP, libc::IP_TOS)
+            | (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => stored.unwrap_or(0),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => stored.unwrap_or(7200),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL) => stored.unwrap_or(75),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPCNT) => stored.unwrap_or(9),
+            _ => return Step::Unsupported,
+        };
+        let written = user::read::<libc::socklen_t>(length).and_then(|capacity| {
+            let bytes = number.to_ne_bytes();
+            let count = bytes.len().min(capacity as usize);
+            user::bytes_mut(value, count).copy_from_slice(&bytes[..count]);
+            user::write(length, count as libc::socklen_t)
+        });
+        Step::Done(written.map_or_else(|error| error, |()| 0))
+    }
+}
+
+/// When a limit of a socket is reached; 0: none.
+pub(super) fn limit_at(now: u64, limit: u64) -> u64 {
+    if limit == 0 {
+        NEVER
+    } else {
+        now.saturating_add(limit)
+    }
+}

@@ -1,0 +1,194 @@
+//! Pipes and Unix socket pairs: bytes from one end to the other within a host.
+
+use super::descriptors::{Kind, Object};
+use super::user::{self, Error, error};
+use super::{Id, Kernel};
+use std::collections::VecDeque;
+
+/// Bytes that wait to be read, at most.
+const CAPACITY: usize = 64 << 10;
+
+/// An end of a pipe or a socket pair.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// The other end.
+    pub peer: Id,
+    /// What can be read here.
+    pub received: VecDeque<u8>,
+    pub can_read: bool,
+    pub can_write: bool,
+    /// The other end writes no more.
+    pub peer_closed: bool,
+    /// The other end is gone or reads no more.
+    pub peer_deaf: bool,
+}
+
+impl Stream {
+    /// Bytes that can be read.
+    pub(crate) fn readable(&self) -> usize {
+        self.received.len()
+    }
+
+    /// Bytes that fit in.
+    pub(crate) fn capacity(&self) -> usize {
+        CAPACITY - self.received.len()
+    }
+
+    pub(crate) fn readiness(&self, peer_capacity: usize) -> u32 {
+        let mut ready = 0;
+        if self.can_read && (!self.received.is_empty() || self.peer_closed) {
+            ready |= libc::EPOLLIN;
+        }
+        if self.can_write && (peer_capacity > 0 || self.peer_deaf) {
+            ready |= libc::EPOLLOUT;
+        }
+        if self.can_read && self.peer_closed {
+            ready |= libc::EPOLLHUP | if self.can_write { libc::EPOLLRDHUP } else { 0 };
+        }
+        if self.can_write && !self.can_read && self.peer_deaf {
+            ready |= libc::EPOLLERR;
+        }
+        ready as u32
+    }
+}
+
+impl Kernel {
+    fn stream(&mut self, id: Id) -> Option<&mut Stream> {
+        match &mut self.descriptors.get_mut(id)?.kind {
+            Kind::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Bytes that the other end has capacity for.
+    pub(super) fn peer_capacity(&self, stream: &Stream) -> usize {
+        match self.descriptors.get(stream.peer).map(|object| &object.kind) {
+            Some(Kind::Stream(peer)) => peer.capacity(),
+            _ => 0,
+        }
+    }
+
+    /// Two ends with descriptors, whose numbers are written to `out`.
+    fn stream_pair(
+        &mut self,
+        ends: [(bool, bool); 2],
+        family: i32,
+        flags: i32,
+        out: usize,
+    ) -> Result<isize, Error> {
+        let [one, other] = ends.map(|(can_read, can_write)| Stream {
+            can_read,
+            can_write,
+            ..Stream::default()
+        });
+        let one_fd = self.open(Object::socket(Kind::Stream(one), family, flags), flags)?;
+        let other_fd = match self.open(Object::socket(Kind::Stream(other), family, flags), flags) {
+            Ok(fd) => fd,
+            Err(error) => {
+                let _ = self.close(one_fd as usize);
+                return Err(error);
+            }
+        };
+        let ids = [
+            self.descriptors.id(one_fd as usize)?,
+            self.descriptors.id(other_fd as usize)?,
+        ];
+        for (id, peer) in [(ids[0], ids[1]), (ids[1], ids[0])] {
+            if let Some(stream) = self.stream(id) {
+                stream.peer = peer;
+            }
+        }
+        user::write(out, [one_fd as i32, other_fd as i32])?;
+        Ok(0)
+    }
+
+    /// `pipe2`.
+    pub(super) fn pipe(&mut self, out: usize, flags: usize) -> Result<isize, Error> {
+        self.stream_pair([(true, false), (false, true)], 0, flags as i32, out)
+    }
+
+    /// `socketpair` of streams.
+    pub(super) fn socket_pair(&mut self, flags: i32, out: usize) -> Result<isize, Error> {
+        self.stream_pair([(true, true); 2], libc::AF_UNIX, flags, out)
+    }
+
+    /// Nothing refers to an end any more.
+    pub(super) fn close_stream(&mut self, end: &Stream) {
+        let peer = end.peer;
+        if let Some(stream) = self.stream(peer) {
+            stream.peer_closed = true;
+            stream.peer_deaf = true;
+        }
+        self.notify(peer);
+    }
+
+    /// `shutdown` of an end.
+    pub(super) fn shut_stream(&mut self, id: Id, reading: bool, writing: bool) {
+        let Some(stream) = self.stream(id) else {
+            return;
+        };
+        let peer = stream.peer;
+        if reading {
+            stream.peer_closed = true;
+        }
+        if writing {
+            stream.can_write = false;
+        }
+        if let Some(other) = self.stream(peer) {
+            other.peer_closed |= writing;
+            other.peer_deaf |= reading;
+        }
+        self.notify(id);
+        self.notify(peer);
+    }
+
+    /// Reads from an end; `None`: it has to wait.
+    pub(super) fn read_stream(
+        &mut self,
+        id: Id,
+        most: usize,
+        peek: bool,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let stream = self.stream(id).ok_or(error(libc::EBADF))?;
+        if !stream.can_read {
+            return Err(error(libc::EBADF));
+        }
+        if stream.received.is_empty() {
+            return Ok((stream.peer_closed || most == 0).then(Vec::new));
+        }
+        let count = most.min(stream.received.len());
+        let bytes = stream.received.range(..count).copied().collect();
+        if !peek {
+            stream.received.drain(..count);
+            let peer = stream.peer;
+            self.notify(peer);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Writes into an end, and returns how much fitted; `None`: it has to wait.
+    pub(super) fn write_stream(&mut self, id: Id, bytes: &[u8]) -> Result<Option<usize>, Error> {
+        let stream = self.stream(id).ok_or(error(libc::EBADF))?;
+        if !stream.can_write {
+            return Err(error(if stream.can_read {
+                libc::EPIPE
+            } else {
+                libc::EBADF
+            }));
+        }
+        if stream.peer_deaf {
+            return Err(error(libc::EPIPE));
+        }
+        let peer = stream.peer;
+        let Some(other) = self.stream(peer) else {
+            return Err(error(libc::EPIPE));
+        };
+        let count = bytes.len().min(other.capacity());
+        if count == 0 && !bytes.is_empty() {
+            return Ok(None);
+        }
+        other.received.extend(&bytes[..count]);
+        self.notify(peer);
+        Ok(Some(count))
+    }
+}

@@ -1,0 +1,247 @@
+//! Which calls are simulated: numbers of Linux on x86-64, and what serves them.
+
+use super::user::{self, Buffers, Error, error};
+use super::{Attempt, Kernel, Step};
+use crate::raw::Args;
+
+type Served = Result<Step, Error>;
+
+fn done(result: Result<isize, Error>) -> Served {
+    result.map(Step::Done)
+}
+
+/// A limit in milliseconds; negative: none.
+fn milliseconds(limit: usize) -> Option<u64> {
+    u64::try_from(limit as i32)
+        .ok()
+        .map(|limit| limit * 1_000_000)
+}
+
+/// A limit as a `timespec`; null: none.
+fn timespec(limit: usize) -> Result<Option<u64>, Error> {
+    match limit {
+        0 => Ok(None),
+        limit => user::timespec(limit).map(Some),
+    }
+}
+
+/// Serves one attempt at a call.
+pub(super) fn serve(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Step {
+    let served = transfer(kernel, number, args, attempt)
+        .or_else(|| waiting(kernel, number, args, attempt))
+        .or_else(|| descriptor(kernel, number, args, attempt))
+        .or_else(|| system(kernel, number, args, attempt));
+    match served {
+        Some(Ok(step)) => step,
+        Some(Err(error)) => Step::Done(error),
+        None => Step::Unsupported,
+    }
+}
+
+/// Calls that move data.
+fn transfer(
+    kernel: &mut Kernel,
+    number: i64,
+    args: &Args,
+    attempt: &mut Attempt,
+) -> Option<Served> {
+    let [a, b, c, ..] = *args;
+    let vector = || Buffers::vector(b, c);
+    Some(match number {
+        libc::SYS_read => kernel.read(a, &Buffers::one(b, c), 0, attempt, |_, _, _| Ok(())),
+        libc::SYS_readv => {
+            vector().and_then(|buffers| kernel.read(a, &buffers, 0, attempt, |_, _, _| Ok(())))
+        }
+        libc::SYS_write => kernel.write(a, &Buffers::one(b, c), 0, None, attempt),
+        libc::SYS_writev => {
+            vector().and_then(|buffers| kernel.write(a, &buffers, 0, None, attempt))
+        }
+        libc::SYS_recvfrom => kernel.recvfrom(args, attempt),
+        libc::SYS_sendto => kernel.sendto(args, attempt),
+        libc::SYS_recvmsg => kernel.recvmsg(a, b, c, attempt),
+        libc::SYS_sendmsg => kernel.sendmsg(a, b, c, attempt),
+        libc::SYS_pread64 | libc::SYS_lseek => {
+            Ok(Step::Done(kernel.on_image(number, args, libc::ESPIPE)))
+        }
+        _ => return None,
+    })
+}
+
+/// Calls that wait, and clocks.
+fn waiting(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
+    let [a, b, c, d, e, _] = *args;
+    Some(match number {
+        libc::SYS_futex => kernel.futex(args, attempt),
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => {
+            kernel.epoll_wait(a, b, c, milliseconds(d), attempt)
+        }
+        libc::SYS_epoll_pwait2 => {
+            timespec(d).and_then(|limit| kernel.epoll_wait(a, b, c, limit, attempt))
+        }
+        libc::SYS_poll => kernel.poll(a, b, milliseconds(c), attempt),
+        libc::SYS_ppoll => timespec(c).and_then(|limit| kernel.poll(a, b, limit, attempt)),
+        libc::SYS_select => match e {
+            0 => kernel.select(a, [b, c, d], None, attempt),
+            e => user::read::<libc::timeval>(e).and_then(|limit| {
+                let nanos = limit.tv_sec as u64 * 1_000_000_000 + limit.tv_usec as u64 * 1_000;
+                kernel.select(a, [b, c, d], Some(nanos), attempt)
+            }),
+        },
+        libc::SYS_pselect6 => {
+            timespec(e).and_then(|limit| kernel.select(a, [b, c, d], limit, attempt))
+        }
+        libc::SYS_nanosleep => kernel.sleep(libc::CLOCK_MONOTONIC, 0, a, attempt),
+        libc::SYS_clock_nanosleep => kernel.sleep(a as i32, b as i32, c, attempt),
+        libc::SYS_pause | libc::SYS_rt_sigsuspend => Ok(Kernel::wait_forever()),
+        libc::SYS_sched_yield => match kernel.without_waiting(0, attempt) {
+            Step::Done(_) => Ok(Step::Yield(0)),
+            step => Ok(step),
+        },
+        libc::SYS_clock_gettime => kernel.clock_gettime(a, b, attempt),
+        libc::SYS_clock_getres => done(kernel.clock_getres(b)),
+        libc::SYS_gettimeofday => done(kernel.gettimeofday(a)),
+        libc::SYS_time => Ok(Step::Done(
+            (kernel.read_clock(libc::CLOCK_REALTIME) / 1_000_000_000) as isize,
+        )),
+        libc::SYS_clock_settime | libc::SYS_settimeofday => Ok(Step::Done(Kernel::set_clock())),
+        libc::SYS_connect => kernel.connect(a, b, c, attempt),
+        libc::SYS_accept => kernel.accept(a, b, c, 0, attempt),
+        libc::SYS_accept4 => kernel.accept(a, b, c, d, attempt),
+        _ => return None,
+    })
+}
+
+/// Calls that make, change and close descriptors.
+fn descriptor(
+    kernel: &mut Kernel,
+    number: i64,
+    args: &Args,
+    attempt: &mut Attempt,
+) -> Option<Served> {
+    let [a, b, c, d, e, _] = *args;
+    let _ = attempt;
+    Some(match number {
+        libc::SYS_close => done(kernel.close(a)),
+        libc::SYS_dup => done(kernel.duplicate(a, None, false)),
+        libc::SYS_dup2 => done(kernel.duplicate(a, Some(b), false)),
+        libc::SYS_dup3 if a == b => Err(error(libc::EINVAL)),
+        libc::SYS_dup3 => done(kernel.duplicate(a, Some(b), c as i32 & libc::O_CLOEXEC != 0)),
+        libc::SYS_fcntl => Ok(kernel.fcntl(a, b as i32, c)),
+        libc::SYS_ioctl => Ok(kernel.ioctl(a, b as u64, c)),
+        libc::SYS_pipe => done(kernel.pipe(a, 0)),
+        libc::SYS_pipe2 => done(kernel.pipe(a, b)),
+        libc::SYS_eventfd => done(kernel.eventfd(a, 0)),
+        libc::SYS_eventfd2 => done(kernel.eventfd(a, b)),
+        libc::SYS_timerfd_create => done(kernel.timerfd_create(a, b)),
+        libc::SYS_timerfd_settime => done(kernel.timerfd_settime(a, b, c, d)),
+        libc::SYS_timerfd_gettime => done(kernel.timerfd_gettime(a, b)),
+        libc::SYS_epoll_create => done(kernel.epoll_create(0)),
+        libc::SYS_epoll_create1 => done(kernel.epoll_create(a)),
+        libc::SYS_epoll_ctl => done(kernel.epoll_ctl(a, b, c, d)),
+        libc::SYS_socket => Ok(kernel.socket(a, b, c)),
+        libc::SYS_socketpair => Ok(kernel.socketpair(a, b, d)),
+        libc::SYS_bind => done(kernel.bind(a, b, c)),
+        libc::SYS_listen => done(kernel.listen(a, b)),
+        libc::SYS_shutdown => done(kernel.shutdown(a, b)),
+        libc::SYS_getsockname => done(kernel.socket_name(a, b, c, false)),
+        libc::SYS_getpeername => done(kernel.socket_name(a, b, c, true)),
+        libc::SYS_setsockopt => Ok(kernel.setsockopt(a, b, c, d, e)),
+        libc::SYS_getsockopt => Ok(kernel.getsockopt(a, b, c, d, e)),
+        libc::SYS_open => kernel.open_path(a, b),
+        libc::SYS_openat => kernel.open_path(b, c),
+        libc::SYS_fstat => done(kernel.fstat(a, b)),
+        // `fstat` comes as this from newer C libraries, with an empty path.
+        libc::SYS_newfstatat if d as i32 & libc::AT_EMPTY_PATH != 0 => done(kernel.fstat(a, c)),
+        libc::SYS_statx if c as i32 & libc::AT_EMPTY_PATH != 0 => {
+            Ok(Step::Done(kernel.on_image(number, args, libc::ENOSYS)))
+        }
+        libc::SYS_mmap => done(kernel.mmap(args)),
+        _ => return None,
+    })
+}
+
+/// Calls about the process and its machine.
+fn system(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
+    let [a, b, c, d, ..] = *args;
+    let _ = attempt;
+    Some(match number {
+        libc::SYS_getrandom => Ok(Step::Done(kernel.getrandom(a, b))),
+        libc::SYS_getpid | libc::SYS_getpgrp | libc::SYS_getsid => {
+            Ok(Step::Done(super::identity::PID as isize))
+        }
+        libc::SYS_getppid => Ok(Step::Done(1)),
+        libc::SYS_gettid => Ok(Step::Done(Kernel::gettid())),
+        libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => {
+            Ok(Step::Done(1000))
+        }
+        libc::SYS_sched_getaffinity => done(Kernel::affinity(b, c)),
+        libc::SYS_sched_setaffinity | libc::SYS_umask | libc::SYS_setpriority => Ok(Step::Done(0)),
+        libc::SYS_getcpu => done(Kernel::getcpu(a, b)),
+        libc::SYS_uname => done(kernel.uname(a)),
+        libc::SYS_getcwd => done(Kernel::getcwd(a, b)),
+        libc::SYS_getrlimit => done(Kernel::limits(a, b)),
+        libc::SYS_prlimit64 => done(Kernel::limits(b, d)),
+        libc::SYS_prctl => done(kernel.prctl(a, b)),
+        libc::SYS_readlink => done(Kernel::readlink(a, b, c)),
+        libc::SYS_readlinkat => done(Kernel::readlink(b, c, d)),
+        libc::SYS_stat | libc::SYS_lstat | libc::SYS_access => done(Kernel::look_at_path(a)),
+        libc::SYS_newfstatat | libc::SYS_statx | libc::SYS_faccessat | libc::SYS_faccessat2 => {
+            done(Kernel::look_at_path(b))
+        }
+        libc::SYS_exit_group => Ok(kernel.exit(a)),
+        libc::SYS_kill | libc::SYS_tkill => Ok(kernel.send_signal(a, b)),
+        libc::SYS_tgkill => Ok(kernel.send_signal(a, c)),
+        // Not available, as on a kernel without them: programs and the C library fall back.
+        libc::SYS_io_uring_setup | libc::SYS_membarrier => Err(error(libc::ENOSYS)),
+        _ => return None,
+    })
+}
+
+/// The name of a call, for messages.
+pub(super) fn name(number: i64) -> String {
+    let known = [
+        (libc::SYS_fork, "fork"),
+        (libc::SYS_vfork, "vfork"),
+        (libc::SYS_clone, "clone"),
+        (libc::SYS_clone3, "clone3"),
+        (libc::SYS_execve, "execve"),
+        (libc::SYS_execveat, "execveat"),
+        (libc::SYS_open, "open"),
+        (libc::SYS_openat, "openat"),
+        (libc::SYS_socket, "socket"),
+        (libc::SYS_socketpair, "socketpair"),
+        (libc::SYS_setsockopt, "setsockopt"),
+        (libc::SYS_getsockopt, "getsockopt"),
+        (libc::SYS_recvmsg, "recvmsg"),
+        (libc::SYS_recvmmsg, "recvmmsg"),
+        (libc::SYS_sendmsg, "sendmsg"),
+        (libc::SYS_sendmmsg, "sendmmsg"),
+        (libc::SYS_sendfile, "sendfile"),
+        (libc::SYS_splice, "splice"),
+        (libc::SYS_fcntl, "fcntl"),
+        (libc::SYS_futex, "futex"),
+        (libc::SYS_mkdir, "mkdir"),
+        (libc::SYS_mkdirat, "mkdirat"),
+        (libc::SYS_unlink, "unlink"),
+        (libc::SYS_unlinkat, "unlinkat"),
+        (libc::SYS_rename, "rename"),
+        (libc::SYS_renameat, "renameat"),
+        (libc::SYS_renameat2, "renameat2"),
+        (libc::SYS_fsync, "fsync"),
+        (libc::SYS_fdatasync, "fdatasync"),
+        (libc::SYS_ftruncate, "ftruncate"),
+        (libc::SYS_getdents64, "getdents64"),
+        (libc::SYS_signalfd4, "signalfd"),
+        (libc::SYS_inotify_init1, "inotify_init1"),
+        (libc::SYS_memfd_create, "memfd_create"),
+        (libc::SYS_wait4, "wait4"),
+        (libc::SYS_waitid, "waitid"),
+        (libc::SYS_ptrace, "ptrace"),
+        (libc::SYS_setitimer, "setitimer"),
+        (libc::SYS_timer_create, "timer_create"),
+    ];
+    match known.iter().find(|&&(known, _)| known == number) {
+        Some((_, name)) => (*name).to_string(),
+        None => format!("system call {number}"),
+    }
+}

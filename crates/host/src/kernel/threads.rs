@@ -1,0 +1,304 @@
+//! Threads of a host's program: one runs at a time, the others wait for the baton.
+//!
+//! Who runs next among those that are ready is drawn from the host's random numbers. The thread that finds
+//! nobody ready gives the baton to the machine's thread, which ends the step.
+
+use super::{Kernel, NEVER, On, THREAD, Wait, with};
+use crate::raw::Signal;
+
+/// A thread of the program.
+#[derive(Debug)]
+struct Thread {
+    /// Raised to give it the baton. It is leaked, so that it can be waited for without a borrow of the kernel.
+    baton: &'static Signal,
+    state: State,
+    /// Orders waiting threads: the first one to wait is the first one to be woken.
+    since: u64,
+    /// The wait ended because its time limit was reached.
+    timed_out: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    Running,
+    Waiting(Wait),
+    Ended,
+}
+
+/// The threads of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Scheduler {
+    threads: Vec<Thread>,
+    ready: Vec<usize>,
+    waits: u64,
+    /// Times that the baton was handed to another thread.
+    pub switches: u64,
+    /// The program is over: no thread runs any more.
+    pub stopped: bool,
+}
+
+/// Raised to give the baton back to the machine's thread.
+static MACHINE: Signal = Signal::new();
+
+impl Scheduler {
+    /// Adds a thread that is ready, and returns its number.
+    fn add(&mut self) -> usize {
+        let number = self.threads.len();
+        self.threads.push(Thread {
+            baton: Box::leak(Box::default()),
+            state: State::Ready,
+            since: 0,
+            timed_out: false,
+        });
+        self.ready.push(number);
+        number
+    }
+
+    /// Takes back a thread that could not be started. It is the last one.
+    fn remove_last(&mut self) {
+        let number = self.threads.len() - 1;
+        self.threads.pop();
+        self.ready.retain(|&ready| ready != number);
+    }
+
+    fn baton(&self, thread: usize) -> &'static Signal {
+        self.threads[thread].baton
+    }
+
+    fn has_ended(&self, thread: usize) -> bool {
+        self.threads[thread].state == State::Ended
+    }
+
+    /// True if threads are alive and all of them wait for each other.
+    pub(crate) fn is_deadlocked(&self) -> bool {
+        let mut living = self
+            .threads
+            .iter()
+            .filter(|thread| thread.state != State::Ended)
+            .peekable();
+        living.peek().is_some()
+            && living.all(|thread| match &thread.state {
+                State::Waiting(wait) => {
+                    wait.until == NEVER && matches!(wait.on, On::Futex(..) | On::End(_))
+                }
+                _ => false,
+            })
+    }
+
+    fn make_ready(&mut self, thread: usize, timed_out: bool) {
+        let entry = &mut self.threads[thread];
+        entry.state = State::Ready;
+        entry.timed_out = timed_out;
+        self.ready.push(thread);
+    }
+
+    /// Wakes at most `most` of the threads whose wait `matches`, the longest waiting first.
+    pub(crate) fn wake(&mut self, most: usize, matches: impl Fn(&On) -> bool) -> usize {
+        let mut woken: Vec<(u64, usize)> = self
+            .threads
+            .iter()
+            .enumerate()
+            .filter(
+                |(_, thread)| matches!(&thread.state, State::Waiting(wait) if matches(&wait.on)),
+            )
+            .map(|(number, thread)| (thread.since, number))
+            .collect();
+        woken.sort_unstable();
+        woken.truncate(most);
+        for &(_, thread) in &woken {
+            self.make_ready(thread, false);
+        }
+        woken.len()
+    }
+
+    /// Lets at most `most` threads that wait for one word wait for another instead.
+    pub(crate) fn requeue(&mut self, from: usize, to: usize, most: usize) -> usize {
+        let mut waiting: Vec<(u64, usize)> = vec![];
+        for (number, thread) in self.threads.iter().enumerate() {
+            if let State::Waiting(Wait {
+                on: On::Futex(word, _),
+                ..
+            }) = thread.state
+                && word == from
+            {
+                waiting.push((thread.since, number));
+            }
+        }
+        waiting.sort_unstable();
+        waiting.truncate(most);
+        for &(_, number) in &waiting {
+            if let State::Waiting(Wait {
+                on: On::Futex(word, _),
+                ..
+            }) = &mut self.threads[number].state
+            {
+                *word = to;
+            }
+        }
+        waiting.len()
+    }
+
+    /// The first time limit of a waiting thread.
+    pub(crate) fn next_limit(&self) -> u64 {
+        let limits = self.threads.iter().map(|thread| match &thread.state {
+            State::Waiting(wait) => wait.until,
+            _ => NEVER,
+        });
+        limits.min().filter(|_| !self.stopped).unwrap_or(NEVER)
+    }
+
+    /// Wakes the threads whose time limit is reached.
+    pub(crate) fn wake_expired(&mut self, now: u64) {
+        for number in 0..self.threads.len() {
+            if matches!(&self.threads[number].state, State::Waiting(wait) if wait.until <= now) {
+                self.make_ready(number, true);
+            }
+        }
+    }
+
+    /// What each living thread waits for.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::new();
+        for (number, thread) in self.threads.iter().enumerate() {
+            let what = match &thread.state {
+                State::Ended => continue,
+                State::Ready | State::Running => "is ready".to_string(),
+                State::Waiting(wait) => match &wait.on {
+                    On::Time => "sleeps".to_string(),
+                    On::Futex(word, _) => format!("waits for a futex at {word:#x}"),
+                    On::Objects(_) => "waits for descriptors".to_string(),
+                    On::End(other) => format!("joins thread {other}"),
+                },
+            };
+            text += &format!("  thread {number} {what}\n");
+        }
+        text
+    }
+}
+
+impl Kernel {
+    /// True if another thread is to run first, by the rate of preemption.
+    pub(super) fn should_preempt(&mut self) -> bool {
+        let rate = self.world.preemption;
+        rate > 0 && !self.scheduler.ready.is_empty() && self.random.below(1000) < rate as usize
+    }
+
+    /// The next thread to run; `None`: nothing is ready at this time.
+    fn choose(&mut self) -> Option<usize> {
+        self.catch_up();
+        let scheduler = &mut self.scheduler;
+        if scheduler.stopped || scheduler.ready.is_empty() {
+            return None;
+        }
+        let index = match scheduler.ready.len() {
+            1 => 0,
+            more => self.random.below(more),
+        };
+        let thread = scheduler.ready.swap_remove(index);
+        scheduler.threads[thread].state = State::Running;
+        Some(thread)
+    }
+
+    /// Adds a thread to those of the program.
+    pub(crate) fn add_thread(&mut self) -> usize {
+        self.scheduler.add()
+    }
+
+    /// Takes back the thread that was added last and could not be started.
+    pub(crate) fn remove_last_thread(&mut self) {
+        self.scheduler.remove_last();
+    }
+
+    /// The flag that gives a thread the baton.
+    pub(crate) fn baton(&self, thread: usize) -> &'static Signal {
+        self.scheduler.baton(thread)
+    }
+
+    /// True if the thread's turn is over for good.
+    pub(crate) fn has_ended(&self, thread: usize) -> bool {
+        self.scheduler.has_ended(thread)
+    }
+}
+
+/// The flag to raise for whoever runs next: a thread, or the machine's if there is none.
+fn flag_of(kernel: &mut Kernel, next: Option<usize>) -> &'static Signal {
+    match next {
+        Some(thread) => {
+            kernel.scheduler.switches += 1;
+            kernel.scheduler.baton(thread)
+        }
+        None => &MACHINE,
+    }
+}
+
+/// Passes the baton on and returns when the calling thread has it again: when what it waits for has happened, or
+/// with `None` after others that are ready had their chance. True if the wait's time limit was reached.
+pub(crate) fn pass_on(wait: Option<Wait>) -> bool {
+    let Some(me) = THREAD.get() else {
+        super::fatal("a thread without the baton passes it on");
+    };
+    let (next, flag, baton) = with(|kernel| {
+        let scheduler = &mut kernel.scheduler;
+        scheduler.waits += 1;
+        scheduler.threads[me].since = scheduler.waits;
+        match wait {
+            Some(wait) => scheduler.threads[me].state = State::Waiting(wait),
+            None => scheduler.make_ready(me, false),
+        }
+        let next = kernel.choose();
+        let baton = kernel.scheduler.baton(me);
+        if next == Some(me) {
+            return (next, baton, baton);
+        }
+        (next, flag_of(kernel, next), baton)
+    });
+    if next != Some(me) {
+        THREAD.set(None);
+        flag.raise();
+        baton.wait();
+        THREAD.set(Some(me));
+    }
+    with(|kernel| std::mem::take(&mut kernel.scheduler.threads[me].timed_out))
+}
+
+/// Gives the baton away for good, because the calling thread ends.
+pub(crate) fn leave() {
+    let Some(me) = THREAD.get() else { return };
+    let flag = with(|kernel| {
+        kernel.scheduler.threads[me].state = State::Ended;
+        kernel.scheduler.wake(usize::MAX, |on| *on == On::End(me));
+        let next = kernel.choose();
+        flag_of(kernel, next)
+    });
+    THREAD.set(None);
+    crate::heap::enter(crate::heap::Zone::Process);
+    flag.raise();
+}
+
+/// Gives the baton away and never returns, because the program is over but its kernel is not.
+pub(crate) fn leave_forever() -> ! {
+    leave();
+    loop {
+        Signal::new().wait();
+    }
+}
+
+/// Runs threads until none is ready at this time. Called by the machine's thread.
+pub(crate) fn run_until_idle() {
+    let flag = with(|kernel| {
+        let next = kernel.choose()?;
+        Some(flag_of(kernel, Some(next)))
+    });
+    if let Some(flag) = flag {
+        flag.raise();
+        MACHINE.wait();
+    }
+}
+
+/// Waits for the baton for the first time, and takes it.
+pub(crate) fn take_baton(thread: usize, baton: &Signal) {
+    baton.wait();
+    THREAD.set(Some(thread));
+    crate::heap::enter(crate::heap::Zone::Host);
+}

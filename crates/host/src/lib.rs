@@ -1,0 +1,65 @@
+//! Runs unmodified services as hosts of a deterministic simulation.
+//!
+//! A host is a process in which the symbols of the C library are served by a simulated kernel: clocks, entropy,
+//! threads, sockets, names. Its program is any Rust function, such as the real `main` of a service on tokio, with
+//! all of its dependencies as they are. Hosts exchange packets through [`corsair`]'s engine in virtual time, so a
+//! seed decides everything: latencies, random numbers, the order of threads. The same seed gives the same log and
+//! the same digest, for any number of workers.
+//!
+//! ```ignore
+//! use corsair_host::{Fault, Sim, SimError};
+//! use std::time::Duration;
+//!
+//! #[corsair_host::test(seeds = 100)]
+//! fn survives_a_crash(sim: &mut Sim) -> Result<(), SimError> {
+//!     let db = sim.host("db", my_service::main_db);
+//!     let _web = sim.hosts("web", 3, |number| my_service::main_web(number));
+//!     sim.host("client", client_that_checks);
+//!     sim.at(Duration::from_secs(2), Fault::power_loss(&db));
+//!     sim.at(Duration::from_secs(3), Fault::start(&db));
+//!     sim.run_until(Duration::from_secs(60))
+//! }
+//! ```
+//!
+//! Programs run on Linux on x86-64 with glibc. Elsewhere the crate compiles, and a test fails with
+//! [`SimError::Platform`].
+//!
+//! # What is simulated
+//! | | |
+//! |---|---|
+//! | threads | `std::thread`, futexes of std and parking_lot, locks of pthreads; one runs at a time, the seed chooses |
+//! | time | all clocks, sleeping, `timerfd`; a running thread takes no time |
+//! | network | TCP, UDP, IPv4, IPv6, names of hosts; latency, loss and order by any [`corsair::network::Network`] |
+//! | descriptors | `epoll`, `poll`, `select`, `eventfd`, pipes, Unix socket pairs |
+//! | identity | entropy, processors (2), host name, process and thread numbers, environment, limits |
+//! | addresses | heap, stacks, mappings and the program itself are at the same addresses in each run |
+//! | faults | kill, power loss, restart, partition |
+//!
+//! What is not simulated fails: the host logs the call with its frames, and the run ends with
+//! [`HostState::Unsupported`]. Today these are files that are created or changed, Unix sockets with names, signals
+//! between processes, `fork` and `exec`. Paths that are only read are not found.
+
+mod channel;
+mod error;
+mod fault;
+mod harness;
+mod heap;
+mod image;
+mod kernel;
+mod links;
+mod log;
+mod machine;
+mod packet;
+mod raw;
+mod sim;
+mod symbols;
+mod world;
+mod zygote;
+
+pub use corsair_derive::host_test as test;
+pub use error::SimError;
+pub use fault::Fault;
+pub use harness::{Options, Outcome, init, run_test, simulate};
+pub use log::Line;
+pub use machine::HostState;
+pub use sim::{HostId, Sim};

@@ -1,0 +1,174 @@
+//! The network between hosts: a model of the engine, cut by partitions.
+
+use crate::machine::Directory;
+use corsair::network::{Fate, Network, Way};
+use corsair::{Random, Time};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+/// A time in which packets from some hosts to others are lost.
+#[derive(Clone, Debug)]
+struct Cut {
+    from: Time,
+    until: Time,
+    groups: [Vec<u32>; 2],
+}
+
+/// A network model and the partitions of a simulation. Partitions are changed only while the simulation is paused.
+#[derive(Clone, Debug)]
+pub(crate) struct Links {
+    model: Arc<dyn Network>,
+    directory: Arc<OnceLock<Directory>>,
+    cuts: Arc<RwLock<Vec<Cut>>>,
+}
+
+impl Links {
+    pub(crate) fn new(model: Arc<dyn Network>, directory: Arc<OnceLock<Directory>>) -> Links {
+        Links {
+            model,
+            directory,
+            cuts: Arc::default(),
+        }
+    }
+
+    /// Loses packets between two groups of hosts from a time on.
+    pub(crate) fn cut(&self, from: Time, groups: [Vec<u32>; 2]) {
+        let mut cuts = self.cuts.write().unwrap_or_else(PoisonError::into_inner);
+        cuts.push(Cut {
+            from,
+            until: Time::MAX,
+            groups,
+        });
+    }
+
+    /// Ends, at a time, the partitions that part hosts of one group from hosts of the other.
+    pub(crate) fn heal(&self, at: Time, groups: [Vec<u32>; 2]) {
+        let mut cuts = self.cuts.write().unwrap_or_else(PoisonError::into_inner);
+        for &one in &groups[0] {
+            for &other in &groups[1] {
+                let mut rest = vec![];
+                for cut in cuts
+                    .iter_mut()
+                    .filter(|cut| cut.until > at && cut.from <= at)
+                {
+                    if cut.parts(one, other) {
+                        rest.extend(cut.without(one, other, at));
+                        cut.until = at;
+                    }
+                }
+                cuts.extend(rest);
+            }
+        }
+    }
+
+    fn is_cut(&self, way: &Way) -> bool {
+        let cuts = self.cuts.read().unwrap_or_else(PoisonError::into_inner);
+        if cuts.is_empty() {
+            return false;
+        }
+        let host = |who| {
+            self.directory
+                .get()
+                .and_then(|directory| directory.host(who))
+        };
+        let (Some(from), Some(to)) = (host(way.from), host(way.to)) else {
+            return false;
+        };
+        cuts.iter()
+            .any(|cut| cut.from <= way.sent && way.sent < cut.until && cut.parts(from, to))
+    }
+}
+
+impl Cut {
+    fn parts(&self, one: u32, other: u32) -> bool {
+        let [left, right] = &self.groups;
+        left.contains(&one) && right.contains(&other)
+            || left.contains(&other) && right.contains(&one)
+    }
+
+    /// What is left of this partition, from a time on, when two hosts are no longer parted by it.
+    fn without(&self, one: u32, other: u32, at: Time) -> Vec<Cut> {
+        let mut rest = vec![];
+        for &left in &self.groups[0] {
+            for &right in &self.groups[1] {
+                if (left, right) != (one, other) && (right, left) != (one, other) {
+                    rest.push(Cut {
+                        from: at,
+                        until: self.until,
+                        groups: [vec![left], vec![right]],
+                    });
+                }
+            }
+        }
+        rest
+    }
+}
+
+impl Network for Links {
+    fn least(&self) -> Duration {
+        self.model.least()
+    }
+
+    fn most(&self) -> Duration {
+        self.model.most()
+    }
+
+    fn latency(&self, way: &Way, random: &mut Random) -> Duration {
+        self.model.latency(way, random)
+    }
+
+    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+        match self.is_cut(way) {
+            true => Fate::Lost,
+            false => self.model.fate(way, random),
+        }
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.model.keeps_order()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corsair::Addr;
+    use corsair::network::Constant;
+
+    #[test]
+    fn a_partition_holds_in_both_directions_until_it_is_healed_pair_by_pair() {
+        let model = Arc::new(Constant::new(Duration::from_millis(1)).unwrap());
+        let directory = Directory::new((10..13).map(Addr::from_u32).collect());
+        let links = Links::new(model, Arc::new(OnceLock::from(directory)));
+        let second = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
+        let is_lost = |from: u32, to: u32, at| {
+            let way = Way {
+                from: Addr::from_u32(10 + from),
+                to: Addr::from_u32(10 + to),
+                sent: second(at),
+            };
+            links.fate(&way, &mut Random::new(1)) == Fate::Lost
+        };
+        links.cut(second(2), [vec![0], vec![1, 2]]);
+        links.heal(second(4), [vec![1], vec![0]]);
+        links.heal(second(6), [vec![0], vec![1, 2]]);
+        for (at, with_one, with_two) in [
+            (1, false, false),
+            (3, true, true),
+            (5, false, true),
+            (7, false, false),
+        ] {
+            assert_eq!(
+                (is_lost(0, 1, at), is_lost(1, 0, at)),
+                (with_one, with_one),
+                "{at}"
+            );
+            assert_eq!(
+                (is_lost(0, 2, at), is_lost(2, 0, at)),
+                (with_two, with_two),
+                "{at}"
+            );
+            assert!(!is_lost(1, 2, at));
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! A simulation: hosts, what goes wrong, and how far it has come.
+
+use crate::channel::Channel;
+use crate::error::SimError;
+use crate::fault::{Fault, Kind};
+use crate::heap::{self, Zone};
+use crate::links::Links;
+use crate::log::{Line, Named};
+use crate::machine::{Directory, HostState, Machine, Record, Wire};
+use crate::world::{HostSpec, World, addresses};
+use crate::zygote::Zygote;
+use corsair::network::{Fifo, Jitter, Network};
+use corsair::{AsyncContext, Config, Scenario, Simulation, Spawn, Time};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How far the simulation runs before it looks for hosts that have failed.
+const SLICE: u64 = 100_000_000;
+
+/// A host of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub(crate) usize);
+
+/// A simulation of hosts. Its seed decides all that is random: latencies, entropy, the order of threads.
+#[derive(Debug)]
+pub struct Sim {
+    seed: u64,
+    workers: NonZeroUsize,
+    preemption: u32,
+    network: Arc<dyn Network>,
+    environment: Vec<(String, String)>,
+    hosts: Vec<HostSpec>,
+    faults: BTreeMap<(u64, usize), Kind>,
+    fault_count: usize,
+    run: Option<Run>,
+    failure: Option<SimError>,
+}
+
+/// What exists from the first `run_until` on.
+struct Run {
+    simulation: Simulation<Wire>,
+    world: &'static World,
+    records: Arc<Vec<Mutex<Record>>>,
+    links: Links,
+    directory: Arc<OnceLock<Directory>>,
+    /// Hosts die with it.
+    _zygote: Arc<Zygote>,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("simulation", &self.simulation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The actor that makes those of the hosts, one by one, so that all workers have some.
+struct Root {
+    world: &'static World,
+    records: Arc<Vec<Mutex<Record>>>,
+    zygote: Arc<Zygote>,
+    directory: Arc<OnceLock<Directory>>,
+}
+
+impl Scenario<Wire> for Root {
+    async fn root<C: AsyncContext<Wire>>(self, mut cx: C) {
+        let mut actors = vec![];
+        for host in 0..self.world.hosts.len() {
+            let (world, zygote) = (self.world, Arc::clone(&self.zygote));
+            let (directory, records) = (Arc::clone(&self.directory), Arc::clone(&self.records));
+            let spawned = cx
+                .spawn_actors(Spawn::one(world.hosts[host].name.clone()), move |_| {
+                    Machine {
+                        world,
+                        host,
+                        zygote: Arc::clone(&zygote),
+                        directory: Arc::clone(&directory),
+                        records: Arc::clone(&records),
+                        starts: 0,
+                        has_process: false,
+                        timer: None,
+                    }
+                })
+                .await;
+            actors.push(spawned.get(0));
+        }
+        let _ = self.directory.set(Directory::new(actors));
+        // The simulation is paused and dropped, never finished.
+        loop {
+            cx.recv().await;
+        }
+    }
+}
+
+impl Sim {
+    /// A simulation without hosts.
+    pub(crate) fn new(seed: u64, workers: NonZeroUsize) -> Sim {
+        let network = Jitter::new(Duration::from_micros(500), Duration::from_micros(1_000));
+        Sim {
+            seed,
+            workers,
+            preemption: 0,
+            network: Arc::new(Fifo(network.expect("the range is not empty"))),
+            environment: vec![],
+            hosts: vec![],
+            faults: BTreeMap::new(),
+            fault_count: 0,
+            run: None,
+            failure: None,
+        }
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Adds a host that runs `program`, the main function of a service, as a process of its own. It is started at
+    /// time 0. The host's name resolves to its addresses.
+    ///
+    /// When the function returns, the program exits with status 0; if it panics, the simulation fails.
+    pub fn host<T>(
+        &mut self,
+        name: impl Into<String>,
+        program: impl Fn() -> T + Send + Sync + 'static,
+    ) -> HostId {
+        let name = name.into();
+        let index = self.hosts.len();
+        let is_valid = (1..64).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && self
+                .hosts
+                .iter()
+                .all(|host| !host.name.eq_ignore_ascii_case(&name));
+        if !is_valid {
+            self.failure.get_or_insert(SimError::Name(name.clone()));
+        }
+        if self.run.is_some() {
+            self.failure.get_or_insert(SimError::TooLate(name));
+            return HostId(index);
+        }
+        match Channel::new() {
+            Ok(channel) => self.hosts.push(HostSpec {
+                name,
+                addresses: addresses(index),
+                program: Box::new(move || {
+                    program();
+                }),
+                channel,
+            }),
+            Err(source) => {
+                let what = "memory for a host's channel";
+                self.failure
+                    .get_or_insert(SimError::System { what, source });
+            }
+        }
+        HostId(index)
+    }
+
+    /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on, whose program gets its number.
+    pub fn hosts<T>(
+        &mut self,
+        name: &str,
+        count: usize,
+        program: impl Fn(usize) -> T + Clone + Send + Sync + 'static,
+    ) -> Vec<HostId> {
+        let add = |number| {
+            let program = program.clone();
+            self.host(format!("{name}-{number}"), move || program(number))
+        };
+        (0..count).map(add).collect()
+    }
+
+    /// Lets `fault` happen when the simulation has come so far. At one instant, faults happen in the order in which
+    /// they were added.
+    pub fn at(&mut self, after: Duration, fault: Fault) {
+        let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        self.faults.insert((nanos, self.fault_count), fault.0);
+        self.fault_count += 1;
+    }
+
+    /// Sets the network between hosts; from 0.5 to 1 ms, in order and without loss, if it is not set.
+    pub fn network(&mut self, network: impl Network) {
+        self.network = Arc::new(network);
+    }
+
+    /// Sets an environment variable of all programs. They see none of the machine's but those for backtraces and
+    /// logs (`RUST_BACKTRACE`, `RUST_LOG`).
+    pub fn env(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_string(), value.to_string()));
+    }
+
+    /// Lets another thread run before so many of 1,000 calls of a program, chosen by the seed: finds races between
+    /// threads. 0, which is the default, switches threads only where one waits.
+    pub fn preemption(&mut self, per_thousand: u32) {
+        self.preemption = per_thousand;
+    }
+
+    /// The host's address, IPv4.
+    pub fn address(&self, host: &HostId) -> IpAddr {
+        addresses(host.0)[0]
+    }
+
+    /// Runs until `time` since the beginning, or until all programs are over and no fault is left.
+    ///
+    /// # Errors
+    /// If a program panics, crashes, deadlocks, exits with a status other than 0 or makes a call that is not
+    /// simulated, or if the simulation cannot begin. The error has the log of all hosts.
+    pub fn run_until(&mut self, time: Duration) -> Result<(), SimError> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let mut run = match self.run.take() {
+            Some(run) => run,
+            None => self.begin()?,
+        };
+        let until = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1);
+        let result = self.advance(&mut run, until);
+        self.run = Some(run);
+        result
+    }
+
+    /// Starts the processes and the engine.
+    fn begin(&mut self) -> Result<Run, SimError> {
+        // From here on the memory of this process is the engine's.
+        heap::enter(Zone::Process);
+        let world: &'static World = Box::leak(Box::new(World {
+            seed: self.seed,
+            preemption: self.preemption,
+            environment: std::mem::take(&mut self.environment),
+            hosts: std::mem::take(&mut self.hosts),
+        }));
+        let zygote = Zygote::fork(world).map_err(|source| SimError::System {
+            what: "the process that hosts are forked from",
+            source,
+        })?;
+        let zygote = Arc::new(zygote);
+        let records: Arc<Vec<_>> = Arc::new(
+            world
+                .hosts
+                .iter()
+                .map(|_| Mutex::new(Record::new()))
+                .collect(),
+        );
+        let directory = Arc::new(OnceLock::new());
+        let links = Links::new(Arc::clone(&self.network), Arc::clone(&directory));
+        let config = Config {
+            seed: self.seed,
+            workers: self.workers,
+            network: Some(Arc::new(links.clone())),
+            traces: false,
+            ..Config::default()
+        };
+        let root = Root {
+            world,
+            records: Arc::clone(&records),
+            zygote: Arc::clone(&zygote),
+            directory: Arc::clone(&directory),
+        };
+        let mut simulation = Simulation::new(&config, root)
+            .map_err(|error| SimError::Settings(error.to_string()))?;
+        simulation.run_while(|_| directory.get().is_none());
+        let actors = directory
+            .get()
+            .map_or(&[][..], |directory| &directory.actors);
+        let start = simulation.now().after(Duration::from_nanos(1));
+        for &actor in actors {
+            simulation
+                .inject(start, actor, Wire::Start)
+                .map_err(|error| SimError::Settings(error.to_string()))?;
+        }
+        simulation.run_until(start);
+        Ok(Run {
+            simulation,
+            world,
+            records,
+            links,
+            directory,
+            _zygote: zygote,
+        })
+    }
+
+    fn advance(&mut self, run: &mut Run, until: u64) -> Result<(), SimError> {
+        loop {
+            let now = run.simulation.now().as_nanos();
+            if now >= until {
+                return Ok(());
+            }
+            let fault = self.faults.first_key_value().map(|(&(at, _), _)| at);
+            let mut next = until.min(now - now % SLICE + SLICE);
+            if let Some(at) = fault.filter(|&at| at <= next) {
+                if at <= now || at <= now + 1 {
+                    self.happen(run, now + 1)?;
+                    continue;
+                }
+                // Faults are injected as messages of that instant, so the run pauses before it.
+                next = at - 1;
+            }
+            run.simulation.run_until(Time::from_nanos(next));
+            self.check(run)?;
+            let over = (0..run.world.hosts.len()).all(|host| run.state(host) != HostState::Running);
+            if over && self.faults.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Injects the first fault, at a time that has not come yet.
+    fn happen(&mut self, run: &mut Run, at: u64) -> Result<(), SimError> {
+        let Some((_, fault)) = self.faults.pop_first() else {
+            return Ok(());
+        };
+        let at = Time::from_nanos(at);
+        let numbers = |group: Vec<HostId>| group.iter().map(|host| host.0 as u32).collect();
+        match fault {
+            Kind::Cut(one, other) => run.links.cut(at, [numbers(one), numbers(other)]),
+            Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
+            Kind::Host(host, wire) => {
+                let actors = run
+                    .directory
+                    .get()
+                    .map_or(&[][..], |directory| &directory.actors);
+                let Some(&actor) = actors.get(host.0) else {
+                    return Ok(());
+                };
+                run.simulation
+                    .inject(at, actor, wire)
+                    .map_err(|error| SimError::Settings(error.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a host has.
+    fn check(&self, run: &Run) -> Result<(), SimError> {
+        let failed = (0..run.world.hosts.len()).find(|&host| run.state(host).is_failure());
+        let Some(host) = failed else { return Ok(()) };
+        Err(SimError::Host {
+            host: run.world.hosts[host].name.clone(),
+            state: run.state(host),
+            seed: self.seed,
+            time: run.simulation.now(),
+            log: run.log(),
+        })
+    }
+
+    /// The state of a host.
+    pub fn state(&self, host: &HostId) -> HostState {
+        self.run
+            .as_ref()
+            .map_or(HostState::Off, |run| run.state(host.0))
+    }
+
+    /// What all programs have written so far, by time and host.
+    pub fn lines(&self) -> Vec<Line> {
+        self.run.as_ref().map_or(vec![], Run::lines)
+    }
+
+    /// The log as text: a line for each, with time and host.
+    pub fn log(&self) -> String {
+        self.run.as_ref().map_or(String::new(), Run::log)
+    }
+
+    /// How far the simulation has come.
+    pub fn now(&self) -> Time {
+        self.run
+            .as_ref()
+            .map_or(Time::ZERO, |run| run.simulation.now())
+    }
+
+    /// A number that is the same whenever the same has happened: every packet, every call of every program with
+    /// its result and time, and the log.
+    pub fn digest(&mut self) -> u64 {
+        let Some(run) = &mut self.run else { return 0 };
+        let mut digest = run.simulation.digest();
+        let mut add = |number: u64| {
+            digest = (digest.rotate_left(9) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        };
+        for (host, record) in run.records.iter().enumerate() {
+            let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            add(record.trace);
+            add(run.world.hosts[host].channel.totals().2);
+            for line in record.lines.finished() {
+                add(line.time.as_nanos());
+                line.text.bytes().for_each(|byte| add(byte.into()));
+            }
+        }
+        digest
+    }
+
+    /// Simulated calls and thread switches of all programs so far.
+    pub fn totals(&self) -> (u64, u64) {
+        let Some(run) = &self.run else { return (0, 0) };
+        let each = run
+            .records
+            .iter()
+            .zip(&run.world.hosts)
+            .map(|(record, host)| {
+                let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+                let (calls, switches, _) = host.channel.totals();
+                (record.calls + calls, record.switches + switches)
+            });
+        each.fold((0, 0), |(a, b), (x, y)| (a + x, b + y))
+    }
+}
+
+impl Run {
+    fn state(&self, host: usize) -> HostState {
+        self.records[host]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .state
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![];
+        for record in self.records.iter() {
+            let record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.extend(record.lines.finished().iter().cloned());
+        }
+        lines.sort_by_key(|line| (line.time, line.host));
+        lines
+    }
+
+    fn log(&self) -> String {
+        let names = self
+            .world
+            .hosts
+            .iter()
+            .map(|host| host.name.as_str())
+            .collect();
+        Named {
+            lines: &self.lines(),
+            names,
+        }
+        .to_string()
+    }
+}

@@ -1,0 +1,245 @@
+//! Threads: real ones, of which one at a time has the baton, on stacks at fixed addresses.
+
+use super::Next;
+use crate::kernel::{On, Wait, current_thread, outside, threads, with};
+use crate::raw::Signal;
+use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+type Body = extern "C" fn(*mut c_void) -> *mut c_void;
+type Create =
+    unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Body, *mut c_void) -> c_int;
+type Join = unsafe extern "C" fn(pthread_t, *mut *mut c_void) -> c_int;
+type Detach = unsafe extern "C" fn(pthread_t) -> c_int;
+
+static CREATE: Next = Next::new(c"pthread_create");
+static JOIN: Next = Next::new(c"pthread_join");
+type GetAttributes = unsafe extern "C" fn(pthread_t, *mut pthread_attr_t) -> c_int;
+
+static GET_ATTRIBUTES: Next = Next::new(c"pthread_getattr_np");
+static DETACH: Next = Next::new(c"pthread_detach");
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
+}
+
+/// The key whose destructor ends a thread's turn.
+static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
+/// The C library calls destructors of keys so often while they set values again; ours ends the turn in the last
+/// round but one, after the program's own.
+const ROUNDS: usize = 3;
+/// The stack of a thread that asks for no size.
+const DEFAULT_STACK: usize = 8 << 20;
+
+/// A thread that the program has started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    thread: usize,
+    handle: pthread_t,
+    stack: usize,
+    is_detached: bool,
+}
+
+/// What a new thread needs before it has the baton.
+struct Start {
+    body: Body,
+    argument: *mut c_void,
+    thread: usize,
+    baton: &'static Signal,
+}
+
+/// Prepares the end of threads. Called once, before the first one is started.
+pub(crate) fn prepare() {
+    let mut key: pthread_key_t = 0;
+    // SAFETY: the destructor has the type that the call expects.
+    unsafe { libc::pthread_key_create(&mut key, Some(on_exit)) };
+    EXIT_KEY.store(key, Ordering::Relaxed);
+}
+
+/// Rust's thread-local destructors have run before those of keys.
+unsafe extern "C" fn on_exit(round: *mut c_void) {
+    let round = round as usize;
+    if round < ROUNDS {
+        let key = EXIT_KEY.load(Ordering::Relaxed);
+        // SAFETY: the key exists; the value is a number.
+        unsafe { libc::pthread_setspecific(key, (round + 1) as *const c_void) };
+        return;
+    }
+    threads::leave();
+}
+
+extern "C" fn trampoline(start: *mut c_void) -> *mut c_void {
+    let start = start.cast::<Start>();
+    // SAFETY: the thread that started this one made the box and left it to this one. Nothing of the host's memory is
+    // changed before the baton is here.
+    let (thread, baton) = unsafe { ((*start).thread, (*start).baton) };
+    let key = EXIT_KEY.load(Ordering::Relaxed);
+    // SAFETY: the key exists; the value is a number.
+    unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(1)) };
+    threads::take_baton(thread, baton);
+    // SAFETY: as above; the baton is here, so the box may be freed.
+    let start = unsafe { Box::from_raw(start) };
+    (start.body)(start.argument)
+}
+
+/// Starts a thread of the program.
+pub(crate) fn start(
+    out: &mut pthread_t,
+    stack_size: usize,
+    body: Body,
+    argument: *mut c_void,
+) -> c_int {
+    reap();
+    let Some((stack, base, size)) = with(|kernel| kernel.take_stack(stack_size)) else {
+        return libc::EAGAIN;
+    };
+    let (thread, baton) = with(|kernel| {
+        let thread = kernel.add_thread();
+        (thread, kernel.baton(thread))
+    });
+    let start = Box::into_raw(Box::new(Start {
+        body,
+        argument,
+        thread,
+        baton,
+    }));
+    // SAFETY: the attributes are initialized before they are used, and the stack is mapped and unused.
+    let result = outside(|| unsafe {
+        let mut attributes: pthread_attr_t = std::mem::zeroed();
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setstack(&mut attributes, base as *mut c_void, size);
+        CREATE.get::<Create>()(out, &attributes, trampoline, start.cast())
+    });
+    with(|kernel| match result {
+        0 => kernel.started.push(Started {
+            thread,
+            handle: *out,
+            stack,
+            is_detached: false,
+        }),
+        _ => {
+            kernel.remove_last_thread();
+            kernel.release_stack(stack);
+        }
+    });
+    result
+}
+
+/// Joins detached threads that have ended, so that their stacks can be used again.
+fn reap() {
+    loop {
+        let ended = with(|kernel| {
+            let has_ended =
+                |started: &Started| started.is_detached && kernel.has_ended(started.thread);
+            let index = kernel.started.iter().position(has_ended)?;
+            Some(kernel.started.remove(index))
+        });
+        let Some(ended) = ended else { return };
+        join_really(&ended, std::ptr::null_mut());
+    }
+}
+
+/// Waits for the real end of a thread whose turn is over, which is near, and frees its stack.
+fn join_really(ended: &Started, value: *mut *mut c_void) -> c_int {
+    // SAFETY: the thread was started, is joined once, and is not detached for the C library.
+    let result = outside(|| unsafe { JOIN.get::<Join>()(ended.handle, value) });
+    with(|kernel| kernel.release_stack(ended.stack));
+    result
+}
+
+/// The C library's `pthread_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    out: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    body: Body,
+    argument: *mut c_void,
+) -> c_int {
+    if current_thread().is_none() {
+        // SAFETY: passes the arguments on.
+        return unsafe { CREATE.get::<Create>()(out, attributes, body, argument) };
+    }
+    let mut size = DEFAULT_STACK;
+    let mut state = libc::PTHREAD_CREATE_JOINABLE;
+    if !attributes.is_null() {
+        // SAFETY: the caller passed initialized attributes.
+        unsafe {
+            libc::pthread_attr_getstacksize(attributes, &mut size);
+            pthread_attr_getdetachstate(attributes, &mut state);
+        }
+    }
+    // SAFETY: the caller passed a pointer to a handle.
+    let result = start(unsafe { &mut *out }, size, body, argument);
+    if result == 0 && state == libc::PTHREAD_CREATE_DETACHED {
+        with(|kernel| {
+            if let Some(started) = kernel.started.last_mut() {
+                started.is_detached = true;
+            }
+        });
+    }
+    result
+}
+
+/// The C library's `pthread_join`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_join(handle: pthread_t, value: *mut *mut c_void) -> c_int {
+    if current_thread().is_none() {
+        // SAFETY: passes the arguments on.
+        return unsafe { JOIN.get::<Join>()(handle, value) };
+    }
+    let find = |kernel: &mut crate::kernel::Kernel| {
+        kernel
+            .started
+            .iter()
+            .position(|started| started.handle == handle && !started.is_detached)
+    };
+    let thread = with(|kernel| find(kernel).map(|index| kernel.started[index].thread));
+    let Some(thread) = thread else {
+        return libc::ESRCH;
+    };
+    while !with(|kernel| kernel.has_ended(thread)) {
+        threads::pass_on(Some(Wait {
+            on: On::End(thread),
+            until: u64::MAX,
+        }));
+    }
+    match with(|kernel| find(kernel).map(|index| kernel.started.remove(index))) {
+        Some(ended) => join_really(&ended, value),
+        None => libc::ESRCH,
+    }
+}
+
+/// The C library's `pthread_detach`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
+    if current_thread().is_none() {
+        // SAFETY: passes the argument on.
+        return unsafe { DETACH.get::<Detach>()(handle) };
+    }
+    with(|kernel| {
+        let started = kernel
+            .started
+            .iter_mut()
+            .find(|started| started.handle == handle);
+        match started {
+            Some(started) => started.is_detached = true,
+            None => return libc::ESRCH,
+        }
+        0
+    })
+}
+
+/// The C library's `pthread_getattr_np`. Stacks that are given to the C library have no guard in its view; those of
+/// hosts have one page.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_getattr_np(handle: pthread_t, out: *mut pthread_attr_t) -> c_int {
+    // SAFETY: passes the arguments on; the attributes are initialized by it.
+    unsafe {
+        if current_thread().is_none() {
+            return GET_ATTRIBUTES.get::<GetAttributes>()(handle, out);
+        }
+        let result = outside(|| GET_ATTRIBUTES.get::<GetAttributes>()(handle, out));
+        libc::pthread_attr_setguardsize(out, 4096);
+        result
+    }
+}

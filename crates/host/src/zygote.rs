@@ -1,0 +1,204 @@
+//! The process that hosts are forked from: a copy of the simulation's process before it had threads, so that all
+//! hosts, and each start of a host, begin in the same state.
+#![allow(unsafe_code, reason = "forks processes")]
+
+use crate::channel::Ending;
+use crate::heap::{self, Zone};
+use crate::kernel::{self, Kernel};
+use crate::raw::args;
+use crate::symbols::threads;
+use crate::world::World;
+use std::io;
+use std::sync::Mutex;
+
+/// A wish for a host's process: host, number of the start, virtual time.
+const REQUEST: usize = 24;
+
+/// The simulation's side.
+#[derive(Debug)]
+pub(crate) struct Zygote {
+    pid: i32,
+    /// Where requests are written.
+    requests: Mutex<i32>,
+}
+
+impl Zygote {
+    /// Forks the process. The caller has no other threads.
+    pub(crate) fn fork(world: &'static World) -> io::Result<Zygote> {
+        let mut ends = [0; 2];
+        // SAFETY: the array has space for two descriptors.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: this process has one thread, so the copy is in a consistent state.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                // SAFETY: the descriptor is this process's own copy.
+                unsafe { libc::close(ends[1]) };
+                serve(world, ends[0])
+            }
+            pid => {
+                // SAFETY: the descriptor is of no use here.
+                unsafe { libc::close(ends[0]) };
+                Ok(Zygote {
+                    pid,
+                    requests: Mutex::new(ends[1]),
+                })
+            }
+        }
+    }
+
+    /// Asks for a process of a host. It waits for commands on the host's channel.
+    pub(crate) fn start(&self, host: usize, starts: u32, now: u64) {
+        let mut request = [0; REQUEST];
+        request[..8].copy_from_slice(&(host as u64).to_le_bytes());
+        request[8..16].copy_from_slice(&u64::from(starts).to_le_bytes());
+        request[16..].copy_from_slice(&now.to_le_bytes());
+        let requests = self
+            .requests
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: the request is valid for reads; pipes write so few bytes at once.
+        unsafe { libc::write(*requests, request.as_ptr().cast(), REQUEST) };
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        // SAFETY: the process is a child that was not waited for. Hosts die with it (`PR_SET_PDEATHSIG`).
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// Lets this process die with the one that forked it.
+pub(crate) fn die_with_parent() {
+    // SAFETY: the call takes no pointers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// The zygote: forks hosts and reports their ends.
+fn serve(world: &'static World, requests: i32) -> ! {
+    die_with_parent();
+    // SAFETY: the set is initialized before it is used; the calls are those of their manuals.
+    let ends = unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    loop {
+        let wait_for = |fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut list = [wait_for(requests), wait_for(ends)];
+        // SAFETY: the list has two entries.
+        unsafe { libc::poll(list.as_mut_ptr(), 2, -1) };
+        if list[1].revents != 0 {
+            let mut info = [0u8; 128];
+            // SAFETY: the buffer holds one `signalfd_siginfo`.
+            unsafe { libc::read(ends, info.as_mut_ptr().cast(), 128) };
+            reap(world);
+        }
+        if list[0].revents & libc::POLLIN != 0 {
+            let mut request = [0u8; REQUEST];
+            // SAFETY: the buffer holds one request.
+            let count = unsafe { libc::read(requests, request.as_mut_ptr().cast(), REQUEST) };
+            if count == REQUEST as isize {
+                let [host, starts, now] = [0, 8, 16].map(|at| {
+                    u64::from_le_bytes(request[at..at + 8].try_into().unwrap_or_default())
+                });
+                fork_host(world, host as usize, starts as u32, now);
+            }
+        } else if list[0].revents != 0 {
+            // SAFETY: the simulation is gone; nothing is left to do.
+            unsafe { libc::_exit(0) };
+        }
+    }
+}
+
+fn reap(world: &World) {
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is valid for a write.
+        let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+        if pid <= 0 {
+            return;
+        }
+        if let Some(host) = world.hosts.iter().find(|host| host.channel.pid() == pid) {
+            host.channel.set_gone(status);
+        }
+    }
+}
+
+fn fork_host(world: &'static World, host: usize, starts: u32, now: u64) {
+    // SAFETY: this process has one thread.
+    match unsafe { libc::fork() } {
+        -1 => world.hosts[host].channel.set_gone(-1),
+        0 => run_host(world, host, starts, now),
+        pid => world.hosts[host].channel.set_pid(pid),
+    }
+}
+
+/// A host's process.
+fn run_host(world: &'static World, host: usize, starts: u32, now: u64) -> ! {
+    die_with_parent();
+    world.hosts[host].channel.set_pid(std::process::id() as i32);
+    set_environment(world);
+    heap::enter(Zone::Host);
+    kernel::install(Kernel::new(world, host, starts, now));
+    threads::prepare();
+    if let Err(error) = kernel::trap::install() {
+        kernel::fatal(&error);
+    }
+    let mut handle = 0;
+    let argument = std::ptr::without_provenance_mut(host);
+    if threads::start(&mut handle, 8 << 20, main, argument) != 0 {
+        kernel::fatal("cannot start the first thread of a host");
+    }
+    kernel::run_machine()
+}
+
+/// The first thread of a host's program.
+extern "C" fn main(host: *mut libc::c_void) -> *mut libc::c_void {
+    let world = kernel::with(|kernel| kernel.world);
+    let program = &world.hosts[host.addr()].program;
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
+    let _ = io::Write::flush(&mut io::stdout());
+    let (ending, status) = match outcome {
+        Ok(()) => (Ending::Exited(0), 0),
+        Err(_) => (Ending::Panicked, 101),
+    };
+    kernel::with(|kernel| kernel.end(ending));
+    kernel::call(libc::SYS_exit_group, args([status]));
+    std::ptr::null_mut()
+}
+
+/// Environment variables that do not depend on the machine; those for diagnosis are passed on.
+fn set_environment(world: &World) {
+    let passed: Vec<_> = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE", "RUST_LOG"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_string(), std::env::var(name).ok()?)))
+        .collect();
+    let fixed = [
+        ("HOME", "/"),
+        ("LANG", "C.UTF-8"),
+        ("PATH", "/usr/bin:/bin"),
+        ("TZ", "UTC"),
+    ]
+    .map(|(name, value)| (name.to_string(), value.to_string()));
+    // SAFETY: this process has one thread.
+    unsafe {
+        libc::clearenv();
+        for (name, value) in fixed.iter().chain(&passed).chain(&world.environment) {
+            std::env::set_var(name, value);
+        }
+        libc::chdir(c"/".as_ptr());
+    }
+}
