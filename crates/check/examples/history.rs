@@ -1,0 +1,110 @@
+//! Times the check of a file, or of a history that it makes: `history FILE MODEL [REPEATS]`, or
+//! `history make OPERATIONS KEYS CLIENTS > FILE` for a linearizable history of registers.
+
+use corsair_check::models::{self, FromRecords, KeyValue, Register};
+use corsair_check::{Limits, check, read};
+use std::io::{BufWriter, Write};
+use std::time::{Duration, Instant};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize, default: u64| {
+        let given = arguments.get(index).and_then(|text| text.parse().ok());
+        given.unwrap_or(default)
+    };
+    match arguments.first().map(String::as_str) {
+        Some("make") => make(number(1, 1_000_000), number(2, 100), number(3, 100))?,
+        Some(file) => {
+            let text = std::fs::read(file)?;
+            let repeats = number(2, 1);
+            match arguments.get(1).map(String::as_str) {
+                Some("kv") => time::<KeyValue>(&text, repeats)?,
+                _ => time::<Register>(&text, repeats)?,
+            }
+        }
+        None => make(1000, 10, 10)?,
+    }
+    Ok(())
+}
+
+fn time<M: FromRecords + Default>(
+    text: &[u8],
+    repeats: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let began = Instant::now();
+    let history = models::operations::<M>(&read::parse(text)?)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "read {} operations in {:?}",
+        history.len(),
+        began.elapsed()
+    )?;
+    let mut least = Duration::MAX;
+    for _ in 0..repeats {
+        let began = Instant::now();
+        let report = check(&M::default(), &history, &Limits::default());
+        least = least.min(began.elapsed());
+        if repeats == 1 {
+            writeln!(out, "{:?}", report.progress)?;
+        }
+    }
+    writeln!(out, "checked in {least:?} at best")?;
+    Ok(())
+}
+
+/// Writes a history whose operations take effect at an instant within their span.
+fn make(operations: u64, keys: u64, clients: u64) -> std::io::Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut seed = 42u64;
+    let mut random = move |below: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below.max(1)
+    };
+    // (key, written value or a read, done, result)
+    let mut open: Vec<Option<(u64, Option<u64>, bool, u64)>> = vec![None; clients as usize];
+    let mut registers = vec![0u64; keys as usize];
+    let (mut called, mut returned) = (0, 0);
+    while returned < operations {
+        let client = random(clients) as usize;
+        match &mut open[client] {
+            None if called < operations => {
+                called += 1;
+                let key = random(keys);
+                let write = (random(2) == 0).then_some(called);
+                let value = write.map_or("nil".to_owned(), |value| value.to_string());
+                let function = if write.is_some() { "put" } else { "get" };
+                writeln!(
+                    out,
+                    "{{:process {client}, :type :invoke, :f :{function}, :key {key}, :value {value}}}"
+                )?;
+                open[client] = Some((key, write, false, 0));
+            }
+            None => {}
+            Some((key, write, done, result)) if !*done => {
+                if let Some(value) = write {
+                    registers[*key as usize] = *value;
+                }
+                *result = registers[*key as usize];
+                *done = true;
+            }
+            Some((key, write, _, result)) => {
+                let function = if write.is_some() { "put" } else { "get" };
+                let value = if *result == 0 {
+                    "nil".to_owned()
+                } else {
+                    result.to_string()
+                };
+                writeln!(
+                    out,
+                    "{{:process {client}, :type :ok, :f :{function}, :key {key}, :value {value}}}"
+                )?;
+                open[client] = None;
+                returned += 1;
+            }
+        }
+    }
+    out.flush()
+}

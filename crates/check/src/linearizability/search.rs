@@ -1,0 +1,396 @@
+//! The search of one object.
+
+use super::Bound;
+use super::configurations::{Configurations, Linearized, MOST_OPERATIONS};
+use crate::{Model, Operation};
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+use std::ops::ControlFlow;
+
+/// What a search found.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Linearizable,
+    Violation {
+        longest: Vec<usize>,
+        blocked: usize,
+    },
+    /// Stopped at a bound, or because nobody needs the result.
+    Stopped(Option<Bound>),
+}
+
+/// What a search found, and in how many configurations it was.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) found: Found,
+    pub(super) configurations: u64,
+}
+
+/// How many steps pass between two looks at the bounds.
+const STEPS: u32 = 1024;
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// Searches an order of the operations that the model allows; `go_on` is asked now and then with
+/// the bytes of memory in use.
+pub(super) fn search<M: Model>(
+    model: &M,
+    history: &[Operation<M::Input, M::Output>],
+    operations: &[usize],
+    go_on: &mut dyn FnMut(usize) -> ControlFlow<Option<Bound>>,
+) -> Search {
+    if operations.len() > MOST_OPERATIONS {
+        return Search {
+            found: Found::Stopped(Some(Bound::Operations)),
+            configurations: 0,
+        };
+    }
+    let mut searcher = Searcher::new(model, history, operations);
+    let found = searcher.run(go_on);
+    Search {
+        found,
+        configurations: searcher.seen.len() as u64,
+    }
+}
+
+/// An operation, as the search needs it.
+#[derive(Debug)]
+struct Item {
+    /// Its number among those with a return, or among those without.
+    number: u32,
+    /// The place of its return in the list of events; `NONE` without one.
+    returned: u32,
+    /// Of operations without a return: the previous one that calls the same, as an index of items.
+    twin: u32,
+    is_read: bool,
+}
+
+/// A call or a return in the list of events that have not been linearized.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    previous: u32,
+    next: u32,
+    item: u32,
+    is_call: bool,
+}
+
+/// An operation that has been linearized, and how to take that back.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    event: u32,
+    /// The state before.
+    state: u32,
+    /// True if nothing else needs to be tried instead.
+    forced: bool,
+}
+
+struct Searcher<'a, M: Model> {
+    model: &'a M,
+    history: &'a [Operation<M::Input, M::Output>],
+    operations: &'a [usize],
+    items: Vec<Item>,
+    /// The list; event 0 is its head.
+    events: Vec<Event>,
+    states: States<M::State>,
+    linearized: Linearized,
+    seen: Configurations,
+    steps: Vec<Step>,
+    /// Operations with a return that have not been linearized.
+    open: usize,
+    longest: Vec<u32>,
+    blocked: u32,
+}
+
+impl<'a, M: Model> Searcher<'a, M> {
+    fn new(
+        model: &'a M,
+        history: &'a [Operation<M::Input, M::Output>],
+        operations: &'a [usize],
+    ) -> Searcher<'a, M> {
+        let mut items: Vec<Item> = Vec::with_capacity(operations.len());
+        let (mut returned, mut unknown) = (0, 0);
+        let mut latest: FxHashMap<&M::Input, u32> = FxHashMap::default();
+        // (time, is a return, item): at one time, calls come before returns.
+        let mut order = Vec::with_capacity(2 * operations.len());
+        for (index, operation) in operations.iter().map(|index| &history[*index]).enumerate() {
+            let item = index as u32;
+            order.push((operation.call, false, item));
+            let mut twin = NONE;
+            let number = if let Some((time, _)) = &operation.completion {
+                order.push(((*time).max(operation.call), true, item));
+                returned += 1;
+                returned - 1
+            } else {
+                twin = latest.insert(&operation.input, item).unwrap_or(NONE);
+                unknown += 1;
+                unknown - 1
+            };
+            items.push(Item {
+                number,
+                returned: NONE,
+                twin,
+                is_read: model.is_read(&operation.input, operation.output()),
+            });
+        }
+        order.sort_unstable();
+        let mut events = Vec::with_capacity(order.len() + 1);
+        let link = |place: usize, item: u32, is_call: bool| Event {
+            previous: (place as u32).wrapping_sub(1),
+            next: if place < order.len() {
+                place as u32 + 1
+            } else {
+                NONE
+            },
+            item,
+            is_call,
+        };
+        events.push(link(0, NONE, true));
+        for (place, (_, is_return, item)) in order.iter().enumerate() {
+            events.push(link(place + 1, *item, !is_return));
+            if *is_return {
+                items[*item as usize].returned = place as u32 + 1;
+            }
+        }
+        Searcher {
+            model,
+            history,
+            operations,
+            items,
+            events,
+            states: States::new(model.initial()),
+            linearized: Linearized::new(returned as usize, unknown as usize),
+            seen: Configurations::default(),
+            steps: Vec::new(),
+            open: returned as usize,
+            longest: Vec::new(),
+            blocked: NONE,
+        }
+    }
+
+    fn run(&mut self, go_on: &mut dyn FnMut(usize) -> ControlFlow<Option<Bound>>) -> Found {
+        let mut state = 0;
+        let mut until_look = 0;
+        // The next event to try; the head means that reads are looked for first.
+        let mut at = 0;
+        while self.open > 0 {
+            if until_look == 0 {
+                until_look = STEPS;
+                if let ControlFlow::Break(bound) = go_on(self.seen.bytes() + self.states.bytes) {
+                    return Found::Stopped(bound);
+                }
+            }
+            until_look -= 1;
+            if at == 0 {
+                if let Some(read) = self.read_now(state) {
+                    self.take(read, state, true);
+                    continue;
+                }
+                at = self.events[0].next;
+            }
+            // An operation with a return is open, so its return ends the list of candidates.
+            let event = self.events[at as usize];
+            if event.is_call {
+                match self.try_next(at, state) {
+                    Some(after) => {
+                        self.take(at, state, false);
+                        (state, at) = (after, 0);
+                    }
+                    None => at = event.next,
+                }
+                continue;
+            }
+            self.note_longest(event.item);
+            match self.take_back() {
+                Some(step) => {
+                    state = step.state;
+                    at = self.events[step.event as usize].next;
+                }
+                None => return self.violation(),
+            }
+        }
+        Found::Linearizable
+    }
+
+    /// A read that can be linearized in this state.
+    fn read_now(&self, state: u32) -> Option<u32> {
+        let mut at = self.events[0].next;
+        loop {
+            let event = self.events[at as usize];
+            if !event.is_call {
+                return None;
+            }
+            let item = &self.items[event.item as usize];
+            if item.is_read && item.returned != NONE {
+                let operation = self.operation(event.item);
+                let state = self.states.get(state);
+                let (input, output) = (&operation.input, operation.output());
+                if self.model.step(state, input, output).is_some() {
+                    return Some(at);
+                }
+            }
+            at = event.next;
+        }
+    }
+
+    /// The state after the call, if it is worth to linearize it next.
+    fn try_next(&mut self, at: u32, state: u32) -> Option<u32> {
+        let index = self.events[at as usize].item;
+        let item = &self.items[index as usize];
+        let unknown = item.returned == NONE;
+        if item.is_read || unknown && item.twin != NONE && !self.has_twin(item.twin) {
+            return None;
+        }
+        let number = item.number as usize;
+        let operation = &self.history[self.operations[index as usize]];
+        let (input, output) = (&operation.input, operation.output());
+        let after = self.model.step(self.states.get(state), input, output)?;
+        let after = self
+            .states
+            .intern(after, |state| self.model.state_bytes(state));
+        // It may take effect later, or never.
+        if unknown && after == state {
+            return None;
+        }
+        if unknown {
+            self.linearized.insert_unknown(number);
+        } else {
+            self.linearized.insert_returned(number);
+        }
+        let new = self.seen.insert(&self.linearized, after);
+        if unknown {
+            self.linearized.remove_unknown(number);
+        } else {
+            self.linearized.remove_returned(number);
+        }
+        new.then_some(after)
+    }
+
+    fn has_twin(&self, twin: u32) -> bool {
+        let number = self.items[twin as usize].number;
+        self.linearized.has_unknown(number as usize)
+    }
+
+    fn operation(&self, item: u32) -> &'a Operation<M::Input, M::Output> {
+        &self.history[self.operations[item as usize]]
+    }
+
+    /// Linearizes the operation called at this event.
+    fn take(&mut self, event: u32, state: u32, forced: bool) {
+        let index = self.events[event as usize].item;
+        let item = &self.items[index as usize];
+        let (number, returned) = (item.number as usize, item.returned);
+        unlink(&mut self.events, event);
+        if returned == NONE {
+            self.linearized.insert_unknown(number);
+        } else {
+            unlink(&mut self.events, returned);
+            self.linearized.insert_returned(number);
+            self.open -= 1;
+        }
+        self.steps.push(Step {
+            event,
+            state,
+            forced,
+        });
+    }
+
+    /// Takes back the last step that has an alternative.
+    fn take_back(&mut self) -> Option<Step> {
+        loop {
+            let step = self.steps.pop()?;
+            let index = self.events[step.event as usize].item;
+            let item = &self.items[index as usize];
+            let (number, returned) = (item.number as usize, item.returned);
+            if returned == NONE {
+                self.linearized.remove_unknown(number);
+            } else {
+                self.linearized.remove_returned(number);
+                self.open += 1;
+                relink(&mut self.events, returned);
+            }
+            relink(&mut self.events, step.event);
+            if !step.forced {
+                return Some(step);
+            }
+        }
+    }
+
+    fn note_longest(&mut self, blocked: u32) {
+        if self.steps.len() > self.longest.len() || self.blocked == NONE {
+            self.blocked = blocked;
+            self.longest.clear();
+            let events = self.steps.iter().map(|step| step.event as usize);
+            self.longest
+                .extend(events.map(|event| self.events[event].item));
+        }
+    }
+
+    fn violation(&self) -> Found {
+        let index = |item: &u32| self.operations[*item as usize];
+        Found::Violation {
+            longest: self.longest.iter().map(index).collect(),
+            blocked: index(&self.blocked),
+        }
+    }
+}
+
+fn unlink(events: &mut [Event], at: u32) {
+    let Event { previous, next, .. } = events[at as usize];
+    events[previous as usize].next = next;
+    if next != NONE {
+        events[next as usize].previous = previous;
+    }
+}
+
+/// Undoes `unlink`; the last event that was unlinked comes first.
+fn relink(events: &mut [Event], at: u32) {
+    let Event { previous, next, .. } = events[at as usize];
+    events[previous as usize].next = at;
+    if next != NONE {
+        events[next as usize].previous = at;
+    }
+}
+
+/// The states of a search, each once.
+struct States<S> {
+    states: Vec<S>,
+    table: HashTable<u32>,
+    bytes: usize,
+}
+
+impl<S: Eq + std::hash::Hash> States<S> {
+    fn new(initial: S) -> States<S> {
+        let mut states = States {
+            states: Vec::new(),
+            table: HashTable::new(),
+            bytes: 0,
+        };
+        states.intern(initial, |_| 0);
+        states
+    }
+
+    fn get(&self, state: u32) -> &S {
+        &self.states[state as usize]
+    }
+
+    fn intern(&mut self, state: S, heap_bytes: impl Fn(&S) -> usize) -> u32 {
+        let States {
+            states,
+            table,
+            bytes,
+        } = self;
+        let hash = FxBuildHasher.hash_one(&state);
+        if let Some(index) = table.find(hash, |index| states[*index as usize] == state) {
+            return *index;
+        }
+        let index = states.len() as u32;
+        *bytes += heap_bytes(&state) + size_of::<S>() + 8;
+        states.push(state);
+        table.insert_unique(hash, index, |index| {
+            FxBuildHasher.hash_one(&states[*index as usize])
+        });
+        index
+    }
+}

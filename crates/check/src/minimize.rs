@@ -1,0 +1,146 @@
+//! The smallest history that shows a violation.
+
+use crate::linearizability::{Found, search_one};
+use crate::{Limits, Model, Operation, Violation};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Cuts a violation down to the operations that cause it, and returns them in the order of their
+/// calls.
+///
+/// Only what cannot hide a valid order is removed, so the result proves that the whole history is
+/// not linearizable: everything after the first return with which the violation is complete,
+/// operations that change nothing, and [groups](Model::group) that do not matter. Each of the
+/// remaining is necessary, unless `limits.time` ended the work first.
+pub fn smallest_violation<M: Model>(
+    model: &M,
+    history: &[Operation<M::Input, M::Output>],
+    violation: &Violation<M::Key>,
+    limits: &Limits,
+) -> Vec<Operation<M::Input, M::Output>> {
+    let indices = violation.operations.iter();
+    let all: Vec<_> = indices.map(|index| history[*index].clone()).collect();
+    let minimizer = Minimizer {
+        model,
+        limits,
+        deadline: Instant::now().checked_add(limits.time),
+    };
+    let cut = minimizer.shortest_prefix(all);
+    let groups = minimizer.groups(&cut);
+    minimizer.without(cut, groups)
+}
+
+struct Minimizer<'a, M> {
+    model: &'a M,
+    limits: &'a Limits,
+    deadline: Option<Instant>,
+}
+
+type Operations<M> = Vec<Operation<<M as Model>::Input, <M as Model>::Output>>;
+
+impl<M: Model> Minimizer<'_, M> {
+    /// True if the search proves it within the time that is left.
+    fn is_violation(&self, operations: &Operations<M>) -> bool {
+        let all: Vec<usize> = (0..operations.len()).collect();
+        let mut limits = self.limits.clone();
+        if let Some(deadline) = self.deadline {
+            limits.time = deadline.saturating_duration_since(Instant::now());
+        }
+        let found = search_one(self.model, operations, &all, &limits);
+        matches!(found, Found::Violation { .. })
+    }
+
+    /// The history up to the earliest return with which it is a violation. What is called later is
+    /// left out, and what returns later has no result yet.
+    fn shortest_prefix(&self, all: Operations<M>) -> Operations<M> {
+        let mut returns: Vec<u64> = all
+            .iter()
+            .filter(|operation| operation.completion.is_some())
+            .map(Operation::returned)
+            .collect();
+        returns.sort_unstable();
+        returns.dedup();
+        let until = |time: u64| -> Operations<M> {
+            let begun = all.iter().filter(|operation| operation.call <= time);
+            begun
+                .cloned()
+                .map(|mut operation| {
+                    if operation.returned() > time {
+                        operation.completion = None;
+                    }
+                    operation
+                })
+                .collect()
+        };
+        // The whole is a violation, and every prefix of a linearizable history is linearizable.
+        let first = returns.partition_point(|time| !self.is_violation(&until(*time)));
+        match returns.get(first) {
+            Some(time) => until(*time),
+            None => all,
+        }
+    }
+
+    /// What can be removed together, each as indices.
+    fn groups(&self, operations: &Operations<M>) -> Vec<Vec<usize>> {
+        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        let mut single = Vec::new();
+        let mut grouped = true;
+        for (index, operation) in operations.iter().enumerate() {
+            let (input, output) = (&operation.input, operation.output());
+            if output.is_none() && self.model.is_read(input, None) {
+                single.push(vec![index]);
+                continue;
+            }
+            match self.model.group(input, output) {
+                Some(group) => groups.entry(group).or_default().push(index),
+                None => grouped = false,
+            }
+            if self.model.is_read(input, output) {
+                single.push(vec![index]);
+            }
+        }
+        // Groups are safe to remove only if all that happens is in one.
+        if grouped {
+            single.extend(groups.into_values().rev());
+        }
+        single
+    }
+
+    /// Removes groups as long as the rest is a violation: halves first, then ever smaller parts.
+    fn without(&self, operations: Operations<M>, groups: Vec<Vec<usize>>) -> Operations<M> {
+        let mut keep = vec![true; operations.len()];
+        let mut groups = groups;
+        let mut part = groups.len().div_ceil(2).max(1);
+        loop {
+            let mut remaining = Vec::new();
+            for chunk in groups.chunks(part) {
+                let mut fewer = keep.clone();
+                chunk
+                    .iter()
+                    .flatten()
+                    .for_each(|index| fewer[*index] = false);
+                if fewer != keep && self.is_violation(&pick(&operations, &fewer)) {
+                    keep = fewer;
+                } else {
+                    remaining.extend_from_slice(chunk);
+                }
+            }
+            let removed = remaining.len() < groups.len();
+            groups = remaining;
+            if groups.is_empty() || self.deadline.is_some_and(|end| Instant::now() >= end) {
+                break;
+            }
+            if part > 1 {
+                part = part.div_ceil(2).min(groups.len());
+            } else if !removed {
+                break;
+            }
+        }
+        pick(&operations, &keep)
+    }
+}
+
+fn pick<T: Clone>(all: &[T], keep: &[bool]) -> Vec<T> {
+    let kept = all.iter().zip(keep).filter(|(_, keep)| **keep);
+    kept.map(|(item, _)| item.clone()).collect()
+}

@@ -1,0 +1,108 @@
+//! What a model has to say.
+
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+
+/// A sequential specification: what each operation returns if operations run one after another.
+///
+/// ```
+/// use corsair_check::{Limits, Model, Operation, Verdict, check};
+///
+/// /// A counter: `Some(n)` adds n, `None` reads.
+/// struct Counter;
+///
+/// impl Model for Counter {
+///     type State = i64;
+///     type Input = Option<i64>;
+///     type Output = i64;
+///     type Key = ();
+///
+///     fn initial(&self) -> i64 {
+///         0
+///     }
+///
+///     fn step(&self, state: &i64, input: &Option<i64>, output: Option<&i64>) -> Option<i64> {
+///         match input {
+///             Some(add) => Some(state + add),
+///             None => output.is_none_or(|read| read == state).then_some(*state),
+///         }
+///     }
+/// }
+///
+/// let history = [
+///     Operation::completed(0, Some(5), 0, 10, 0),
+///     Operation::completed(1, None, 5, 6, 5),
+///     Operation::completed(2, None, 7, 8, 0), // after a read of 5, too old
+/// ];
+/// let report = check(&Counter, &history, &Limits::default());
+/// assert!(matches!(report.verdict, Verdict::Violation(_)));
+/// ```
+pub trait Model: Sync {
+    /// The state of the object.
+    type State: Clone + Eq + Hash + Debug + Send;
+    /// What is called.
+    type Input: Clone + Eq + Hash + Debug + Sync;
+    /// What it returns.
+    type Output: Clone + PartialEq + Debug + Sync;
+    /// What names independent objects: operations of different keys cannot affect each other.
+    type Key: Clone + Ord + Debug + Send + Sync;
+
+    /// The state before the first operation.
+    fn initial(&self) -> Self::State;
+
+    /// The state after the operation, or `None` if the operation cannot return this output in
+    /// this state. Without an output, the operation may return anything.
+    fn step(
+        &self,
+        state: &Self::State,
+        input: &Self::Input,
+        output: Option<&Self::Output>,
+    ) -> Option<Self::State>;
+
+    /// True if the operation never changes the state, whatever the state is. Such operations are
+    /// checked faster, and are left out of the smallest violating history.
+    fn is_read(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> bool {
+        false
+    }
+
+    /// The object that the operation is about, or `None` if it may be about all of them; then the
+    /// history is checked as one.
+    fn key(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> Option<Self::Key> {
+        None
+    }
+
+    /// Operations with the same group can be left out of a history together: if the rest is not
+    /// linearizable, neither is the whole. `None` if that is not known of the operation.
+    fn group(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> Option<u64> {
+        None
+    }
+
+    /// Heap memory of a state in bytes.
+    fn state_bytes(&self, _state: &Self::State) -> usize {
+        0
+    }
+
+    /// The operation in words, for timelines.
+    fn describe(&self, input: &Self::Input, output: Option<&Self::Output>) -> String {
+        match output {
+            Some(output) => format!("{input:?} → {output:?}"),
+            None => format!("{input:?} → ?"),
+        }
+    }
+
+    /// The state in words.
+    fn describe_state(&self, state: &Self::State) -> String {
+        format!("{state:?}")
+    }
+
+    /// The key in words.
+    fn describe_key(&self, key: &Self::Key) -> String {
+        format!("{key:?}")
+    }
+}
+
+/// Joins values with a separator.
+pub(crate) fn join<T: Display>(values: impl IntoIterator<Item = T>, separator: &str) -> String {
+    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(separator)
+}

@@ -1,0 +1,98 @@
+//! Models of the usual objects.
+//!
+//! Each reads [`Record`]s of histories as Jepsen writes them; [`NAMES`] lists the names under which
+//! [`read::parse`](crate::read) results are given to them.
+
+mod counter;
+mod kv;
+mod lock;
+mod queue;
+mod register;
+mod set;
+
+pub use counter::{Counter, CounterInput};
+pub use kv::{KeyValue, KeyValueAction, KeyValueInput};
+pub use lock::{Lock, LockInput};
+pub use queue::{Bag, BagState, Queue, QueueInput};
+pub use register::{Register, RegisterInput};
+pub use set::{Set, SetInput};
+
+use crate::{Model, Operation, Outcome, Record, Value};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use thiserror::Error;
+
+/// The names of the models in this module.
+pub const NAMES: [&str; 7] = ["register", "kv", "queue", "bag", "set", "lock", "counter"];
+
+/// An operation that a model does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line}: the model {model} has no operation {operation}; expected {expected}")]
+pub struct UnknownOperation {
+    /// The line of the history.
+    pub line: usize,
+    /// The name of the model.
+    pub model: &'static str,
+    /// What was recorded.
+    pub operation: String,
+    /// The operations that the model has.
+    pub expected: &'static str,
+}
+
+/// A model that can read recorded operations.
+pub trait FromRecords: Model<Output = Value> {
+    /// The name of the model.
+    const NAME: &'static str;
+    /// The operations that the model has, for messages.
+    const EXPECTED: &'static str;
+
+    /// What the record calls, with its result; `None` if the model has no such operation.
+    fn call(record: &Record) -> Option<(Self::Input, Outcome)>;
+}
+
+/// The operations of the records, without those that failed and so had no effect.
+///
+/// # Errors
+/// If the model has no such operation; the first one is named.
+pub fn operations<M: FromRecords>(
+    records: &[Record],
+) -> Result<Vec<Operation<M::Input, Value>>, UnknownOperation> {
+    let mut operations = Vec::with_capacity(records.len());
+    for record in records {
+        let call = M::call(record).ok_or_else(|| UnknownOperation {
+            line: record.line,
+            model: M::NAME,
+            operation: format!(":{} {}", record.function, record.value),
+            expected: M::EXPECTED,
+        })?;
+        let (input, outcome) = call;
+        let completion = match outcome {
+            Outcome::Ok(value) => Some((record.returned, value)),
+            Outcome::Unknown => None,
+            Outcome::Failed(_) => continue,
+        };
+        operations.push(Operation {
+            process: record.process,
+            input,
+            call: record.call,
+            completion,
+        });
+    }
+    Ok(operations)
+}
+
+/// A number for a value, for groups.
+fn group_of(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// An operation and its result in words.
+fn call_text(name: &str, arguments: &str, output: Option<&Value>, shown: bool) -> String {
+    match output {
+        Some(output) if shown => format!("{name}({arguments}) → {output}"),
+        Some(_) => format!("{name}({arguments})"),
+        None => format!("{name}({arguments}) → ?"),
+    }
+}
