@@ -63,8 +63,7 @@ fn make(operations: u64, keys: u64, clients: u64) -> std::io::Result<()> {
             .wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below.max(1)
     };
-    // (key, written value or a read, done, result)
-    let mut open: Vec<Option<(u64, Option<u64>, bool, u64)>> = vec![None; clients as usize];
+    let mut open: Vec<Option<Open>> = vec![None; clients as usize];
     let mut registers = vec![0u64; keys as usize];
     let (mut called, mut returned) = (0, 0);
     while returned < operations {
@@ -108,3 +107,6 @@ fn make(operations: u64, keys: u64, clients: u64) -> std::io::Result<()> {
     }
     out.flush()
 }
+
+/// An open operation: key, written value or a read, whether it took effect, result.
+type Open = (u64, Option<u64>, bool, u64);

@@ -12,11 +12,13 @@ mod search;
 use crate::{Model, Operation};
 use partitions::{Partition, partitions};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use configurations::MOST_OPERATIONS;
 pub(crate) use search::Found;
+use search::Searcher;
 
 /// Bounds of a check.
 #[derive(Clone, Debug)]
@@ -96,10 +98,14 @@ pub struct Report<K> {
     pub progress: Progress,
 }
 
+/// Steps of each object's search in the first round; four times as many in each further one.
+const FIRST_ROUND: u64 = 1 << 14;
+
 /// Checks whether the history is linearizable.
 ///
-/// Objects are checked in the order of their keys, several at once. The violation that is reported
-/// is that of the first key that has one, whatever the number of threads.
+/// The objects are searched in rounds, so that a hard one does not keep the violation of another
+/// from being found. The violation that is reported is that of the first key in the first round
+/// that has one, whatever the number of threads.
 ///
 /// The time is exponential in the number of concurrent operations at worst, and near linear in the
 /// number of operations otherwise.
@@ -109,80 +115,140 @@ pub fn check<M: Model>(
     limits: &Limits,
 ) -> Report<M::Key> {
     let partitions = partitions(model, history);
-    let pool = Pool {
-        deadline: Instant::now().checked_add(limits.time),
-        memory: limits.memory,
-        used: AtomicUsize::new(0),
-        next: AtomicUsize::new(0),
-        violated: AtomicUsize::new(usize::MAX),
-        result: Mutex::new((Progress::default(), None, None)),
-    };
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if limits.threads == 0 {
         cores()
     } else {
         limits.threads
     };
-    let threads = threads.min(partitions.len()).max(1);
-    if threads == 1 {
-        pool.work(model, history, &partitions);
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| pool.work(model, history, &partitions));
-            }
-        });
-    }
-    let result = pool.result.into_inner();
-    let (mut progress, violation, bound) = result.unwrap_or_else(|poisoned| poisoned.into_inner());
-    progress.objects = partitions.len();
-    let verdict = match (violation, bound) {
-        (Some((_, violation)), _) => Verdict::Violation(violation),
-        (None, Some(bound)) => Verdict::Unknown(bound),
-        (None, None) => Verdict::Linearizable,
+    let progress = Progress {
+        objects: partitions.len(),
+        ..Progress::default()
     };
-    Report { verdict, progress }
+    let checker = Checker {
+        model,
+        history,
+        partitions: &partitions,
+        deadline: Instant::now().checked_add(limits.time),
+        memory: limits.memory,
+        used: AtomicUsize::new(0),
+        next: AtomicUsize::new(0),
+        violated: AtomicUsize::new(usize::MAX),
+        bound: Mutex::new(None),
+    };
+    checker.rounds(threads, progress)
 }
 
-type First<K> = Option<(usize, Violation<K>)>;
+/// The search of one partition, between rounds.
+enum State<'a, M: Model> {
+    NotBegun,
+    Searching(Box<Searcher<'a, M>>, usize),
+    Finished(Found, u64),
+}
 
 /// What the threads of a check share.
-struct Pool<K> {
+struct Checker<'a, M: Model> {
+    model: &'a M,
+    history: &'a [Operation<M::Input, M::Output>],
+    partitions: &'a [Partition<M::Key>],
     deadline: Option<Instant>,
     memory: usize,
+    /// Bytes that all searches use.
     used: AtomicUsize,
-    /// The next partition that no thread has taken.
+    /// The next partition that no thread has taken in this round.
     next: AtomicUsize,
     /// The first partition that is known to be violated; later ones need no check.
     violated: AtomicUsize,
-    result: Mutex<(Progress, First<K>, Option<Bound>)>,
+    bound: Mutex<Option<Bound>>,
 }
 
-impl<K: Clone> Pool<K> {
-    fn work<M: Model<Key = K>>(
-        &self,
-        model: &M,
-        history: &[Operation<M::Input, M::Output>],
-        partitions: &[Partition<K>],
-    ) {
-        loop {
-            let index = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(partition) = partitions.get(index) else {
-                return;
-            };
-            if index > self.violated.load(Ordering::Relaxed) {
+impl<'a, M: Model> Checker<'a, M> {
+    fn rounds(&self, threads: usize, mut progress: Progress) -> Report<M::Key> {
+        let states: Vec<Mutex<State<'a, M>>> = self
+            .partitions
+            .iter()
+            .map(|_| Mutex::new(State::NotBegun))
+            .collect();
+        let mut active: Vec<usize> = (0..states.len()).collect();
+        let mut steps = FIRST_ROUND;
+        let verdict = loop {
+            self.next.store(0, Ordering::Relaxed);
+            let work = || self.work(&states, &active, steps);
+            match threads.min(active.len()) {
+                0 | 1 => work(),
+                threads => std::thread::scope(|scope| {
+                    for _ in 0..threads {
+                        scope.spawn(work);
+                    }
+                }),
+            }
+            if let Some(violation) = self.violation(&states) {
+                break Verdict::Violation(violation);
+            }
+            if let Some(bound) = *lock(&self.bound) {
+                break Verdict::Unknown(bound);
+            }
+            active.retain(|index| !matches!(*lock(&states[*index]), State::Finished(..)));
+            if active.is_empty() {
+                break Verdict::Linearizable;
+            }
+            steps = steps.saturating_mul(4);
+        };
+        for state in &states {
+            match &*lock(state) {
+                State::NotBegun => {}
+                State::Searching(searcher, _) => {
+                    progress.configurations += searcher.configurations();
+                }
+                State::Finished(found, configurations) => {
+                    progress.finished += usize::from(!matches!(found, Found::Stopped(_)));
+                    progress.configurations += configurations;
+                }
+            }
+        }
+        Report { verdict, progress }
+    }
+
+    fn work(&self, states: &[Mutex<State<'a, M>>], active: &[usize], steps: u64) {
+        while let Some(&index) = active.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            if index > self.violated.load(Ordering::Relaxed) || lock(&self.bound).is_some() {
                 return;
             }
-            let mut held = 0;
+            let mut state = lock(&states[index]);
+            let (mut searcher, mut held) = match std::mem::replace(&mut *state, State::NotBegun) {
+                State::Searching(searcher, held) => (searcher, held),
+                _ => {
+                    let operations = &self.partitions[index].operations;
+                    if operations.len() > MOST_OPERATIONS {
+                        *lock(&self.bound) = Some(Bound::Operations);
+                        return;
+                    }
+                    (
+                        Box::new(Searcher::new(self.model, self.history, operations)),
+                        0,
+                    )
+                }
+            };
             let mut go_on = |bytes: usize| {
                 self.used.fetch_add(bytes, Ordering::Relaxed);
                 self.used.fetch_sub(held, Ordering::Relaxed);
                 held = bytes;
                 self.go_on(index)
             };
-            let found = search::search(model, history, &partition.operations, &mut go_on);
-            self.used.fetch_sub(held, Ordering::Relaxed);
-            self.record(index, partition, found);
+            *state = match searcher.run(steps, &mut go_on) {
+                None => State::Searching(searcher, held),
+                Some(found) => {
+                    match &found {
+                        Found::Violation { .. } => {
+                            self.violated.fetch_min(index, Ordering::Relaxed);
+                        }
+                        Found::Stopped(Some(bound)) => *lock(&self.bound) = Some(*bound),
+                        _ => {}
+                    }
+                    self.used.fetch_sub(held, Ordering::Relaxed);
+                    State::Finished(found, searcher.configurations())
+                }
+            };
         }
     }
 
@@ -190,41 +256,43 @@ impl<K: Clone> Pool<K> {
         if index > self.violated.load(Ordering::Relaxed) {
             return ControlFlow::Break(None);
         }
-        if self.used.load(Ordering::Relaxed) > self.memory {
-            return ControlFlow::Break(Some(Bound::Memory));
-        }
-        match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => ControlFlow::Break(Some(Bound::Time)),
-            _ => ControlFlow::Continue(()),
+        let used = self.used.load(Ordering::Relaxed);
+        match within(self.deadline, used, self.memory) {
+            Some(bound) => ControlFlow::Break(Some(bound)),
+            None => ControlFlow::Continue(()),
         }
     }
 
-    fn record(&self, index: usize, partition: &Partition<K>, found: search::Search) {
-        let mut result = match self.result.lock() {
-            Ok(result) => result,
-            Err(poisoned) => poisoned.into_inner(),
+    /// The violation of the first partition that has one.
+    fn violation(&self, states: &[Mutex<State<'a, M>>]) -> Option<Violation<M::Key>> {
+        let index = self.violated.load(Ordering::Relaxed);
+        let partition = self.partitions.get(index)?;
+        let state = lock(&states[index]);
+        let State::Finished(Found::Violation { longest, blocked }, _) = &*state else {
+            return None;
         };
-        let (progress, first, bound) = &mut *result;
-        progress.configurations += found.configurations;
-        match found.found {
-            Found::Linearizable => progress.finished += 1,
-            Found::Stopped(None) => {}
-            Found::Stopped(Some(reached)) => *bound = bound.or(Some(reached)),
-            Found::Violation { longest, blocked } => {
-                progress.finished += 1;
-                self.violated.fetch_min(index, Ordering::Relaxed);
-                if first.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
-                    let violation = Violation {
-                        key: partition.key.clone(),
-                        operations: partition.operations.clone(),
-                        longest,
-                        blocked,
-                    };
-                    *first = Some((index, violation));
-                }
-            }
-        }
+        Some(Violation {
+            key: partition.key.clone(),
+            operations: partition.operations.clone(),
+            longest: longest.clone(),
+            blocked: *blocked,
+        })
     }
+}
+
+/// A panic of a model ends the whole check, so what a lock holds is not used after one.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The bound that is reached, if one is.
+fn within(deadline: Option<Instant>, used: usize, memory: usize) -> Option<Bound> {
+    if used > memory {
+        return Some(Bound::Memory);
+    }
+    deadline
+        .is_some_and(|deadline| Instant::now() >= deadline)
+        .then_some(Bound::Time)
 }
 
 /// Searches the operations with these indices as one object.
@@ -235,14 +303,14 @@ pub(crate) fn search_one<M: Model>(
     limits: &Limits,
 ) -> Found {
     let deadline = Instant::now().checked_add(limits.time);
-    let mut go_on = |bytes: usize| {
-        if bytes > limits.memory {
-            return ControlFlow::Break(Some(Bound::Memory));
-        }
-        match deadline {
-            Some(deadline) if Instant::now() >= deadline => ControlFlow::Break(Some(Bound::Time)),
-            _ => ControlFlow::Continue(()),
-        }
+    let mut go_on = |bytes: usize| match within(deadline, bytes, limits.memory) {
+        Some(bound) => ControlFlow::Break(Some(bound)),
+        None => ControlFlow::Continue(()),
     };
-    search::search(model, history, operations, &mut go_on).found
+    let mut searcher = Searcher::new(model, history, operations);
+    loop {
+        if let Some(found) = searcher.run(u64::MAX, &mut go_on) {
+            return found;
+        }
+    }
 }

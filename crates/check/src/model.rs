@@ -77,6 +77,19 @@ pub trait Model: Sync {
         None
     }
 
+    /// False only if no sequence of calls among `others` leads from the state to one in which the
+    /// operation can return this output. A model that can tell makes the search give up orders
+    /// early.
+    fn is_reachable(
+        &self,
+        _state: &Self::State,
+        _input: &Self::Input,
+        _output: &Self::Output,
+        _others: &mut dyn Iterator<Item = &Self::Input>,
+    ) -> bool {
+        true
+    }
+
     /// Heap memory of a state in bytes.
     fn state_bytes(&self, _state: &Self::State) -> usize {
         0

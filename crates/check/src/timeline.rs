@@ -185,11 +185,11 @@ pub fn svg<M: Model>(
             None => String::new(),
         };
         let label = escaped(&format!("{place}{}", labels[index]));
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<g><title>{label}</title>\
              <rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" rx=\"4\" fill=\"{fill}\" \
-             stroke=\"{stroke}\"{dashes}/><text x=\"{}\" y=\"{}\">{label}</text></g>\n",
+             stroke=\"{stroke}\"{dashes}/><text x=\"{}\" y=\"{}\">{label}</text></g>",
             ROW - 12,
             x + 6,
             y + 20,

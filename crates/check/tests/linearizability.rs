@@ -1,7 +1,7 @@
 //! The search agrees with trying every order, and the smallest histories are violations.
 
 use corsair_check::models::{
-    Counter, CounterInput, Lock, LockInput, Queue, QueueInput, Register, RegisterInput, Set,
+    Bag, Counter, CounterInput, Lock, LockInput, Queue, QueueInput, Register, RegisterInput, Set,
     SetInput,
 };
 use corsair_check::{
@@ -248,4 +248,22 @@ fn a_timeline_is_well_formed_whatever_the_values_are() {
         }
     }
     assert!(!svg.contains("<script>"));
+}
+
+#[test]
+fn a_removal_without_a_result_may_have_emptied_the_bag() {
+    let bag =
+        |process, input, call, output| Operation::completed(process, input, call, call + 1, output);
+    let mut history = vec![
+        bag(0, QueueInput::Enqueue(1.into()), 0, true.into()),
+        Operation::unknown(1, QueueInput::Dequeue, 2),
+        bag(2, QueueInput::Dequeue, 4, Value::Nil),
+    ];
+    let verdict = |history: &[_]| check(&Bag, history, &Limits::default()).verdict;
+    assert_eq!(verdict(&history), Verdict::Linearizable);
+    // Whoever then gets the element was given one that had been removed.
+    history.push(bag(2, QueueInput::Dequeue, 6, 1.into()));
+    assert!(matches!(verdict(&history), Verdict::Violation(_)));
+    history.swap_remove(1);
+    assert!(matches!(verdict(&history), Verdict::Violation(_)));
 }

@@ -1,6 +1,7 @@
 //! From arguments to the call that they ask for.
 
 use crate::capacity::{self, CapacityArgs};
+use crate::check::{self, CheckArgs};
 use crate::cluster;
 use crate::compare::{self, CompareArgs};
 use crate::compose::{self, ComposeArgs};
@@ -66,6 +67,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             capacity::run(&CapacityArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(("check", given)) => check::run(&CheckArgs::from_arg_matches(given)?),
         Some(("compare", given)) => {
             compare::run(&CompareArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)

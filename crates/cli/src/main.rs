@@ -2,6 +2,7 @@
 
 mod arch;
 mod capacity;
+mod check;
 mod checkpoint;
 mod cli;
 mod cluster;

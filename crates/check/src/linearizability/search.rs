@@ -1,7 +1,7 @@
 //! The search of one object.
 
 use super::Bound;
-use super::configurations::{Configurations, Linearized, MOST_OPERATIONS};
+use super::configurations::{Configurations, Linearized};
 use crate::{Model, Operation};
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -20,40 +20,14 @@ pub(crate) enum Found {
     Stopped(Option<Bound>),
 }
 
-/// What a search found, and in how many configurations it was.
-#[derive(Debug)]
-pub(super) struct Search {
-    pub(super) found: Found,
-    pub(super) configurations: u64,
-}
-
 /// How many steps pass between two looks at the bounds.
-const STEPS: u32 = 1024;
+const STEPS: u64 = 1024;
+
+/// Returns that are looked at ahead, to see whether their results can still be reached.
+const AHEAD: usize = 4;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
-
-/// Searches an order of the operations that the model allows; `go_on` is asked now and then with
-/// the bytes of memory in use.
-pub(super) fn search<M: Model>(
-    model: &M,
-    history: &[Operation<M::Input, M::Output>],
-    operations: &[usize],
-    go_on: &mut dyn FnMut(usize) -> ControlFlow<Option<Bound>>,
-) -> Search {
-    if operations.len() > MOST_OPERATIONS {
-        return Search {
-            found: Found::Stopped(Some(Bound::Operations)),
-            configurations: 0,
-        };
-    }
-    let mut searcher = Searcher::new(model, history, operations);
-    let found = searcher.run(go_on);
-    Search {
-        found,
-        configurations: searcher.seen.len() as u64,
-    }
-}
 
 /// An operation, as the search needs it.
 #[derive(Debug)]
@@ -86,7 +60,8 @@ struct Step {
     forced: bool,
 }
 
-struct Searcher<'a, M: Model> {
+/// The search of an order that the model allows.
+pub(super) struct Searcher<'a, M: Model> {
     model: &'a M,
     history: &'a [Operation<M::Input, M::Output>],
     operations: &'a [usize],
@@ -101,10 +76,13 @@ struct Searcher<'a, M: Model> {
     open: usize,
     longest: Vec<u32>,
     blocked: u32,
+    state: u32,
+    /// The next event to try; the head means that reads are looked for first.
+    at: u32,
 }
 
 impl<'a, M: Model> Searcher<'a, M> {
-    fn new(
+    pub(super) fn new(
         model: &'a M,
         history: &'a [Operation<M::Input, M::Output>],
         operations: &'a [usize],
@@ -166,55 +144,106 @@ impl<'a, M: Model> Searcher<'a, M> {
             open: returned as usize,
             longest: Vec::new(),
             blocked: NONE,
+            state: 0,
+            at: 0,
         }
     }
 
-    fn run(&mut self, go_on: &mut dyn FnMut(usize) -> ControlFlow<Option<Bound>>) -> Found {
-        let mut state = 0;
-        let mut until_look = 0;
-        // The next event to try; the head means that reads are looked for first.
-        let mut at = 0;
-        while self.open > 0 {
-            if until_look == 0 {
-                until_look = STEPS;
-                if let ControlFlow::Break(bound) = go_on(self.seen.bytes() + self.states.bytes) {
-                    return Found::Stopped(bound);
-                }
+    /// Configurations that the search was in.
+    pub(super) fn configurations(&self) -> u64 {
+        self.seen.len() as u64
+    }
+
+    /// Searches on for so many steps at most, and returns `None` if there is no result yet. `go_on`
+    /// is asked now and then with the bytes of memory in use.
+    pub(super) fn run(
+        &mut self,
+        steps: u64,
+        go_on: &mut dyn FnMut(usize) -> ControlFlow<Option<Bound>>,
+    ) -> Option<Found> {
+        for step in 0..steps {
+            if self.open == 0 {
+                return Some(Found::Linearizable);
             }
-            until_look -= 1;
-            if at == 0 {
-                if let Some(read) = self.read_now(state) {
-                    self.take(read, state, true);
+            if step % STEPS == 0
+                && let ControlFlow::Break(bound) = go_on(self.seen.bytes() + self.states.bytes)
+            {
+                return Some(Found::Stopped(bound));
+            }
+            if self.at == 0 {
+                if let Some(read) = self.read_now() {
+                    self.take(read, true);
                     continue;
                 }
-                at = self.events[0].next;
+                if let Some(lost) = self.unreachable() {
+                    self.note_longest(lost);
+                    if !self.take_back() {
+                        return Some(self.violation());
+                    }
+                    continue;
+                }
+                self.at = self.events[0].next;
             }
             // An operation with a return is open, so its return ends the list of candidates.
-            let event = self.events[at as usize];
+            let event = self.events[self.at as usize];
             if event.is_call {
-                match self.try_next(at, state) {
+                match self.try_next(self.at) {
                     Some(after) => {
-                        self.take(at, state, false);
-                        (state, at) = (after, 0);
+                        self.take(self.at, false);
+                        (self.state, self.at) = (after, 0);
                     }
-                    None => at = event.next,
+                    None => self.at = event.next,
                 }
                 continue;
             }
             self.note_longest(event.item);
-            match self.take_back() {
-                Some(step) => {
-                    state = step.state;
-                    at = self.events[step.event as usize].next;
-                }
-                None => return self.violation(),
+            if !self.take_back() {
+                return Some(self.violation());
             }
         }
-        Found::Linearizable
+        None
+    }
+
+    /// An operation whose result no order of what may come before it leads to.
+    fn unreachable(&self) -> Option<u32> {
+        let state = self.states.get(self.state);
+        let (mut at, mut returns) = (self.events[0].next, 0);
+        while at != NONE && returns < AHEAD {
+            let event = self.events[at as usize];
+            if !event.is_call {
+                returns += 1;
+                let operation = self.operation(event.item);
+                let output = operation.output()?;
+                let mut others = self.calls_before(at);
+                let input = &operation.input;
+                if !self.model.is_reachable(state, input, output, &mut others) {
+                    return Some(event.item);
+                }
+            }
+            at = event.next;
+        }
+        None
+    }
+
+    /// What has been called before an event, and is not linearized.
+    fn calls_before(&self, end: u32) -> impl Iterator<Item = &'a M::Input> {
+        let mut at = self.events[0].next;
+        std::iter::from_fn(move || {
+            loop {
+                if at == end {
+                    return None;
+                }
+                let event = self.events[at as usize];
+                at = event.next;
+                if event.is_call {
+                    return Some(&self.operation(event.item).input);
+                }
+            }
+        })
     }
 
     /// A read that can be linearized in this state.
-    fn read_now(&self, state: u32) -> Option<u32> {
+    fn read_now(&self) -> Option<u32> {
         let mut at = self.events[0].next;
         loop {
             let event = self.events[at as usize];
@@ -224,7 +253,7 @@ impl<'a, M: Model> Searcher<'a, M> {
             let item = &self.items[event.item as usize];
             if item.is_read && item.returned != NONE {
                 let operation = self.operation(event.item);
-                let state = self.states.get(state);
+                let state = self.states.get(self.state);
                 let (input, output) = (&operation.input, operation.output());
                 if self.model.step(state, input, output).is_some() {
                     return Some(at);
@@ -235,7 +264,7 @@ impl<'a, M: Model> Searcher<'a, M> {
     }
 
     /// The state after the call, if it is worth to linearize it next.
-    fn try_next(&mut self, at: u32, state: u32) -> Option<u32> {
+    fn try_next(&mut self, at: u32) -> Option<u32> {
         let index = self.events[at as usize].item;
         let item = &self.items[index as usize];
         let unknown = item.returned == NONE;
@@ -245,12 +274,14 @@ impl<'a, M: Model> Searcher<'a, M> {
         let number = item.number as usize;
         let operation = &self.history[self.operations[index as usize]];
         let (input, output) = (&operation.input, operation.output());
-        let after = self.model.step(self.states.get(state), input, output)?;
+        let after = self
+            .model
+            .step(self.states.get(self.state), input, output)?;
         let after = self
             .states
             .intern(after, |state| self.model.state_bytes(state));
         // It may take effect later, or never.
-        if unknown && after == state {
+        if unknown && after == self.state {
             return None;
         }
         if unknown {
@@ -277,7 +308,7 @@ impl<'a, M: Model> Searcher<'a, M> {
     }
 
     /// Linearizes the operation called at this event.
-    fn take(&mut self, event: u32, state: u32, forced: bool) {
+    fn take(&mut self, event: u32, forced: bool) {
         let index = self.events[event as usize].item;
         let item = &self.items[index as usize];
         let (number, returned) = (item.number as usize, item.returned);
@@ -291,15 +322,15 @@ impl<'a, M: Model> Searcher<'a, M> {
         }
         self.steps.push(Step {
             event,
-            state,
+            state: self.state,
             forced,
         });
     }
 
-    /// Takes back the last step that has an alternative.
-    fn take_back(&mut self) -> Option<Step> {
-        loop {
-            let step = self.steps.pop()?;
+    /// Takes back the last step that has an alternative, and goes on behind it; false if there is
+    /// none.
+    fn take_back(&mut self) -> bool {
+        while let Some(step) = self.steps.pop() {
             let index = self.events[step.event as usize].item;
             let item = &self.items[index as usize];
             let (number, returned) = (item.number as usize, item.returned);
@@ -312,9 +343,12 @@ impl<'a, M: Model> Searcher<'a, M> {
             }
             relink(&mut self.events, step.event);
             if !step.forced {
-                return Some(step);
+                self.state = step.state;
+                self.at = self.events[step.event as usize].next;
+                return true;
             }
         }
+        false
     }
 
     fn note_longest(&mut self, blocked: u32) {

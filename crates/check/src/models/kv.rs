@@ -72,6 +72,41 @@ impl Model for KeyValue {
         Some(input.key.clone())
     }
 
+    fn is_reachable(
+        &self,
+        state: &Value,
+        input: &KeyValueInput,
+        output: &Value,
+        others: &mut dyn Iterator<Item = &KeyValueInput>,
+    ) -> bool {
+        let (Get, Value::Text(text)) = (&input.action, output) else {
+            return true;
+        };
+        // The value is one that is there or is put, and possibly appended to.
+        let mut bases = vec![state];
+        let mut appended = Vec::new();
+        for other in others {
+            match &other.action {
+                Get => {}
+                Put(value) | CompareAndSet(_, value) => bases.push(value),
+                Append(value) => appended.push(value),
+                Delete => bases.push(&Value::Nil),
+            }
+        }
+        let continues = |rest: &str| {
+            rest.is_empty()
+                || appended.iter().any(|more| {
+                    more.text()
+                        .is_none_or(|more| rest.starts_with(more) || more.is_empty())
+                })
+        };
+        bases.into_iter().any(|base| match base {
+            Value::Nil => continues(text),
+            Value::Text(base) => text.strip_prefix(&**base).is_some_and(continues),
+            _ => false,
+        })
+    }
+
     fn state_bytes(&self, state: &Value) -> usize {
         state.heap_bytes()
     }

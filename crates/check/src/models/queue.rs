@@ -60,6 +60,19 @@ impl Model for Queue {
         *input == QueueInput::Dequeue && output == Some(&Value::Nil)
     }
 
+    fn is_reachable(
+        &self,
+        state: &Self::State,
+        input: &QueueInput,
+        output: &Value,
+        mut others: &mut dyn Iterator<Item = &QueueInput>,
+    ) -> bool {
+        *input != QueueInput::Dequeue
+            || *output == Value::Nil
+            || state.contains(output)
+            || Iterator::any(&mut others, |other| element(other, None) == Some(output))
+    }
+
     fn group(&self, input: &QueueInput, output: Option<&Value>) -> Option<u64> {
         group(input, output)
     }

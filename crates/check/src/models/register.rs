@@ -81,6 +81,26 @@ impl Model for Register {
         }
     }
 
+    fn is_reachable(
+        &self,
+        state: &Value,
+        input: &RegisterInput,
+        output: &Value,
+        mut others: &mut dyn Iterator<Item = &RegisterInput>,
+    ) -> bool {
+        let expected = match input.inner() {
+            RegisterInput::Read => output,
+            RegisterInput::CompareAndSet(old, _) if *output == Value::Bool(true) => old,
+            _ => return true,
+        };
+        expected == state
+            || Iterator::any(&mut others, |other| match other.inner() {
+                RegisterInput::Write(value) => *value == *expected,
+                RegisterInput::CompareAndSet(_, new) => *new == *expected,
+                _ => false,
+            })
+    }
+
     fn state_bytes(&self, state: &Value) -> usize {
         state.heap_bytes()
     }

@@ -2,6 +2,7 @@
 
 mod arch;
 mod bad_input;
+mod check;
 mod checkpoint;
 #[path = "../../../observe/tests/observe/collector.rs"]
 mod collector;
