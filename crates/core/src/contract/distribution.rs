@@ -4,6 +4,14 @@
 //! number of the stream. The functions behind it are those of the `libm` crate and the four
 //! operations of IEEE 754: no platform's `ln` or `exp` is asked.
 
+mod gamma;
+mod normal;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use normal::normal_quantile;
+
+use normal::normal_probability;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,9 +33,11 @@ use std::time::Duration;
 /// An actor draws from its own stream with [`Context::sample`](crate::Context::sample), or a span of
 /// time with [`Context::sample_time`](crate::Context::sample_time).
 #[derive(Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Distribution(Shape);
 
 #[derive(Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 enum Shape {
     Constant(f64),
     Uniform {
@@ -49,8 +59,18 @@ enum Shape {
         least: f64,
         shape: f64,
     },
+    Weibull {
+        scale: f64,
+        shape: f64,
+    },
+    Gamma {
+        scale: f64,
+        shape: f64,
+    },
     /// In ascending order.
     Empirical(Arc<[f64]>),
+    /// Points of a curve in ascending order: standard normal quantile, logarithm of the value.
+    Percentiles(Arc<[(f64, f64)]>),
 }
 
 /// Why there is no such distribution.
@@ -58,7 +78,7 @@ enum Shape {
 #[non_exhaustive]
 pub enum DistributionError {
     /// A parameter is out of its range.
-    #[error("a distribution's {parameter} is to be {range}, not {value}")]
+    #[error("a distribution's {parameter} must be {range}, not {value}")]
     Parameter {
         /// Which.
         parameter: &'static str,
@@ -70,6 +90,12 @@ pub enum DistributionError {
     /// An empirical distribution of nothing.
     #[error("an empirical distribution needs at least one value")]
     Empty,
+    /// A curve of fewer than two percentiles.
+    #[error("{0} percentiles make no curve; give at least two")]
+    FewPercentiles(usize),
+    /// A higher percentile with a smaller value.
+    #[error("percentile {0} is smaller than a lower one; values of higher percentiles are larger")]
+    FallingPercentile(f64),
 }
 
 fn check(
@@ -156,6 +182,65 @@ impl Distribution {
         Ok(Distribution(Shape::Pareto { least, shape }))
     }
 
+    /// Weibull's distribution: the time until something fails that wears out (`shape` above 1) or settles in
+    /// (below 1). With a shape of 1 it is exponential with mean `scale`.
+    ///
+    /// # Errors
+    /// If one of them is not positive, or the shape is below 0.01.
+    pub fn weibull(scale: f64, shape: f64) -> Result<Distribution, DistributionError> {
+        check("scale", "positive", scale, scale > 0.0)?;
+        check("shape", "at least 0.01", shape, shape >= 0.01)?;
+        Ok(Distribution(Shape::Weibull { scale, shape }))
+    }
+
+    /// The gamma distribution, whose mean is `scale * shape`. With a whole `shape` it is Erlang's: the sum
+    /// of so many exponentially distributed numbers of mean `scale`.
+    ///
+    /// Drawing from it takes several times as long as from the others.
+    ///
+    /// # Errors
+    /// If the scale is not positive, or the shape is not from 0.01 to 10,000.
+    pub fn gamma(scale: f64, shape: f64) -> Result<Distribution, DistributionError> {
+        check("scale", "positive", scale, scale > 0.0)?;
+        let fits = (0.01..=1e4).contains(&shape);
+        check("shape", "from 0.01 to 10000", shape, fits)?;
+        Ok(Distribution(Shape::Gamma { scale, shape }))
+    }
+
+    /// A curve through percentiles, given as (percentage, value): lognormal between two of them, and beyond
+    /// the first and the last.
+    ///
+    /// ```
+    /// let measured = corsair::Distribution::percentiles(&[(50.0, 0.002), (99.0, 0.020)])?;
+    /// assert!((measured.quantile(0.99) - 0.020).abs() < 1e-12);
+    /// # Ok::<(), corsair::DistributionError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are fewer than two, a percentage is not between 0 and 100 or there twice, a value is not
+    /// positive, or a higher percentage has a smaller value.
+    pub fn percentiles(points: &[(f64, f64)]) -> Result<Distribution, DistributionError> {
+        for &(percentage, value) in points {
+            let fits = percentage > 0.0 && percentage < 100.0;
+            check("percentage", "between 0 and 100", percentage, fits)?;
+            check("percentile", "positive", value, value > 0.0)?;
+        }
+        if points.len() < 2 {
+            return Err(DistributionError::FewPercentiles(points.len()));
+        }
+        let mut points = points.to_vec();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some(pair) = points.windows(2).find(|pair| pair[1].1 < pair[0].1) {
+            return Err(DistributionError::FallingPercentile(pair[1].0));
+        }
+        for pair in points.windows(2) {
+            check("percentage", "there once", pair[1].0, pair[1].0 > pair[0].0)?;
+        }
+        let curve = points.iter();
+        let curve = curve.map(|&(part, value)| (normal_quantile(part / 100.0), libm::log(value)));
+        Ok(Distribution(Shape::Percentiles(curve.collect())))
+    }
+
     /// Each of these values as often as any other.
     ///
     /// # Errors
@@ -199,6 +284,103 @@ impl Distribution {
                 let place = (p * values.len() as f64) as usize;
                 values[place.min(values.len() - 1)]
             }
+            Shape::Weibull { scale, shape } => scale * libm::pow(-libm::log1p(-p), 1.0 / shape),
+            Shape::Gamma { scale, shape } => scale * gamma::quantile(*shape, p),
+            Shape::Percentiles(points) => libm::exp(along(points, normal_quantile(p))),
+        }
+    }
+
+    /// Returns the same distribution in another unit: of each number times `factor`.
+    ///
+    /// ```
+    /// let milliseconds = corsair::Distribution::exponential(5.0)?;
+    /// assert!((milliseconds.scaled(0.001).mean() - 0.005).abs() < 1e-15);
+    /// # Ok::<(), corsair::DistributionError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the factor is not a positive number.
+    pub fn scaled(&self, factor: f64) -> Distribution {
+        assert!(
+            factor > 0.0 && factor.is_finite(),
+            "a factor is a positive number, not {factor}"
+        );
+        let mut scaled = self.clone();
+        match &mut scaled.0 {
+            Shape::Constant(value) => *value *= factor,
+            Shape::Uniform { low, high } => (*low, *high) = (*low * factor, *high * factor),
+            Shape::Exponential { mean } => *mean *= factor,
+            Shape::Normal { mean, deviation } => {
+                (*mean, *deviation) = (*mean * factor, *deviation * factor);
+            }
+            Shape::Lognormal { mu, .. } => *mu += libm::log(factor),
+            Shape::Pareto { least, .. } => *least *= factor,
+            Shape::Weibull { scale, .. } | Shape::Gamma { scale, .. } => *scale *= factor,
+            Shape::Empirical(values) => *values = values.iter().map(|v| v * factor).collect(),
+            Shape::Percentiles(points) => {
+                let shift = libm::log(factor);
+                *points = points.iter().map(|&(z, log)| (z, log + shift)).collect();
+            }
+        }
+        scaled
+    }
+
+    /// The part of all numbers that do not exceed `x`: the distribution function, the inverse of
+    /// [`Distribution::quantile`].
+    ///
+    /// ```
+    /// let service = corsair::Distribution::exponential(2.0)?;
+    /// assert!((service.probability(2.0) - 0.632).abs() < 0.001);
+    /// # Ok::<(), corsair::DistributionError>(())
+    /// ```
+    pub fn probability(&self, x: f64) -> f64 {
+        if x < self.least() {
+            return 0.0;
+        }
+        match &self.0 {
+            Shape::Constant(_) => 1.0,
+            Shape::Uniform { low, high } if low < high => ((x - low) / (high - low)).min(1.0),
+            Shape::Uniform { .. } => 1.0,
+            Shape::Exponential { mean } => -libm::expm1(-x / mean),
+            Shape::Normal { mean, deviation } if *deviation == 0.0 => f64::from(x >= *mean),
+            Shape::Normal { mean, deviation } => normal_probability((x - mean) / deviation),
+            Shape::Lognormal { mu, sigma } if *sigma == 0.0 => f64::from(libm::log(x) >= *mu),
+            Shape::Lognormal { mu, sigma } => normal_probability((libm::log(x) - mu) / sigma),
+            Shape::Pareto { least, shape } => -libm::expm1(shape * libm::log(least / x)),
+            Shape::Weibull { scale, shape } => -libm::expm1(-libm::pow(x / scale, *shape)),
+            Shape::Gamma { scale, shape } => gamma::probability(*shape, x / scale),
+            Shape::Empirical(values) => {
+                values.partition_point(|value| *value <= x) as f64 / values.len() as f64
+            }
+            Shape::Percentiles(points) => {
+                let turned: Vec<_> = points.iter().map(|&(part, value)| (value, part)).collect();
+                normal_probability(along(&turned, libm::log(x)))
+            }
+        }
+    }
+
+    /// The greatest number below which none lies; minus infinity for [`Distribution::normal`].
+    pub fn least(&self) -> f64 {
+        match &self.0 {
+            Shape::Constant(value) => *value,
+            Shape::Uniform { low, .. } => *low,
+            Shape::Normal { .. } => f64::NEG_INFINITY,
+            Shape::Pareto { least, .. } => *least,
+            Shape::Empirical(values) => values[0],
+            Shape::Exponential { .. }
+            | Shape::Lognormal { .. }
+            | Shape::Weibull { .. }
+            | Shape::Gamma { .. }
+            | Shape::Percentiles(_) => 0.0,
+        }
+    }
+
+    /// The value of a [`Distribution::constant`]; `None` for all others.
+    #[inline]
+    pub fn as_constant(&self) -> Option<f64> {
+        match self.0 {
+            Shape::Constant(value) => Some(value),
+            _ => None,
         }
     }
 
@@ -218,10 +400,14 @@ impl Distribution {
                 }
                 values.iter().map(|value| value / count).sum()
             }
+            Shape::Weibull { scale, shape } => scale * libm::tgamma(1.0 + 1.0 / shape),
+            Shape::Gamma { scale, shape } => scale * shape,
+            Shape::Percentiles(points) => moment(points, 1.0),
         }
     }
 
-    /// The variance; infinite for [`Distribution::pareto`] with a shape of at most 2.
+    /// The variance; infinite for [`Distribution::pareto`] with a shape of at most 2, and where it is greater
+    /// than any number.
     pub fn variance(&self) -> f64 {
         match &self.0 {
             Shape::Constant(_) => 0.0,
@@ -242,8 +428,53 @@ impl Distribution {
                 let squares = values.iter().map(|value| (value - mean) * (value - mean));
                 squares.sum::<f64>() / values.len() as f64
             }
+            Shape::Weibull { scale, shape } => {
+                let [mean, square] = [1.0, 2.0].map(|n| libm::tgamma(1.0 + n / shape));
+                scale * scale * (square - mean * mean)
+            }
+            Shape::Gamma { scale, shape } => scale * scale * shape,
+            Shape::Percentiles(points) => {
+                let mean = self.mean();
+                moment(points, 2.0) - mean * mean
+            }
         }
     }
+}
+
+/// The height of the broken line through `points` at `x`, its ends prolonged.
+fn along(points: &[(f64, f64)], x: f64) -> f64 {
+    let last = points.len() - 2;
+    let segment = points[1..=last].partition_point(|point| point.0 < x);
+    let ((x0, y0), (x1, y1)) = (points[segment], points[segment + 1]);
+    if x0 == x1 {
+        // A step: the same value at two percentiles.
+        return match x.partial_cmp(&x0) {
+            Some(std::cmp::Ordering::Less) => f64::NEG_INFINITY,
+            Some(std::cmp::Ordering::Greater) => f64::INFINITY,
+            _ => y1,
+        };
+    }
+    y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
+}
+
+/// The mean of the `power`-th powers of what a curve of percentiles gives: the sum over its pieces, each of
+/// which is a part of a lognormal distribution.
+fn moment(points: &[(f64, f64)], power: f64) -> f64 {
+    let pieces = points.windows(2).enumerate().map(|(number, pair)| {
+        let ((z0, y0), (z1, y1)) = (pair[0], pair[1]);
+        let slope = power * (y1 - y0) / (z1 - z0);
+        let height = power * y0 - slope * z0;
+        let below = match number {
+            0 => 0.0,
+            _ => normal_probability(z0 - slope),
+        };
+        let above = match number + 2 == points.len() {
+            true => 1.0,
+            false => normal_probability(z1 - slope),
+        };
+        libm::exp(height + slope * slope / 2.0) * (above - below)
+    });
+    pieces.sum()
 }
 
 /// A number of seconds as a span of time, to the nanosecond; negative ones are none at all.
@@ -262,236 +493,10 @@ impl fmt::Debug for Distribution {
             Shape::Normal { mean, deviation } => write!(f, "normal({mean}, {deviation})"),
             Shape::Lognormal { mu, sigma } => write!(f, "lognormal({}, {sigma})", libm::exp(*mu)),
             Shape::Pareto { least, shape } => write!(f, "pareto({least}, {shape})"),
+            Shape::Weibull { scale, shape } => write!(f, "weibull({scale}, {shape})"),
+            Shape::Gamma { scale, shape } => write!(f, "gamma({scale}, {shape})"),
             Shape::Empirical(values) => write!(f, "empirical({} values)", values.len()),
+            Shape::Percentiles(points) => write!(f, "percentiles({} points)", points.len()),
         }
-    }
-}
-
-/// The quantile of the standard normal distribution: algorithm AS 241 of Wichura (Applied Statistics
-/// 37, 1988), whose relative error is about 1e-16.
-pub(crate) fn normal_quantile(p: f64) -> f64 {
-    /// c[0] + c[1] x + …
-    fn polynomial(c: [f64; 8], x: f64) -> f64 {
-        c.iter().rev().fold(0.0, |sum, c| sum * x + c)
-    }
-    let q = p - 0.5;
-    if q.abs() <= 0.425 {
-        let r = 0.180625 - q * q;
-        let above = polynomial(
-            [
-                3.387_132_872_796_366_5,
-                1.331_416_678_917_843_8e2,
-                1.971_590_950_306_551_3e3,
-                1.373_169_376_550_946e4,
-                4.592_195_393_154_987e4,
-                6.726_577_092_700_87e4,
-                3.343_057_558_358_813e4,
-                2.509_080_928_730_122_7e3,
-            ],
-            r,
-        );
-        let below = polynomial(
-            [
-                1.0,
-                4.231_333_070_160_091e1,
-                6.871_870_074_920_579e2,
-                5.394_196_021_424_751e3,
-                2.121_379_430_158_659_7e4,
-                3.930_789_580_009_271e4,
-                2.872_908_573_572_194_3e4,
-                5.226_495_278_852_854e3,
-            ],
-            r,
-        );
-        return q * above / below;
-    }
-    let tail = if q < 0.0 { p } else { 1.0 - p };
-    let r = libm::sqrt(-libm::log(tail));
-    let quantile = if r <= 5.0 {
-        let r = r - 1.6;
-        polynomial(
-            [
-                1.423_437_110_749_683_5,
-                4.630_337_846_156_546,
-                5.769_497_221_460_691,
-                3.647_848_324_763_204_5,
-                1.270_458_252_452_368_4,
-                2.417_807_251_774_506e-1,
-                2.272_384_498_926_918_4e-2,
-                7.745_450_142_783_414e-4,
-            ],
-            r,
-        ) / polynomial(
-            [
-                1.0,
-                2.053_191_626_637_759,
-                1.676_384_830_183_803_8,
-                6.897_673_349_851e-1,
-                1.481_039_764_274_800_8e-1,
-                1.519_866_656_361_645_7e-2,
-                5.475_938_084_995_345e-4,
-                1.050_750_071_644_416_9e-9,
-            ],
-            r,
-        )
-    } else {
-        let r = r - 5.0;
-        polynomial(
-            [
-                6.657_904_643_501_103,
-                5.463_784_911_164_114,
-                1.784_826_539_917_291_3,
-                2.965_605_718_285_048_7e-1,
-                2.653_218_952_657_612_4e-2,
-                1.242_660_947_388_078_4e-3,
-                2.711_555_568_743_487_6e-5,
-                2.010_334_399_292_288_1e-7,
-            ],
-            r,
-        ) / polynomial(
-            [
-                1.0,
-                5.998_322_065_558_88e-1,
-                1.369_298_809_227_358e-1,
-                1.487_536_129_085_061_5e-2,
-                7.868_691_311_456_133e-4,
-                1.846_318_317_510_054_8e-5,
-                1.421_511_758_316_446e-7,
-                2.044_263_103_389_939_7e-15,
-            ],
-            r,
-        )
-    };
-    if q < 0.0 { -quantile } else { quantile }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Random;
-
-    fn all() -> Vec<Distribution> {
-        vec![
-            Distribution::constant(2.5).unwrap(),
-            Distribution::uniform(-1.0, 3.0).unwrap(),
-            Distribution::exponential(0.25).unwrap(),
-            Distribution::normal(10.0, 3.0).unwrap(),
-            Distribution::lognormal(2.0, 0.5).unwrap(),
-            Distribution::pareto(1.5, 6.0).unwrap(),
-            Distribution::empirical(&[3.0, -1.0, 4.0, 1.0, 5.0]).unwrap(),
-        ]
-    }
-
-    // Guarantee: core-20.
-    #[test]
-    #[cfg_attr(miri, ignore = "statistics need many numbers")]
-    fn drawn_numbers_have_the_mean_and_the_variance_of_theory() {
-        for distribution in all() {
-            let mut random = Random::new(1);
-            let count = 400_000;
-            let drawn: Vec<f64> = (0..count)
-                .map(|_| distribution.draw(random.bits()))
-                .collect();
-            let mean = drawn.iter().sum::<f64>() / f64::from(count);
-            let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(count);
-            let error = (distribution.variance() / f64::from(count)).sqrt();
-            assert!(
-                (mean - distribution.mean()).abs() <= 5.0 * error,
-                "{distribution:?}: {mean}"
-            );
-            let ratio = (variance + 1e-9) / (distribution.variance() + 1e-9);
-            assert!((ratio - 1.0).abs() < 0.05, "{distribution:?}: {variance}");
-        }
-    }
-
-    #[test]
-    fn quantiles_are_those_of_the_tables() {
-        let normal = Distribution::normal(0.0, 1.0).unwrap();
-        for (p, value) in [
-            (0.5, 0.0),
-            (0.975, 1.959_963_984_540_054),
-            (0.999, 3.090_232_306_167_813_5),
-            (1e-10, -6.361_340_902_404_056),
-            (1e-300, -37.047_096_299_361_2),
-        ] {
-            assert!(
-                (normal.quantile(p) - value).abs() < 1e-13 * (1.0 + value.abs()),
-                "{p}"
-            );
-        }
-        let exponential = Distribution::exponential(2.0).unwrap();
-        assert!((exponential.quantile(0.5) - 2.0 * std::f64::consts::LN_2).abs() < 1e-15);
-        let pareto = Distribution::pareto(2.0, 1.0).unwrap();
-        assert!((pareto.quantile(0.75) - 8.0).abs() < 1e-14);
-        assert_eq!(pareto.mean(), f64::INFINITY);
-        let lognormal = Distribution::lognormal(3.0, 1.0).unwrap();
-        assert!((lognormal.quantile(0.5) - 3.0).abs() < 1e-14);
-    }
-
-    // Guarantee: core-20.
-    #[test]
-    fn numbers_are_the_same_to_the_last_bit_on_every_machine() {
-        let mut random = Random::new(2026);
-        let mut sum = 0u64;
-        for _ in 0..1000 {
-            for distribution in all() {
-                let bits = distribution.draw(random.bits()).to_bits();
-                sum = sum.rotate_left(1).wrapping_add(bits);
-            }
-        }
-        assert_eq!(sum, 0xed2c_fdb8_15f5_7750, "{sum:#x}");
-    }
-
-    #[test]
-    fn the_ends_of_the_range_give_numbers() {
-        for distribution in all() {
-            for bits in [0, u64::MAX] {
-                assert!(distribution.draw(bits).is_finite(), "{distribution:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn numbers_of_the_widest_ranges_lie_all_over_them() {
-        let wide = Distribution::uniform(f64::MIN, f64::MAX).unwrap();
-        assert_eq!(wide.mean(), 0.0);
-        for part in 1..10 {
-            let p = f64::from(part) / 10.0;
-            let expected = (2.0 * p - 1.0) * f64::MAX;
-            assert!((wide.quantile(p) / f64::MAX - expected / f64::MAX).abs() < 1e-12);
-        }
-        let high = Distribution::uniform(1e308, 1.5e308).unwrap();
-        assert!((high.mean() / 1.25e308 - 1.0).abs() < 1e-12);
-        let two = Distribution::empirical(&[1e308, 1.5e308]).unwrap();
-        assert!((two.mean() / 1.25e308 - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn what_is_no_distribution_is_refused_with_its_reason() {
-        let error = Distribution::uniform(3.0, f64::INFINITY).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "a distribution's upper end is to be finite, not inf"
-        );
-        let error = Distribution::uniform(3.0, 1.0).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "a distribution's upper end is to be at least the lower one, not 1"
-        );
-        assert!(Distribution::normal(f64::NAN, 1.0).is_err());
-        assert!(Distribution::normal(0.0, -1.0).is_err());
-        assert!(Distribution::lognormal(0.0, 1.0).is_err());
-        assert!(Distribution::pareto(1.0, f64::INFINITY).is_err());
-        assert_eq!(Distribution::empirical(&[]), Err(DistributionError::Empty));
-    }
-
-    #[test]
-    fn seconds_are_rounded_to_nanoseconds_and_never_negative() {
-        assert_eq!(
-            seconds(1.000_000_000_6),
-            Duration::from_nanos(1_000_000_001)
-        );
-        assert_eq!(seconds(-3.0), Duration::ZERO);
-        assert_eq!(seconds(f64::INFINITY), Duration::from_nanos(u64::MAX));
     }
 }
