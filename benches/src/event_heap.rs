@@ -237,6 +237,9 @@ impl Context<Msg> for Desk<'_> {
     fn cancel(&mut self, _: TimerHandle) -> bool {
         unimplemented!("pirates cancel no timers")
     }
+    fn send_in(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
+        unimplemented!("pirates know no transit times")
+    }
     fn send_after(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
         unimplemented!("pirates do not delay messages")
     }

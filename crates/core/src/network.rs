@@ -3,9 +3,11 @@
 
 mod faults;
 mod latencies;
+mod links;
 
 pub use faults::{Cutoff, Duplicating, Fifo, Lossy, Partitioned};
 pub use latencies::{Constant, Jitter, LognormalLatency, NetworkError, Plane, Table};
+pub use links::{FaultyLinks, LinkEffect, LinkFault, Schedule};
 
 use crate::contract::{Addr, Random, Time};
 use std::fmt;

@@ -1,12 +1,12 @@
 //! What becomes of messages in a network, in virtual time.
 
 use corsair::network::{
-    Constant, Cutoff, Duplicating, Fifo, Jitter, LognormalLatency, Lossy, Network, NetworkError,
-    Partitioned, Plane, Table,
+    Constant, Cutoff, Duplicating, FaultyLinks, Fifo, Jitter, LinkFault, LognormalLatency, Lossy,
+    Network, NetworkError, Partitioned, Plane, Table,
 };
 use corsair::{
-    AskError, AsyncContext, Config, Event, Executor, Experiment, Message, Reason, Report, RunError,
-    Spawn, Time, Token, measure,
+    AskError, AsyncContext, Config, Distribution, Event, Executor, Experiment, Latency, Message,
+    Reason, Report, RunError, Spawn, Time, Token, measure,
 };
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -79,6 +79,89 @@ fn arrivals(network: impl Network, count: u32) -> (Arrivals, Report) {
 
 fn numbers(arrivals: &Arrivals) -> Vec<u32> {
     arrivals.iter().map(|(_, number)| *number).collect()
+}
+
+/// Sends messages that travel 2 ms, 30 ms and no time at all, and says how long each took.
+struct SendsIn;
+
+impl Experiment<Note> for SendsIn {
+    type Value = Vec<(u32, Duration)>;
+
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Vec<(u32, Duration)> {
+        let parent = cx.me();
+        cx.spawn_one("sender", move |mut cx: C| async move {
+            cx.send_in(MS * 30, parent, Note::Number(30));
+            cx.send_in(MS * 2, parent, Note::Number(2));
+            cx.send_in(Duration::ZERO, parent, Note::Number(0));
+            cx.settle().await;
+        })
+        .await;
+        let began = cx.now();
+        let mut arrivals = Vec::new();
+        while let Some(event) = cx.recv_timeout(MS * 100).await {
+            if let Event::Message {
+                body: Note::Number(number),
+                ..
+            } = event
+            {
+                arrivals.push((number, cx.now().since(began)));
+            }
+        }
+        arrivals
+    }
+}
+
+#[test]
+fn a_message_with_its_own_transit_time_takes_exactly_that_but_at_least_the_lookahead() {
+    let constant = Config {
+        latency: Latency::constant(MS),
+        workers: NonZeroUsize::new(2).unwrap(),
+        ..Config::default()
+    };
+    // Whatever the network takes otherwise, also where it is never that long, and where it keeps order.
+    let networks = [
+        constant.clone(),
+        config(Jitter::new(MS, MS * 9).unwrap()),
+        config(Fifo(Constant::new(MS).unwrap())),
+    ];
+    for config in networks {
+        let (arrivals, report) = measure(Executor::Virtual, &config, SendsIn).unwrap();
+        let began = arrivals[0].1;
+        let after = |number: u32| {
+            let found = arrivals.iter().find(|(arrived, _)| *arrived == number);
+            found.unwrap().1 - began
+        };
+        assert_eq!([after(0), after(2), after(30)], [0, 1, 29].map(|n| MS * n));
+        let one = Config {
+            workers: NonZeroUsize::MIN,
+            ..config.clone()
+        };
+        let (_, other) = measure(Executor::Virtual, &one, SendsIn).unwrap();
+        assert_eq!(report.digest, other.digest);
+    }
+    let lossy = Lossy::new(Constant::new(MS).unwrap(), 1.0).unwrap();
+    let (arrivals, report) = measure(Executor::Virtual, &config(lossy), SendsIn).unwrap();
+    assert_eq!((arrivals.len(), report.lost), (0, 3));
+}
+
+#[test]
+fn links_with_faults_delay_lose_and_double_in_one_direction_while_they_last() {
+    let during = |from: u32, to: u32| Time::ZERO.after(MS * from)..Time::ZERO.after(MS * to);
+    let parent = |_, to: corsair::Addr| to.as_u32() == 0;
+    let slow = LinkFault::new([during(500, 1000)], parent)
+        .delaying(Distribution::constant(0.005).unwrap(), MS * 100);
+    let lossy = LinkFault::new([during(1000, 1500)], parent)
+        .losing(1.0)
+        .unwrap();
+    let elsewhere = LinkFault::new([during(0, 9000)], |_, to| to.as_u32() != 0);
+    let elsewhere = elsewhere.losing(1.0).unwrap();
+    let network = FaultyLinks::new(Constant::new(MS).unwrap(), vec![slow, lossy, elsewhere]);
+    let (arrivals, report) = arrivals(network, 2000);
+    assert!((498..=502).contains(&report.lost), "{}", report.lost);
+    let slowed = arrivals.iter().filter(|(took, _)| *took == MS * 6).count();
+    assert!((498..=502).contains(&slowed), "{slowed}");
+    let others = arrivals.iter().filter(|(took, _)| *took == MS).count();
+    assert_eq!(others + slowed + report.lost as usize, 2000);
 }
 
 #[test]

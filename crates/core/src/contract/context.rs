@@ -209,6 +209,35 @@ pub trait Context<M: Message>: Send {
         self.send_each(to, move |index| bodies.bodies(index));
     }
 
+    /// Sends a message that arrives `transit` from now, whatever the run's latencies are: for models that
+    /// know themselves how long each message travels.
+    ///
+    /// In virtual time no message travels a shorter time than the least latency of the run
+    /// ([`Config::latency`](crate::Config::latency)), which is its lookahead: a shorter transit is that. A
+    /// [network](crate::network::Network) may still lose the message or deliver it twice. On the wall clock
+    /// the message arrives after `transit`, or a little later.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message)] struct Letter;
+    /// struct Root;
+    ///
+    /// impl Script<Letter> for Root {
+    ///     async fn run<C: AsyncContext<Letter>>(self, mut cx: C) {
+    ///         let friend = cx.spawn_one("friend", |mut cx: C| async move { cx.recv().await; }).await;
+    ///         // By ship, however fast all other messages are.
+    ///         cx.send_in(Duration::from_secs(30 * 24 * 3600), friend, Letter);
+    ///     }
+    /// }
+    ///
+    /// let config = Config { latency: Latency::constant(Duration::from_millis(1)), ..Config::default() };
+    /// let report = simulate(&config, Root)?;
+    /// assert!(report.elapsed >= Duration::from_secs(30 * 24 * 3600));
+    /// # Ok::<(), RunError>(())
+    /// ```
+    fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId;
+
     /// Sends a message `delay` later than now; the latency comes on top.
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn probability(part: f64) -> Result<f64, NetworkError> {
+pub(super) fn probability(part: f64) -> Result<f64, NetworkError> {
     if (0.0..=1.0).contains(&part) {
         return Ok(part);
     }

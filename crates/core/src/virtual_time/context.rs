@@ -232,6 +232,11 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
     }
 
     #[inline]
+    fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId {
+        self.post_in(nanos(transit), to.0, body)
+    }
+
+    #[inline]
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId {
         self.post(Kind::Message, to.0, nanos(delay), 0, body)
     }

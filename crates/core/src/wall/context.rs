@@ -278,6 +278,10 @@ impl<M: Message> Context<M> for WallContext<M> {
         self.post(to, bodies.into_iter().enumerate().map(letter));
     }
 
+    fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId {
+        self.send_after(transit, to, body)
+    }
+
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId {
         if delay.is_zero() {
             return self.send(to, body);

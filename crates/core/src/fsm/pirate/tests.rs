@@ -74,6 +74,9 @@ impl Context<Msg> for Recorder {
         assert_eq!(token, TO_CHAT);
         self.timers.push(after);
     }
+    fn send_in(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
+        panic!("a pirate has no network of its own")
+    }
     fn send_after(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
         panic!("a pirate does not delay messages")
     }

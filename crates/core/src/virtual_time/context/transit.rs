@@ -18,7 +18,18 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         if shard.settings.network.is_none() {
             return SpanId(shard.post(kind, to, delay, answers, body));
         }
-        self.post_by_network(kind, to, delay, answers, body)
+        self.post_by_network(kind, to, delay, answers, body, None)
+    }
+
+    /// Sends a message that travels a time of its own, in nanoseconds.
+    #[inline(always)]
+    pub(super) fn post_in(&self, transit: u64, to: u32, body: M) -> SpanId {
+        let shard = self.shard();
+        let transit = transit.max(shard.min_latency());
+        if shard.settings.network.is_none() {
+            return SpanId(shard.post_in(transit, Kind::Message, to, 0, body));
+        }
+        self.post_by_network(Kind::Message, to, 0, 0, body, Some(transit))
     }
 
     /// Sends messages to one receiver, one after the other.
@@ -70,11 +81,21 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         }
     }
 
+    /// Sends a message that travels as the network says, or a time of its `own`.
+    ///
     /// The network is code of the user's, as are the copy and the end of a message: no reference to the
     /// shard is held while they run.
     #[cold]
     #[inline(never)]
-    fn post_by_network(&self, kind: Kind, to: u32, delay: u64, answers: u64, body: M) -> SpanId {
+    fn post_by_network(
+        &self,
+        kind: Kind,
+        to: u32,
+        delay: u64,
+        answers: u64,
+        body: M,
+        own: Option<u64>,
+    ) -> SpanId {
         let Some(network) = self.shard().settings.network.clone() else {
             return SpanId(self.shard().post(kind, to, delay, answers, body));
         };
@@ -84,7 +105,10 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         } else {
             network.fate(&way, &mut random)
         };
-        let mut transit = || nanos(network.latency(&way, &mut random));
+        // What a transit of its own exceeds the network's longest latency by is a delay.
+        let longest = self.shard().max_latency();
+        let delay = own.map_or(delay, |own| own.saturating_sub(longest));
+        let mut transit = || own.unwrap_or_else(|| nanos(network.latency(&way, &mut random)));
         let first = transit();
         match fate {
             Fate::Lost => {

@@ -55,7 +55,7 @@ impl<M: Message> Shard<M> {
 
     /// The same for a message that arrives so long from now.
     #[inline(always)]
-    pub(super) fn post_in(
+    pub(in super::super) fn post_in(
         &mut self,
         after: u64,
         kind: Kind,

@@ -4,14 +4,14 @@
 
 use super::part::{AnyPart, StoredPart};
 use super::{CodecError, SnapshotError, get};
-use crate::contract::{Config, Message, Time};
+use crate::contract::{Config, DeadLetters, Message, Panics, Time};
 use crate::virtual_time::addresses::SavedAddresses;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// How parts are written. Another way is another number.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// A run in virtual time that was saved while it was paused: [`Simulation::snapshot`](crate::Simulation::snapshot).
 ///
@@ -201,15 +201,28 @@ impl Head {
 pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(&'static str, String)> {
     let (min, max) = (config.latency.min(), config.latency.max());
     let bits = config.lookahead_nanos().ilog2();
+    let end = (config.end).map_or("never".to_owned(), |end| format!("{} ns", end.as_nanos()));
+    let dead_letters = match config.dead_letters {
+        DeadLetters::Count => "counted",
+        DeadLetters::ToRoot => "to the root",
+    };
+    let panics = match config.panics {
+        Panics::ByExecutor => "by executor",
+        Panics::EndRun => "end the run",
+        Panics::EndActor => "end the actor",
+    };
     vec![
         ("the seed", config.seed.to_string()),
-        ("latencies", format!("{min:?} to {max:?}")),
+        (
+            "latencies",
+            format!("{} to {} ns", min.as_nanos(), max.as_nanos()),
+        ),
         ("windows of", format!("2^{bits} ns")),
-        ("the end", format!("{:?}", config.end)),
+        ("the end", end),
         ("totals per actor", config.per_actor.to_string()),
         ("traces", config.traces.to_string()),
-        ("dead letters", format!("{:?}", config.dead_letters)),
-        ("panics", format!("{:?}", config.panics)),
+        ("dead letters", dead_letters.to_owned()),
+        ("panics", panics.to_owned()),
         ("a network", config.network.is_some().to_string()),
         ("messages", M::KINDS.join(", ")),
     ]
