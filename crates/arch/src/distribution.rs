@@ -1,7 +1,4 @@
-//! How long something takes: distributions of times.
-//!
-//! Samples are made from random bits by arithmetic and functions of `libm`, so that they are the
-//! same on every machine.
+//! How long something takes: distributions of times, as definitions write them.
 
 use crate::duration_text::TimeSpan;
 use serde::de::{self, MapAccess};
@@ -10,9 +7,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// How long something takes.
+/// How long something takes: a [`corsair::Distribution`] of nanoseconds, as definitions write it.
 ///
-/// In a definition a time alone (`"2ms"`) is a constant; the others are objects with one key.
+/// A time alone (`"2ms"`) is a constant; all others are objects with one key. Times below zero, which only
+/// `normal` gives, are zero.
+///
+/// ```
+/// use corsair_arch::Distribution;
+///
+/// let work: Distribution = serde_json::from_str(r#"{"exponential": "2ms"}"#)?;
+/// let sampler = work.sampler();
+/// let mut random = corsair::Random::new(7);
+/// let mean = (0..10_000).map(|_| sampler.sample(|| random.bits())).sum::<u64>() / 10_000;
+/// assert!((1_950_000..2_050_000).contains(&mean));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -21,6 +30,13 @@ pub enum Distribution {
     Uniform(TimeSpan, TimeSpan),
     /// Memoryless, with this mean.
     Exponential(TimeSpan),
+    /// Normally distributed; what would be below zero is zero.
+    Normal {
+        /// The mean, if little is below zero.
+        mean: TimeSpan,
+        /// The standard deviation.
+        deviation: TimeSpan,
+    },
     /// Times whose logarithm is normally distributed.
     Lognormal {
         /// Half of all times are shorter.
@@ -28,6 +44,29 @@ pub enum Distribution {
         /// The standard deviation of the logarithm; 0.5 makes the 99th percentile 3.2 medians.
         sigma: f64,
     },
+    /// Pareto's distribution: a tail that falls as a power.
+    Pareto {
+        /// No time is shorter.
+        least: TimeSpan,
+        /// The power; the mean is infinite unless it is above 1.
+        shape: f64,
+    },
+    /// Weibull's distribution.
+    Weibull {
+        /// 63.2 % of all times are shorter.
+        scale: TimeSpan,
+        /// Above 1 for what wears out, below 1 for what settles in; 1 is exponential.
+        shape: f64,
+    },
+    /// The gamma distribution; with a whole shape, Erlang's.
+    Gamma {
+        /// The mean divided by the shape.
+        scale: TimeSpan,
+        /// How many exponentially distributed times follow one another, if it is whole.
+        shape: f64,
+    },
+    /// Each of these times as often as any other.
+    Empirical(Vec<TimeSpan>),
     /// A curve through measured percentiles: keys are numbers between 0 and 100.
     ///
     /// Between two of them, and beyond the first and the last, times are lognormal.
@@ -41,23 +80,17 @@ pub enum Distribution {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DistributionError {
     /// A uniform distribution that ends before it begins.
-    #[error("uniform from {0} to {1} ends before it begins")]
+    #[error("uniform from {0} to {1} ends before it begins; swap the two")]
     Backwards(TimeSpan, TimeSpan),
-    /// A sigma that is no number from 0 to 10.
-    #[error("a sigma of {0} is no number from 0 to 10")]
-    Sigma(f64),
-    /// A median of zero.
-    #[error("a {0} of zero has no logarithm; give a time above 0s")]
+    /// A time of zero where its logarithm is needed.
+    #[error("a {0} of 0s is not possible; give a longer time")]
     Zero(&'static str),
-    /// A percentile that is no number between 0 and 100.
-    #[error("'{0}' is no percentile; write a number above 0 and below 100, such as \"99.9\"")]
+    /// A percentile that is not a number between 0 and 100.
+    #[error("'{0}' is not a percentile; write a number above 0 and below 100, such as \"99.9\"")]
     Percentile(String),
-    /// Fewer than two percentiles.
-    #[error("{0} percentiles make no curve; give at least two")]
-    TooFew(usize),
-    /// A higher percentile with a shorter time.
-    #[error("percentile {0} is shorter than a lower one")]
-    Falling(String),
+    /// A parameter out of its range.
+    #[error(transparent)]
+    Parameter(#[from] corsair::DistributionError),
 }
 
 impl Distribution {
@@ -66,151 +99,105 @@ impl Distribution {
         Distribution::Uniform(TimeSpan(from), TimeSpan(to))
     }
 
-    /// Whether it can be used.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// See [`DistributionError`].
     pub fn check(&self) -> Result<(), DistributionError> {
-        match self {
-            Distribution::Constant(_) | Distribution::Exponential(_) => Ok(()),
-            Distribution::Uniform(from, to) if to < from => {
-                Err(DistributionError::Backwards(*from, *to))
-            }
-            Distribution::Uniform(..) => Ok(()),
-            Distribution::Lognormal { median, .. } if median.0.is_zero() => {
-                Err(DistributionError::Zero("median"))
-            }
-            Distribution::Lognormal { sigma, .. } if !(0.0..=10.0).contains(sigma) => {
-                Err(DistributionError::Sigma(*sigma))
-            }
-            Distribution::Lognormal { .. } => Ok(()),
-            Distribution::Percentiles(points) => curve(points).map(drop),
-        }
+        self.nanoseconds().map(drop)
     }
 
-    /// What draws from it. A distribution that [`Distribution::check`] refuses gives zeros.
+    /// Returns what draws from it. A distribution that [`Distribution::check`] refuses gives zeros.
     pub fn sampler(&self) -> Sampler {
-        Sampler(match self {
-            Distribution::Constant(time) => Shape::Constant(time.nanos()),
-            Distribution::Uniform(from, to) => Shape::Uniform {
-                least: from.nanos(),
-                width: to.nanos().saturating_sub(from.nanos()),
-            },
-            Distribution::Exponential(mean) => Shape::Exponential(mean.nanos() as f64),
-            Distribution::Lognormal { median, sigma } => Shape::Lognormal {
-                mu: libm::log(median.nanos() as f64),
-                sigma: *sigma,
-            },
-            Distribution::Percentiles(points) => match curve(points) {
-                Ok(points) => Shape::Curve(points.into()),
-                Err(_) => Shape::Constant(0),
-            },
-        })
+        self.nanoseconds().map_or(Sampler::constant(0), Sampler)
+    }
+
+    /// The distribution of nanoseconds.
+    pub(crate) fn nanoseconds(&self) -> Result<corsair::Distribution, DistributionError> {
+        use corsair::Distribution as Of;
+        let nanos = |time: &TimeSpan| time.nanos() as f64;
+        let above_zero = |time: &TimeSpan, what| match time.nanos() {
+            0 => Err(DistributionError::Zero(what)),
+            nanos => Ok(nanos as f64),
+        };
+        let built = match self {
+            Distribution::Constant(time) => Of::constant(nanos(time)),
+            Distribution::Uniform(from, to) if to < from => {
+                return Err(DistributionError::Backwards(*from, *to));
+            }
+            Distribution::Uniform(from, to) => Of::uniform(nanos(from), nanos(to)),
+            // Work that takes no time is allowed, and so is a mean of none.
+            Distribution::Exponential(mean) if mean.0.is_zero() => Of::constant(0.0),
+            Distribution::Exponential(mean) => Of::exponential(nanos(mean)),
+            Distribution::Normal { mean, deviation } => Of::normal(nanos(mean), nanos(deviation)),
+            Distribution::Lognormal { median, sigma } => {
+                Of::lognormal(above_zero(median, "median")?, *sigma)
+            }
+            Distribution::Pareto { least, shape } => {
+                Of::pareto(above_zero(least, "least time")?, *shape)
+            }
+            Distribution::Weibull { scale, shape } => {
+                Of::weibull(above_zero(scale, "scale")?, *shape)
+            }
+            Distribution::Gamma { scale, shape } => Of::gamma(above_zero(scale, "scale")?, *shape),
+            Distribution::Empirical(times) => {
+                Of::empirical(&times.iter().map(nanos).collect::<Vec<_>>())
+            }
+            Distribution::Percentiles(points) => {
+                let point = |(key, time): (&String, &TimeSpan)| {
+                    let wrong = || DistributionError::Percentile(key.clone());
+                    let number = key.trim_start_matches('p').parse().ok();
+                    let number = number.filter(|number| *number > 0.0 && *number < 100.0);
+                    let number: f64 = number.ok_or_else(wrong)?;
+                    Ok((number, above_zero(time, "percentile")?))
+                };
+                let points: Result<Vec<_>, DistributionError> = points.iter().map(point).collect();
+                Of::percentiles(&points?)
+            }
+        };
+        Ok(built?)
     }
 }
 
-/// The points of a curve: standard normal quantile, logarithm of nanoseconds.
-fn curve(points: &BTreeMap<String, TimeSpan>) -> Result<Vec<(f64, f64)>, DistributionError> {
-    let mut numbers = Vec::with_capacity(points.len());
-    for (key, time) in points {
-        let number: f64 = key
-            .trim_start_matches('p')
-            .parse()
-            .ok()
-            .filter(|number| *number > 0.0 && *number < 100.0)
-            .ok_or_else(|| DistributionError::Percentile(key.clone()))?;
-        if time.0.is_zero() {
-            return Err(DistributionError::Zero("percentile"));
-        }
-        numbers.push((number, key, *time));
-    }
-    numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if numbers.len() < 2 {
-        return Err(DistributionError::TooFew(numbers.len()));
-    }
-    if let Some(pair) = numbers.windows(2).find(|pair| pair[1].2 < pair[0].2) {
-        return Err(DistributionError::Falling(pair[1].1.clone()));
-    }
-    let point = |(number, _, time): &(f64, &String, TimeSpan)| {
-        let nanos = time.nanos() as f64;
-        (normal_quantile(number / 100.0), libm::log(nanos))
-    };
-    Ok(numbers.iter().map(point).collect())
-}
-
-/// The number below which a standard normal variable is with probability `p`, by bisection over
-/// the complementary error function: exact to the last bits, and only run when a curve is read.
-fn normal_quantile(p: f64) -> f64 {
-    let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-    let (mut low, mut high) = (-40.0, 40.0);
-    for _ in 0..80 {
-        let middle = 0.5 * (low + high);
-        if below(middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
-}
-
-/// Draws times from a distribution.
+/// Draws times from a distribution, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Sampler(Shape);
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-enum Shape {
-    Constant(u64),
-    Uniform { least: u64, width: u64 },
-    Exponential(f64),
-    Lognormal { mu: f64, sigma: f64 },
-    Curve(std::sync::Arc<[(f64, f64)]>),
-}
+pub struct Sampler(corsair::Distribution);
 
 impl Sampler {
     /// Always this many nanoseconds.
-    pub const fn constant(nanos: u64) -> Sampler {
-        Sampler(Shape::Constant(nanos))
+    pub fn constant(nanos: u64) -> Sampler {
+        let constant = corsair::Distribution::constant(nanos as f64);
+        Sampler(constant.expect("a whole number is finite"))
     }
 
-    /// Whether it always gives zero.
+    /// True if it always gives zero.
     #[inline]
     pub fn is_zero(&self) -> bool {
-        matches!(self.0, Shape::Constant(0))
+        self.0.as_constant() == Some(0.0)
     }
 
     /// The shortest time that it can give, in nanoseconds.
     pub fn least(&self) -> u64 {
-        match self.0 {
-            Shape::Constant(nanos) => nanos,
-            Shape::Uniform { least, .. } => least,
-            Shape::Exponential(_) | Shape::Lognormal { .. } | Shape::Curve(_) => 0,
-        }
+        self.0.least() as u64
     }
 
-    /// A time in the middle of it, in nanoseconds: the mean or the median.
-    pub fn typical(&self) -> u64 {
-        match &self.0 {
-            Shape::Constant(nanos) => *nanos,
-            Shape::Uniform { least, width } => least + width / 2,
-            Shape::Exponential(mean) => *mean as u64,
-            Shape::Lognormal { mu, .. } => libm::exp(*mu) as u64,
-            Shape::Curve(points) => libm::exp(along(points, 0.0)) as u64,
-        }
+    /// The median, in nanoseconds: half of the times are shorter.
+    pub fn median(&self) -> u64 {
+        self.0.quantile(0.5) as u64
     }
 
-    /// A time in nanoseconds, made from the random bits that `bits` gives; a constant asks for
-    /// none.
+    /// The same distribution, of seconds.
+    pub(crate) fn seconds(&self) -> corsair::Distribution {
+        self.0.scaled(1e-9)
+    }
+
+    /// Draws a time in nanoseconds, made from the 64 random bits that `bits` gives. A constant asks for none.
     #[inline]
-    pub fn sample(&self, mut bits: impl FnMut() -> u64) -> u64 {
-        match &self.0 {
-            Shape::Constant(nanos) => *nanos,
-            Shape::Uniform { least, width } => {
-                least + ((u128::from(bits()) * u128::from(*width)) >> 64) as u64
-            }
-            Shape::Exponential(mean) => (-libm::log(unit(bits())) * mean) as u64,
-            Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * normal(&mut bits)) as u64,
-            Shape::Curve(points) => libm::exp(along(points, normal(&mut bits))) as u64,
+    pub fn sample(&self, bits: impl FnOnce() -> u64) -> u64 {
+        // Casts of floats saturate: no time is negative.
+        match self.0.as_constant() {
+            Some(nanos) => nanos as u64,
+            None => self.0.draw(bits()) as u64,
         }
     }
 }
@@ -219,21 +206,6 @@ impl Sampler {
 #[inline]
 pub(crate) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
-}
-
-/// A standard normal number (Box and Muller 1958).
-#[inline]
-fn normal(bits: &mut impl FnMut() -> u64) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(unit(bits())));
-    radius * libm::cos(std::f64::consts::TAU * unit(bits()))
-}
-
-/// The height of the broken line through `points` at `x`, its ends prolonged.
-fn along(points: &[(f64, f64)], x: f64) -> f64 {
-    let last = points.len() - 2;
-    let segment = points[1..=last].partition_point(|point| point.0 < x);
-    let ((x0, y0), (x1, y1)) = (points[segment], points[segment + 1]);
-    y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
 }
 
 impl<'de> Deserialize<'de> for Distribution {
@@ -246,16 +218,42 @@ struct DistributionVisitor;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Normal {
+    mean: TimeSpan,
+    deviation: TimeSpan,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Lognormal {
     median: TimeSpan,
     sigma: f64,
 }
 
-const KINDS: [&str; 5] = [
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pareto {
+    least: TimeSpan,
+    shape: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scaled {
+    scale: TimeSpan,
+    shape: f64,
+}
+
+const KINDS: [&str; 10] = [
     "constant",
     "uniform",
     "exponential",
+    "normal",
     "lognormal",
+    "pareto",
+    "weibull",
+    "gamma",
+    "empirical",
     "percentiles",
 ];
 
@@ -277,7 +275,7 @@ impl<'de> de::Visitor<'de> for DistributionVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Distribution, A::Error> {
         let Some(kind) = map.next_key::<String>()? else {
             return Err(de::Error::custom(format_args!(
-                "an empty object is no distribution; write one of {}",
+                "an empty object is not a distribution; write one of {}",
                 KINDS.join(", ")
             )));
         };
@@ -288,15 +286,32 @@ impl<'de> de::Visitor<'de> for DistributionVisitor {
                 Distribution::Uniform(from, to)
             }
             "exponential" => Distribution::Exponential(map.next_value()?),
+            "normal" => {
+                let Normal { mean, deviation } = map.next_value()?;
+                Distribution::Normal { mean, deviation }
+            }
             "lognormal" => {
                 let Lognormal { median, sigma } = map.next_value()?;
                 Distribution::Lognormal { median, sigma }
             }
+            "pareto" => {
+                let Pareto { least, shape } = map.next_value()?;
+                Distribution::Pareto { least, shape }
+            }
+            "weibull" => {
+                let Scaled { scale, shape } = map.next_value()?;
+                Distribution::Weibull { scale, shape }
+            }
+            "gamma" => {
+                let Scaled { scale, shape } = map.next_value()?;
+                Distribution::Gamma { scale, shape }
+            }
+            "empirical" => Distribution::Empirical(map.next_value()?),
             "percentiles" => Distribution::Percentiles(map.next_value()?),
             other => {
                 let meant = crate::nearest::did_you_mean(other, KINDS);
                 return Err(de::Error::custom(format_args!(
-                    "'{other}' is no distribution; there are {}{meant}",
+                    "'{other}' is not a distribution; there are {}{meant}",
                     KINDS.join(", ")
                 )));
             }

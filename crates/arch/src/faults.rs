@@ -1,9 +1,12 @@
 //! Faults of a run, drawn from its seed: which instances have them and when, and which links.
 
 use crate::definition::FaultKind;
-use crate::topology::{Instance, TimedFault, TimedLink, Topology};
-use corsair::Random;
+use crate::topology::{Instance, LinkSide, TimedFault, Topology};
+use corsair::network::LinkFault;
+use corsair::{Addr, Random, Time};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What an instance has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +83,8 @@ fn draw_one(
     let count = (all.len() as f64 * fault.share - SHARE_NOISE)
         .ceil()
         .max(1.0) as usize;
-    for (time, at) in fault.schedule().times(duration, seed) {
+    for (time, at) in fault.schedule().times(Time::from_nanos(duration), seed) {
+        let at = at.as_nanos();
         let mut instances = all.clone();
         let mut random = Random::new(seed ^ time);
         for place in 0..count.min(instances.len()) {
@@ -120,63 +124,47 @@ fn draw_one(
     }
 }
 
-/// A link that goes wrong in a run.
-#[derive(Debug)]
-pub(crate) struct Link {
-    about: TimedLink,
-    /// When it begins and ends, in nanoseconds, in this order.
-    spells: Vec<(u64, u64)>,
-}
-
-/// What becomes of a message.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Fate {
-    pub(crate) is_lost: bool,
-    pub(crate) is_doubled: bool,
-    pub(crate) delay: u64,
-}
-
-impl Link {
-    /// The links of a topology, whose load begins at a time.
-    pub(crate) fn draw(topology: &Topology, seed: u64, load_at: u64, duration: u64) -> Vec<Link> {
-        let links = (0u64..).zip(&topology.links);
-        let links = links.map(|(number, about)| {
-            let times = about
-                .schedule
-                .times(duration, seed ^ 0x11_4B ^ number << 20);
-            let spells = times.map(|(_, at)| {
-                let begins = load_at.saturating_add(at);
-                let ends = about
-                    .lasting
-                    .map_or(u64::MAX, |time| begins.saturating_add(time));
-                (begins, ends)
-            });
-            Link {
-                spells: spells.collect(),
-                about: about.clone(),
-            }
+/// Returns the links of a topology that go wrong in a run whose load begins at a time. They know actors by
+/// their numbers: instances, then registries, then the rest.
+pub(crate) fn links(topology: &Topology, seed: u64, load_at: u64, duration: u64) -> Vec<LinkFault> {
+    if topology.links.is_empty() {
+        return Vec::new();
+    }
+    let registries = (0..topology.registries()).map(|registry| Instance {
+        service: LinkSide::REGISTRIES,
+        number: None,
+        at: topology.registry_at(registry),
+    });
+    let ends: Arc<[Instance]> = topology
+        .instances
+        .iter()
+        .copied()
+        .chain(registries)
+        .collect();
+    let links = (0u64..).zip(&topology.links).map(|(number, link)| {
+        let seed = seed ^ 0x11_4B ^ number << 20;
+        let times = link.schedule.times(Time::from_nanos(duration), seed);
+        let during = times.map(|(_, at)| {
+            let begins = load_at.saturating_add(at.as_nanos());
+            let lasting = link.lasting.unwrap_or(u64::MAX);
+            Time::from_nanos(begins)..Time::from_nanos(begins.saturating_add(lasting))
         });
-        links.collect()
-    }
-
-    /// Adds what this link does to a message between two instances at a time.
-    pub(crate) fn decide(
-        &self,
-        ends: (Instance, Instance),
-        now: u64,
-        fate: &mut Fate,
-        mut bits: impl FnMut() -> u64,
-    ) {
-        let (from, to) = ends;
-        let before = self.spells.partition_point(|&(begins, _)| begins <= now);
-        let is_now = before > 0 && now < self.spells[before - 1].1;
-        if !is_now || !self.about.from.has(from) || !self.about.to.has(to) {
-            return;
+        let (ends, from, to) = (Arc::clone(&ends), link.from, link.to);
+        let fault = LinkFault::new(during, move |sender, receiver| {
+            let has = |side: LinkSide, actor: Addr| {
+                let end = ends.get(actor.as_u32() as usize);
+                side.has(end.copied().unwrap_or(Instance::OTHER))
+            };
+            has(from, sender) && has(to, receiver)
+        });
+        let fault = fault
+            .losing(link.loss)
+            .and_then(|fault| fault.duplicating(link.twice));
+        let fault = fault.expect("definitions are checked");
+        match &link.delay {
+            None => fault,
+            Some(delay) => fault.delaying(delay.seconds(), Duration::MAX),
         }
-        fate.is_lost |= self.about.loss > 0 && bits() <= self.about.loss;
-        fate.is_doubled |= self.about.twice > 0 && bits() <= self.about.twice;
-        if let Some(delay) = &self.about.delay {
-            fate.delay = fate.delay.saturating_add(delay.sample(bits));
-        }
-    }
+    });
+    links.collect()
 }

@@ -141,9 +141,9 @@ impl Geography {
             .chain(between.map(|(a, b)| self.of_pair(a, b)))
     }
 
-    /// The longest of the typical times between these places, in nanoseconds.
+    /// The longest of the median times between these places, in nanoseconds.
     pub fn longest(&self, regions: u32) -> u64 {
-        let times = self.all(regions).map(|times| times.typical());
+        let times = self.all(regions).map(|times| times.median());
         times.max().unwrap_or(0)
     }
 

@@ -7,7 +7,7 @@
 use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
-use crate::ordered::Ordered;
+use crate::ordered::{Ordered, post};
 use crate::saved::state;
 use crate::topology::{HealthRules, ScalerRules};
 use crate::totals::ServiceTotals;
@@ -128,12 +128,7 @@ impl Keeper {
         let Some(after) = after else {
             return;
         };
-        let delay = after.saturating_sub(self.model.base);
-        cx.send_after(
-            Duration::from_nanos(delay),
-            Addr::from_u32(self.first + to),
-            message,
-        );
+        post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
     /// Sets the timers for the first time: it begins with the load.

@@ -1,12 +1,13 @@
 //! What all actors of a run share: the topology, the settings, the recorder, and the totals.
 
-use crate::faults::{self, Fate, Link, Occurrence};
+use crate::faults::{self, Occurrence};
 use crate::geography::Zone;
 use crate::message::Key;
 use crate::package::Package;
-use crate::topology::{EDDA, Instance, LinkSide, SCENARIO, Service, Topology};
+use crate::topology::{EDDA, Instance, SCENARIO, Service, Topology};
 use crate::totals::Totals;
-use corsair::Addr;
+use corsair::network::{LinkEffect, LinkFault, Way};
+use corsair::{Addr, Time};
 use corsair_observe::{Recorder, ServiceId};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,8 +30,6 @@ pub(crate) struct Model {
     pub(crate) seed: u64,
     /// The services as the recorder numbers them.
     pub(crate) measured: Vec<ServiceId>,
-    /// The engine's constant latency in nanoseconds, part of every travel; zero on the wall clock.
-    pub(crate) base: u64,
     /// How often instances ask their registry, in nanoseconds.
     pub(crate) poll: u64,
     /// After how long a client gives up on a request that was lost, in nanoseconds.
@@ -57,12 +56,10 @@ pub(crate) struct Model {
     pub(crate) revoked: FxHashSet<(u32, u32)>,
     /// Where a branch of a saved run begins, if this is one.
     pub(crate) turn: Option<Turn>,
-    /// The links that go wrong.
-    links: Vec<Link>,
+    /// The links that go wrong. They know actors by their numbers.
+    links: Vec<LinkFault>,
     /// The services that may call themselves, perhaps by way of others.
     circular: Vec<bool>,
-    /// How many connections there will be: pairs of an instance and one that it may call.
-    pub(crate) connections: u64,
     /// Messages that were lost by faults.
     pub(crate) dropped: AtomicU64,
     /// The address of instance 0, once there is one.
@@ -90,7 +87,6 @@ pub(crate) struct Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) seed: u64,
-    pub(crate) base: u64,
     pub(crate) poll: u64,
     pub(crate) patience: u64,
     /// How long the load lasts, in nanoseconds.
@@ -128,7 +124,8 @@ impl Model {
         let farthest = topology.geography.longest(topology.regions);
         // Hello, registered, asked, answered, and its edges logged: six ways at most.
         let ways = farthest.max(LEAST_TRAVEL).saturating_mul(8);
-        let settled = ways.saturating_add(settings.base.saturating_mul(32));
+        let least = topology.least_latency(LEAST_TRAVEL);
+        let settled = ways.saturating_add(least.saturating_mul(32));
         let connections = connections(&topology, &present);
         let introduced = introduced(topology.len(), connections, settled);
         let pauses = u64::from(topology.len().div_ceil(introduced.0).saturating_sub(1));
@@ -137,12 +134,11 @@ impl Model {
             measured,
             settled,
             introduced,
-            connections,
             circular: circular(&topology),
             revoked: FxHashSet::default(),
             turn: None,
             faults: faults::draw(&topology, settings.seed, settings.duration),
-            links: Link::draw(&topology, settings.seed, load_at, settings.duration),
+            links: faults::links(&topology, settings.seed, load_at, settings.duration),
             load_at,
             load_ends: load_at.saturating_add(settings.duration),
             interval: settings.interval,
@@ -151,7 +147,6 @@ impl Model {
             seed: settings.seed,
             recorder: settings.recorder,
             traces: settings.traces,
-            base: settings.base,
             poll: settings.poll,
             patience: settings.patience,
             rings,
@@ -232,7 +227,7 @@ impl Model {
     /// How long messages usually travel from one actor to another, in nanoseconds.
     pub(crate) fn usual_travel(&self, from: u32, to: u32) -> u64 {
         let times = (self.topology.geography).between(self.place(from), self.place(to));
-        times.typical().max(LEAST_TRAVEL)
+        times.median().max(LEAST_TRAVEL)
     }
 
     /// The ring of a service in a zone.
@@ -267,36 +262,39 @@ impl Model {
         !self.links.is_empty()
     }
 
-    /// What becomes of a message from one actor to another, counted as instances are.
+    /// What links do to a message from one actor to another, by their numbers.
     #[inline]
-    pub(crate) fn fate(&self, from: u32, to: u32, now: u64, bits: impl FnMut() -> u64) -> Fate {
+    pub(crate) fn effect(
+        &self,
+        from: u32,
+        to: u32,
+        now: u64,
+        bits: impl FnMut() -> u64,
+    ) -> LinkEffect {
         match self.has_links() {
-            false => Fate::default(),
-            true => self.fate_by_links(from, to, now, bits),
+            false => LinkEffect::default(),
+            true => self.effect_of_links(from, to, now, bits),
         }
     }
 
     #[inline(never)]
-    fn fate_by_links(&self, from: u32, to: u32, now: u64, mut bits: impl FnMut() -> u64) -> Fate {
-        let mut fate = Fate::default();
-        let ends = (self.end(from), self.end(to));
+    fn effect_of_links(
+        &self,
+        from: u32,
+        to: u32,
+        now: u64,
+        mut bits: impl FnMut() -> u64,
+    ) -> LinkEffect {
+        let mut effect = LinkEffect::default();
+        let way = Way {
+            from: Addr::from_u32(from),
+            to: Addr::from_u32(to),
+            sent: Time::from_nanos(now),
+        };
         for link in &self.links {
-            link.decide(ends, now, &mut fate, &mut bits);
+            link.apply(&way, &mut effect, &mut bits);
         }
-        fate
-    }
-
-    /// An actor as the end of a link.
-    fn end(&self, actor: u32) -> Instance {
-        let instance = self.topology.instances.get(actor as usize).copied();
-        instance.unwrap_or_else(|| Instance {
-            service: match actor < self.edda() {
-                true => LinkSide::REGISTRIES,
-                false => LinkSide::NONE,
-            },
-            number: None,
-            at: self.place(actor),
-        })
+        effect
     }
 
     /// How many actors there are beside the root.
@@ -461,7 +459,6 @@ mod tests {
     fn model(topology: Topology) -> Model {
         let settings = Settings {
             seed: 1,
-            base: LEAST_TRAVEL,
             poll: 1_000_000_000,
             patience: 1_000_000_000,
             duration: 0,
@@ -520,7 +517,11 @@ mod tests {
                     counted += nodes.filter(|&node| model.may_call(caller, node)).count() as u64;
                 }
             }
-            assert_eq!(model.connections, counted, "{name} {regions}");
+            assert_eq!(
+                connections(&model.topology, &model.present),
+                counted,
+                "{name} {regions}"
+            );
         }
     }
 
@@ -536,7 +537,7 @@ mod tests {
         assert_eq!(small.load_at, small.settled);
         let large = at(10_000);
         let (at_once, pause) = large.introduced;
-        let each = large.connections / u64::from(large.topology.len());
+        let each = connections(&large.topology, &large.present) / u64::from(large.topology.len());
         assert!(u64::from(at_once) * each <= 1 << 17 && pause > 0);
         assert!(large.load_at > large.settled);
     }

@@ -1,10 +1,14 @@
 //! Messages to registries, from them, and from keepers: they arrive in the order in which they were sent,
 //! however faulty links delay them, and those that must arrive are sent again when a link loses them.
 
+use crate::message::Msg;
 use crate::model::Model;
+use corsair::network::LinkEffect;
+use corsair::{Addr, Context, SpanId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// A lost message is sent at most so often before the load has ended.
 const MOST_TRIES: u64 = 10_000;
@@ -29,12 +33,12 @@ impl Ordered {
         if !model.has_links() {
             return Some(travel);
         }
-        let fate = model.fate(ends.0, ends.1, now, bits);
-        if fate.is_lost {
+        let effect = model.effect(ends.0, ends.1, now, bits);
+        if effect.is_lost {
             model.dropped.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        Some(self.in_turn(ends.1, now, travel.saturating_add(fate.delay)))
+        Some(self.in_turn(ends.1, now, travel.saturating_add(delay(effect))))
     }
 
     /// The same for a message that is sent again until it arrives, as often as instances poll registries;
@@ -56,9 +60,9 @@ impl Ordered {
             if sent >= model.load_ends {
                 break;
             }
-            let fate = model.fate(ends.0, ends.1, sent, &mut bits);
-            if !fate.is_lost {
-                let travel = later.saturating_add(travel).saturating_add(fate.delay);
+            let effect = model.effect(ends.0, ends.1, sent, &mut bits);
+            if !effect.is_lost {
+                let travel = later.saturating_add(travel).saturating_add(delay(effect));
                 return self.in_turn(ends.1, now, travel);
             }
         }
@@ -72,4 +76,15 @@ impl Ordered {
         *due = now.saturating_add(travel).max(*due);
         *due - now
     }
+}
+
+/// How much longer a message travels, in nanoseconds.
+pub(crate) fn delay(effect: LinkEffect) -> u64 {
+    u64::try_from(effect.delay.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Sends a message that travels so many nanoseconds.
+#[inline]
+pub(crate) fn post<C: Context<Msg>>(to: Addr, transit: u64, message: Msg, cx: &mut C) -> SpanId {
+    cx.send_in(Duration::from_nanos(transit), to, message)
 }

@@ -7,12 +7,11 @@
 use crate::log;
 use crate::message::{Change, Msg};
 use crate::model::Model;
-use crate::ordered::Ordered;
+use crate::ordered::{Ordered, post};
 use crate::saved::state;
 use corsair::{Actor, Addr, Context, Event, Flow};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A registry of one zone.
 #[derive(Debug)]
@@ -68,9 +67,7 @@ impl Registry {
 
     /// Sends something that arrives after a number of nanoseconds.
     fn tell<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
-        let delay = after.saturating_sub(self.model.base);
-        let to = Addr::from_u32(self.first + to);
-        cx.send_after(Duration::from_nanos(delay), to, message);
+        post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
     /// A change that an instance has told: the others of the region and the log are told.

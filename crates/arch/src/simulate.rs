@@ -187,10 +187,6 @@ pub(crate) fn prepare(
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let settings = Settings {
         seed: config.seed,
-        base: match executor {
-            Executor::Virtual => nanos(config.latency.min()),
-            _ => 0,
-        },
         poll: nanos(plan.poll),
         patience: nanos(plan.patience),
         duration: nanos(plan.duration),

@@ -9,7 +9,7 @@ mod room;
 mod scale;
 mod service;
 
-pub use fault::{LinkSide, Schedule, TimedFault, TimedLink};
+pub use fault::{LinkSide, TimedFault, TimedLink};
 pub use name::first_part;
 pub(crate) use name::{EDDA, SCENARIO};
 pub use room::RoomError;
@@ -145,19 +145,17 @@ impl Topology {
                 let at = (given.region.as_deref(), given.zone.as_deref());
                 side(checked.places(), at, service)
             };
-            // Casts of floats saturate, so that 1 is all bits.
-            let bits = |part: Option<f64>| (part.unwrap_or(0.0) * 2f64.powi(64)) as u64;
             topology.links.push(TimedLink {
                 from: at(&link.from),
                 to: at(&link.to),
-                schedule: Schedule {
-                    at: link.at.nanos(),
-                    every: link.every.map(|time| time.nanos()),
-                    probability: link.probability,
-                },
+                schedule: fault::schedule(
+                    link.at.nanos(),
+                    link.every.map(|time| time.nanos()),
+                    link.probability,
+                ),
                 lasting: link.lasting.map(|time| time.nanos()),
-                loss: bits(link.loss),
-                twice: bits(link.duplicate),
+                loss: link.loss.unwrap_or(0.0),
+                twice: link.duplicate.unwrap_or(0.0),
                 delay: link.delay.as_ref().map(|delay| delay.sampler()),
             });
         }
@@ -194,7 +192,12 @@ impl Topology {
         let places = (1..).zip(&self.faults);
         let places = places.map(|(n, (.., fault))| (format!("there is fault {n}"), fault.at));
         let links = (1..).zip(&self.links);
-        let links = links.map(|(n, link)| (format!("there is link fault {n}"), link.schedule.at));
+        let links = links.map(|(n, link)| {
+            (
+                format!("there is link fault {n}"),
+                link.schedule.first.as_nanos(),
+            )
+        });
         let all = faults.chain(places).chain(links);
         all.filter(move |&(_, at)| at >= load).map(move |(what, at)| {
             let [at, load] = [at, load].map(|nanos| TimeSpan(Duration::from_nanos(nanos)));

@@ -169,7 +169,7 @@ mod tests {
         assert!(
             timed
                 .service_time
-                .is_some_and(|time| time.sampler().typical() == 3_000_000)
+                .is_some_and(|time| time.nanoseconds().unwrap().mean() == 3e6)
         );
         assert_eq!(
             of("services.web.health_check.every", "2s")

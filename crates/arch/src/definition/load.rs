@@ -52,6 +52,18 @@ pub enum Arrivals {
     Uniform,
 }
 
+impl Arrivals {
+    /// The distribution of the times between two requests, in units of their mean.
+    pub(crate) fn gaps(self) -> corsair::Distribution {
+        let gaps = match self {
+            Arrivals::Constant => corsair::Distribution::constant(1.0),
+            Arrivals::Poisson => corsair::Distribution::exponential(1.0),
+            Arrivals::Uniform => corsair::Distribution::uniform(0.0, 2.0),
+        };
+        gaps.expect("the parameters are finite and in their ranges")
+    }
+}
+
 /// Requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

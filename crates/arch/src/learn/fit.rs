@@ -69,33 +69,21 @@ pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
     let logs = || samples.iter().map(|&nanos| libm::log(nanos.max(1) as f64));
     let mu = logs().sum::<f64>() / count;
     let sigma = libm::sqrt(logs().map(|log| (log - mu).powi(2)).sum::<f64>() / count);
-    let middle = libm::exp(mu).max(1.0);
-    let width = (most - least).max(1) as f64;
-    type Function = Box<dyn Fn(f64) -> f64>;
-    let families: [(Distribution, Function); 3] = [
-        (
-            Distribution::Lognormal {
-                median: span(middle as u64),
-                sigma: (sigma * 1e4).round() / 1e4,
-            },
-            Box::new(move |x| {
-                let z = (libm::log(x.max(1.0)) - mu) / sigma.max(1e-9);
-                0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
-            }),
-        ),
-        (
-            Distribution::Exponential(span(mean as u64)),
-            Box::new(move |x| 1.0 - libm::exp(-x / mean)),
-        ),
-        (
-            Distribution::Uniform(span(least), span(most)),
-            Box::new(move |x| ((x - least as f64) / width).clamp(0.0, 1.0)),
-        ),
+    let families = [
+        Distribution::Lognormal {
+            median: span(libm::exp(mu).max(1.0) as u64),
+            sigma: (sigma * 1e4).round() / 1e4,
+        },
+        Distribution::Exponential(span(mean as u64)),
+        Distribution::Uniform(span(least), span(most)),
     ];
     let mut best: Option<Fit> = None;
-    for (distribution, function) in families {
-        let distance = distance(samples, function);
-        if distribution.check().is_ok() && best.as_ref().is_none_or(|b| distance < b.distance) {
+    for distribution in families {
+        let Ok(built) = distribution.nanoseconds() else {
+            continue;
+        };
+        let distance = distance(samples, |x| built.probability(x));
+        if best.as_ref().is_none_or(|best| distance < best.distance) {
             best = Some(Fit {
                 distribution,
                 distance,

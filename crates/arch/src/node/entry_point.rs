@@ -5,7 +5,6 @@ use super::host::Host;
 use super::job::{Job, Operation, PendingRequest};
 use super::routes::Routes;
 use crate::definition::Arrivals;
-use crate::distribution::unit;
 use crate::load::{Load, RequestKind, Source};
 use crate::message::{Answer, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Turn};
@@ -229,12 +228,9 @@ impl EntryPoint {
         };
         let at = match &load.source {
             Source::Open { curve, arrivals } => {
-                let step = match arrivals {
-                    Arrivals::Constant => 1.0,
-                    Arrivals::Poisson => -libm::log(unit(self.random.bits())),
-                    Arrivals::Uniform => 2.0 * unit(self.random.bits()),
-                };
-                self.due += step * f64::from(self.share.0) / self.factor();
+                let gaps = arrivals.gaps();
+                let gap = (gaps.as_constant()).unwrap_or_else(|| gaps.draw(self.random.bits()));
+                self.due += gap * f64::from(self.share.0) / self.factor();
                 // Casts of floats saturate: what is due after the end of time never comes.
                 curve
                     .time_of(self.due)

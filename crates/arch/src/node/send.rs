@@ -2,13 +2,13 @@
 
 use super::host::Host;
 use super::job::{Job, NO_DEADLINE, PendingRequest};
-use crate::faults::Fate;
 use crate::message::{Answer, Call, Key, Msg, kind};
 use crate::model::LEAST_TRAVEL;
+use crate::ordered::{delay, post};
+use corsair::network::LinkEffect;
 use corsair::{Addr, Context, SpanId};
 use corsair_observe::Exchange;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 impl Host {
     /// Draws how long a request to a server for something travels between this instance and another, or
@@ -27,14 +27,13 @@ impl Host {
             }
         };
         let nanos = self.health.slowed(times.sample(|| cx.random()));
-        nanos.max(LEAST_TRAVEL).max(self.model.base)
+        nanos.max(LEAST_TRAVEL)
     }
 
     /// Sends a message that arrives after a delay in nanoseconds.
     #[inline]
     fn post<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) -> SpanId {
-        let delay = Duration::from_nanos(after.saturating_sub(self.model.base));
-        cx.send_after(delay, self.address(to), message)
+        post(self.address(to), after, message, cx)
     }
 
     /// Sends a message that is no request. It travels as long as messages usually do between the
@@ -97,19 +96,19 @@ impl Host {
         let sent = cx.now();
         let seen_at = self.see_sent(to);
         let id = self.pending.reserve();
-        let fate = self.fate(to, cx);
+        let effect = self.effect(to, cx);
         let (mut second, mut travelled) = (None, 0);
-        let span = if fate.is_lost || self.is_cut_off_from(to) {
+        let span = if effect.is_lost || self.is_cut_off_from(to) {
             self.count_dropped();
             self.post(self.index, self.model.patience, lost(id), cx)
         } else {
             let travel = self.travel(to, to, key, cx).saturating_add(later);
-            let travel = travel.saturating_add(fate.delay);
+            let travel = travel.saturating_add(delay(effect));
             travelled = travel;
             let rounds = self.rounds_after(&job);
             let call = Call::new(key, id, rounds, saturate(travel));
             let left = micros_left(job.deadline, sent.as_nanos());
-            if fate.is_doubled && self.pending.has_room() {
+            if effect.is_doubled && self.pending.has_room() {
                 let id = self.pending.reserve();
                 second = Some(id);
                 let call = Call::new(key, id, rounds, saturate(travel));
@@ -148,9 +147,9 @@ impl Host {
 
     /// What links do to a message to another instance.
     #[inline]
-    fn fate<C: Context<Msg>>(&self, to: u32, cx: &mut C) -> Fate {
+    fn effect<C: Context<Msg>>(&self, to: u32, cx: &mut C) -> LinkEffect {
         let now = cx.now().as_nanos();
-        self.model.fate(self.index, to, now, || cx.random())
+        self.model.effect(self.index, to, now, || cx.random())
     }
 
     /// Sends a value to be kept, on behalf of a job.
@@ -163,15 +162,15 @@ impl Host {
         cx: &mut C,
     ) {
         self.see_sent(to);
-        let fate = self.fate(to, cx);
-        if fate.is_lost || self.is_cut_off_from(to) {
+        let effect = self.effect(to, cx);
+        if effect.is_lost || self.is_cut_off_from(to) {
             self.count_dropped();
             return;
         }
-        let travel = self.travel(to, to, key, cx).saturating_add(fate.delay);
+        let travel = self.travel(to, to, key, cx).saturating_add(delay(effect));
         let message = make(Call::new(key, 0, self.rounds_after(job), saturate(travel)));
         let kind = key.operation(corsair::Message::kind(&message));
-        if fate.is_doubled {
+        if effect.is_doubled {
             self.post(to, travel, message, cx);
         }
         let span = self.post(to, travel, message, cx);
@@ -198,14 +197,14 @@ impl Host {
             return;
         }
         let client = self.number(job.client);
-        let fate = self.fate(client, cx);
-        if fate.is_lost || self.is_cut_off_from(client) {
+        let effect = self.effect(client, cx);
+        if effect.is_lost || self.is_cut_off_from(client) {
             self.count_dropped();
             self.post(client, self.model.patience, lost(job.id), cx);
             return;
         }
         let travel = self.travel(self.index, client, job.key, cx);
-        let travel = travel.saturating_add(fate.delay);
+        let travel = travel.saturating_add(delay(effect));
         self.totals.returned += travel;
         let response = Msg::GetResponse {
             id: job.id,

@@ -399,8 +399,8 @@ fn a_closed_network_of_several_stations() {
         station("c", "3ms"),
     ];
     let load = r#"{"users": 12, "think": {"exponential": "30ms"}, "requests": {"common": 1}}"#;
-    let ran = run_services(&services.join(", "), load, 200);
-    let found = ran.entry().times.len() as f64 / 190.0;
+    let ran = run_services(&services.join(", "), load, 800);
+    let found = ran.entry().times.len() as f64 / 760.0;
     close(found, throughput, 0.015, "throughput");
     close(
         ran.entry().times.mean() / 1e9 - ways,
@@ -427,7 +427,7 @@ fn two_branches_join_as_nelson_and_tantawi_say() {
         service("b", one, &endpoint(work)),
     ];
     let load = r#"{"rate": 600, "arrivals": "poisson", "requests": {"common": 1}}"#;
-    let ran = run_services(&services.join(", "), load, 300);
+    let ran = run_services(&services.join(", "), load, 1_200);
     let mean = (12.0 - 0.6) / 8.0 / 400.0;
     close(
         ran.entry().times.mean() / 1e9 - 2.0 * WAYS,

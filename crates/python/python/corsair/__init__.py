@@ -11,7 +11,19 @@ True
 
 from . import _interpreter as _interpreter  # first: the native part comes next
 from ._corsair import ArchitectureError, Context, Entry, SimulationError, Table
-from .architecture import Architecture, Source, exponential, lognormal, percentiles, uniform
+from .architecture import (
+    Architecture,
+    Source,
+    empirical,
+    exponential,
+    gamma,
+    lognormal,
+    normal,
+    pareto,
+    percentiles,
+    uniform,
+    weibull,
+)
 from .definition import (
     Arrivals,
     Autoscaler,
@@ -105,12 +117,17 @@ __all__ = [
     "TimeSpan",
     "capacity",
     "compare",
+    "empirical",
     "exponential",
+    "gamma",
     "learn",
     "lognormal",
+    "normal",
+    "pareto",
     "percentiles",
     "resume",
     "run",
     "sweep",
     "uniform",
+    "weibull",
 ]

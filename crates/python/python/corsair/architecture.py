@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Union
@@ -157,9 +157,47 @@ def lognormal(median: str, sigma: float) -> Distribution:
     return {"lognormal": {"median": median, "sigma": sigma}}
 
 
+def normal(mean: str, deviation: str) -> Distribution:
+    """Normally distributed times; what would be below zero is zero."""
+    return {"normal": {"mean": mean, "deviation": deviation}}
+
+
+def pareto(least: str, shape: float) -> Distribution:
+    """Times from the least one on, with a tail that falls as a power."""
+    return {"pareto": {"least": least, "shape": shape}}
+
+
+def weibull(scale: str, shape: float) -> Distribution:
+    """Weibull's distribution: a shape above 1 for what wears out, below 1 for what settles in."""
+    return {"weibull": {"scale": scale, "shape": shape}}
+
+
+def gamma(scale: str, shape: float) -> Distribution:
+    """The gamma distribution, whose mean is scale times shape; with a whole shape, Erlang's."""
+    return {"gamma": {"scale": scale, "shape": shape}}
+
+
+def empirical(times: Iterable[str]) -> Distribution:
+    """Each of these times as often as any other."""
+    return {"empirical": list(times)}
+
+
 def percentiles(points: Mapping[float | str, str]) -> Distribution:
     """A curve through measured percentiles, such as {50: "2ms", 99: "20ms"}."""
     return {"percentiles": {f"{part:g}" if not isinstance(part, str) else part: time for part, time in points.items()}}
 
 
-__all__ = ["Architecture", "Source", "Part", "exponential", "uniform", "lognormal", "percentiles"]
+__all__ = [
+    "Architecture",
+    "Source",
+    "Part",
+    "empirical",
+    "exponential",
+    "gamma",
+    "lognormal",
+    "normal",
+    "pareto",
+    "percentiles",
+    "uniform",
+    "weibull",
+]

@@ -50,7 +50,7 @@ TimeSpan = str
 """A time with its unit: 250us, 1.5ms, 2s, 1m30s."""
 
 Distribution = Union[str, dict[str, Any]]
-"""How long something takes: a time, or one of uniform, exponential, lognormal and percentiles, which the functions of
+"""How long something takes: a time, or a distribution of times, which the functions of
 these names make."""
 
 Targets = Union[str, dict[str, float]]

@@ -539,6 +539,31 @@ impl Context {
         self.draw(Distribution::lognormal(median, sigma))
     }
 
+    /// A random number of Pareto's distribution.
+    fn pareto(&mut self, least: f64, shape: f64) -> PyResult<f64> {
+        self.draw(Distribution::pareto(least, shape))
+    }
+
+    /// A random number of Weibull's distribution.
+    fn weibull(&mut self, scale: f64, shape: f64) -> PyResult<f64> {
+        self.draw(Distribution::weibull(scale, shape))
+    }
+
+    /// A random number of the gamma distribution, whose mean is `scale * shape`.
+    fn gamma(&mut self, scale: f64, shape: f64) -> PyResult<f64> {
+        self.draw(Distribution::gamma(scale, shape))
+    }
+
+    /// One of these numbers, each as often as any other.
+    fn empirical(&mut self, values: Vec<f64>) -> PyResult<f64> {
+        self.draw(Distribution::empirical(&values))
+    }
+
+    /// A random number of a curve through percentiles, such as [(50, 2.0), (99, 20.0)].
+    fn percentiles(&mut self, points: Vec<(f64, f64)>) -> PyResult<f64> {
+        self.draw(Distribution::percentiles(&points))
+    }
+
     /// Adds to a counter of the simulation.
     #[pyo3(signature = (name, more=1))]
     fn count(&mut self, name: &str, more: u64) -> PyResult<()> {
