@@ -6,10 +6,13 @@ use crate::load::{Load, Source};
 use crate::message::Command;
 use crate::model::{LEAST_TRAVEL, Model, Turn};
 use crate::resume_error::{ChangeError, ResumeError};
+use crate::scenario::SceneParameters;
 use crate::script::{Operation, Script};
 use crate::simulate::{Plan, prepare};
 use crate::topology::Topology;
+use crate::workload::Architecture;
 use corsair::{Config, Executor, Snapshot, Time};
+use corsair_observe::run::Run;
 use std::mem::discriminant;
 use std::sync::Arc;
 
@@ -30,6 +33,7 @@ pub struct Branch {
 pub(crate) struct Branched {
     pub(crate) config: Config,
     pub(crate) model: Arc<Model>,
+    pub(crate) parameters: SceneParameters,
     /// With the seed of the branch.
     pub(crate) snapshot: Snapshot,
     /// What instances are told, in order.
@@ -48,7 +52,8 @@ impl Branched {
         let now = snapshot.time()?;
         can_follow(&branch.topology, saved)?;
         let (config, before, _) = prepare(Executor::Virtual, base, saved.clone(), plan)?;
-        let (_, mut model, _) = prepare(Executor::Virtual, base, branch.topology.clone(), plan)?;
+        let (_, mut model, parameters) =
+            prepare(Executor::Virtual, base, branch.topology.clone(), plan)?;
         let changed = Arc::get_mut(&mut model).expect("it is not shared yet");
         let mut commands = changed.follow(&before, now.as_nanos())?;
         changed.turn = Some(Turn {
@@ -80,6 +85,7 @@ impl Branched {
         Ok(Branched {
             config,
             model,
+            parameters,
             snapshot,
             commands: commands.collect(),
         })
@@ -101,12 +107,8 @@ impl Live {
         plan: &Plan,
         snapshot: &Snapshot,
     ) -> Result<Live, ResumeError> {
-        let branched = Branched::new(base, saved, branch, plan, snapshot)?;
-        let mut live = Live::restored(&branched.config, branched.model, &branched.snapshot)?;
-        for (at, instance, command) in branched.commands {
-            live.command(at, instance, command)?;
-        }
-        Ok(live)
+        let (architecture, snapshot) = Architecture::branch(base, saved, branch, plan, snapshot)?;
+        Live::hold(Run::new(architecture).resume(snapshot))
     }
 }
 

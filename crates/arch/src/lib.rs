@@ -52,6 +52,7 @@ mod timeline;
 mod topology;
 mod totals;
 mod variant;
+mod workload;
 
 pub use branch::Branch;
 pub use capacity::{Capacity, CapacityError, Point, Search, Sized, capacity, instances};
@@ -94,3 +95,4 @@ pub use topology::{
 };
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
 pub use variant::{DefinitionText, Setting};
+pub use workload::Architecture;

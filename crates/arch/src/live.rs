@@ -14,11 +14,13 @@ pub use times::Times;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
-use crate::scenario::{AnyActor, Scene, kinds};
-use crate::simulate::{Plan, SimulateError, prepare, totals};
+use crate::scenario::AnyActor;
+use crate::simulate::{Plan, SimulateError};
 use crate::topology::Topology;
 use crate::totals::Totals;
+use crate::workload::Architecture;
 use corsair::{Addr, Config, Executor, InjectError, Report, Simulation, Snapshot, SpanId, Time};
+use corsair_observe::run::{Finished, Held, Run};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,13 +45,12 @@ use std::sync::atomic::Ordering;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Live {
-    simulation: Simulation<Msg>,
-    model: Arc<Model>,
+    held: Held<Architecture>,
 }
 
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Live").field(&self.simulation).finish()
+        f.debug_tuple("Live").field(&self.held.simulation).finish()
     }
 }
 
@@ -74,12 +75,14 @@ impl Live {
     /// # Errors
     /// See [`SimulateError`].
     pub fn new(base: &Config, topology: Topology, plan: &Plan) -> Result<Live, SimulateError> {
-        let (config, model, parameters) = prepare(Executor::Virtual, base, topology, plan)?;
-        let (kinds, local) = (kinds(&model), Arc::clone(&model));
-        let mut simulation = Simulation::with_kinds::<Scene>(&config, &kinds, parameters, local)?;
+        let architecture = Architecture::new(Executor::Virtual, base, topology, plan)?;
+        let held = Run::new(architecture).hold();
+        let mut live = Live {
+            held: held.map_err(ResumeError::into_simulate)?,
+        };
         // Actors are made at the end of a window.
-        while model.first.get().is_none() && simulation.step() {}
-        Ok(Live { simulation, model })
+        while live.model().first.get().is_none() && live.held.simulation.step() {}
+        Ok(live)
     }
 
     /// An architecture that goes on where it was saved ([`Simulation::snapshot`]), with any number of workers. The
@@ -93,54 +96,53 @@ impl Live {
         plan: &Plan,
         snapshot: &Snapshot,
     ) -> Result<Live, ResumeError> {
-        let (config, model, _) = prepare(Executor::Virtual, base, topology, plan)?;
-        Live::restored(&config, model, snapshot)
+        let architecture = Architecture::new(Executor::Virtual, base, topology, plan)?;
+        Live::hold(Run::new(architecture).resume(snapshot.clone()))
     }
 
-    pub(crate) fn restored(
-        config: &Config,
-        model: Arc<Model>,
-        snapshot: &Snapshot,
-    ) -> Result<Live, ResumeError> {
-        let simulation = Simulation::restore(config, &kinds(&model), snapshot)?;
-        Ok(Live { simulation, model })
+    pub(crate) fn hold(run: Run<'_, Architecture>) -> Result<Live, ResumeError> {
+        Ok(Live { held: run.hold()? })
+    }
+
+    fn model(&self) -> &Arc<Model> {
+        self.held.workload().model()
     }
 
     /// The run.
     pub fn simulation(&mut self) -> &mut Simulation<Msg> {
-        &mut self.simulation
+        &mut self.held.simulation
     }
 
     /// How far it has come.
     pub fn now(&self) -> Time {
-        self.simulation.now()
+        self.held.simulation.now()
     }
 
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
-        self.simulation.is_over()
+        self.held.simulation.is_over()
     }
 
     /// The architecture.
     pub fn topology(&self) -> &Topology {
-        &self.model.topology
+        &self.model().topology
     }
 
     /// When the load begins and ends.
     pub fn load(&self) -> (Time, Time) {
-        let times = (self.model.load_at, self.model.load_ends);
+        let times = (self.model().load_at, self.model().load_ends);
         (Time::from_nanos(times.0), Time::from_nanos(times.1))
     }
 
     /// The address of an instance, if it was made.
     pub fn address(&self, instance: u32) -> Option<Addr> {
-        let first = self.model.first.get()?;
-        (instance < self.model.topology.len()).then(|| Addr::from_u32(first + instance))
+        let first = self.model().first.get()?;
+        (instance < self.model().topology.len()).then(|| Addr::from_u32(first + instance))
     }
 
     /// Whether an instance may call another, once both are there.
     pub fn may_call(&self, caller: u32, node: u32) -> bool {
-        self.model.may_call(caller, node)
+        self.model().may_call(caller, node)
     }
 
     /// The number of the endpoint of this name: `cart/add`.
@@ -148,14 +150,14 @@ impl Live {
     /// # Errors
     /// A sentence with the nearest name.
     pub fn endpoint(&self, name: &str) -> Result<u16, String> {
-        let (_, key) = self.model.topology.endpoints.named(name)?;
+        let (_, key) = self.model().topology.endpoints.named(name)?;
         let endpoint = key.as_endpoint().map(|(endpoint, ..)| endpoint);
         endpoint.ok_or_else(|| format!("'{name}' has no endpoints"))
     }
 
     /// What an actor is called.
     pub fn name(&self, actor: Addr) -> String {
-        self.model.name_of(actor)
+        self.model().name_of(actor)
     }
 
     /// Tells an instance what to do at a time that has not come.
@@ -193,28 +195,28 @@ impl Live {
 
     fn inject(&mut self, at: Time, instance: u32, message: Msg) -> Result<SpanId, InjectError> {
         let to = self.address(instance).unwrap_or(Addr::NONE);
-        self.simulation.inject(at, to, message)
+        self.held.simulation.inject(at, to, message)
     }
 
     /// Begins or ends to remember calls, spans and messages. The run is the same with it.
     pub fn watch(&mut self, watch: bool) {
-        let is_watched = self.model.interval() > 0;
+        let is_watched = self.model().interval() > 0;
         if watch != is_watched {
-            self.model.watched.store(watch.into(), Ordering::Relaxed);
+            self.model().watched.store(watch.into(), Ordering::Relaxed);
         }
     }
 
     /// Begins the next interval, in which [`Live::recent`] counts anew.
     pub fn next_interval(&mut self) {
-        let next = self.model.interval().checked_add(1).unwrap_or(1);
-        if self.model.interval() > 0 {
-            self.model.watched.store(next, Ordering::Relaxed);
+        let next = self.model().interval().checked_add(1).unwrap_or(1);
+        if self.model().interval() > 0 {
+            self.model().watched.store(next, Ordering::Relaxed);
         }
     }
 
     /// What an instance has called in the interval, by the instances that it has called.
     pub fn recent(&mut self, instance: u32, mut each: impl FnMut(u32, Recent<'_>)) {
-        let interval = self.model.interval();
+        let interval = self.model().interval();
         self.look(instance, |node, _| {
             for (to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
                 if calls.interval == interval {
@@ -255,12 +257,13 @@ impl Live {
     /// All fields of an instance, by name; none before it has begun and after it has ended.
     pub fn fields(&mut self, instance: u32) -> Option<serde_json::Value> {
         let who = self.address(instance)?;
-        self.simulation.inspect_value(who).ok().flatten()
+        self.held.simulation.inspect_value(who).ok().flatten()
     }
 
     fn look<T>(&mut self, instance: u32, look: impl FnOnce(&Node, Time) -> T) -> Option<T> {
-        let (who, now) = (self.address(instance)?, self.simulation.now());
+        let (who, now) = (self.address(instance)?, self.held.simulation.now());
         let seen = self
+            .held
             .simulation
             .inspect(who, |actor: &AnyActor| match actor {
                 AnyActor::Node(node) => Some(look(node, now)),
@@ -270,11 +273,9 @@ impl Live {
     }
 
     /// Ends the run where it is, and returns what it has done until now.
-    pub fn stop(mut self) -> (Report, Totals) {
-        let report = self.simulation.report();
-        // Actors hand in what they have done as they go.
-        drop(self.simulation);
-        (report, totals(&self.model))
+    pub fn stop(self) -> (Report, Totals) {
+        let Finished { report, totals } = self.held.stop();
+        (report, totals)
     }
 
     /// Goes on to the end, and returns what the run has done.
@@ -282,7 +283,7 @@ impl Live {
     /// # Errors
     /// How the run failed.
     pub fn finish(self) -> Result<(Report, Totals), SimulateError> {
-        let report = self.simulation.finish()?;
-        Ok((report, totals(&self.model)))
+        let Finished { report, totals } = self.held.finish()?;
+        Ok((report, totals))
     }
 }

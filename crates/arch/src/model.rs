@@ -21,7 +21,7 @@ pub const LEAST_TRAVEL: u64 = 10_000;
 
 /// What all actors of a run share.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
     /// Messages have their cause.

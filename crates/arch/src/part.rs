@@ -8,8 +8,10 @@ use crate::scenario::{Scene, kinds};
 use crate::simulate::{Plan, SimulateError, prepare, totals};
 use crate::topology::Topology;
 use crate::totals::Totals;
+use crate::workload::Architecture;
 use corsair::cluster::{self, Beginning, Carrier, Part, Saving};
-use corsair::{Addr, Config, Executor, Snapshot, SnapshotError};
+use corsair::{Addr, Config, Executor, Snapshot};
+use corsair_observe::run::Workload;
 use std::sync::Arc;
 
 /// Where the part of an architecture begins.
@@ -41,11 +43,7 @@ pub fn run_part<C: Carrier>(
         let kinds = kinds(model);
         let told =
             cluster::run_part::<_, Scene, C>(config, part, &kinds, beginning, carriers, saving);
-        let told = told.map_err(|error| match error {
-            SnapshotError::Run(error) => ResumeError::Simulate(error.into()),
-            error => error.into(),
-        })?;
-        Ok((told, totals(model)))
+        Ok((told?, totals(model)))
     };
     let prepared = |topology| prepare(Executor::Virtual, base, topology, plan);
     match start {
@@ -76,10 +74,6 @@ pub fn run_part<C: Carrier>(
 /// # Errors
 /// See [`SimulateError`].
 pub fn course(base: &Config, topology: Topology, plan: &Plan) -> Result<Vec<u8>, SimulateError> {
-    let encoded = topology.encoded();
-    let (config, model, parameters) = prepare(Executor::Virtual, base, topology, plan)?;
-    let mut course = cluster::course::<crate::Msg, Scene>(&config, &parameters);
-    course.extend(model.times().into_iter().flat_map(u64::to_le_bytes));
-    course.extend(encoded);
-    Ok(course)
+    let architecture = Architecture::new(Executor::Virtual, base, topology, plan)?;
+    Ok(architecture.course())
 }

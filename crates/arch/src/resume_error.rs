@@ -1,7 +1,7 @@
 //! Why a saved run cannot go on.
 
 use crate::simulate::SimulateError;
-use corsair::{InjectError, SnapshotError};
+use corsair::SnapshotError;
 
 /// Why a saved run cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -13,12 +13,28 @@ pub enum ResumeError {
     /// It cannot go on so.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// It cannot be told what is to be done.
-    #[error(transparent)]
-    Inject(#[from] InjectError),
     /// The saved run cannot be read, or is another one's.
     #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
+    Snapshot(SnapshotError),
+}
+
+impl From<SnapshotError> for ResumeError {
+    fn from(error: SnapshotError) -> ResumeError {
+        match error {
+            SnapshotError::Run(error) => ResumeError::Simulate(error.into()),
+            error => ResumeError::Snapshot(error),
+        }
+    }
+}
+
+impl ResumeError {
+    /// The error of a run that begins, which no saved run can cause.
+    pub(crate) fn into_simulate(self) -> SimulateError {
+        match self {
+            ResumeError::Simulate(error) => error,
+            error => unreachable!("a run that begins does not resume: {error}"),
+        }
+    }
 }
 
 /// What cannot be changed in a run that goes on.

@@ -27,7 +27,7 @@ const CHUNK: u32 = 1024;
 
 /// A run of an architecture: its root.
 #[derive(Debug)]
-pub(crate) struct Scene {
+pub struct Scene {
     pub(crate) model: Arc<Model>,
     parameters: SceneParameters,
     actors: AddrRange,

@@ -2,10 +2,11 @@
 
 use crate::message::Msg;
 use crate::model::{self, LEAST_TRAVEL, Model, Settings};
-use crate::scenario::{Scene, SceneParameters};
+use crate::scenario::SceneParameters;
 use crate::timeline::MOST_SLICES;
 use crate::topology::Topology;
 use crate::totals::Totals;
+use crate::workload::Architecture;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
 use corsair_observe::Recorder;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -52,6 +53,16 @@ impl Default for Plan {
             collapse: false,
             interval: None,
             recorder: Recorder::off(),
+        }
+    }
+}
+
+impl Plan {
+    /// The configuration without traces, unless flows are recorded: nothing else shows what messages were sent for.
+    pub fn without_needless_traces(&self, base: &Config) -> Config {
+        Config {
+            traces: base.traces && self.recorder.wants_flows(),
+            ..base.clone()
         }
     }
 }
@@ -140,15 +151,8 @@ pub fn simulate(
     topology: Topology,
     plan: &Plan,
 ) -> Result<(Report, Totals), SimulateError> {
-    // Only flows show what messages were sent for.
-    let base = Config {
-        traces: base.traces && plan.recorder.wants_flows(),
-        ..base.clone()
-    };
-    let (config, model, parameters) = prepare(executor, &base, topology, plan)?;
-    let scene = Scene::new(Arc::clone(&model), parameters);
-    let report = corsair::run(executor, &config, scene)?;
-    Ok((report, totals(&model)))
+    let base = plan.without_needless_traces(base);
+    Architecture::new(executor, &base, topology, plan)?.simulate(executor)
 }
 
 /// What all actors have handed in who are gone.

@@ -16,7 +16,7 @@ use crate::session;
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
-use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals, simulate};
+use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals};
 use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::{Make, Room};
@@ -113,18 +113,17 @@ impl Workload for Services<'_> {
         let mut described = Described::new(options, &self.topology);
         let timelines = timeline::File::begin_all(&self.options.timelines)?;
         let mut topology = self.topology;
-        let (report, totals) = match (&options.session, &options.checkpoints) {
-            (Some(held), _) => {
+        let (report, totals) = match &options.session {
+            Some(held) => {
                 let ran = run_held(options, held, &mut topology, &plan, console)?;
                 // It may have got room for more instances.
                 described = Described::new(options, &topology);
                 ran
             }
-            (None, Some(checkpoints)) => {
-                saved::run(options, checkpoints, topology.clone(), &plan, console)?
+            None => {
+                let from = self.from.as_deref();
+                saved::run(options, from, topology.clone(), &plan, console)?
             }
-            (None, None) => simulate(options.executor, &options.config, topology.clone(), &plan)
-                .map_err(|error| failed(&error, console))?,
         };
         described.utilisations = topology.utilisations(&totals, plan.duration);
         let files = timeline::write_all(timelines, &options.arch, &topology, &totals)?;

@@ -15,9 +15,10 @@ use crate::options::{self, Options, PirateOptions, SessionOptions};
 use crate::session;
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
-use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Tally, Watch};
+use corsair::fsm::{Form, Fsm, FsmError, Msg, Tally, Watch};
 use corsair::{Addr, Message, Report};
 use corsair_observe::checkpoint::Checkpoint;
+use corsair_observe::run::{DriveError, Finished, Pirates as Scenario};
 use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::Make;
 use names::Names;
@@ -122,53 +123,27 @@ impl Workload for Pirates {
         console: &Arc<Console>,
     ) -> Result<(Report, PirateResults)> {
         let Pirates {
-            scenario, names, ..
+            scenario,
+            names,
+            from,
+            ..
         } = self;
         let (pirates, form) = (scenario.count(), scenario.form);
         let options = &options.with_workers(|| default_workers(pirates));
-        let (executor, config) = (options.executor, &options.config);
         let stages = Stages::new(console, &recorder, &names);
-        let ran = if let Some(checkpoints) = &options.checkpoints {
-            if recorder.wants_graph() || recorder.wants_messages() {
-                let watch = stages.with(Recorded(recorder.clone()));
-                saved::run(
-                    options,
-                    checkpoints,
-                    scenario.watched_by(watch),
-                    &stages,
-                    &recorder,
-                )?
-            } else {
-                let watch = stages.with(());
-                saved::run(
-                    options,
-                    checkpoints,
-                    scenario.watched_by(watch),
-                    &stages,
-                    &recorder,
-                )?
-            }
-        } else if let Some(held) = &options.session {
-            let writes = recorder.wants_graph() || recorder.wants_messages();
-            if writes {
-                let watch = stages.with(Recorded(recorder));
-                run_held(options, held, scenario.watched_by(watch), false, console)?
-            } else {
-                run_held(
-                    options,
-                    held,
-                    scenario.watched_by(stages.with(())),
-                    true,
-                    console,
-                )?
-            }
-        } else if recorder.wants_graph() || recorder.wants_messages() {
-            let watch = stages.with(Recorded(recorder));
-            fsm::run(executor, config, scenario.watched_by(watch))
-        } else {
-            fsm::run(executor, config, scenario.watched_by(stages.with(())))
+        let driven = Driven {
+            options,
+            from: from.as_deref(),
+            stages: &stages,
+            recorder: &recorder,
+            console,
         };
-        let (report, tally) = ran.map_err(|error| failed(&error, console))?;
+        let (report, tally) = if driven.is_recorded() {
+            let watch = stages.with(Recorded(recorder.clone()));
+            driven.run(scenario.watched_by(watch))?
+        } else {
+            driven.run(scenario.watched_by(stages.with(())))?
+        };
         let results = PirateResults {
             form,
             pirates,
@@ -180,22 +155,66 @@ impl Workload for Pirates {
     }
 }
 
-/// Runs pirates in a session, which may go back if nothing is written.
-fn run_held<W: Watch>(
-    options: &Options,
-    held: &SessionOptions,
-    scenario: Fsm<W>,
-    goes_back: bool,
-    console: &Arc<Console>,
-) -> Result<Result<(Report, Option<Tally>), FsmError>> {
-    let config = options.config.clone();
-    let make = move || corsair_view::Pirates::new(&config, scenario.clone());
-    let world = make().map_err(|error| failed(&error, console))?;
-    let again: Option<Make<_>> = match goes_back {
-        true => Some(Box::new(move |_| make().map_err(|error| error.to_string()))),
-        false => None,
-    };
-    Ok(session::run(options, held, world, again, console)?.finish())
+/// How pirates are run, whoever watches them.
+struct Driven<'a> {
+    options: &'a Options,
+    from: Option<&'a Checkpoint>,
+    stages: &'a Stages,
+    recorder: &'a Recorder,
+    console: &'a Arc<Console>,
+}
+
+impl Driven<'_> {
+    /// Whether what each pirate does is recorded.
+    fn is_recorded(&self) -> bool {
+        self.recorder.wants_graph() || self.recorder.wants_messages()
+    }
+
+    fn run<W: Watch>(&self, scenario: Fsm<W>) -> Result<(Report, Option<Tally>)> {
+        let (options, console) = (self.options, self.console);
+        if let Some(held) = &options.session {
+            return self.hold(held, scenario);
+        }
+        let scenario = Scenario::new(&options.config, scenario);
+        let scenario = scenario.map_err(|error| failed(&error, console))?;
+        let reseed = options.checkpoints.as_ref().and_then(|saved| saved.reseed);
+        let snapshot = match self.from {
+            Some(from) => {
+                saved::go_on(self.stages, from)?;
+                Some(saved::snapshot(from, reseed)?)
+            }
+            None => None,
+        };
+        let details = || saved::details(self.stages);
+        let recorder = self.recorder;
+        match checkpoint::drive(options, scenario, snapshot, recorder, console, &details) {
+            Ok(Finished { report, totals }) => Ok((report, totals)),
+            Err(DriveError::Workload(FsmError::Saved(error))) => {
+                let from = self.from.map(|from| from.directory.display().to_string());
+                Err(error).context(from.unwrap_or_default())
+            }
+            Err(DriveError::Workload(error)) => Err(failed(&error, console)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Runs pirates in a session, which may go back if nothing is written.
+    fn hold<W: Watch>(
+        &self,
+        held: &SessionOptions,
+        scenario: Fsm<W>,
+    ) -> Result<(Report, Option<Tally>)> {
+        let (options, console) = (self.options, self.console);
+        let config = options.config.clone();
+        let make = move || corsair_view::Pirates::new(&config, scenario.clone());
+        let world = make().map_err(|error| failed(&error, console))?;
+        let again: Option<Make<_>> = match self.is_recorded() {
+            true => None,
+            false => Some(Box::new(move |_| make().map_err(|error| error.to_string()))),
+        };
+        let ended = session::run(options, held, world, again, console)?;
+        ended.finish().map_err(|error| failed(&error, console))
+    }
 }
 
 /// How the run failed.

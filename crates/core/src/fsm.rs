@@ -172,6 +172,16 @@ pub enum FsmError {
     Saved(crate::SnapshotError),
 }
 
+#[cfg(feature = "serde")]
+impl From<crate::SnapshotError> for FsmError {
+    fn from(error: crate::SnapshotError) -> FsmError {
+        match error {
+            crate::SnapshotError::Run(error) => FsmError::Run(error),
+            error => FsmError::Saved(error),
+        }
+    }
+}
+
 /// The configuration with what this scenario needs: coins that arrive after a pirate's end are
 /// returned to the FSM.
 pub fn config(base: Config) -> Config {

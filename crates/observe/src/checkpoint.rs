@@ -113,6 +113,9 @@ impl Checkpoint {
 /// What the file of a saved run is called that all its parts have in common.
 pub const HEAD: &str = "head";
 
+/// The file with the state of what writes a run's files.
+pub const RECORDER: &str = "recorder.json";
+
 /// What the names of its parts begin with.
 const PART: &str = "part-";
 

@@ -35,6 +35,7 @@ mod relay;
 mod remote;
 mod replacement;
 mod resumed;
+pub mod run;
 mod settings;
 mod times;
 mod trace;

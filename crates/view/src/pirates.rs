@@ -7,8 +7,9 @@ use crate::command::{Action, Command};
 use crate::layout::sunflower;
 use crate::world::{GroupSample, Sampled, Scene, SceneNode, World};
 use crate::{EdgeState, NodeState};
-use corsair::fsm::{self, Fsm, FsmError, FsmLocal, Msg, Pirate, Tally, Watch, pirate_name};
-use corsair::{Addr, AddrRange, Config, Report, Simulation, Snapshot, Time};
+use corsair::fsm::{Fsm, FsmError, Msg, Pirate, Tally, Watch, pirate_name};
+use corsair::{Addr, AddrRange, Config, Report, Snapshot, Time};
+use corsair_observe::run::{Finished, Held, Pirates as Scenario, Run};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::num::NonZeroU16;
@@ -28,10 +29,8 @@ struct Listed {
 /// Pirates that a session holds. `W` is who else is told what happens.
 #[derive(Debug)]
 pub struct Pirates<W: Watch> {
-    simulation: Simulation<Msg>,
-    config: Config,
+    held: Held<Scenario<PiratesInView<W>>>,
     view: PiratesInView<W>,
-    local: FsmLocal<PiratesInView<W>>,
     arch: String,
     listed: Option<Listed>,
     count: u32,
@@ -63,17 +62,16 @@ impl<W: Watch> Pirates<W> {
         });
         let view = PiratesInView::new(scenario.watch.clone());
         // Pirates are handlers, because what async bodies hold cannot be seen; the result is the same.
-        let (mut simulation, local) = fsm::begin(base, &scenario.watched_by(view.clone()))?;
+        let scenario = Scenario::new(base, scenario.watched_by(view.clone()))?;
+        let mut held = Run::new(scenario).hold()?;
         // Pirates are made at the end of a window.
-        while view.pirates().is_empty() && simulation.step() {}
+        while view.pirates().is_empty() && held.simulation.step() {}
         let latency = (base.latency.min() + base.latency.max()) / 2;
         let every = count.div_ceil(MOST_SHOWN).max(1);
         let shown = count.div_ceil(every) as usize;
         Ok(Pirates {
-            simulation,
-            config: base.clone(),
+            held,
             view,
-            local,
             arch,
             listed,
             count,
@@ -92,8 +90,8 @@ impl<W: Watch> Pirates<W> {
     /// # Errors
     /// How the run failed.
     pub fn finish(self) -> Result<(Report, Option<Tally>), FsmError> {
-        let report = self.simulation.finish()?;
-        Ok((report, self.local.tally()))
+        let Finished { report, totals } = self.held.finish()?;
+        Ok((report, totals))
     }
 
     fn addresses(&self) -> AddrRange {
@@ -133,13 +131,13 @@ impl<W: Watch> Pirates<W> {
 
     fn inspect<T>(&mut self, index: u32, look: impl FnOnce(&Pirate<W::Pirate>) -> T) -> Option<T> {
         let who = self.address(index)?;
-        self.simulation.inspect(who, look).ok()
+        self.held.simulation.inspect(who, look).ok()
     }
 
     /// How many messages it has sent; wraps around.
     fn sent(&mut self, index: u32) -> u32 {
         let who = self.address(index);
-        who.and_then(|who| self.simulation.sent(who).ok())
+        who.and_then(|who| self.held.simulation.sent(who).ok())
             .unwrap_or_default()
     }
 
@@ -206,19 +204,19 @@ impl<W: Watch> World for Pirates<W> {
     }
 
     fn now(&self) -> Time {
-        self.simulation.now()
+        self.held.simulation.now()
     }
 
     fn is_over(&self) -> bool {
-        self.simulation.is_over()
+        self.held.simulation.is_over()
     }
 
     fn run_until(&mut self, time: Time) {
-        self.simulation.run_until(time);
+        self.held.simulation.run_until(time);
     }
 
     fn step(&mut self) -> bool {
-        self.simulation.step()
+        self.held.simulation.step()
     }
 
     fn step_actor(&mut self, who: &str) -> Result<bool, String> {
@@ -226,7 +224,7 @@ impl<W: Watch> World for Pirates<W> {
         let Some(address) = self.address(index) else {
             return Ok(false);
         };
-        Ok(self.simulation.step_actor(address))
+        Ok(self.held.simulation.step_actor(address))
     }
 
     fn apply(&mut self, command: &Command) -> Result<(), String> {
@@ -241,18 +239,22 @@ impl<W: Watch> World for Pirates<W> {
         };
         let address = self.address(self.index(who)?);
         let address = address.ok_or("there are no pirates yet")?;
-        let done = self.simulation.inject(command.time(), address, message);
+        let done = self
+            .held
+            .simulation
+            .inject(command.time(), address, message);
         done.map(drop).map_err(|error| error.to_string())
     }
 
     fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
-        let saved = self.simulation.snapshot();
+        let saved = self.held.simulation.snapshot();
         saved.map(Some).map_err(|error| error.to_string())
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
-        let restored = fsm::resume(&self.config, self.view.clone(), snapshot);
-        (self.simulation, self.local) = restored.map_err(|error| error.to_string())?;
+        let scenario = self.held.workload().again();
+        let restored = Run::new(scenario).resume(snapshot.clone()).hold();
+        self.held = restored.map_err(|error| error.to_string())?;
         self.counted = (Vec::new(), self.now());
         self.rates.fill(0.0);
         Ok(())
@@ -260,7 +262,7 @@ impl<W: Watch> World for Pirates<W> {
 
     fn watch(&mut self, _: bool) {
         self.sampled_at = self.now();
-        self.delivered = self.simulation.report().delivered();
+        self.delivered = self.held.simulation.report().delivered();
         let shown: Vec<u32> = self.shown().collect();
         for (place, index) in shown.into_iter().enumerate() {
             self.before[place] = self.sent(index);
@@ -271,7 +273,7 @@ impl<W: Watch> World for Pirates<W> {
         let now = self.now();
         let seconds = now.since(self.sampled_at).as_secs_f64();
         self.sampled_at = now;
-        let delivered = self.simulation.report().delivered();
+        let delivered = self.held.simulation.report().delivered();
         let requests = delivered.saturating_sub(self.delivered);
         self.delivered = delivered;
         let mut nodes = Vec::with_capacity(self.before.len());
@@ -335,10 +337,10 @@ impl<W: Watch> World for Pirates<W> {
     }
 
     fn dead_letters(&mut self) -> u64 {
-        self.simulation.report().dead()
+        self.held.simulation.report().dead()
     }
 
     fn digest(&mut self) -> u64 {
-        self.simulation.digest()
+        self.held.simulation.digest()
     }
 }

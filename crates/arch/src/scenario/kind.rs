@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// What the root is made from beside the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SceneParameters {
+pub struct SceneParameters {
     /// How long the load lasts.
     pub(crate) duration: Duration,
     /// How long requests under way may still be answered after that.
@@ -33,8 +33,8 @@ struct Saved {
 }
 
 /// What those actors of a process have handed in that are gone, and the messages that were lost there.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct HandedIn {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HandedIn {
     totals: Totals,
     dropped: u64,
 }

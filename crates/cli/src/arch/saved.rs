@@ -1,15 +1,16 @@
 //! Architectures that are saved as they run, or go on from where they were.
 
 use super::source;
-use crate::checkpoint::{self, Ended};
+use crate::checkpoint;
 use crate::console::Console;
-use crate::options::{self, Checkpoints, Options, What};
+use crate::options::{Checkpoints, Options, What};
 use crate::text;
 use anyhow::{Context, Result, anyhow, bail};
-use corsair::{Report, SnapshotError};
-use corsair_arch::live::{Live, ResumeError};
-use corsair_arch::{Branch, Plan, Setting, Topology, Totals};
+use corsair::{Report, Snapshot};
+use corsair_arch::live::ResumeError;
+use corsair_arch::{Architecture, Branch, Plan, Setting, Topology, Totals};
 use corsair_observe::checkpoint::Checkpoint;
+use corsair_observe::run::{DriveError, Finished};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -52,62 +53,67 @@ pub fn check(options: &Options, from: &Checkpoint, topology: &Topology) -> Resul
     Ok(())
 }
 
-/// Runs it to the end, or to where it is to stop.
+/// Runs an architecture as the options say.
 ///
 /// # Errors
-/// If it cannot be saved or restored, or how the run failed.
+/// If it cannot be saved or resumed, or how the run failed.
 pub(super) fn run(
     options: &Options,
-    checkpoints: &Checkpoints,
+    from: Option<&Checkpoint>,
     topology: Topology,
     plan: &Plan,
     console: &Console,
 ) -> Result<(Report, Totals)> {
-    let config = corsair_arch::config(&topology, options.config.clone());
     let saved = details(&topology)?;
-    let course = || corsair_arch::course(&options.config, topology.clone(), plan);
-    let run = checkpoints.run(|| course().map_err(|error| super::failed(&error, console)))?;
-    let mut live = match &checkpoints.from {
+    let directory = from.map_or(Path::new(""), |from| &from.directory);
+    let (architecture, snapshot) = match from {
+        Some(from) => resume(options, from, topology, plan, console)?,
         None => {
-            let begun = Live::new(&options.config, topology, plan);
-            begun.map_err(|error| super::failed(&error, console))?
+            let config = match options.checkpoints {
+                Some(_) => options.config.clone(),
+                None => plan.without_needless_traces(&options.config),
+            };
+            let begun = Architecture::new(options.executor, &config, topology, plan);
+            let begun = begun.map_err(|error| super::failed(&error, console))?;
+            (begun, None)
         }
-        Some(from) => resume(options, checkpoints, from, topology, plan, console)?,
     };
-    let details = || Ok(saved.clone());
-    let (simulation, recorder) = (live.simulation(), &plan.recorder);
-    let ended = checkpoint::run(
-        simulation,
-        (checkpoints, run),
-        &config,
-        console,
-        recorder,
-        details,
-    )?;
-    match ended {
-        Ended::Until => Ok(live.stop()),
-        Ended::Over => live
-            .finish()
-            .map_err(|error| super::failed(&error, console)),
+    let (recorder, details) = (&plan.recorder, || saved.clone());
+    let ran = checkpoint::drive(options, architecture, snapshot, recorder, console, &details);
+    match ran {
+        Ok(Finished { report, totals }) => Ok((report, totals)),
+        Err(DriveError::Workload(error)) => Err(failed(error, directory, console)),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// The saved run, ready to go on.
+/// The saved run, ready to be resumed, and what it resumes from.
 fn resume(
     options: &Options,
-    checkpoints: &Checkpoints,
     from: &Checkpoint,
     topology: Topology,
     plan: &Plan,
     console: &Console,
-) -> Result<Live> {
+) -> Result<(Architecture, Option<Snapshot>)> {
     check(options, from, &topology)?;
     let snapshot = checkpoint::snapshot_of(from)?;
-    let resumed = match asked_branch(options, checkpoints, &topology)? {
-        None => Live::resume(&options.config, topology, plan, &snapshot),
-        Some(branch) => Live::branch(&options.config, &topology, &branch, plan, &snapshot),
+    let asked = options.checkpoints.as_ref();
+    let branch = asked.map(|asked| asked_branch(options, asked, &topology));
+    let (config, executor) = (&options.config, options.executor);
+    let (architecture, snapshot) = match branch.transpose()?.flatten() {
+        None => {
+            let resumed = Architecture::new(executor, config, topology, plan);
+            (
+                resumed.map_err(|error| super::failed(&error, console))?,
+                snapshot,
+            )
+        }
+        Some(branch) => {
+            let branched = Architecture::branch(config, &topology, &branch, plan, &snapshot);
+            branched.map_err(|error| failed(error, &from.directory, console))?
+        }
     };
-    resumed.map_err(|error| failed(error, &from.directory, console))
+    Ok((architecture, Some(snapshot)))
 }
 
 /// The branch as which a saved run goes on, if it is not to go on as it was.
@@ -129,9 +135,6 @@ pub(super) fn asked_branch(
 pub(super) fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Error {
     match error {
         ResumeError::Simulate(error) => super::failed(&error, console),
-        ResumeError::Snapshot(SnapshotError::Run(error)) => {
-            options::failed(&error, &error, console)
-        }
         ResumeError::Change(error) => anyhow!(error).context("--set"),
         error => anyhow!(error).context(directory.display().to_string()),
     }

@@ -326,7 +326,7 @@ fn attend<W: Spread>(
     let per_actor = per_actor.context("--per-actor")?;
     let supervisor = cluster.supervisor();
     let saved = options.checkpoints.as_ref();
-    let run = saved.map(|saved| saved.run(|| workload.course(options)));
+    let run = saved.map(|saved| workload.course(options).map(|course| saved.run(&course)));
     let saved = saved.zip(run.transpose()?);
     let claimed = saved.filter(|_| is_first);
     let claim = claimed.map(|(checkpoints, run)| Claim::new(&checkpoints.directory, run));

@@ -55,11 +55,6 @@ impl Stages {
         self.0.addresses.get().copied()
     }
 
-    /// Where stages are told.
-    pub fn console(&self) -> &Console {
-        &self.0.console
-    }
-
     /// The addresses of the pirates; none before there are any.
     pub fn pirates(&self) -> AddrRange {
         let addresses = self.0.addresses.get();

@@ -10,6 +10,7 @@ use corsair::fsm::Form;
 use corsair::{Executor, Time};
 use corsair_arch::Setting;
 use corsair_observe::checkpoint::{Checkpoint, RunId};
+use corsair_observe::run::{Every, Policy};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,15 +40,18 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The identity of the run that is saved. `course` returns everything that decides the result of a run that begins.
-    ///
-    /// # Errors
-    /// If `course` fails.
-    pub fn run(&self, course: impl FnOnce() -> Result<Vec<u8>>) -> Result<RunId> {
+    /// The identity of the run that is saved. `course` is everything that decides the result of a run that begins.
+    pub fn run(&self, course: &[u8]) -> RunId {
         let resumed = self.from.as_ref().map(|from| from.manifest.run);
-        match self.branch.or(resumed) {
-            Some(run) => Ok(run),
-            None => Ok(RunId::of(&course()?)),
+        self.branch.or(resumed).unwrap_or_else(|| RunId::of(course))
+    }
+
+    /// When the run is saved, and where.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            every: self.every,
+            at: self.at.clone(),
+            directory: self.directory.clone(),
         }
     }
 
@@ -57,15 +61,6 @@ impl Checkpoints {
         // A share of the load is a command, and as such part of the state.
         self.set.iter().any(|setting| setting.path != "load")
     }
-}
-
-/// How often a run is saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Every {
-    /// By the clock.
-    Time(Duration),
-    /// Whenever it has written this many bytes to files.
-    Bytes(u64),
 }
 
 /// `10s` or `1GB`.

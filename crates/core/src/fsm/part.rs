@@ -4,8 +4,8 @@ use super::{
     Fsm, FsmError, FsmLocal, FsmParameters, Monster, Msg, Tally, Watch, configured, kinds,
 };
 use crate::Config;
+use crate::Snapshot;
 use crate::cluster::{self, Beginning, Carrier, Part, Saving};
-use crate::{Snapshot, SnapshotError};
 
 /// Runs the part of a run of pirates that one process has, as [`cluster::run_part`] does, with pirates as
 /// handlers, whatever the scenario says; from its beginning, or from where it was saved. The first process gets the
@@ -30,11 +30,7 @@ pub fn run_part<W: Watch, C: Carrier>(
     let (config, kinds) = (configured::<W>(base), kinds(&local));
     let told =
         cluster::run_part::<Msg, Monster<W>, C>(&config, part, &kinds, beginning, carriers, saving);
-    let told = told.map_err(|error| match error {
-        SnapshotError::Run(error) => FsmError::Run(error),
-        error => FsmError::Saved(error),
-    })?;
-    Ok((told, local.tally()))
+    Ok((told?, local.tally()))
 }
 
 /// All that decides the result of a run of pirates, as bytes that all processes of the run must have alike.

@@ -1,0 +1,150 @@
+//! An architecture as a workload: what [`corsair_observe::run::Run`] runs.
+
+use crate::branch::{Branch, Branched};
+use crate::message::{Command, Msg};
+use crate::model::Model;
+use crate::resume_error::ResumeError;
+use crate::scenario::{Scene, SceneParameters, kinds};
+use crate::simulate::{Plan, SimulateError, prepare, totals};
+use crate::topology::Topology;
+use crate::totals::Totals;
+use corsair::{Addr, Config, Executor, Kinds, Report, Snapshot, Time, cluster};
+use corsair_observe::run::{Injections, Workload};
+use std::sync::Arc;
+
+/// An architecture that is ready to run, from its beginning or from where it was saved.
+///
+/// ```
+/// use corsair::{Config, Executor};
+/// use corsair_arch::{Architecture, Plan, Scale, Topology, read};
+/// use corsair_observe::run::Run;
+/// use std::path::Path;
+///
+/// let topology = Topology::new(&read("lamp", Path::new("json_arch"))?, Scale::default())?;
+/// let config = Config::default();
+/// let lamp = Architecture::new(Executor::Virtual, &config, topology, &Plan::default())?;
+/// let finished = Run::new(lamp).finish()?;
+/// assert!(finished.totals.entries.contains_key("www"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Architecture {
+    config: Config,
+    model: Arc<Model>,
+    parameters: SceneParameters,
+    /// Commands to instances, in order, when the saved run is resumed as a branch.
+    commands: Vec<(Time, u32, Command)>,
+}
+
+impl Architecture {
+    /// Checks that an architecture can be run.
+    ///
+    /// # Errors
+    /// See [`SimulateError`].
+    pub fn new(
+        executor: Executor,
+        base: &Config,
+        topology: Topology,
+        plan: &Plan,
+    ) -> Result<Architecture, SimulateError> {
+        let (config, model, parameters) = prepare(executor, base, topology, plan)?;
+        Ok(Architecture {
+            config,
+            model,
+            parameters,
+            commands: Vec::new(),
+        })
+    }
+
+    /// A branch of a saved run, and the snapshot that it resumes from. `saved` is the topology of the saved run, and the
+    /// plan is the one with which it was begun.
+    ///
+    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    ///
+    /// # Errors
+    /// [`ResumeError::Change`] if the state cannot continue with the branch's topology.
+    pub fn branch(
+        base: &Config,
+        saved: &Topology,
+        branch: &Branch,
+        plan: &Plan,
+        snapshot: &Snapshot,
+    ) -> Result<(Architecture, Snapshot), ResumeError> {
+        let Branched {
+            config,
+            model,
+            parameters,
+            snapshot,
+            commands,
+        } = Branched::new(base, saved, branch, plan, snapshot)?;
+        let architecture = Architecture {
+            config,
+            model,
+            parameters,
+            commands,
+        };
+        Ok((architecture, snapshot))
+    }
+
+    /// The topology.
+    pub fn topology(&self) -> &Topology {
+        &self.model.topology
+    }
+
+    pub(crate) fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    pub(crate) fn simulate(self, executor: Executor) -> Result<(Report, Totals), SimulateError> {
+        let scene = Scene::new(Arc::clone(&self.model), self.parameters);
+        let report = corsair::run(executor, &self.config, scene)?;
+        Ok((report, totals(&self.model)))
+    }
+}
+
+impl Workload for Architecture {
+    type Message = Msg;
+    type Root = Scene;
+    type Totals = Totals;
+    type Error = ResumeError;
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn kinds(&self) -> Kinds<Msg> {
+        kinds(&self.model)
+    }
+
+    fn root(&self) -> (SceneParameters, Arc<Model>) {
+        (self.parameters.clone(), Arc::clone(&self.model))
+    }
+
+    fn run(self, executor: Executor) -> Result<(Report, Totals), ResumeError> {
+        Ok(self.simulate(executor)?)
+    }
+
+    fn totals(self) -> Totals {
+        totals(&self.model)
+    }
+
+    fn injections(&self, first: Option<Addr>) -> Injections<Msg> {
+        let known = || self.model.first.get().copied();
+        let Some(first) = first.map(Addr::as_u32).or_else(known) else {
+            return Vec::new();
+        };
+        let message = |&(at, instance, command): &(Time, u32, Command)| {
+            let to = Addr::from_u32(first + instance);
+            (at, to, Msg::Command(command))
+        };
+        self.commands.iter().map(message).collect()
+    }
+
+    fn course(&self) -> Vec<u8> {
+        let mut course = cluster::course::<Msg, Scene>(&self.config, &self.parameters);
+        let times = self.model.times().into_iter();
+        course.extend(times.flat_map(u64::to_le_bytes));
+        course.extend(self.model.topology.encoded());
+        course
+    }
+}

@@ -1,0 +1,291 @@
+//! One driver for every run: a [`Workload`] says what is simulated, and [`Run`] says how.
+//!
+//! The command, the live view, Python and the library run everything through this builder: from the beginning or from a
+//! checkpoint, to the end or held between two commands, saved on the way or not, in one process or as a part of several.
+//! A further workload is one implementation of [`Workload`]; all of these modes come with it.
+
+mod held;
+mod pirates;
+mod save;
+#[cfg(test)]
+mod tests;
+
+pub use held::Held;
+pub use pirates::Pirates;
+pub use save::{Checkpointing, Every, Pace, Policy, SaveEvent};
+
+use save::Saver;
+
+use crate::checkpoint::{CheckpointError, RunId};
+use crate::{ObserveError, Recorder};
+use corsair::cluster::{self, Beginning, Carrier, Part, Saving};
+use corsair::{
+    Addr, Config, Executor, Kind, Kinds, Message, Report, Script, Snapshot, SnapshotError, Time,
+};
+
+/// What a run injects into a saved run that it resumes as a branch: when, to whom, and what.
+pub type Injections<M> = Vec<(Time, Addr, M)>;
+
+/// What is simulated, ready to run.
+///
+/// A workload knows its configuration, what its actors are made from, and where they leave what they have done. It does
+/// not know whether it runs from the beginning, is paused, saved, resumed or spread over processes.
+pub trait Workload: Sized {
+    /// What its actors send to each other.
+    type Message: Message;
+    /// Its root, a script that can be saved.
+    type Root: Kind + Script<Self::Message>;
+    /// What its actors have done in this process, beside the report.
+    type Totals;
+    /// Why it cannot be run.
+    type Error: From<SnapshotError>;
+
+    /// The configuration that it runs with.
+    fn config(&self) -> &Config;
+
+    /// All kinds of its actors, the root's included.
+    fn kinds(&self) -> Kinds<Self::Message>;
+
+    /// What the root is made from: parameters, which are the same in all processes, and what this process has.
+    fn root(
+        &self,
+    ) -> (
+        <Self::Root as Kind>::Parameters,
+        <Self::Root as Kind>::Local,
+    );
+
+    /// Runs from the beginning to the end on any executor, without a pause.
+    ///
+    /// # Errors
+    /// How the run failed.
+    fn run(self, executor: Executor) -> Result<(Report, Self::Totals), Self::Error>;
+
+    /// What its actors have done so far. Called once, when the actors are gone.
+    fn totals(self) -> Self::Totals;
+
+    /// What is injected when a saved run is resumed: nothing, unless it is a branch. `first` is the first actor that the
+    /// root has spawned, if the caller knows it.
+    fn injections(&self, first: Option<Addr>) -> Injections<Self::Message> {
+        let _ = first;
+        Vec::new()
+    }
+
+    /// Everything that decides the result of the run, as bytes: the same in all processes of it, and the basis of the
+    /// run's identity.
+    fn course(&self) -> Vec<u8> {
+        cluster::course::<Self::Message, Self::Root>(self.config(), &self.root().0)
+    }
+}
+
+/// A run of a workload, as it is to be executed.
+///
+/// ```
+/// use corsair::Config;
+/// use corsair::fsm::Fsm;
+/// use corsair_observe::run::{Pirates, Run};
+///
+/// let config = Config::default();
+/// let fsm = Fsm { population: 100, ..Fsm::default() };
+/// let whole = Run::new(Pirates::new(&config, fsm.clone())?).finish()?;
+///
+/// // The same run, paused, saved and resumed.
+/// let mut held = Run::new(Pirates::new(&config, fsm.clone())?).hold()?;
+/// held.simulation.step();
+/// let snapshot = held.simulation.snapshot()?;
+/// let resumed = Run::new(Pirates::new(&config, fsm)?).resume(snapshot).finish()?;
+/// assert_eq!(resumed.report.digest, whole.report.digest);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Run<'a, W> {
+    workload: W,
+    executor: Executor,
+    snapshot: Option<Snapshot>,
+    recorder: Recorder,
+    until: Option<Time>,
+    checkpoints: Option<(&'a Policy, &'a dyn Checkpointing, RunId)>,
+}
+
+/// A run that has ended, or has come to where it was to stop.
+#[derive(Clone, Debug)]
+pub struct Finished<T> {
+    /// What has happened.
+    pub report: Report,
+    /// What the workload's actors have done.
+    pub totals: T,
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriveError<E> {
+    /// The workload cannot be run, or the run failed.
+    #[error(transparent)]
+    Workload(E),
+    /// Checkpoints cannot be written to the directory that is named.
+    #[error(transparent)]
+    Checkpoint(CheckpointError),
+    /// A file that the run writes cannot be saved.
+    #[error(transparent)]
+    Output(ObserveError),
+    /// The system refuses a thread.
+    #[error("the system refuses the thread that writes checkpoints: {0}")]
+    Thread(std::io::Error),
+}
+
+impl<'a, W: Workload> Run<'a, W> {
+    /// A run from the beginning to the end, in virtual time.
+    pub fn new(workload: W) -> Run<'a, W> {
+        Run {
+            workload,
+            executor: Executor::Virtual,
+            snapshot: None,
+            recorder: Recorder::off(),
+            until: None,
+            checkpoints: None,
+        }
+    }
+
+    /// On another executor. Only virtual time can be paused, saved, resumed and spread over processes.
+    #[must_use]
+    pub fn on(self, executor: Executor) -> Run<'a, W> {
+        Run { executor, ..self }
+    }
+
+    /// What is to be run.
+    pub fn workload(&self) -> &W {
+        &self.workload
+    }
+
+    /// From where it was saved.
+    #[must_use]
+    pub fn resume(self, snapshot: impl Into<Option<Snapshot>>) -> Run<'a, W> {
+        let snapshot = snapshot.into();
+        Run { snapshot, ..self }
+    }
+
+    /// With the recorder that the workload's actors report to, whose files are part of each checkpoint.
+    #[must_use]
+    pub fn record(self, recorder: Recorder) -> Run<'a, W> {
+        Run { recorder, ..self }
+    }
+
+    /// Up to this time, if the run has not ended before.
+    #[must_use]
+    pub fn until(self, until: impl Into<Option<Time>>) -> Run<'a, W> {
+        let until = until.into();
+        Run { until, ..self }
+    }
+
+    /// Saved on the way, as the run with this identity.
+    #[must_use]
+    pub fn checkpoint(
+        self,
+        policy: &'a Policy,
+        owner: &'a dyn Checkpointing,
+        run: RunId,
+    ) -> Run<'a, W> {
+        let checkpoints = Some((policy, owner, run));
+        Run {
+            checkpoints,
+            ..self
+        }
+    }
+
+    /// Holds the run before its first event, or where it was saved: the caller decides how far it goes.
+    ///
+    /// # Errors
+    /// If it cannot be begun, or cannot be resumed from the snapshot.
+    pub fn hold(self) -> Result<Held<W>, W::Error> {
+        Held::new(self.workload, self.snapshot.as_ref())
+    }
+
+    /// Runs to the end, or to where it is to stop.
+    ///
+    /// # Errors
+    /// See [`DriveError`].
+    pub fn finish(self) -> Result<Finished<W::Totals>, DriveError<W::Error>> {
+        let is_paused =
+            self.snapshot.is_some() || self.until.is_some() || self.checkpoints.is_some();
+        if !is_paused || self.executor != Executor::Virtual {
+            let ran = self.workload.run(self.executor);
+            let (report, totals) = ran.map_err(DriveError::Workload)?;
+            return Ok(Finished { report, totals });
+        }
+        let Run {
+            until,
+            checkpoints,
+            recorder,
+            ..
+        } = self;
+        let held = Held::new(self.workload, self.snapshot.as_ref());
+        let mut held = held.map_err(DriveError::Workload)?;
+        let is_over = match checkpoints {
+            Some((policy, owner, run)) => {
+                let mut saver = Saver::new(policy, owner, run, recorder)?;
+                saver.drive(&mut held, until)?
+            }
+            None => until.is_none_or(|until| !held.simulation.run_until(until)),
+        };
+        match is_over {
+            true => Ok(held.finish().map_err(SnapshotError::from)?),
+            false => Ok(held.stop()),
+        }
+    }
+
+    /// Runs the part of the run that this process has, with carriers to the other processes. Returns the serialized outcome
+    /// for [`conclude_parts`](cluster::conclude_parts), and what the actors of this process have done.
+    ///
+    /// # Errors
+    /// If it cannot be begun or resumed, or how it failed.
+    pub fn over<C: Carrier>(
+        self,
+        part: Part,
+        carriers: Vec<impl FnOnce() -> C + Send>,
+        saving: Option<&dyn Saving>,
+    ) -> Result<(Vec<u8>, W::Totals), W::Error> {
+        let Run {
+            workload, snapshot, ..
+        } = self;
+        let injections = |first| workload.injections(Some(first));
+        let beginning = match &snapshot {
+            None => {
+                let (parameters, local) = workload.root();
+                Beginning::Root(parameters, local)
+            }
+            Some(snapshot) => Beginning::Branch(snapshot, &injections),
+        };
+        let (config, kinds) = (workload.config(), workload.kinds());
+        let outcome = cluster::run_part::<W::Message, W::Root, C>(
+            config, part, &kinds, beginning, carriers, saving,
+        )?;
+        Ok((outcome, workload.totals()))
+    }
+}
+
+impl<W> std::fmt::Debug for Run<'_, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("executor", &self.executor)
+            .field("is_resumed", &self.snapshot.is_some())
+            .field("until", &self.until)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E> From<CheckpointError> for DriveError<E> {
+    fn from(error: CheckpointError) -> Self {
+        DriveError::Checkpoint(error)
+    }
+}
+
+impl<E> From<ObserveError> for DriveError<E> {
+    fn from(error: ObserveError) -> Self {
+        DriveError::Output(error)
+    }
+}
+
+impl<E: From<SnapshotError>> From<SnapshotError> for DriveError<E> {
+    fn from(error: SnapshotError) -> Self {
+        DriveError::Workload(error.into())
+    }
+}

@@ -1,0 +1,69 @@
+//! A run that its caller holds: it goes as far as it is told.
+
+use super::{Finished, Workload};
+use corsair::{RunError, Simulation, Snapshot, SnapshotError};
+
+/// A run of a workload in virtual time that is paused between two commands of its caller.
+pub struct Held<W: Workload> {
+    /// The simulation, to be advanced, inspected and saved.
+    pub simulation: Simulation<W::Message>,
+    workload: W,
+}
+
+impl<W: Workload> Held<W> {
+    pub(super) fn new(workload: W, snapshot: Option<&Snapshot>) -> Result<Held<W>, W::Error> {
+        let (config, kinds) = (workload.config(), workload.kinds());
+        let simulation = match snapshot {
+            None => {
+                let (parameters, local) = workload.root();
+                Simulation::with_kinds::<W::Root>(config, &kinds, parameters, local)
+                    .map_err(SnapshotError::from)?
+            }
+            Some(snapshot) => {
+                let mut simulation = Simulation::restore(config, &kinds, snapshot)?;
+                for (time, to, message) in workload.injections(None) {
+                    let injected = simulation.inject(time, to, message);
+                    injected.map_err(|error| SnapshotError::Corrupt {
+                        part: 0,
+                        source: error.into(),
+                    })?;
+                }
+                simulation
+            }
+        };
+        Ok(Held {
+            simulation,
+            workload,
+        })
+    }
+
+    /// What is simulated.
+    pub fn workload(&self) -> &W {
+        &self.workload
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// How the run failed.
+    pub fn finish(self) -> Result<Finished<W::Totals>, RunError> {
+        let report = self.simulation.finish()?;
+        let totals = self.workload.totals();
+        Ok(Finished { report, totals })
+    }
+
+    /// Ends the run where it is.
+    pub fn stop(mut self) -> Finished<W::Totals> {
+        let report = self.simulation.report();
+        // Actors report what they have done as they are dropped.
+        drop(self.simulation);
+        let totals = self.workload.totals();
+        Finished { report, totals }
+    }
+}
+
+impl<W: Workload> std::fmt::Debug for Held<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Held").field(&self.simulation).finish()
+    }
+}

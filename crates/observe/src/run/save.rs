@@ -1,0 +1,322 @@
+//! Checkpoints of a run while it goes on: when, where to, and what they say.
+
+use super::{DriveError, Held, Workload};
+use crate::Recorder;
+use crate::checkpoint::{self, CheckpointError, Claim, Draft, Program, RECORDER, RunId};
+use corsair::{SnapshotError, Time};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// When a run is saved, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// How often.
+    pub every: Option<Every>,
+    /// At which points of virtual time, in order.
+    pub at: Vec<Time>,
+    /// Below which directory.
+    pub directory: PathBuf,
+}
+
+/// How often a run is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Every {
+    /// By the wall clock.
+    Time(Duration),
+    /// Whenever it has written this many bytes to its files.
+    Bytes(u64),
+}
+
+/// The program that saves a run: what its checkpoints say beside the state, and who hears of them.
+pub trait Checkpointing {
+    /// The program and its build.
+    fn program(&self) -> Program;
+
+    /// What the program needs to know when the run resumes. Called for each checkpoint.
+    fn details(&self) -> Value;
+
+    /// Whether a checkpoint was asked for by hand since the last call. Called some fifty times a second.
+    fn is_asked(&self) -> bool {
+        false
+    }
+
+    /// Something has happened to a checkpoint.
+    fn report(&self, event: SaveEvent<'_>);
+}
+
+/// What happens to the checkpoints of a run.
+#[derive(Debug)]
+pub enum SaveEvent<'a> {
+    /// One is on disk.
+    Saved {
+        /// Where.
+        place: PathBuf,
+        /// The state of the run at this time.
+        time: Time,
+        /// Its size in bytes.
+        bytes: u64,
+        /// How long the run was paused for it.
+        paused: Duration,
+    },
+    /// One could not be written. The run goes on.
+    Failed(CheckpointError),
+    /// The run ended at `end`, before these times to save it at.
+    Missed {
+        /// The times.
+        times: &'a [Time],
+        /// The last instant of the run.
+        end: Time,
+    },
+}
+
+/// The wall-clock time that a slice of the run takes between two looks at the clock.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Tells when a run is to be saved again.
+pub struct Pace {
+    every: Option<Every>,
+    recorder: Recorder,
+    /// When the run was saved last, and how many bytes it had written to files by then.
+    last: (Instant, u64),
+}
+
+impl Pace {
+    /// Begins now.
+    pub fn new(every: Option<Every>, recorder: &Recorder) -> Pace {
+        Pace {
+            every,
+            last: (Instant::now(), recorder.written()),
+            recorder: recorder.clone(),
+        }
+    }
+
+    /// Whether a checkpoint is due.
+    pub fn is_due(&self) -> bool {
+        let (at, written) = self.last;
+        match self.every {
+            Some(Every::Time(time)) => at.elapsed() >= time,
+            Some(Every::Bytes(bytes)) => self.recorder.written() - written >= bytes,
+            None => false,
+        }
+    }
+
+    /// The run has been saved just now.
+    pub fn saved(&mut self) {
+        self.last = (Instant::now(), self.recorder.written());
+    }
+}
+
+impl std::fmt::Debug for Pace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pace")
+            .field("every", &self.every)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A checkpoint that a thread is writing.
+struct Writing {
+    thread: JoinHandle<Result<PathBuf, CheckpointError>>,
+    time: Time,
+    bytes: u64,
+    paused: Duration,
+}
+
+/// Drives a run to its end and saves it on the way, one checkpoint at a time.
+pub(super) struct Saver<'a> {
+    policy: &'a Policy,
+    owner: &'a dyn Checkpointing,
+    run: RunId,
+    recorder: Recorder,
+    pace: Pace,
+    writing: Option<Writing>,
+    _claim: Claim,
+}
+
+impl<'a> Saver<'a> {
+    pub(super) fn new(
+        policy: &'a Policy,
+        owner: &'a dyn Checkpointing,
+        run: RunId,
+        recorder: Recorder,
+    ) -> Result<Saver<'a>, CheckpointError> {
+        Ok(Saver {
+            _claim: Claim::new(&policy.directory, run)?,
+            pace: Pace::new(policy.every, &recorder),
+            policy,
+            owner,
+            run,
+            recorder,
+            writing: None,
+        })
+    }
+
+    /// Runs up to the end of the run, or to `until` if that is before. True if the run is over.
+    pub(super) fn drive<W: Workload>(
+        &mut self,
+        held: &mut Held<W>,
+        until: Option<Time>,
+    ) -> Result<bool, DriveError<W::Error>> {
+        let config = held.workload().config();
+        let end = config.end.unwrap_or(Time::MAX);
+        let mut slices = Slices::new(config.lookahead.unwrap_or(config.latency.min()));
+        let stop = until.unwrap_or(Time::MAX);
+        let now = held.simulation.now();
+        let mut at = self.policy.at.iter().copied().peekable();
+        while at.next_if(|&time| time <= now).is_some() {}
+        let is_over = loop {
+            let now = held.simulation.now();
+            if now >= stop || now >= end {
+                break now >= end;
+            }
+            let next = slices.end(now).min(stop).min(end);
+            let next = at.peek().map_or(next, |&time| next.min(time));
+            let simulation = &mut held.simulation;
+            if !slices.take(|| simulation.run_until(next)) {
+                break true;
+            }
+            // Virtual time that passes in no time at all may be empty.
+            if slices.are_idle() && simulation.next().is_none() {
+                break true;
+            }
+            let asked = at.next_if(|&time| time <= simulation.now()).is_some();
+            let asked = asked | self.owner.is_asked();
+            if asked || self.is_due() {
+                self.save(held, asked)?;
+            }
+        };
+        self.finish_writing();
+        let missed: Vec<Time> = at.collect();
+        if is_over && !missed.is_empty() {
+            let end = held.simulation.now();
+            let times = &missed;
+            self.owner.report(SaveEvent::Missed { times, end });
+        }
+        Ok(is_over)
+    }
+
+    /// Whether the next checkpoint is due. None is while one is being written.
+    fn is_due(&mut self) -> bool {
+        let is_written = |writing: &Writing| writing.thread.is_finished();
+        if self.writing.as_ref().is_some_and(is_written) {
+            self.finish_writing();
+        }
+        self.writing.is_none() && self.pace.is_due()
+    }
+
+    fn save<W: Workload>(
+        &mut self,
+        held: &mut Held<W>,
+        asked: bool,
+    ) -> Result<(), DriveError<W::Error>> {
+        self.finish_writing();
+        let begun = Instant::now();
+        let simulation = &mut held.simulation;
+        let time = simulation.now();
+        let snapshot = match simulation.snapshot() {
+            Err(SnapshotError::Over) => return Ok(()),
+            other => other?,
+        };
+        let outputs = self.recorder.save(time)?;
+        let paused = begun.elapsed();
+        let bytes = snapshot.bytes();
+        let mut files = checkpoint::files_of(snapshot)?;
+        files.push((RECORDER.to_owned(), outputs.state));
+        files.extend(outputs.copies);
+        let draft = Draft {
+            program: self.owner.program(),
+            run: self.run,
+            time: time.as_nanos(),
+            asked,
+            details: self.owner.details(),
+            files,
+            outputs: outputs.files,
+        };
+        self.pace.saved();
+        let directory = self.policy.directory.clone();
+        let write = move || checkpoint::write(&directory, draft);
+        let thread = std::thread::Builder::new().name("checkpoint".to_owned());
+        let thread = thread.spawn(write).map_err(DriveError::Thread)?;
+        self.writing = Some(Writing {
+            thread,
+            time,
+            bytes,
+            paused,
+        });
+        Ok(())
+    }
+
+    /// Waits for the checkpoint that is being written, and reports it.
+    fn finish_writing(&mut self) {
+        let Some(writing) = self.writing.take() else {
+            return;
+        };
+        let Writing {
+            thread,
+            time,
+            bytes,
+            paused,
+        } = writing;
+        let event = match thread.join() {
+            Ok(Ok(place)) => SaveEvent::Saved {
+                place,
+                time,
+                bytes,
+                paused,
+            },
+            Ok(Err(error)) => SaveEvent::Failed(error),
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        self.owner.report(event);
+    }
+}
+
+impl Drop for Saver<'_> {
+    fn drop(&mut self) {
+        self.finish_writing();
+    }
+}
+
+/// Slices of virtual time that take [`SLICE`] by the wall clock. They end with windows, because a pause within a window
+/// costs as much as its events.
+struct Slices {
+    window: u64,
+    length: Duration,
+    took: Duration,
+}
+
+impl Slices {
+    fn new(lookahead: Duration) -> Slices {
+        let nanos = u64::try_from(lookahead.as_nanos()).unwrap_or(u64::MAX);
+        let window = 1 << nanos.max(1).ilog2();
+        Slices {
+            window,
+            length: Duration::from_nanos(window),
+            took: SLICE,
+        }
+    }
+
+    /// The last instant of the slice that begins now.
+    fn end(&self, now: Time) -> Time {
+        Time::from_nanos(now.after(self.length).as_nanos() | (self.window - 1))
+    }
+
+    /// Runs a slice, and adapts the length of the next one.
+    fn take(&mut self, run: impl FnOnce() -> bool) -> bool {
+        let begun = Instant::now();
+        let goes_on = run();
+        self.took = begun.elapsed();
+        if self.took < SLICE / 2 {
+            self.length = self.length.saturating_mul(2);
+        } else if self.took > SLICE * 2 {
+            self.length = (self.length / 2).max(Duration::from_nanos(self.window));
+        }
+        goes_on
+    }
+
+    fn are_idle(&self) -> bool {
+        self.took < SLICE / 20
+    }
+}
