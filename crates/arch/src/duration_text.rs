@@ -14,7 +14,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     parsed.map_err(|_| match text.parse::<f64>() {
         Ok(number) if number >= 0.0 => format!("'{text}' has no unit; write {text}ms or {text}s"),
         Ok(_) => format!("'{text}' is negative; a time is 0s or more"),
-        Err(_) => format!("'{text}' is no time; write one as 250us, 1.5ms or 2s"),
+        Err(_) => format!(
+            "'{text}' is not a duration; expected a number with a unit, for example 250us or 2s"
+        ),
     })
 }
 
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(refused("-5"), "'-5' is negative; a time is 0s or more");
         assert_eq!(
             refused("soon"),
-            "'soon' is no time; write one as 250us, 1.5ms or 2s"
+            "'soon' is not a duration; expected a number with a unit, for example 250us or 2s"
         );
         assert_eq!(refused("9000h"), "'9000h' is longer than a year");
     }

@@ -1,4 +1,4 @@
-//! A run that is saved while it goes on: when, and where to.
+//! Checkpoints of the command's runs: how they are written, reported and read.
 
 pub(crate) mod signal;
 
@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use corsair::{Snapshot, Time};
 pub use corsair_observe::checkpoint::RECORDER;
 use corsair_observe::checkpoint::{self, Checkpoint, Program};
+#[cfg(feature = "cluster")]
 pub use corsair_observe::run::Pace;
 use corsair_observe::run::{Checkpointing, DriveError, Finished, Run, SaveEvent, Workload};
 use corsair_observe::{Population, Recorder, Resumed};
@@ -119,7 +120,7 @@ impl Checkpointing for Owner<'_> {
                 bytes,
                 paused,
             } => self.console.line(format_args!(
-                "corsair: saved to {} at {time}: {}, a pause of {}",
+                "corsair: saved to {} at {time}: {}, paused for {}",
                 place.display(),
                 text::bytes(bytes),
                 GoDuration::rounded(paused)

@@ -1,30 +1,16 @@
-//! From arguments to the call that they ask for.
+//! From the command line to a run or a subcommand.
 
-use crate::capacity::{self, CapacityArgs};
-use crate::check::{self, CheckArgs};
 use crate::cluster;
-use crate::compare::{self, CompareArgs};
-use crate::compose::{self, ComposeArgs};
+use crate::commands::SUBCOMMANDS;
 use crate::console::Console;
-use crate::diff::{self, DiffArgs};
-use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{normalise, refusal};
-use crate::fork::{self, ForkArgs};
-use crate::learn::{self, LearnArgs};
-use crate::marshal::{self, MarshalArgs};
 use crate::options::{self, Options, checkpoints};
-use crate::plan::{self, PlanArgs};
-use crate::resume::{self, ResumeArgs};
-use crate::sum::{self, SumArgs};
-use crate::sweep::merge::MergeArgs;
-use crate::sweep::{self, SweepArgs};
-use crate::usl::{self, UslArgs};
-use crate::view::{self, ViewArgs};
+use crate::parser::{Purpose, command};
 use crate::{config_file, simulation};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Command, FromArgMatches};
+use clap::{ArgMatches, Command};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -32,7 +18,7 @@ use std::process::ExitCode;
 /// Services that are programs of their own, and the packages that build them.
 const PROGRAMS: [(&str, &str); 2] = [("stream", "corsair-stream"), ("courier", "corsair-courier")];
 
-/// Does what the arguments (without the program's name) ask for.
+/// Runs what the arguments ask for; they do not include the program's name.
 ///
 /// # Errors
 /// One sentence about what is wrong.
@@ -52,64 +38,23 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
         Err(error) => return answer(&error, called(&args)),
     };
     match matches.subcommand() {
-        Some(("completions", given)) => completions(given),
+        Some(("completions", matches)) => completions(matches),
         Some(("man", _)) => man(),
         Some(("schema", _)) => {
             let schema = corsair_arch::schema();
             Console::new(true).print(|out| writeln!(out, "{schema}"));
             Ok(ExitCode::SUCCESS)
         }
-        Some(("compose2arch", given)) => {
-            compose::run(&ComposeArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("capacity", given)) => {
-            capacity::run(&CapacityArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("check", given)) => check::run(&CheckArgs::from_arg_matches(given)?),
-        Some(("compare", given)) => {
-            compare::run(&CompareArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("sweep", given)) => {
-            match given.subcommand() {
-                Some((_, given)) => sweep::merge::run(&MergeArgs::from_arg_matches(given)?)?,
-                None => sweep::run(&SweepArgs::from_arg_matches(given)?)?,
+        Some((name, matches)) => {
+            let mut all = SUBCOMMANDS.iter();
+            match all.find(|subcommand| subcommand.name == name) {
+                Some(subcommand) => (subcommand.run)(matches, &given),
+                None => Err(anyhow!(
+                    "there is no subcommand {name}; `corsair --help` lists them all"
+                )),
             }
-            Ok(ExitCode::SUCCESS)
         }
-        Some(("plan", given)) => {
-            plan::run(&PlanArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("learn", given)) => {
-            learn::run(&LearnArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
-        Some(("view", given)) => {
-            view::run(&ViewArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("fork", given)) => {
-            fork::run(&ForkArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("resume", args)) => resume::run(&ResumeArgs::from_arg_matches(args)?, &given),
-        Some(("usl", given)) => {
-            usl::run(&UslArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("sum", given)) => {
-            sum::run(&SumArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(("marshal", given)) => {
-            marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        _ => simulate(&matches, &given),
+        None => simulate(&matches, &given),
     }
 }
 

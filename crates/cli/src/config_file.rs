@@ -40,7 +40,7 @@ pub fn read(values: &mut Values) -> Result<()> {
     let (path, text) = find(name, Path::new(values.text("out")))?;
     let said: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
         anyhow!(
-            "-config: {} is no JSON object of flags: {error}; write it anew with -saveconfig",
+            "-config: {} is not a JSON object of flags: {error}; write a new one with -saveconfig",
             path.display()
         )
     })?;
@@ -75,7 +75,7 @@ pub fn add(values: &mut Values, said: Map<String, Value>, path: &Path, asked: &s
                 .map(|near| format!("; did you mean \"{near}\"?"))
                 .unwrap_or_default();
             bail!(
-                "{asked}: {} has \"{key}\", which is no flag that a file can set{meant}",
+                "{asked}: {} has \"{key}\", which is not a flag that a file can set{meant}",
                 path.display()
             );
         };
@@ -150,9 +150,7 @@ pub fn save(values: &Values, arch: &str) -> Result<Option<PathBuf>> {
         Err(_) => values.text("saveconfig"),
     };
     if name.contains('/') {
-        bail!(
-            "-saveconfig: '{name}' is no name but a path; give a name, and the directory with --out"
-        );
+        bail!("-saveconfig: '{name}' is a path; give a name, and the directory with --out");
     }
     let path = Path::new(values.text("out"))
         .join("json")

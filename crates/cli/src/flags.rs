@@ -4,7 +4,6 @@
 //! messages are all made from [`FLAGS`]. A flag has one long name; most of spigo's also have the
 //! letter that spigo's users know.
 
-pub mod command;
 pub mod normalise;
 pub mod refusal;
 mod table;

@@ -1,4 +1,4 @@
-//! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
+//! The values of all flags, read and checked. The first one that is wrong is reported in a sentence.
 
 pub mod checkpoints;
 mod services;
@@ -116,7 +116,7 @@ impl Options {
         let messages = values.switch("msglog")?;
         if json && messages {
             bail!(
-                "-m prints lines and --format json prints nothing but one object; leave one of them out"
+                "-m prints lines, and --format json prints only one object; leave one of them out"
             );
         }
         let most = u64::from(match arch.as_str() {
@@ -201,7 +201,7 @@ fn population(values: &Values) -> Result<u32> {
     Ok(values.read("population", read)?.unwrap_or_default() as u32)
 }
 
-/// How a run failed, as an error. What it had done is told first.
+/// The error of a run that failed. Prints first how far the run had come.
 pub fn failed(error: &impl fmt::Display, run: &RunError, console: &Console) -> anyhow::Error {
     if let Some(report) = run.report() {
         console.line(format_args!(
@@ -258,7 +258,8 @@ fn executor(values: &Values) -> Result<Executor> {
 fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
     let url = values.given("neo4jurl");
     if !values.switch("neo4j")? {
-        let needless = url.map(|_| values.wrong("neo4jurl", "nothing goes there without -n"));
+        let needless =
+            url.map(|_| values.wrong("neo4jurl", "Neo4j is not written to without -n; add -n"));
         return needless.map_or(Ok(None), Err);
     }
     let mut database = Neo4j::from_environment();
@@ -335,9 +336,11 @@ pub fn chat(text: &str) -> Result<Duration, String> {
     match text.split_once(':') {
         Some(("chat", value)) => text::duration(value),
         Some((key, _)) => Err(format!(
-            "there is nothing called '{key}' to tune; there is chat, as in chat:10ms"
+            "'{key}' cannot be tuned; expected chat, for example chat:10ms"
         )),
-        None => Err(format!("'{text}' is no KEY:VALUE; write chat:10ms")),
+        None => Err(format!(
+            "'{text}' is not KEY:VALUE; write for example chat:10ms"
+        )),
     }
 }
 
@@ -346,6 +349,7 @@ fn epoch(text: &str) -> Result<Timestamp, String> {
     if text == "now" {
         return Ok(Timestamp::now());
     }
-    text.parse()
-        .map_err(|_| format!("'{text}' is no date; write now, or one as 2016-04-17T13:38:45Z"))
+    text.parse().map_err(|_| {
+        format!("'{text}' is not a date; write now, or a date such as 2016-04-17T13:38:45Z")
+    })
 }

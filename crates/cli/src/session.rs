@@ -1,4 +1,4 @@
-//! A run that is held in a session, or does again what was done in one.
+//! A run that is controlled from the live view, or replays a recorded session.
 
 use crate::console::Console;
 use crate::options::{Options, SessionOptions};
@@ -51,7 +51,7 @@ fn watched<W: World>(
     let server = Server::start(address, handle).context("--ui")?;
     let url = server.url();
     console.line(format_args!(
-        "corsair: the run is held at {url} (Ctrl-C ends it)"
+        "corsair: the run is controlled at {url} (Ctrl-C ends it)"
     ));
     if held.open {
         open(&url);
@@ -69,7 +69,7 @@ fn watched<W: World>(
 ) -> Result<W> {
     let SessionOptions { open, flags, .. } = held;
     Err(anyhow!(
-        "this build has no page to show (open: {open}, {} flags)",
+        "this build has no live view (open: {open}, {} flags); build it with --features ui",
         flags.len()
     ))
 }

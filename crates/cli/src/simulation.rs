@@ -41,7 +41,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     let console = Arc::new(Console::new(!options.json));
     if let Some(lines) = logged {
         console.line(format_args!(
-            "corsair: the log of messages goes on behind line {lines} of it"
+            "corsair: the log of messages continues after its line {lines}"
         ));
     }
     if let Some(address) = observer.metrics_address() {

@@ -27,7 +27,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         Ok(_) => Err(too_long(text)),
         Err(_) if text.starts_with(|c: char| c.is_ascii_digit()) => duration(text),
         Err(_) => Err(format!(
-            "'{text}' is no number of seconds; write one as 10, or with a unit as 500ms"
+            "'{text}' is not a duration; expected seconds, for example 10, or a number with a unit, for example 500ms"
         )),
     }
 }
@@ -61,7 +61,7 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
             Err(format!("{text} is too small; give {least} or more"))
         }
         Ok(_) => Err(format!("{text} is too large; give {most} or less")),
-        Err(_) => Err(format!("'{text}' is no whole number")),
+        Err(_) => Err(format!("'{text}' is not a whole number")),
     }
 }
 

@@ -53,7 +53,7 @@ impl Span {
             Err(_) => return wrong(too_long(&given.repr()?.to_string())),
         };
         if seconds.is_nan() || seconds < 0.0 {
-            return wrong(format!("{seconds} is no time; give 0 seconds or more"));
+            return wrong(format!("{seconds} is not a duration; give 0 seconds or more"));
         }
         if seconds >= LONGEST {
             return wrong(too_long(&format!("{seconds} s")));
@@ -140,7 +140,7 @@ fn whole(given: Borrowed<'_, '_, PyAny>, what: &str, least: u64, most: u64) -> P
 pub struct Arguments<'a, 'py>(pub &'a Bound<'py, PyDict>);
 
 impl<'py> Arguments<'_, 'py> {
-    /// An argument; what is wrong with it is told with its name.
+    /// Reads an argument. The error names it.
     pub fn get<T>(&self, name: &str) -> PyResult<T>
     where
         T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,

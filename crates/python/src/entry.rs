@@ -177,7 +177,7 @@ impl Entry {
             return Ok(self.totals.percentile(part));
         }
         Err(PyValueError::new_err(format!(
-            "{part} is no part of the requests; give 0 to 1, such as 0.99"
+            "{part} is not a share of the requests; give 0 to 1, for example 0.99"
         )))
     }
 }

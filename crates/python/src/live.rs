@@ -1,4 +1,4 @@
-//! An architecture that runs as far as it is told.
+//! An architecture in virtual time that Python advances step by step.
 
 use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// A slice of a run takes about so long between two looks at the clock.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// An architecture in virtual time that goes on as far as it is told.
+/// An architecture in virtual time that is paused between two calls.
 #[pyclass(frozen, module = "corsair._corsair")]
 pub struct Live {
     world: Mutex<Option<World>>,
@@ -106,7 +106,7 @@ impl Live {
 
 #[pymethods]
 impl Live {
-    /// One that begins, or that goes on where it was saved.
+    /// Begins a run, or resumes a saved one.
     #[new]
     fn new(
         py: Python<'_>,
@@ -301,7 +301,7 @@ impl Live {
             "rejoin" => Command::Rejoin,
             "load" => Command::Load(percent),
             other => {
-                return Err(PyValueError::new_err(format!("'{other}' is no command")));
+                return Err(PyValueError::new_err(format!("'{other}' is not a command")));
             }
         };
         self.with(|world| {
@@ -372,7 +372,7 @@ impl Live {
     }
 }
 
-/// There is no simulation any more.
+/// The error that the simulation has been finished or closed.
 fn over() -> PyErr {
     error::failed("the simulation was finished or closed")
 }
@@ -385,7 +385,7 @@ fn moment(world: &World, at: Option<Span>) -> Time {
     }
 }
 
-/// Goes on until a time, or until so much time has passed by the clock. Whether it goes on after that.
+/// Runs until a time, or until this much wall-clock time has passed. Returns false if the run has ended.
 fn run_slices(world: &mut World, until: Time, at_most: Duration) -> bool {
     let begun = Instant::now();
     let shortest = Duration::from_millis(1);

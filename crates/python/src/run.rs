@@ -1,4 +1,4 @@
-//! One run of an architecture, and what it leaves.
+//! One run of an architecture, and its results.
 
 use crate::arguments::{Arguments, Span, Workers, config, scale};
 use crate::entry::Entry;
@@ -62,7 +62,7 @@ pub struct Ran {
     graph: Option<String>,
     #[pyo3(get)]
     files: Vec<String>,
-    /// What was noticed and is no error.
+    /// Remarks that are not errors.
     #[pyo3(get)]
     remarks: Vec<String>,
     arch: String,

@@ -1,4 +1,4 @@
-//! Checkpoints: runs that go on where they were saved, in this process or another.
+//! Checkpoints: runs that are resumed in this process or another.
 
 use crate::arguments::Seed;
 use crate::error;
@@ -19,7 +19,7 @@ const PROGRAM: Program = Program {
     build: env!("CORSAIR_BUILD"),
 };
 
-/// The files of a checkpoint beside the run: what goes on with what it has recorded.
+/// The files of a checkpoint beside the run: the state of its recorder and its spans.
 const RECORDER: &str = "recorder.json";
 const SPANS: &str = "spans";
 
@@ -91,7 +91,7 @@ impl Saved {
         Ok(Saved { checkpoint })
     }
 
-    /// What was to be known again.
+    /// The description of the run.
     #[getter]
     fn about(&self) -> PyResult<&str> {
         let about = self.checkpoint.manifest.details.as_str();
@@ -139,7 +139,7 @@ impl Saved {
         found.map(|(_, contents)| contents.as_slice())
     }
 
-    /// Where what the run has recorded goes on; none if nothing was.
+    /// The state of the recorder; `None` if nothing was recorded.
     pub fn outputs(&self) -> Option<Resumed> {
         let state = self.file(RECORDER)?.to_vec();
         Some(Resumed {

@@ -51,7 +51,7 @@ fn search_plan(arguments: &Arguments<'_, '_>) -> PyResult<Plan> {
     let duration = arguments.get::<Span>("duration")?.0;
     if duration.is_zero() {
         return Err(PyValueError::new_err(
-            "duration: without time there is no load; give 1 second or more",
+            "duration: 0 seconds have no load; give 1 second or more",
         ));
     }
     Ok(Plan {
@@ -112,7 +112,7 @@ pub fn instances(
     let Count(most) = arguments.get("most")?;
     if !(1..=1_000_000).contains(&most) {
         return Err(PyValueError::new_err(format!(
-            "most: {most} is no number of instances; give 1 to 1000000"
+            "most: {most} instances are out of range; give 1 to 1000000"
         )));
     }
     let load: Option<String> = arguments.maybe("load")?;
@@ -129,7 +129,7 @@ pub fn instances(
             None => format!("there are {}", names.join(", ")),
         };
         return Err(error::value(format_args!(
-            "find: '{service}' is no service; {meant}"
+            "find: there is no service '{service}'; {meant}"
         )));
     }
     if load.is_none() && checked.definition().load.is_empty() {

@@ -78,7 +78,7 @@ def test_percentiles_are_those_of_the_summary(mm1):
     histogram = result.entry.histogram()
     assert sum(histogram["count"]) == entry["requests"] - entry["unanswered"] - entry["unrouted"]
     for part in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="is no part"):
+        with pytest.raises(ValueError, match="is not a share"):
             result.percentile(part)
 
 
@@ -165,7 +165,7 @@ class Endless:
         ({"duration": float("nan")}, ValueError, "duration"),
         ({"duration": 1e300}, ValueError, "584 years"),
         ({"duration": 10**400}, ValueError, "584 years"),
-        ({"duration": "soon"}, ValueError, "duration: 'soon' is no time"),
+        ({"duration": "soon"}, ValueError, "duration: 'soon' is not a duration"),
         ({"duration": "5"}, ValueError, "has no unit"),
         ({"duration": None}, TypeError, "duration"),
         ({"duration": True}, TypeError, "duration"),

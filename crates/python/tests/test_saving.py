@@ -174,10 +174,10 @@ def test_a_time_to_save_at_that_the_run_does_not_reach_is_reported(tmp_path):
 @pytest.mark.parametrize(
     "arguments, error, said",
     [
-        ({"checkpoint_every": 0}, ValueError, "gets nowhere"),
+        ({"checkpoint_every": 0}, ValueError, "the period is zero"),
         ({"checkpoint_every": -1}, ValueError, "checkpoint_every: -1"),
-        ({"checkpoint_every": "soon"}, ValueError, "checkpoint_every: 'soon' is no time"),
-        ({"checkpoint_at": [1, "x"]}, ValueError, "checkpoint_at: 'x' is no time"),
+        ({"checkpoint_every": "soon"}, ValueError, "checkpoint_every: 'soon' is not a duration"),
+        ({"checkpoint_at": [1, "x"]}, ValueError, "checkpoint_at: 'x' is not a duration"),
         ({"checkpoint_at": [None]}, TypeError, "checkpoint_at: a time is"),
         ({"checkpoint_at": 1, "out": "/proc/nowhere"}, OSError, "/proc/nowhere"),
         ({"checkpoint_at": 1, "flow_format": "x"}, ValueError, "flow_format: 'x' is none"),

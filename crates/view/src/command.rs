@@ -1,42 +1,42 @@
-//! What is done to a running simulation: data with a virtual time.
+//! Commands to a running simulation: data with a virtual time.
 
 use corsair::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Something that is done at a virtual time.
+/// An action at a virtual time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// When, in nanoseconds of virtual time.
+    /// The virtual time, in nanoseconds.
     pub at: u64,
-    /// What.
+    /// The action.
     #[serde(flatten)]
     pub what: Action,
 }
 
-/// What is done. `who` is an actor (`login00`), all actors of a service (`login`), or all in a region
+/// An action. `who` is an actor (`login00`), all actors of a service (`login`), or all in a region
 /// or zone (`us-east-1`, `us-east-1.zoneA`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Action {
-    /// They are gone.
+    /// Stop the instances.
     Kill { who: String },
-    /// They are back.
+    /// Restart stopped instances.
     Revive { who: String },
-    /// They do nothing; what arrives waits.
+    /// Stop work; requests wait in queues.
     Pause { who: String },
-    /// They go on.
+    /// Continue work.
     Resume { who: String },
-    /// Their times become this percentage of the usual; 100 is as before.
+    /// Set the service times to this percentage; 100 is normal.
     Slow { who: String, percent: u32 },
-    /// They are cut off from other zones.
+    /// Disconnect them from other zones.
     Partition { who: String },
-    /// They are cut off no more.
+    /// Reconnect them to other zones.
     Rejoin { who: String },
-    /// `count` instances of a service are in the registries.
+    /// Register this number of instances of a service.
     Scale { service: String, count: u32 },
-    /// The load becomes this percentage of what was defined, at one entry point or all.
+    /// Set the load to this percentage of the definition, at one entry point or all.
     Load {
         percent: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ impl fmt::Display for Action {
             Action::Pause { who } => write!(f, "pause {who}"),
             Action::Resume { who } => write!(f, "resume {who}"),
             Action::Slow { who, percent } => write!(f, "slow {who} to {percent} %"),
-            Action::Partition { who } => write!(f, "cut off {who}"),
+            Action::Partition { who } => write!(f, "partition {who}"),
             Action::Rejoin { who } => write!(f, "rejoin {who}"),
             Action::Scale { service, count } => write!(f, "scale {service} to {count}"),
             Action::Load { percent, who: None } => write!(f, "load {percent} %"),

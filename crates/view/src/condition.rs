@@ -1,19 +1,19 @@
-//! What a session runs until, beside a time.
+//! Conditions at which a session stops.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A condition on what is measured of a group or an actor.
+/// A condition on a measurement of a group or an actor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What is measured.
+    /// The measurement.
     #[serde(flatten)]
     pub measure: Measure,
-    /// It is fulfilled above this. Times are in seconds.
+    /// The threshold: the condition holds above it. Times are in seconds.
     pub above: f64,
 }
 
-/// What is measured.
+/// A measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "measure", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "fields are named after what they are")]
@@ -21,11 +21,11 @@ pub enum Measure {
     /// The 99th percentile of response times during the last second: of all requests, of a service
     /// or a zone.
     P99 { of: String },
-    /// The requests that wait in the queues of a group.
+    /// The number of requests in the queues of a group.
     Queue { of: String },
-    /// Errors since the run goes on.
+    /// Errors since the run was last started.
     Errors { of: String },
-    /// Messages for actors that have ended, since the run goes on.
+    /// Messages to actors that have ended, since the run was last started.
     Dead,
     /// A number in the state of an actor, by its JSON pointer: `/state/queue`.
     State { who: String, pointer: String },

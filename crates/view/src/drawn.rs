@@ -431,7 +431,7 @@ impl World for Drawn {
             let found: Vec<&str> = nodes.filter(|name| name.contains(part)).take(50).collect();
             return Ok(json!(found));
         }
-        Err("ask for actor, from and to, requests, trace or find".to_owned())
+        Err("unknown query; expected actor, from and to, requests, trace or find".to_owned())
     }
 
     fn points(&self, group: usize) -> Option<Vec<Point>> {

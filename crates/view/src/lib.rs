@@ -1,5 +1,5 @@
-//! A simulation that one can watch, stop, question and change, and that still gives the same bits
-//! twice. The manual:
+//! The live view: watch, pause, query and change a running simulation, and replay the session to the same bits. The
+//! manual:
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

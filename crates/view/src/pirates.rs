@@ -1,4 +1,4 @@
-//! Pirates as a session holds them: some thousands are shown, a million are counted.
+//! Pirates in a session: up to 2,000 are drawn, and up to millions are counted.
 
 mod look;
 mod watch;
@@ -16,7 +16,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 pub use watch::PiratesInView;
 
-/// The most pirates that are shown, evenly spaced in the order of their names.
+/// Maximum number of drawn pirates, evenly spaced in the order of their names.
 const MOST_SHOWN: u32 = 2_000;
 
 /// Names that were read from a file, and the pirates by them.
@@ -26,7 +26,7 @@ struct Listed {
     places: HashMap<String, u32>,
 }
 
-/// Pirates that a session holds. `W` is who else is told what happens.
+/// Pirates that a session controls. `W` is a further watch.
 #[derive(Debug)]
 pub struct Pirates<W: Watch> {
     held: Held<Scenario<PiratesInView<W>>>,
@@ -34,9 +34,9 @@ pub struct Pirates<W: Watch> {
     arch: String,
     listed: Option<Listed>,
     count: u32,
-    /// The stride between two that are shown.
+    /// The stride between two drawn pirates.
     every: u32,
-    /// How long messages travel, on average, in seconds.
+    /// Mean latency of messages, in seconds.
     latency: f64,
     /// What those shown had sent at the last sample.
     before: Vec<u32>,
@@ -48,7 +48,7 @@ pub struct Pirates<W: Watch> {
 }
 
 impl<W: Watch> Pirates<W> {
-    /// Pirates that were just made.
+    /// Creates the pirates, before their first message.
     ///
     /// # Errors
     /// See [`FsmError`].
@@ -85,7 +85,7 @@ impl<W: Watch> Pirates<W> {
         })
     }
 
-    /// Goes on to the end, and returns what the run has done, and the FSM's tally if it was not cut.
+    /// Runs to the end. Returns the report, and the FSM's tally if the run was not cancelled.
     ///
     /// # Errors
     /// How the run failed.
@@ -155,13 +155,14 @@ impl<W: Watch> Pirates<W> {
                     .parse()
                     .ok()
                     .filter(|&pieces: &u32| pieces <= 1_000_000);
-                let pieces = pieces.ok_or("gold is a number up to 1000000, as in gold 7")?;
+                let pieces =
+                    pieces.ok_or("gold takes a number up to 1000000, for example gold 7")?;
                 Ok(Msg::GoldCoin(pieces))
             }
             (Some("chat"), Some(millis), None) => {
                 let period_ms: Option<NonZeroU16> = millis.parse().ok();
                 let period_ms =
-                    period_ms.ok_or("chat is 1 to 65535 milliseconds, as in chat 100")?;
+                    period_ms.ok_or("chat takes 1 to 65535 milliseconds, for example chat 100")?;
                 Ok(Msg::Chat { period_ms })
             }
             (Some("namedrop"), Some(name), None) => {
@@ -170,7 +171,7 @@ impl<W: Watch> Pirates<W> {
                 Ok(Msg::NameDrop { buddy })
             }
             _ => Err(format!(
-                "'{text}' is no message; there are gold N, chat MS, namedrop NAME"
+                "'{text}' is not a message; expected gold N, chat MS or namedrop NAME"
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! What a session was: the flags of its run, what was done in it and when, and where it ended.
+//! Recorded sessions: the flags of the run, the commands with their times, and the digest at the end.
 
 use crate::command::Command;
 use crate::world::Room;
@@ -14,21 +14,21 @@ const VERSION: &str = "corsair-session-1";
 const MOST_BYTES: u64 = 64 << 20;
 pub(crate) const MOST_COMMANDS: usize = 100_000;
 
-/// A session, as files have it.
+/// A recorded session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
     version: String,
     /// The flags of the run, by their long names.
     pub flags: Map<String, Value>,
-    /// For how many instances of services the run has room beyond its definition.
+    /// Capacity for instances of services beyond the definition.
     #[serde(default, skip_serializing_if = "Room::is_empty")]
     pub room: Room,
-    /// What was done, in the order in which it was asked for.
+    /// The commands, in the order in which they were given.
     pub commands: Vec<Command>,
-    /// How far the session had come, in nanoseconds.
+    /// The virtual time at the end, in nanoseconds.
     pub until: u64,
-    /// The digest of all that had happened by then: 16 hexadecimal digits.
+    /// The digest at the end: 16 hexadecimal digits.
     pub digest: String,
 }
 
@@ -45,13 +45,13 @@ pub enum RecordingError {
         error: io::Error,
     },
     /// It is too large.
-    #[error("{} has more than {MOST_BYTES} bytes, which no session has", path.display())]
+    #[error("{} has more than {MOST_BYTES} bytes, which is the limit for sessions; give a file that the live view has saved", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
     /// It is something else.
-    #[error("{} is no session that the live view has saved: {error}", path.display())]
+    #[error("{} is not a session that the live view has saved: {error}", path.display())]
     NoSession {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum RecordingError {
     },
     /// Another version.
     #[error(
-        "{} is a session of version '{version}', and {VERSION} is read; save it again",
+        "{} is a session of version '{version}', and this corsair reads {VERSION}; save the session again",
         path.display()
     )]
     OtherVersion {

@@ -1,4 +1,4 @@
-//! A session once more, without anybody who watches.
+//! Replays recorded sessions.
 
 use crate::World;
 use crate::recording::Recording;
@@ -8,8 +8,8 @@ use corsair::Time;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// A command does not fit the run.
-    #[error("command {number} of the session, {what}: {wrong}")]
+    /// A command does not fit the simulation.
+    #[error("command {number} of the session ({what}): {wrong}")]
     Command {
         /// Which, counted from 1.
         number: usize,
@@ -18,12 +18,12 @@ pub enum ReplayError {
         /// What is wrong.
         wrong: String,
     },
-    /// Something else has happened than in the session.
+    /// The replay has another digest than the session.
     #[error(
-        "the replay has the digest {replayed:016x} at {at}, the session had {recorded}; it was saved by another version of the program, or what it reads has changed since"
+        "the replay has the digest {replayed:016x} at {at}, the session had {recorded}; replay it with the version of corsair and the input files with which it was saved"
     )]
     Differs {
-        /// The digest of the replay.
+        /// Digest of the replay.
         replayed: u64,
         /// The digest of the session.
         recorded: String,
@@ -32,7 +32,7 @@ pub enum ReplayError {
     },
 }
 
-/// Lets all that was done in a session happen, goes on until where it ended, and compares digests.
+/// Applies all commands of a recorded session, runs until the time at which it was saved, and compares digests.
 ///
 /// # Errors
 /// See [`ReplayError`].
@@ -54,7 +54,7 @@ pub fn replay(world: &mut impl World, recording: &Recording) -> Result<(), Repla
     Ok(())
 }
 
-/// Lets all that was done in a session happen at its time.
+/// Schedules all commands of a recorded session.
 pub(crate) fn prepare(world: &mut impl World, recording: &Recording) -> Result<(), ReplayError> {
     for (number, command) in (1..).zip(&recording.commands) {
         world.apply(command).map_err(|wrong| ReplayError::Command {

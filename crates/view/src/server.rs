@@ -195,7 +195,10 @@ async fn open(
         );
     }
     if !is_own(&headers) {
-        return refuse(StatusCode::FORBIDDEN, "this page is another one's");
+        return refuse(
+            StatusCode::FORBIDDEN,
+            "this page belongs to another session; open the address that corsair has printed",
+        );
     }
     let Some(seat) = Seat::take(&shared) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "16 watch already");

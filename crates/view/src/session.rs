@@ -1,10 +1,9 @@
-//! A simulation that is held in the hand: it goes on as far as it is told, answers questions, and
-//! does what it is told. What was done is a list that can be saved and replayed to the same bits.
+//! A session controls a simulation: it advances, pauses and rewinds it, answers queries about it, and applies commands.
+//! The commands are a list that can be saved and replayed to the same bits.
 //!
-//! The session runs on the thread that calls [`Session::run`]; a [`Handle`] speaks to it
-//! through a bounded channel. Frames are published a few times a second, the newest replaces those
-//! that no watcher has taken: a slow watcher gets fewer, and the simulation never waits for one.
-//! Without a watcher nothing is remembered and nothing is published.
+//! The session runs on the thread that calls [`Session::run`]; a [`Handle`] talks to it through a bounded channel. A frame
+//! is published at most every 50 ms, and replaces the previous one even if nobody has read it. So a slow viewer gets
+//! fewer frames, and the simulation never waits for a viewer. Without a viewer nothing is recorded or published.
 
 mod advance;
 mod checkpoints;
@@ -34,25 +33,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// The most questions that wait.
+/// Capacity of the channel of requests.
 const MOST_ASKED: usize = 64;
 
-/// Frames come at most once in so long.
+/// Minimum time between two frames.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(50);
 
-/// How long a session that is paused sleeps at most before it looks whether it was cancelled.
+/// Longest time that a paused session sleeps before it checks whether it was cancelled.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Makes the world as it was in the beginning, with room for more.
+/// Builds the world as it was at the start, with capacity for more instances.
 pub type Make<W> = Box<dyn FnMut(&Room) -> Result<W, String> + Send>;
 
-/// A session with a simulation: it goes on as far as it is told, answers questions, and remembers what was
-/// done.
+/// A session with a simulation. See the [crate documentation](crate) for what it can do.
 pub struct Session<W: World> {
     world: W,
     make: Option<Make<W>>,
     flags: Map<String, Value>,
-    /// What the world was made with room for.
+    /// The additional capacity that the world was built with.
     room: Room,
     commands: Vec<Command>,
     checkpoints: Checkpoints,
@@ -68,55 +66,55 @@ pub struct Session<W: World> {
     is_playing: bool,
     is_watched: bool,
     stopped: String,
-    /// Something was done since the last frame or status.
+    /// Something has changed since the last frame or status.
     is_new: bool,
     sampled_at: Time,
     published: (Instant, Time),
 }
 
-/// What the run goes on until.
+/// The condition or time at which the run stops.
 #[derive(Debug)]
 struct Goal {
     until: Until,
     /// Errors and dead letters before.
     errors: u64,
     dead: u64,
-    /// What the last second has brought to the group in question.
+    /// The samples of the group during the last second.
     second: VecDeque<(f64, GroupSample)>,
-    /// The group in question, if it is about one.
+    /// The group that the condition is about, if any.
     group: Option<usize>,
 }
 
-/// What every watcher is told of a session.
+/// The state of a session, as every viewer sees it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Status {
-    /// How far it has come, in seconds.
+    /// The virtual time, in seconds.
     pub now: f64,
-    /// Whether it goes on by itself.
+    /// Whether the run is advancing.
     pub is_playing: bool,
     /// Whether it has ended.
     pub is_over: bool,
-    /// How fast it may go; none: as fast as it goes.
+    /// Virtual seconds per second of wall-clock time; `None` is as fast as possible.
     pub speed: Option<f64>,
-    /// What it runs until.
+    /// The condition or time at which it stops.
     pub until: Option<String>,
-    /// Why it stands still.
+    /// Why it is paused.
     pub stopped: String,
-    /// What was done: when in seconds, and what.
+    /// The commands so far: the time in seconds, and the command.
     pub commands: Vec<(f64, String)>,
-    /// The digest, while it stands still.
+    /// The digest, while it is paused.
     pub digest: Option<String>,
-    /// It was begun anew so often.
+    /// How many times it was restarted or rewound.
     pub epoch: u32,
-    /// Whether one can go back.
+    /// Whether it can be rewound.
     pub can_go_back: bool,
-    /// What one can go back to, the oldest first.
+    /// The saved checkpoints, oldest first.
     pub checkpoints: Vec<Shown>,
 }
 
 impl<W: World> Session<W> {
-    /// A session that holds a simulation, and the handle to it. The flags are those of its run, by
-    /// their long names; `make` makes it anew, if one may go back.
+    /// Creates a session with a simulation, and a handle to it. `flags` are the flags of its run by their long names.
+    /// `make` builds the simulation again; without it the session cannot be rewound.
     pub fn new(world: W, flags: Map<String, Value>, make: Option<Make<W>>) -> (Session<W>, Handle) {
         let (asked_sender, asked) = sync_channel(MOST_ASKED);
         let (frames, frames_receiver) = watch::channel(Frame::default());
@@ -133,7 +131,7 @@ impl<W: World> Session<W> {
         let now = world.now();
         let stopped = match world.is_over() {
             true => "the run is over",
-            false => "nothing has happened yet",
+            false => "not started",
         };
         let mut session = Session {
             world,
@@ -162,10 +160,10 @@ impl<W: World> Session<W> {
         (session, handle)
     }
 
-    /// Lets all that was done in another session happen in this one.
+    /// Applies all commands of a recorded session to this one.
     ///
     /// # Errors
-    /// The first command that does not fit.
+    /// The first command that does not fit this simulation.
     pub fn load(&mut self, recording: &Recording) -> Result<(), ReplayError> {
         prepare(&mut self.world, recording)?;
         self.room.clone_from(&recording.room);
@@ -174,7 +172,7 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// Runs until it is cancelled, or no handle is left, and gives back the simulation as it is then.
+    /// Runs until it is cancelled or no handle is left. Returns the simulation in the state that it has then.
     pub fn run(mut self, cancel: &CancelToken) -> W {
         while !cancel.is_cancelled() {
             let wait = if self.is_playing {
@@ -185,7 +183,7 @@ impl<W: World> Session<W> {
             match self.asked.recv_timeout(wait) {
                 Ok(question) => {
                     self.reply(question);
-                    // Others may have asked as well.
+                    // Further requests may be waiting.
                     while let Ok(question) = self.asked.try_recv() {
                         self.reply(question);
                     }
@@ -205,18 +203,18 @@ impl<W: World> Session<W> {
         self.world
     }
 
-    /// Does what was asked for. What has changed by it is published before it is answered.
+    /// Handles a request. Publishes its effect before the reply.
     fn reply(&mut self, question: Question) {
         self.watch();
         let answer = self.answer(question.asked);
         if self.is_new {
             self.publish();
         }
-        // The one who asked may be gone.
+        // The requester may be gone.
         let _ = question.answer.send(answer);
     }
 
-    /// Remembers what happens while there are watchers or a condition.
+    /// Records samples while there are viewers or a condition.
     fn watch(&mut self) {
         let wants = self.watchers.load(Ordering::Relaxed) > 0 || self.goal.is_some();
         if wants != self.is_watched {
@@ -227,7 +225,7 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// Takes a sample, adds it to the series, and returns what it has by group.
+    /// Takes a sample, adds it to the time series, and returns its groups.
     fn sample(&mut self) -> Vec<GroupSample> {
         let now = self.world.now();
         let sampled = self.world.sample();
@@ -264,7 +262,7 @@ impl<W: World> Session<W> {
         self.frames.send_replace(self.frame.clone());
         let status = self.status();
         self.statuses.send_if_modified(|old| {
-            // The time alone comes with frames.
+            // Frames carry the time; it does not make a new status.
             let is_new = Status {
                 now: old.now,
                 ..status.clone()
@@ -306,7 +304,7 @@ impl<W: World> Session<W> {
         self.is_new = true;
     }
 
-    /// Begins to run until something.
+    /// Starts to run until a time or condition.
     fn begin(&mut self, until: Until) -> Result<(), String> {
         let group = match &until {
             Until::Condition(condition) => self.group_of(condition)?,
@@ -342,7 +340,7 @@ impl<W: World> Session<W> {
                     .as_f64()
                     .or(value.as_bool().map(u8::from).map(f64::from))
             })
-            .ok_or_else(|| format!("{who} has no number at '{pointer}'; write it as /state/queue"))
+            .ok_or_else(|| format!("{who} has no number at '{pointer}'; give a JSON pointer, for example /state/queue"))
     }
 
     /// The number of a group.

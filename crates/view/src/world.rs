@@ -1,4 +1,4 @@
-//! What a session holds: a simulation, whatever it simulates.
+//! The interface between a session and what it simulates.
 
 use crate::command::Command;
 use crate::layout::Area;
@@ -10,77 +10,77 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// For how many instances of services there is room, beyond those that their definitions make.
+/// Capacity for instances of services, beyond the instances of the definition.
 pub type Room = BTreeMap<String, u32>;
 
-/// A simulation as a session holds it.
+/// A simulation that a session controls.
 ///
-/// Looking at it changes nothing of its course, and neither does being watched.
+/// Queries and sampling never change its result.
 pub trait World: Send {
-    /// What does not change while it runs.
+    /// Returns what does not change while the simulation runs.
     fn scene(&self) -> Scene;
 
-    /// How far it has come.
+    /// Returns the virtual time.
     fn now(&self) -> Time;
 
-    /// Whether it has ended.
+    /// True if the run has ended.
     fn is_over(&self) -> bool;
 
-    /// Goes on until a time, inclusive.
+    /// Runs until a time, inclusive.
     fn run_until(&mut self, time: Time);
 
-    /// Goes on through the next window in which there is anything. False if there is none.
+    /// Runs the next window that has an event. Returns false if there is none.
     fn step(&mut self) -> bool;
 
-    /// Goes on until an actor has handled its next event. False if there is none to come.
+    /// Runs until an actor has handled its next event. Returns false if there is none.
     ///
     /// # Errors
     /// If there is no such actor.
     fn step_actor(&mut self, who: &str) -> Result<bool, String>;
 
-    /// Lets a command happen at its time. All of it is accepted, or nothing.
+    /// Schedules a command. Accepts all of it or nothing.
     ///
     /// # Errors
     /// A sentence about what is wrong with it.
     fn apply(&mut self, command: &Command) -> Result<(), String>;
 
-    /// What a command needs room for that this world lacks, and one that is made anew could have: a service,
-    /// and how many instances.
+    /// Returns the service and the number of instances that a command needs and this world lacks, if a rebuilt world could
+    /// have them.
     fn lacks_room(&self, what: &Action) -> Option<(String, u32)> {
         let _ = what;
         None
     }
 
-    /// Writes down all of it, between two events; none if this world cannot be written down.
+    /// Saves the state; `None` if this world cannot be saved.
     ///
     /// # Errors
-    /// A sentence about why it cannot be now.
+    /// A sentence that says why it cannot be saved now.
     fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
         Ok(None)
     }
 
-    /// Becomes what it was when it was written down.
+    /// Restores a saved state.
     ///
     /// # Errors
-    /// If it cannot; it is as before then.
+    /// A sentence that says why; the world is unchanged then.
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         let _ = snapshot;
         Err("this run cannot be restored".to_owned())
     }
 
-    /// Begins or ends to remember what [`World::sample`] wants to know.
+    /// Starts or stops recording for [`World::sample`].
     fn watch(&mut self, watch: bool);
 
-    /// What has happened since the last sample, and how things are.
+    /// Returns what has happened since the last sample, and the current state.
     fn sample(&mut self) -> Sampled;
 
-    /// Answers a question about one thing: `actor`, `edge`, `requests`, `trace`, `find`, `density`.
+    /// Answers a query about one thing: `actor`, `edge`, `requests`, `trace`, `find`, `density`.
     ///
     /// # Errors
     /// A sentence about what is wrong with it.
     fn look(&mut self, question: &Value) -> Result<Value, String>;
 
-    /// What was done, as parts of a definition.
+    /// Returns the commands as faults and loads of a definition.
     ///
     /// # Errors
     /// If this world has no definition.
@@ -88,20 +88,20 @@ pub trait World: Send {
         Err("only architectures of services have definitions".to_owned())
     }
 
-    /// What was measured of a group over time, if that is known from the beginning.
+    /// Returns the time series of a group, if it is known from the start.
     fn points(&self, group: usize) -> Option<Vec<Point>> {
         let _ = group;
         None
     }
 
-    /// Messages for actors that had ended.
+    /// Returns the number of messages to actors that had ended.
     fn dead_letters(&mut self) -> u64;
 
-    /// The digest of all that has happened.
+    /// Returns the digest of the run.
     fn digest(&mut self) -> u64;
 }
 
-/// What does not change while a simulation runs.
+/// The constant part of a simulation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Scene {
     /// `services`, `pirates` or `graph`.
@@ -174,7 +174,7 @@ impl SceneArea {
     }
 }
 
-/// How things are, and what has happened since the last sample.
+/// The current state, and what has happened since the last sample.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
     /// The state of each node of the scene.
@@ -189,7 +189,7 @@ pub struct Sampled {
     pub groups: Vec<GroupSample>,
 }
 
-/// What has happened to a group of actors in an interval.
+/// The measurements of a group of actors in an interval.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSample {
     /// Requests that were answered; of pirates, messages.
@@ -198,10 +198,10 @@ pub struct GroupSample {
     pub errors: u64,
     /// How long answers took.
     pub times: Times,
-    /// Requests that wait at the end.
+    /// Requests in queues at the end of the interval.
     pub queue: u64,
-    /// For how long slots or processors were in use, in nanoseconds, and could have been; 0: there
-    /// is no limit.
+    /// Time for which slots or processors were in use, and the time for which they were available, in nanoseconds; 0 if
+    /// they are not limited.
     pub used: u64,
     /// See `used`.
     pub usable: u64,

@@ -351,7 +351,7 @@ fn checkpoints_are_refused_where_one_cannot_go_back_and_beyond_their_number() {
         tell(handle, json!("checkpoint"));
         refused
     });
-    assert!(refused.contains("drop one first"), "{refused}");
+    assert!(refused.contains("delete one first"), "{refused}");
 }
 
 // Guarantee: arch-14.
@@ -542,7 +542,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
         refuse(json!({"do": "kill", "who": ""}), "there is no");
         refuse(
             json!({"do": "slow", "who": "login", "percent": 0}),
-            "not possible",
+            "cannot slow down",
         );
         refuse(json!({"do": "load", "percent": 4_000_000}), "not possible");
         refuse(
@@ -661,8 +661,8 @@ fn files_that_are_no_sessions_are_refused_in_a_sentence() {
         )
     };
     let good = "0123456789abcdef";
-    assert!(read("").contains("no session"));
-    assert!(read("[1, 2").contains("no session"));
+    assert!(read("").contains("not a session"));
+    assert!(read("[1, 2").contains("not a session"));
     assert!(read(&whole("2", good, "")).contains("version '2'"));
     assert!(read(&whole("corsair-session-1", "xyz", "")).contains("not 16 hexadecimal"));
     assert!(read(&whole("corsair-session-1", good, r#", "x": 1"#)).contains("unknown field"));

@@ -64,7 +64,7 @@ pub(super) fn arrivals(file: &Path, kinds: &mut Kinds) -> Result<Vec<Arrival>, S
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
-        Ok(number) => Err(format!("'{number}' is no time; write one from 0 on")),
+        Ok(number) => Err(format!("'{number}' is not a time; give 0 seconds or more")),
         Err(_) => {
             let span: TimeSpan = text.parse()?;
             Ok(span.nanos() as f64 / 1e9)
@@ -186,7 +186,7 @@ mod tests {
         );
         assert_eq!(
             said("time,rate\nx,2\n"),
-            "x.csv:2: 'x' is no time; write one as 250us, 1.5ms or 2s"
+            "x.csv:2: 'x' is not a duration; expected a number with a unit, for example 250us or 2s"
         );
         let none = file("time\n");
         assert!(

@@ -61,7 +61,7 @@ impl FromStr for Shard {
         });
         shard.ok_or_else(|| {
             format!(
-                "'{text}' is no shard; write 1/8 for the first of eight, up to 8/8 (at most {MOST})"
+                "'{text}' is not a shard; write 1/8 for the first of eight, up to 8/8 (at most {MOST})"
             )
         })
     }

@@ -45,7 +45,7 @@ pub fn check(options: &Options, from: &Checkpoint, topology: &Topology) -> Resul
     let given = checksum(topology);
     if saved != given {
         bail!(
-            "{}: {} is not what it was when the run was saved (checksum {given}, not {saved}); put the definition, the graph or the load back that it was begun with",
+            "{}: {} has changed since the run was saved (checksum {given}, not {saved}); restore the definition, the graph or the load of the run",
             from.directory.display(),
             options.arch
         );
@@ -151,7 +151,7 @@ pub fn branch(
     seed: Option<u64>,
 ) -> Result<Branch> {
     let What::Services(services) = &options.what else {
-        bail!("pirates have no fields that could be set; give --seed-from-here");
+        bail!("pirates have no fields to set; give --seed-from-here instead");
     };
     let (mut fields, mut load_percent) = (Vec::new(), None);
     for setting in set {

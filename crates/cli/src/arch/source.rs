@@ -41,7 +41,7 @@ pub fn changed(
 ) -> Result<Topology> {
     if options.reload.is_some() || options.arch == "migration" {
         return Err(anyhow!(
-            "{} has no definition whose fields could be set; set load=N%, or give --seed-from-here",
+            "{} has no fields to set; give --set load=N% or --seed-from-here",
             options.arch
         ));
     }
@@ -88,7 +88,7 @@ fn of_flag<T, E: fmt::Display>(flag: &'static str, result: Result<T, E>) -> Resu
 
 /// The refusal of pirates by commands that simulate services.
 pub fn no_services(arch: &str) -> anyhow::Error {
-    anyhow!("{arch} is no architecture of services; type for example -a netflixoss")
+    anyhow!("{arch} is not an architecture of services; give one, for example -a netflixoss")
 }
 
 /// The topology of a definition at a scale, in these places if they are given.

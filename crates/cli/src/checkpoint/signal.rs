@@ -21,7 +21,9 @@ impl Signals {
     pub fn asked_for(&self, checkpoints: &Checkpoints) -> bool {
         let asked = self.0.swap(false, Ordering::Relaxed);
         if asked && checkpoints.has_changed_fields() {
-            complain("SIGUSR1: a run that goes on with --set is not saved");
+            complain(
+                "SIGUSR1: a branch with --set cannot be saved, because a checkpoint cannot contain changed fields",
+            );
             return false;
         }
         asked

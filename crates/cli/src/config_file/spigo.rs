@@ -60,7 +60,7 @@ pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
             "regionnames" => ("region-names", names(value)),
             "zonenames" => ("zone-names", names(value)),
             "ipranges" => ("ip-ranges", ranges(value)),
-            _ => bail!("\"{key}\" is none of spigo's keys; remove it"),
+            _ => bail!("\"{key}\" is not a key of spigo; remove it"),
         };
         match text {
             Some(text) if text.is_empty() => {}

@@ -1,4 +1,4 @@
-//! What the parser refuses, in one sentence each.
+//! Errors of the parser, one sentence each.
 
 use super::{FLAGS, Flag, nearest};
 use clap::Command;
@@ -40,18 +40,16 @@ pub fn sentence(error: &clap::Error, called: &Command) -> String {
             )
         }
         ErrorKind::MissingRequiredArgument if argument == "<SHELL>" => {
-            "a shell is missing; type for example `corsair completions bash`".to_owned()
+            "completions: the shell is missing; type for example `corsair completions bash`"
+                .to_owned()
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("{command}: {argument} is missing; `{command} --help` tells what it is")
+            format!("{command}: {argument} is missing; see `{command} --help`")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let words = called.get_subcommands().map(Command::get_name);
             let words: Vec<String> = words.map(|word| format!("`{command} {word}`")).collect();
-            format!(
-                "{command} needs to be told what to do; type {}",
-                words.join(" or ")
-            )
+            format!("{command} has no subcommand; type {}", words.join(" or "))
         }
         ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".to_owned(),
         _ => {
@@ -62,16 +60,16 @@ pub fn sentence(error: &clap::Error, called: &Command) -> String {
     }
 }
 
-/// What is said of a word that is none of those allowed.
+/// The error for a word that is not one of those allowed.
 pub fn not_one_of(word: &str, words: &[&str]) -> String {
     let meant = match nearest(word, words.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
         None => String::new(),
     };
-    format!("'{word}' is none of {}{meant}", words.join(", "))
+    format!("'{word}' is not one of {}{meant}", words.join(", "))
 }
 
-/// What is said of a flag whose value is missing.
+/// The error for a flag whose value is missing.
 fn no_value(flag: &Flag) -> String {
     let spelled = flag.spelled();
     let example = match flag.value {
@@ -84,7 +82,7 @@ fn no_value(flag: &Flag) -> String {
     format!("{spelled} needs a value; type for example {spelled} {example}")
 }
 
-/// What is said of a flag that does not exist.
+/// The error for a flag that does not exist.
 fn unknown(argument: &str) -> String {
     let name = argument
         .trim_start_matches('-')

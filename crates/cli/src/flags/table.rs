@@ -39,7 +39,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('d'),
         value: Value::One("SECONDS"),
         default: "10",
-        help: "How long they talk, or how long there is load; 500ms or 1m30s work too",
+        help: "Duration of the talk or the load, in seconds or as 500ms, 1m30s",
         shapes: true,
         ..PLAIN
     },
@@ -53,7 +53,7 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "load",
         value: Value::One("LOAD|FILE"),
-        help: "What comes in: \"poisson 200/s\", \"users 50 think 1s\", a .json or .csv file",
+        help: "Load: \"poisson 200/s\", \"users 50 think 1s\", a .json or .csv file",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "a load",
@@ -85,7 +85,7 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "region-names",
         value: Value::One("NAMES"),
-        help: "Names of regions, as here,there [default: six of AWS's]",
+        help: "Names of the regions, as here,there [default: six regions of AWS]",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "regions",
@@ -107,7 +107,7 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "ip-ranges",
         value: Value::One("RANGES"),
-        help: "Address ranges of regions and their zones, as 10.1,10.2;10.3,10.4",
+        help: "Address ranges of the zones of each region, as 10.1,10.2;10.3,10.4",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "addresses",
@@ -120,7 +120,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('s'),
         value: Value::One("N"),
         default: "0",
-        help: "Step of -a migration, 0 to 9; else a number in file names",
+        help: "Step of -a migration, 0 to 9; otherwise a number in file names",
         shapes: true,
         ..PLAIN
     },
@@ -129,7 +129,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('u'),
         value: Value::One("DURATION"),
         default: "1s",
-        help: "How often services ask their registry",
+        help: "Period with which services poll their registry",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "service registries",
@@ -141,7 +141,7 @@ pub static FLAGS: &[Flag] = &[
         name: "seed",
         value: Value::One("N"),
         default: "0",
-        help: "Where all random numbers come from; the same seed, the same run",
+        help: "Seed of all random numbers; the same seed gives the same run",
         shapes: true,
         ..PLAIN
     },
@@ -150,7 +150,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::Word(&["virtual", "tokio", "threads", "pool"]),
         default: "virtual",
         group: Group::Execution,
-        help: "Virtual time; or by the clock: tasks, a thread per actor, a pool of threads",
+        help: "Virtual time, or the wall clock: tasks, a thread per actor, a thread pool",
         shapes: true,
         ..PLAIN
     },
@@ -173,14 +173,14 @@ pub static FLAGS: &[Flag] = &[
         name: "workers",
         value: Value::One("N"),
         group: Group::Execution,
-        help: "The same as -cpus",
+        help: "Alias of -cpus",
         ..PLAIN
     },
     Flag {
         name: "latency",
         value: Value::One("TIME|MIN..MAX"),
         group: Group::Execution,
-        help: "How long messages travel: 2ms, 1ms..5ms [default: 1.05ms..2.1ms; services: by place]",
+        help: "Latency of messages: 2ms, 1ms..5ms [default: 1.05ms..2.1ms; services: by place]",
         shapes: true,
         ..PLAIN
     },
@@ -203,7 +203,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("N"),
         default: "256",
         group: Group::Execution,
-        help: "Events that a mailbox holds (tokio, threads, pool)",
+        help: "Capacity of a mailbox, in events (tokio, threads, pool)",
         ..PLAIN
     },
     Flag {
@@ -211,14 +211,14 @@ pub static FLAGS: &[Flag] = &[
         value: Value::Word(&["block", "drop_newest", "drop_oldest", "fail"]),
         default: "block",
         group: Group::Execution,
-        help: "What happens if a mailbox is full",
+        help: "Policy for a full mailbox",
         ..PLAIN
     },
     Flag {
         name: "ui",
         value: Value::Optional("ADDRESS"),
         group: Group::Execution,
-        help: "Hold the run and show it in the browser, at a free port or ADDRESS (--features ui)",
+        help: "Control the run in the browser, at a free port or ADDRESS (--features ui)",
         ..PLAIN
     },
     Flag {
@@ -231,14 +231,14 @@ pub static FLAGS: &[Flag] = &[
         name: "replay",
         value: Value::One("FILE"),
         group: Group::Execution,
-        help: "Do again what was done in a session that --ui has saved, and compare digests",
+        help: "Replay a session saved with --ui, and compare digests",
         ..PLAIN
     },
     Flag {
         name: "checkpoint-every",
         value: Value::One("TIME|SIZE"),
         group: Group::Execution,
-        help: "Save the run so often (10s), or after so much output (1GB)",
+        help: "Save the run periodically: every 10s, or after every 1GB of output",
         ..PLAIN
     },
     Flag {
@@ -253,7 +253,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("DIR"),
         default: "checkpoints",
         group: Group::Execution,
-        help: "Where it is saved, also when it gets SIGUSR1; giving it is enough for that",
+        help: "Directory of the checkpoints; given alone, SIGUSR1 saves the run",
         ..PLAIN
     },
     Flag {
@@ -314,7 +314,7 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "strict",
         group: Group::Execution,
-        help: "Messages to actors that have ended, and actors left waiting, are errors",
+        help: "Treat messages to ended actors, and actors left waiting, as errors",
         ..PLAIN
     },
     Flag {
@@ -328,7 +328,7 @@ pub static FLAGS: &[Flag] = &[
         name: "msglog",
         letter: Some('m'),
         group: Group::Output,
-        help: "Print every message, in the order of time",
+        help: "Print every message in order of time",
         ..PLAIN
     },
     Flag {
@@ -342,21 +342,21 @@ pub static FLAGS: &[Flag] = &[
         name: "neo4j",
         letter: Some('n'),
         group: Group::Output,
-        help: "Write nodes, edges and (with -c) flows to Neo4j, with NEO4JPASSWORD",
+        help: "Write nodes, edges and (with -c) flows to Neo4j; NEO4JPASSWORD is its password",
         ..PLAIN
     },
     Flag {
         name: "neo4jurl",
         value: Value::One("URL"),
         group: Group::Output,
-        help: "Where Neo4j is [default: NEO4JURL, or else localhost:7474]",
+        help: "Address of Neo4j [default: NEO4JURL, or localhost:7474]",
         ..PLAIN
     },
     Flag {
         name: "collect",
         letter: Some('c'),
         group: Group::Output,
-        help: "Measure times (csv_metrics/) and write flows (json_metrics/)",
+        help: "Write histograms of response times (csv_metrics/) and flows (json_metrics/)",
         services_only: Some(ServicesOnly {
             what: "flows and histograms",
             instead: "leave it out, or use --per-actor FILE for the totals of every actor",
@@ -368,7 +368,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('k'),
         value: Value::One("HOST:PORT,…"),
         group: Group::Output,
-        help: "Send flows to Kafka: a broker, or several of one cluster",
+        help: "Send flows to Kafka: one or several brokers of a cluster",
         services_only: Some(ServicesOnly {
             what: "Kafka",
             instead: "leave it out",
@@ -412,9 +412,9 @@ pub static FLAGS: &[Flag] = &[
         name: "metrics",
         value: Value::One("ADDRESS"),
         group: Group::Output,
-        help: "Serve times for Prometheus while running, as at 127.0.0.1:9090",
+        help: "Serve response times to Prometheus while running, as at 127.0.0.1:9090",
         services_only: Some(ServicesOnly {
-            what: "times of services",
+            what: "response times of services",
             instead: "leave it out",
         }),
         ..PLAIN
@@ -423,9 +423,9 @@ pub static FLAGS: &[Flag] = &[
         name: "timeline",
         value: Value::One("FILE,…"),
         group: Group::Output,
-        help: "Write what happens over time, by service and zone: a .csv, a .svg, or both",
+        help: "Write a time series by service and zone: a .csv, a .svg, or both",
         services_only: Some(ServicesOnly {
-            what: "what happens at services over time",
+            what: "a time series of services",
             instead: "leave it out",
         }),
         ..PLAIN
@@ -434,9 +434,9 @@ pub static FLAGS: &[Flag] = &[
         name: "interval",
         value: Value::One("TIME"),
         group: Group::Output,
-        help: "How long the slices of --timeline are [default: a hundredth of the run]",
+        help: "Interval of --timeline [default: a hundredth of the run]",
         services_only: Some(ServicesOnly {
-            what: "what happens at services over time",
+            what: "a time series of services",
             instead: "leave it out",
         }),
         ..PLAIN
@@ -445,7 +445,7 @@ pub static FLAGS: &[Flag] = &[
         name: "filter",
         letter: Some('f'),
         group: Group::Output,
-        help: "Collapse instances into services in what is written",
+        help: "Collapse instances into services in graphs",
         services_only: Some(ServicesOnly {
             what: "collapsing instances",
             instead: "leave it out",
@@ -457,14 +457,14 @@ pub static FLAGS: &[Flag] = &[
         value: Value::Word(&["text", "json"]),
         default: "text",
         group: Group::Output,
-        help: "Lines, or one JSON object on stdout and nothing else",
+        help: "Output on stdout: text, or one JSON object",
         ..PLAIN
     },
     Flag {
         name: "arch-dir",
         value: Value::One("DIR"),
         default: "json_arch",
-        help: "Where definitions are: NAME_arch.json",
+        help: "Directory of definitions, NAME_arch.json",
         ..PLAIN
     },
     Flag {
@@ -472,14 +472,14 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("DIR"),
         default: ".",
         group: Group::Output,
-        help: "Where json/, gml/, json_metrics/ and csv_metrics/ are written, and json/ is read",
+        help: "Directory below which json/, gml/, json_metrics/ and csv_metrics/ are written",
         ..PLAIN
     },
     Flag {
         name: "epoch",
         value: Value::One("DATE|now"),
         group: Group::Output,
-        help: "The date of time zero in files [default: 1970-01-01T00:00:00Z, or now by the clock]",
+        help: "Date of time zero in files [default: 1970-01-01T00:00:00Z; wall clock: now]",
         shapes: true,
         ..PLAIN
     },
@@ -487,7 +487,7 @@ pub static FLAGS: &[Flag] = &[
         name: "per-actor",
         value: Value::One("FILE"),
         group: Group::Output,
-        help: "Write what every actor sent and received, as CSV",
+        help: "Write the messages sent and received by every actor, as CSV",
         ..PLAIN
     },
     Flag {

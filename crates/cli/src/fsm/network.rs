@@ -23,7 +23,7 @@ pub fn read(path: &Path) -> Result<Network> {
     }
     let names: Vec<String> = graph.nodes.into_iter().map(|node| node.name).collect();
     if let [alone] = names.as_slice() {
-        bail!("-r: {shown} has one pirate, {alone}, who has no one to talk to; give at least 2");
+        bail!("-r: {shown} has only one pirate, {alone}; pirates need at least 2");
     }
     let index: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
     let edges: Vec<(u32, u32)> = graph

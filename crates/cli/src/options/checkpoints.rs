@@ -1,4 +1,4 @@
-//! What the flags ask for of checkpoints: `--checkpoint-every`, `--checkpoint-at` and `--checkpoint-dir`.
+//! The flags of checkpoints: `--checkpoint-every`, `--checkpoint-at` and `--checkpoint-dir`.
 
 use super::{Options, What};
 use crate::config_file;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a run is saved, or goes on from where it was.
+/// How a run is saved or resumed.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     /// How often.
@@ -80,9 +80,7 @@ fn every(text: &str) -> Result<Every, String> {
         }
     }
     match text::duration(text)? {
-        Duration::ZERO => {
-            Err("a run that does nothing but save itself gets nowhere; give 1s or more".to_owned())
-        }
+        Duration::ZERO => Err("the period is zero; give 1s or more".to_owned()),
         time => Ok(Every::Time(time)),
     }
 }
@@ -106,7 +104,7 @@ pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
         && !writes(options)
     {
         bail!(
-            "--checkpoint-every {}: bytes are those that the run writes to its graph and its flows, and it writes none; add -j or -c, or give a time",
+            "--checkpoint-every {}: the size counts the graph and the flows, and this run writes none; add -j or -c, or give a time",
             values.text("checkpoint-every")
         );
     }
@@ -137,9 +135,7 @@ fn writes(options: &Options) -> bool {
 /// What cannot be saved.
 fn refuse(options: &Options, flag: &str) -> Result<()> {
     if options.executor != Executor::Virtual {
-        bail!(
-            "--{flag} is for virtual time, which can be stopped and gone on with; leave out --executor"
-        );
+        bail!("--{flag} needs virtual time, which can be saved and resumed; leave out --executor");
     }
     match &options.what {
         What::Pirates(pirates) if pirates.form == Form::Async => {
@@ -156,7 +152,7 @@ fn refuse(options: &Options, flag: &str) -> Result<()> {
             ];
             if let Some((_, output)) = sent.iter().find(|(asked, _)| *asked) {
                 bail!(
-                    "--{flag} and {output} do not go together: what another system has taken it would get again; leave one of them out, or write a file with -c"
+                    "--{flag} and {output} do not go together: a resumed run would send the same flows again; leave one of them out, or write a file with -c"
                 );
             }
         }
@@ -167,7 +163,7 @@ fn refuse(options: &Options, flag: &str) -> Result<()> {
     ];
     if let Some((_, output)) = outputs.iter().find(|(asked, _)| *asked) {
         bail!(
-            "--{flag} and {output} do not go together: what {output} writes cannot be gone on with; leave one of them out"
+            "--{flag} and {output} do not go together: {output} cannot continue after a checkpoint; leave one of them out"
         );
     }
     Ok(())

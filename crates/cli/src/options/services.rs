@@ -124,7 +124,7 @@ fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
     let (min, max) = (config.latency.min(), config.latency.max());
     let least = Duration::from_nanos(LEAST_TRAVEL);
     if min < least {
-        let short = format!("{min:?} is too short: between services {least:?} is the least");
+        let short = format!("{min:?} is too short; services are at least {least:?} apart");
         return Err(values.wrong("latency", short));
     }
     Ok(Some(Distribution::uniform(min, max)))
@@ -167,7 +167,7 @@ fn pictures(text: &str) -> Result<Vec<PathBuf>, String> {
     let file = |name: &str| match name.rsplit_once('.') {
         Some((_, "csv" | "svg")) => Ok(PathBuf::from(name)),
         _ => Err(format!(
-            "'{name}' is neither a table nor a picture; give a name that ends in .csv or .svg"
+            "'{name}' is neither a table nor a chart; give a name that ends in .csv or .svg"
         )),
     };
     text.split(',').map(file).collect()
@@ -176,13 +176,11 @@ fn pictures(text: &str) -> Result<Vec<PathBuf>, String> {
 /// How long the slices of a timeline are.
 fn interval(values: &Values) -> Result<Option<Duration>> {
     let interval = values.read("interval", |text| match text::duration(text)? {
-        Duration::ZERO => {
-            Err("an interval of no time has nothing in it; give 1ms or more".to_owned())
-        }
+        Duration::ZERO => Err("the interval is zero; give 1ms or more".to_owned()),
         interval => Ok(interval),
     })?;
     if interval.is_some() && values.given("timeline").is_none() {
-        return Err(values.wrong("interval", "there is no --timeline that it is for"));
+        return Err(values.wrong("interval", "it is only for --timeline; add --timeline FILE"));
     }
     Ok(interval)
 }
@@ -194,5 +192,5 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         None => text.replace("localhost:", "127.0.0.1:"),
     };
     full.parse()
-        .map_err(|_| format!("'{text}' is no address; write one as 127.0.0.1:9090"))
+        .map_err(|_| format!("'{text}' is not an address; write for example 127.0.0.1:9090"))
 }

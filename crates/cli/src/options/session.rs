@@ -67,13 +67,13 @@ pub fn read(
     if options.executor != Executor::Virtual {
         let flag = if page.is_some() { "--ui" } else { "--replay" };
         bail!(
-            "{flag} is for virtual time, which can be held and replayed; leave out --executor {}",
+            "{flag} needs virtual time, which can be paused and replayed; leave out --executor {}",
             values.text("executor")
         );
     }
     if page.is_some() && !cfg!(feature = "ui") {
         bail!(
-            "this build has no page to show; run `cargo run --features ui -- -a {} --ui`",
+            "this build has no live view; run `cargo run --features ui -- -a {} --ui`",
             options.arch
         );
     }
@@ -108,5 +108,5 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
         None => text.replace("localhost:", "127.0.0.1:"),
     };
     full.parse()
-        .map_err(|_| format!("'{text}' is no address; write one as 127.0.0.1:8080"))
+        .map_err(|_| format!("'{text}' is not an address; write for example 127.0.0.1:8080"))
 }

@@ -316,12 +316,12 @@ fn the_capacity_is_found_told_and_drawn() {
     assert_eq!(terminal.json(args), found);
     let table = terminal.succeed("capacity -a q -d 1 --limit 20ms --to 100");
     assert!(
-        table.contains("bears at least 100.0 requests a second"),
+        table.contains("sustains at least 100.0 requests per second"),
         "{table}"
     );
     let table = terminal.succeed("capacity -a q -d 1 --limit 1ms");
     assert!(
-        table.contains("does not bear even 10 requests a second"),
+        table.contains("does not sustain even 10 requests per second"),
         "{table}"
     );
 }

@@ -434,7 +434,7 @@ fn what_cannot_be_saved_is_refused_with_what_to_leave_out() {
             "--executor",
         ),
         ("-a fsm --checkpoint-every 0s", "--checkpoint-every"),
-        ("-a fsm --checkpoint-every 1GB", "it writes none"),
+        ("-a fsm --checkpoint-every 1GB", "this run writes none"),
         ("-a fsm --checkpoint-at soon", "--checkpoint-at"),
         ("resume nowhere", "nowhere"),
     ] {
@@ -522,7 +522,7 @@ fn a_log_of_messages_goes_on_behind_the_line_that_is_named() {
         terminal.succeed(&format!("{run} --checkpoint-at 500ms --checkpoint-dir c"));
         let said = terminal.run("resume c --workers 2");
         let line = said.stdout.lines().find_map(|line| {
-            let (_, rest) = line.split_once("goes on behind line ")?;
+            let (_, rest) = line.split_once("continues after its line ")?;
             rest.split_whitespace().next()?.parse::<usize>().ok()
         });
         let line = line.unwrap_or_else(|| panic!("{}{}", said.stdout, said.stderr));
@@ -548,8 +548,7 @@ fn an_architecture_that_has_changed_since_it_was_saved_is_refused() {
     terminal.write("x_arch.json", &definition("3ms"));
     let said = terminal.run("resume c");
     assert!(
-        said.stderr
-            .contains("is not what it was when the run was saved"),
+        said.stderr.contains("has changed since the run was saved"),
         "{}",
         said.stderr
     );

@@ -43,15 +43,15 @@ fn a_configuration_is_saved_under_any_name() {
 fn files_that_say_nonsense_are_refused_with_their_name() {
     let terminal = Terminal::new();
     for (text, part) in [
-        ("{\"arch\": \"fsm\",", "no JSON object"),
-        ("[1]", "no JSON object"),
+        ("{\"arch\": \"fsm\",", "not a JSON object"),
+        ("[1]", "not a JSON object"),
         (
             r#"{"arch": "fsm", "populaton": 5}"#,
             "did you mean \"population\"?",
         ),
         (
             r#"{"arch": "fsm", "config": "other"}"#,
-            "no flag that a file can set",
+            "not a flag that a file can set",
         ),
         (
             r#"{"arch": "fsm", "population": [5]}"#,

@@ -49,7 +49,10 @@ fn two_variants_are_compared_from_the_same_seeds() {
 fn comparisons_that_make_no_sense_are_refused() {
     let terminal = terminal();
     for (args, parts) in [
-        ("compare q", ["both are the same", "--set"].as_slice()),
+        (
+            "compare q",
+            ["there is nothing to compare", "--set"].as_slice(),
+        ),
         ("compare q nothing", &["nothing", "there is no"]),
         (
             "compare q --set services.wbe.count=4",
@@ -143,7 +146,7 @@ fn the_number_of_instances_for_a_load_is_found_with_the_bottleneck() {
     assert!((busy - 0.375).abs() < 0.02, "{last}");
     let table = terminal.succeed(args);
     assert!(
-        table.contains("instances of web bear this load") && table.contains("bottleneck   web")
+        table.contains("instances of web sustain this load") && table.contains("bottleneck   web")
     );
     for (args, part) in [
         ("--find web", "instances:web"),

@@ -43,14 +43,14 @@ fn what_a_session_needs_is_said_in_a_sentence() {
     );
     let said = terminal.refuse("--replay session.json");
     assert!(
-        said.contains("command 1 of the session, kill login0: "),
+        said.contains("command 1 of the session (kill login0): "),
         "{said}"
     );
     assert!(said.contains("did you mean login00?"), "{said}");
     assert!(refuse("--replay none.json").contains("--replay: cannot read none.json"));
     assert!(refuse("--open").contains("add --ui"));
     assert!(refuse("--ui --executor tokio").contains("virtual time"));
-    assert!(refuse("--ui nowhere").contains("write one as 127.0.0.1:8080"));
+    assert!(refuse("--ui nowhere").contains("write for example 127.0.0.1:8080"));
     if !cfg!(feature = "ui") {
         assert!(refuse("-a lamp --ui").contains("cargo run --features ui -- -a lamp --ui"));
     }

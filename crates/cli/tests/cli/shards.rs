@@ -120,11 +120,11 @@ fn what_is_no_complete_set_of_shards_is_refused() {
         ),
         (
             "part1.csv part2.csv whole.csv",
-            &["whole.csv is no shard", "--shard 1/8"],
+            &["whole.csv is not a shard", "--shard 1/8"],
         ),
         (
             "part1.csv part2.csv headless.csv",
-            &["headless.csv is no shard"],
+            &["headless.csv is not a shard"],
         ),
         ("part1.csv part2.csv bare.csv", &["bare.csv", "columns"]),
         (
@@ -144,7 +144,10 @@ fn what_is_no_complete_set_of_shards_is_refused() {
     let said = terminal.refuse(&format!("{sweep} --shard 2/3 --out part1.csv"));
     assert!(said.contains("another shard"), "{said}");
     let said = terminal.refuse(&format!("{sweep} --shard 4/3 --out x.csv"));
-    assert!(said.contains("no shard") && said.contains("1/8"), "{said}");
+    assert!(
+        said.contains("not a shard") && said.contains("1/8"),
+        "{said}"
+    );
     assert!(
         terminal
             .refuse("sweep merge --out x.csv")

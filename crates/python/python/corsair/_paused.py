@@ -12,7 +12,7 @@ Self = TypeVar("Self", bound="Paused[Any]")
 
 
 class Paused(Generic[Native]):
-    """A simulation that goes on as far as it is told, and is looked at in between."""
+    """A simulation that is paused between two calls, so that its state can be inspected."""
 
     def __init__(self, native: Native) -> None:
         self._native = native

@@ -65,9 +65,9 @@ def run(
     flows       keep every request and answer between two instances
     out         a directory for the graph and the flows as files, as the command writes them
     flow_format what the file of flows is
-    checkpoint_every  save the run so often, by the clock, to go on later: see `resume`
-    checkpoint_at     save it at these points of virtual time
-    checkpoint_dir    where it is saved
+    checkpoint_every  period of checkpoints on the wall clock; `resume` continues from one
+    checkpoint_at     points of virtual time at which the run is saved
+    checkpoint_dir    directory of the checkpoints
     progress    show a bar: by default where there is somebody to see it; or a function of how much is done, 0 to 1
     """
     source = Architecture.of(arch)
@@ -93,25 +93,25 @@ def resume(
     checkpoint_dir: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Result:
-    """Goes on with a run where it was saved last. The result is that of a run that was never saved.
+    """Resumes a saved run. The result equals that of a run without interruption.
 
-    directory       what `checkpoint_dir` has named, or one of the checkpoints in it
+    directory       the directory given as `checkpoint_dir`, or one of the checkpoints in it
     until           stop at this point of virtual time, and return what has happened so far
     seed_from_here  draw the random numbers of another seed from here on: a branch, which has a directory of its own
                     beside the checkpoint for its own checkpoints and files
-    checkpoint_…    when and where it is saved further; as the run was told if left out
+    checkpoint_…    when and where the run is saved from here on; as before if left out
     """
     saved = _corsair.Saved(Path(directory))
     about = About.of(saved, workers)
-    told = about.saving or Saving(None, [], Path(saved.below))
+    before = about.saving or Saving(None, [], Path(saved.below))
     if seed_from_here is not None:
         own = saved.branch_directory(seed_from_here)
-        told = Saving(told.every, told.at, own)
+        before = Saving(before.every, before.at, own)
         about.move_to(own)
-    given = Saving.of(checkpoint_every, checkpoint_at, told.directory if checkpoint_dir is None else checkpoint_dir)
+    given = Saving.of(checkpoint_every, checkpoint_at, before.directory if checkpoint_dir is None else checkpoint_dir)
     about.saving = Saving(
-        told.every if checkpoint_every is None else given.every,
-        told.at if checkpoint_at is None else given.at,
+        before.every if checkpoint_every is None else given.every,
+        before.at if checkpoint_at is None else given.at,
         given.directory,
     )
     return _run_saved(about, saved, seed_from_here, until, progress)
@@ -120,14 +120,14 @@ def resume(
 def _run_saved(
     about: About, saved: _corsair.Saved | None, seed_from_here: int | None, until: Time | None, progress: Progress
 ) -> Result:
-    """A run that is saved as it goes, from its beginning or from where it was saved."""
+    """Runs from the beginning or from a checkpoint, and saves the run on the way."""
     stop = math.inf if until is None else _corsair.seconds(until)
     if saved is not None and stop < saved.time:
-        raise ValueError(f"until: the run was saved at {saved.time} s, and does not go back; give a later time")
+        raise ValueError(f"until: the run was saved at {saved.time} s and does not go back; give a later time")
     live = _corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here)
     with shown(progress, "run") as call:
         if about.saving is not None:
-            about.saving.go_on(live, about.to_json(), stop, call)
+            about.saving.drive(live, about.to_json(), stop, call)
         return result_of(live.finish(until is not None))
 
 
@@ -326,7 +326,7 @@ def sweep(
     >>> sweep("lamp", {"services.webserver.count": [3, 6, 9]}, duration=2)["p99_seconds"]  # doctest: +SKIP
 
     A field's path goes through keys and, in lists, through the name of an entry or its number from 0. With `out`, a
-    file that ends in .csv or .jsonl, runs that it has already are not made again; the command goes on with it as well.
+    file that ends in .csv or .jsonl, the runs that it contains already are not repeated; the command can continue the same file.
     """
     grid = Sweep(
         arch,

@@ -70,7 +70,7 @@ class Result:
         self.files = files
         """Files that were written, where a directory was named."""
         self.remarks = remarks
-        """What was noticed and is no error."""
+        """Remarks on the run that are not errors."""
         self._svg = svg
 
     @property

@@ -1,4 +1,4 @@
-"""Runs that are saved while they go on, and go on from where they were saved."""
+"""Checkpoints: runs that are saved on the way and resumed."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Saving:
 
     @staticmethod
     def of(every: Time | None, at: Times | None, directory: str | os.PathLike[str]) -> Saving:
-        """What the arguments of these names say."""
+        """Reads the arguments `checkpoint_every`, `checkpoint_at` and `checkpoint_dir`."""
         seconds = None if every is None else _seconds("checkpoint_every", every)
         if seconds == 0:
             raise ValueError(
-                "checkpoint_every: a run that does nothing but save itself gets nowhere; give 1 second or more"
+                "checkpoint_every: the period is zero; give 1 second or more"
             )
         times: Iterable[Any] = () if at is None else at  # type: ignore[assignment]
         if isinstance(times, (str, int, float, datetime.timedelta)):
@@ -49,13 +49,13 @@ class Saving:
         return Saving(seconds, sorted(_seconds("checkpoint_at", one) for one in times), Path(directory))
 
     def __bool__(self) -> bool:
-        """Whether it is saved at all."""
+        """True if the run is saved at all."""
         return self.every is not None or bool(self.at)
 
-    def go_on(
+    def drive(
         self, live: _corsair.Live, about: str, until: float, progress: Callable[[float], object] | None
     ) -> None:
-        """Lets a run go on to its end or to a time, and saves it as it goes."""
+        """Runs to the end or to a time, and saves the run on the way."""
         left = [at for at in self.at if at > live.now]
         if self:
             live.claim(self.directory)
@@ -92,7 +92,7 @@ def _seconds(name: str, given: Any) -> float:
 
 @dataclass
 class About:
-    """What a checkpoint says of its run beside its state."""
+    """The description of a run in its checkpoints: everything but its state."""
 
     text: str
     file: str
@@ -100,10 +100,10 @@ class About:
     saving: Saving | None = None
 
     def to_json(self) -> str:
-        """The text that is saved."""
+        """The description as JSON."""
         file = self.file if self.file.startswith("built-in ") else os.path.abspath(self.file)
         written: dict[str, Any] = {"arch": self.text, "file": file}
-        # The others are those of the machine that goes on.
+        # The number of workers depends on the machine that resumes the run.
         written["arguments"] = {key: _plain(value) for key, value in self.arguments.items() if key != "workers"}
         if self.saving is not None:
             written |= {"every": self.saving.every, "at": self.saving.at}
@@ -111,7 +111,7 @@ class About:
 
     @staticmethod
     def of(saved: _corsair.Saved, workers: int | None) -> About:
-        """What a checkpoint says; its run goes on with so many workers."""
+        """Reads the description of a checkpoint, to be resumed with this number of workers."""
         read = json.loads(saved.about)
         saving = Saving(read["every"], read["at"], Path(saved.below)) if "every" in read else None
         # Older versions recorded nothing of runs that are saved.

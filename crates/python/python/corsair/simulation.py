@@ -64,28 +64,28 @@ class Simulation(Paused[_corsair.Simulation]):
         return Address(self._native.spawn(actor, name))
 
     def send(self, to: int, message: object, at: Time | None = None) -> None:
-        """Lets a message from outside arrive at a time that has not come yet; without one, next."""
+        """Sends a message from outside, to arrive at a later time; without a time, immediately after now."""
         self._native.send(to, message, at)
 
     def run_until(self, time: Time) -> None:
-        """Goes on until all has happened that is due until a time, inclusive."""
+        """Runs until a time, inclusive."""
         self._native.run_until(time)
 
     def run_for(self, time: float) -> None:
-        """Goes on for so many seconds."""
+        """Runs for this number of seconds."""
         self._native.run_until(self.now + time)
 
     def run(self) -> None:
-        """Goes on until nothing is left to happen. With a timer that comes again and again it never ends."""
+        """Runs until no events are left. Never returns if an actor sets a timer again and again."""
         self._native.run()
 
     @property
     def next(self) -> float | None:
-        """When something is due next, in seconds; None if nothing is left to happen."""
+        """Time of the next event in seconds; None if no events are left."""
         return self._native.next
 
     def actor(self, which: int | str) -> Any:
-        """The object of an actor, by address or name: its state."""
+        """Returns the object of an actor, by address or name."""
         return self._native.actor(which)
 
     def find(self, name: str) -> Address | None:
@@ -117,9 +117,9 @@ class Simulation(Paused[_corsair.Simulation]):
 
 
 class ServiceSimulation(Paused[_corsair.Live]):
-    """An architecture that runs as far as it is told, can be looked at in between, and does what it is told.
+    """An architecture in virtual time that is advanced step by step, inspected, and given commands.
 
-    The result is a function of the architecture and of what was told when, for any number of workers.
+    The result depends only on the architecture and on the commands with their times, not on the number of workers.
     """
 
     def __init__(
@@ -196,20 +196,20 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """True if the run has ended."""
         return self._native.is_over
 
     @property
     def messages(self) -> int:
-        """How many messages were delivered so far."""
+        """Number of messages delivered so far."""
         return self._native.messages
 
     def run_until(self, time: Time) -> bool:
-        """Goes on until all has happened that is due until a time. Whether it goes on after it."""
+        """Runs until a time, inclusive. Returns False if the run has ended."""
         return self._native.run_until(time, None, None)
 
     def run_for(self, time: float) -> bool:
-        """Goes on for so many seconds. Whether it goes on after them."""
+        """Runs for this number of seconds. Returns False if the run has ended."""
         return self._native.run_until(self.now + time, None, None)
 
     def state(self, instance: str) -> dict[str, Any] | None:
@@ -243,7 +243,7 @@ class ServiceSimulation(Paused[_corsair.Live]):
         self._native.command(instance, "pause", None, at)
 
     def resume(self, instance: str, at: Time | None = None) -> None:
-        """It goes on, whatever paused it."""
+        """Resumes a paused instance, whatever has paused it."""
         self._native.command(instance, "resume", None, at)
 
     def slow(self, instance: str, percent: int, at: Time | None = None) -> None:

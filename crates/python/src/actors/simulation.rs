@@ -129,7 +129,7 @@ impl Simulation {
         let Count(room) = arguments.get("most_actors")?;
         if !(1..=MOST_ACTORS).contains(&room) {
             return Err(PyValueError::new_err(format!(
-                "most_actors: {room} is no number of actors; give 1 to {MOST_ACTORS}"
+                "most_actors: {room} is out of range; give 1 to {MOST_ACTORS}"
             )));
         }
         let Span(latency) = arguments.get("latency")?;

@@ -123,14 +123,14 @@ const line = new Line({
   },
   controls(has, watchers) {
     hasControls = has;
-    $("line").textContent = has ? `connected, ${watchers} watching` : `watching (${watchers}); another page has the controls`;
+    $("line").textContent = has ? `connected, ${watchers} watching` : `watching (${watchers}); another page has control`;
     $("take").hidden = has;
     enable();
   },
   line(open) {
     $("line").classList.toggle("lost", !open);
     if (!open) {
-      $("line").textContent = "the session cannot be reached";
+      $("line").textContent = "cannot reach the session; reload the page when corsair runs again";
       hasControls = false;
       enable();
     }
@@ -143,7 +143,7 @@ function showTime(time) {
   $("now").textContent = `${time.toFixed(6)} s`;
 }
 
-/** Only the page with the controls has working buttons. */
+/** Enables the buttons of the page that has control. */
 function enable() {
   const moves = hasControls && !(status?.is_over ?? true);
   for (const id of ["play", "step-window", "step-ms", "step-s", "speed"]) input(id).disabled = !moves;
@@ -156,7 +156,7 @@ function enable() {
   for (const button of $("checkpoints").querySelectorAll("button")) button.disabled = !hasControls;
 }
 
-/** What is shown of checkpoints: it is made anew only if they have changed. */
+/** The checkpoints on the page, which are rendered again only when they change. */
 let shownCheckpoints = "";
 
 /** @param {Status["checkpoints"]} checkpoints */
@@ -166,10 +166,10 @@ function showCheckpoints(checkpoints) {
   shownCheckpoints = text;
   $("checkpoints").replaceChildren(...checkpoints.map(({ number, at, digest, commands, bytes }) => {
     const size = bytes > 0 ? `, ${short(bytes)}B` : "";
-    const back = panels.link(`Back to ${seconds(at)}`, () => control({ back: number }));
+    const back = panels.link(`Return to ${seconds(at)}`, () => control({ back: number }));
     back.title = `checkpoint ${number}, ${commands} commands, digest ${digest}${size}`;
     const drop = panels.link("✕", () => control({ forget: number }));
-    drop.setAttribute("aria-label", `drop checkpoint ${number}`);
+    drop.setAttribute("aria-label", `delete checkpoint ${number}`);
     return panels.element("li", "", back, ` ${commands} commands${size} `, drop);
   }));
 }
@@ -182,7 +182,7 @@ function setFolded(folded) {
   graph.fit();
 }
 
-/** The name by which the session knows a node. @param {number} place */
+/** The name of a node in the session. @param {number} place */
 function nameOf(place) {
   const node = graph.nodes[place];
   if (!node) return "";
@@ -190,7 +190,7 @@ function nameOf(place) {
 }
 
 /**
- * Shows something in the panel, and again while time goes on.
+ * Shows a node in the panel, and refreshes it while the run continues.
  * @param {() => Promise<Node>} make
  */
 function panel(make) {
@@ -236,7 +236,7 @@ function show(chosen) {
   chosenName = "";
   if (!chosen) {
     refresh = null;
-    $("one").replaceChildren(panels.element("p", "Click on an actor or an edge."));
+    $("one").replaceChildren(panels.element("p", "Select an actor or an edge in the graph."));
   } else if ("from" in chosen) {
     const [from, to] = [nameOf(chosen.from), nameOf(chosen.to)];
     panel(async () => panels.edge(await look({ from, to })));
@@ -353,7 +353,7 @@ $("until").addEventListener("submit", (event) => {
   event.preventDefault();
   const what = select("until-what").value;
   const value = Number(input("until-value").value);
-  if (!Number.isFinite(value)) return complain("give a number to run until");
+  if (!Number.isFinite(value)) return complain("the value to run until is not a number; type a number, for example 2.5");
   if (what === "time") return void control({ until: { time: Math.round(value * 1e9) } });
   const of = input("until-of").value;
   /** @type {Record<string, unknown>} */
@@ -367,7 +367,7 @@ $("until").addEventListener("submit", (event) => {
 function showFields() {
   const what = select("do-what").value;
   $("do-number-label").hidden = !["slow", "load", "scale"].includes(what);
-  $("do-number-name").textContent = what === "scale" ? "instances" : "per cent";
+  $("do-number-name").textContent = what === "scale" ? "instances" : "percent";
   $("do-message-label").hidden = what !== "send";
 }
 $("do-what").addEventListener("change", showFields);

@@ -38,7 +38,7 @@ function begin(canvas) {
   canvas.width = Math.max(1, Math.round(width * ratio));
   canvas.height = Math.max(1, Math.round(height * ratio));
   const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser draws nothing on a canvas");
+  if (!context) throw new Error("this browser has no 2D canvas");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
   context.font = "11px system-ui, sans-serif";

@@ -192,7 +192,7 @@ export class Graph {
    */
   begin(canvas) {
     const context = canvas.getContext("2d");
-    if (!context) throw new Error("this browser draws nothing on a canvas");
+    if (!context) throw new Error("this browser has no 2D canvas");
     const ratio = window.devicePixelRatio || 1;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);

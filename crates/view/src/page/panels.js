@@ -54,7 +54,7 @@ function list(title, items) {
 }
 
 /**
- * What an actor is doing.
+ * The state of an actor.
  * @param {Record<string, any>} seen
  * @param {{ choose: (name: string) => void, requests: (name: string) => void, trace: (trace: string) => void }} act
  */
@@ -62,21 +62,21 @@ export function actor(seen, act) {
   const short_name = String(seen.name).split(".").at(-1) ?? "";
   const { state, messages = [], requests = [], knows = [], buddies = [], ...rest } = seen;
   const words = state
-    ? Object.entries({ down: state.is_down, paused: state.is_paused, "cut off": state.is_cut_off, "in no registry": state.is_away })
+    ? Object.entries({ down: state.is_down, paused: state.is_paused, "cut off": state.is_cut_off, "deregistered": state.is_away })
       .filter(([, is]) => is).map(([word]) => word)
     : [];
   const made = element("div", "", element("h2", seen.name));
   made.append(facts([
     ["service", seen.service], ["package", seen.package ?? ""], ["state", state ? words.join(", ") || "up" : ""],
-    ["queue", state?.queue ?? null], ["working on", state ? Math.max(state.busy, state.in_progress) : null],
-    ["slots", seen.concurrency ?? ""], ["pace", state && state.slow_percent !== 100 ? `${state.slow_percent} % of the usual times` : ""],
+    ["queue", state?.queue ?? null], ["in progress", state ? Math.max(state.busy, state.in_progress) : null],
+    ["slots", seen.concurrency ?? ""], ["pace", state && state.slow_percent !== 100 ? `${state.slow_percent} % of the normal service time` : ""],
     ["gold", seen.gold ?? null], ["sent", seen.sent ?? null],
   ]));
-  if (state || seen.requests_in_flows > 0) made.append(link("Its last requests", () => act.requests(short_name)));
+  if (state || seen.requests_in_flows > 0) made.append(link("Recent requests", () => act.requests(short_name)));
   made.append(
-    ...list("Requests under way", requests.map((/** @type {any} */ request) =>
+    ...list("Requests in progress", requests.map((/** @type {any} */ request) =>
       element("span", `${request.server}, for ${seconds(request.age / 1e9)} `, link("trace", () => act.trace(request.trace))))),
-    ...list("Last messages", messages.map((/** @type {any} */ message) =>
+    ...list("Recent messages", messages.map((/** @type {any} */ message) =>
       element("span", `${seconds(message.at / 1e9)} ${message.kind} ${message.what} from ${message.from}`))),
     ...list("Knows", knows.map((/** @type {string} */ name) => link(name, () => act.choose(name)))),
     ...list("Buddies", buddies.map((/** @type {any} */ buddy) =>
@@ -107,14 +107,14 @@ export function edge(seen) {
 }
 
 /**
- * The last requests of an actor.
+ * The recent requests of an actor.
  * @param {string} name
  * @param {Span[]} spans
  * @param {(trace: string) => void} trace
  */
 export function requests(name, spans, trace) {
-  const made = element("div", "", element("h2", `Last requests of ${name}`));
-  if (spans.length === 0) made.append(element("p", "None was answered while it was watched."));
+  const made = element("div", "", element("h2", `Recent requests of ${name}`));
+  if (spans.length === 0) made.append(element("p", "No request has been answered since this page was opened."));
   made.append(...list("", spans.map((span) => {
     const button = link(`${seconds(span.sent)} ${span.server}: ${span.answer} after ${seconds(span.received - span.sent)}`, () => trace(span.trace));
     if (span.answer !== "found" && span.answer !== "missing") button.className = "bad";
@@ -131,7 +131,7 @@ export function waterfall(spans) {
   const made = element("div", "", element("h2", `Trace ${spans[0]?.trace ?? ""}`));
   made.id = "waterfall";
   if (spans.length === 0) {
-    made.append(element("p", "None of its answers is remembered; it is under way, or too old."));
+    made.append(element("p", "No spans of this trace are stored; it is still in progress, or too old."));
     return made;
   }
   const begin = Math.min(...spans.map((span) => span.sent));

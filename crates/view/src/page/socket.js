@@ -87,7 +87,7 @@ export class Line {
     socket.onmessage = ({ data }) => this.hear(data);
     socket.onclose = () => {
       this.listener.line(false);
-      for (const { failed } of this.waiting.values()) failed(new Error("the line to the session was cut"));
+      for (const { failed } of this.waiting.values()) failed(new Error("the connection to the session was lost"));
       this.waiting.clear();
       setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(this.pause * 2, 5000);
@@ -135,7 +135,7 @@ export class Line {
     this.next += 1;
     return new Promise((done, failed) => {
       if (this.socket?.readyState !== WebSocket.OPEN) {
-        failed(new Error("there is no line to the session"));
+        failed(new Error("not connected to the session"));
         return;
       }
       this.waiting.set(id, { done, failed });

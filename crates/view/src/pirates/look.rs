@@ -35,7 +35,7 @@ impl<W: Watch> Pirates<W> {
         if question.get("density").is_some() {
             return Ok(self.density());
         }
-        Err("ask for actor, find or density".to_owned())
+        Err("unknown query; expected actor, find or density".to_owned())
     }
 
     fn details(&mut self, index: u32) -> Result<Value, String> {
@@ -48,7 +48,7 @@ impl<W: Watch> Pirates<W> {
             (buddies, given.to_vec(), others, period, pirate.gold())
         });
         let Some((buddies, given, others, period, gold)) = seen else {
-            return Err(format!("{name} has not begun, or has ended"));
+            return Err(format!("{name} has not started, or has ended"));
         };
         let sent = self.sent(index);
         let buddies = buddies.into_iter().zip(given).map(|(buddy, gold)| {

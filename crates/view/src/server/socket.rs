@@ -128,7 +128,7 @@ impl Watcher {
         let said: Said = match serde_json::from_str(text) {
             Ok(said) => said,
             Err(error) => {
-                let wrong = format!("this is not understood: {error}");
+                let wrong = format!("the request is not understood: {error}");
                 return self
                     .text(&json!({ "type": "answer", "id": 0, "wrong": wrong }))
                     .await;
@@ -153,10 +153,10 @@ impl Watcher {
         };
         let answer = match serde_json::from_value::<Asked>(ask) {
             Ok(Asked::Control(_)) if !self.seat.has_controls() => {
-                Err("another page holds the controls; take them first".to_owned())
+                Err("another page has control; take control first".to_owned())
             }
             Ok(asked) => self.seat.shared.handle.ask(asked).await,
-            Err(error) => Err(format!("this is not understood: {error}")),
+            Err(error) => Err(format!("the request is not understood: {error}")),
         };
         let answer = match answer {
             Ok(value) => json!({ "type": "answer", "id": said.id, "value": value }),

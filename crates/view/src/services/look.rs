@@ -43,7 +43,7 @@ impl Services {
             found.truncate(MOST_LISTED);
             return Ok(json!(found));
         }
-        Err("ask for actor, from and to, requests, trace or find".to_owned())
+        Err("unknown query; expected actor, from and to, requests, trace or find".to_owned())
     }
 
     /// The instances that a name at either end of an edge means: one, or those folded into one.

@@ -79,7 +79,7 @@ impl Services {
             Action::Slow { who, percent } => {
                 if !(1..=MOST_PERCENT).contains(percent) {
                     return Err(format!(
-                        "slow to {percent} % is not possible; give 1 to {MOST_PERCENT}, 100 is as before"
+                        "cannot slow down to {percent} %; give 1 to {MOST_PERCENT}, where 100 is normal"
                     ));
                 }
                 all(who, Order::Slow(*percent))
@@ -123,7 +123,7 @@ impl Services {
     fn load(&self, percent: u32, who: Option<&str>) -> Result<Vec<(u32, Told)>, String> {
         if percent > MOST_PERCENT {
             return Err(format!(
-                "a load of {percent} % is not possible; give 0 to {MOST_PERCENT}, 100 is as before"
+                "a load of {percent} % is not possible; give 0 to {MOST_PERCENT}, where 100 is the definition"
             ));
         }
         let topology = self.live.topology();
@@ -142,7 +142,7 @@ impl Services {
             None => (0..topology.len()).filter(|&i| is_entry(i)).collect(),
         };
         if targets.is_empty() {
-            return Err("there is no entry point at which a load comes in".to_owned());
+            return Err("this architecture has no entry point with a load".to_owned());
         }
         let told = targets.into_iter();
         Ok(told
@@ -160,7 +160,7 @@ impl Services {
         };
         let node = || match about {
             Some(name) => self.instance(name),
-            None => Err(format!("'{message}' lacks an instance; write {kind} NAME")),
+            None => Err(format!("'{message}' has no instance; write {kind} NAME")),
         };
         if words.next().is_some() {
             return Err(format!("'{message}' has more than two words"));

@@ -12,29 +12,29 @@ use serde::Serialize;
 const MOST: usize = 32;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// How things were at a time.
+/// The state of the session at a time.
 #[derive(Debug)]
 struct Checkpoint {
     number: u32,
     at: Time,
     digest: u64,
-    /// What had been done by then, some of it still to come.
+    /// The commands by then, some of them still to come.
     commands: Vec<Command>,
-    /// All that the world was. Without it one goes back by beginning anew.
+    /// The state of the world. Without it, restoring replays from the start.
     state: Option<Snapshot>,
 }
 
-/// Where one can go back to.
+/// The checkpoints that a session can restore.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
     saved: Vec<Checkpoint>,
     last: u32,
 }
 
-/// A checkpoint as watchers are told of it.
+/// A checkpoint as viewers see it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shown {
-    /// By which it is asked for.
+    /// Its number in requests.
     pub number: u32,
     /// Its virtual time in seconds.
     pub at: f64,
@@ -42,7 +42,7 @@ pub struct Shown {
     pub digest: String,
     /// How many commands had been given.
     pub commands: usize,
-    /// The size of what was written down; 0: one goes back by beginning anew.
+    /// The size of the saved state; 0 if restoring replays from the start.
     pub bytes: u64,
 }
 
@@ -89,17 +89,20 @@ impl Checkpoints {
     }
 }
 
-const WRITES: &str = "one cannot go back in a run that writes files; leave out what writes them";
+const WRITES: &str =
+    "a run that writes files cannot go back in time; run it again without -j, -g, -c and -m";
 
 impl<W: World> Session<W> {
-    /// Saves how things are.
+    /// Saves a checkpoint.
     pub(super) fn save_checkpoint(&mut self) -> Result<(), String> {
         if self.make.is_none() {
             return Err(WRITES.to_owned());
         }
         self.check_alive()?;
         if self.checkpoints.saved.len() == MOST {
-            return Err(format!("there are {MOST} checkpoints; drop one first"));
+            return Err(format!(
+                "there are {MOST} checkpoints already; delete one first"
+            ));
         }
         // After a step of one actor, others have still to handle what is due now.
         let now = self.world.now();
@@ -109,7 +112,7 @@ impl<W: World> Session<W> {
         let bytes = bytes + state.as_ref().map_or(0, Snapshot::bytes);
         if bytes > MOST_BYTES {
             return Err(format!(
-                "all checkpoints would have {bytes} bytes, and {MOST_BYTES} are the most; drop one first"
+                "the checkpoints would have {bytes} bytes in total, and the limit is {MOST_BYTES}; delete one first"
             ));
         }
         self.checkpoints.last += 1;
@@ -124,22 +127,22 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// Goes back to a checkpoint, with what was still to come then.
+    /// Restores a checkpoint, with the commands that were still to come then.
     pub(super) fn go_back(&mut self, number: u32) -> Result<(), String> {
         let place = self.checkpoints.find(number)?;
         let checkpoint = &self.checkpoints.saved[place];
         let (at, commands) = (checkpoint.at, checkpoint.commands.clone());
         match &checkpoint.state {
             Some(state) => self.world.restore(state)?,
-            None => self.world = self.begun_anew(&commands)?,
+            None => self.world = self.rebuilt(&commands)?,
         }
         self.commands = commands;
         self.has_gone_back();
         self.run_quietly(at)
     }
 
-    /// Goes to a time. To one that has passed it goes by way of a checkpoint, or by beginning anew; what was
-    /// to be done later is forgotten.
+    /// Seeks to `time`. Seeking back restores the latest earlier checkpoint, or replays from the start, and discards later
+    /// commands.
     pub(super) fn go_to(&mut self, time: Time) -> Result<(), String> {
         if time > self.world.now() {
             return self.control(Control::Until(Until::Time(time.as_nanos())));
@@ -155,19 +158,19 @@ impl<W: World> Session<W> {
                     self.world.apply(command)?;
                 }
             }
-            None => self.world = self.begun_anew(&commands)?,
+            None => self.world = self.rebuilt(&commands)?,
         }
         self.commands = commands;
         self.has_gone_back();
         self.run_quietly(time)
     }
 
-    /// Makes the world anew with room for more instances of a service, and lets all happen in it that was
-    /// done, until now. The actors have other numbers, so that it is not the same run to the last bit.
+    /// Rebuilds the world with capacity for more instances of a service, and replays all commands up to now. The actors
+    /// get other addresses, so the run does not have the same bits.
     pub(super) fn make_room(&mut self, service: String, count: u32) -> Result<(), String> {
         if self.make.is_none() {
             return Err(format!(
-                "{service} has no room for {count} instances, and a run that writes files cannot be begun anew with more; leave out what writes them, or give its definition more"
+                "{service} has no capacity for {count} instances, and a run that writes files cannot be restarted with more; run it without -j, -g, -c and -m, or give the definition more instances"
             ));
         }
         let room = self.room.clone();
@@ -175,7 +178,7 @@ impl<W: World> Session<W> {
         let commands = self.commands.clone();
         let (now, is_playing) = (self.world.now(), self.is_playing);
         let until = self.goal.take().map(|goal| goal.until);
-        match self.begun_anew(&commands) {
+        match self.rebuilt(&commands) {
             Ok(world) => self.world = world,
             Err(error) => {
                 self.room = room;
@@ -189,7 +192,7 @@ impl<W: World> Session<W> {
         self.scenes.send_replace(self.world.scene().into());
         self.has_gone_back();
         self.run_quietly(now)?;
-        self.stopped = "begun anew, with room for more instances".to_owned();
+        self.stopped = "restarted with more instances".to_owned();
         if !is_playing {
             return Ok(());
         }
@@ -199,8 +202,8 @@ impl<W: World> Session<W> {
         self.play()
     }
 
-    /// The world as it was in the beginning, in which this is to be done.
-    fn begun_anew(&mut self, commands: &[Command]) -> Result<W, String> {
+    /// Builds the world as it was at the start, with these commands.
+    fn rebuilt(&mut self, commands: &[Command]) -> Result<W, String> {
         let make = self.make.as_mut().ok_or(WRITES)?;
         let mut world = make(&self.room)?;
         for command in commands {
@@ -209,7 +212,7 @@ impl<W: World> Session<W> {
         Ok(world)
     }
 
-    /// What was seen of the world before is of no use any more.
+    /// Discards the samples of the world before the seek.
     fn has_gone_back(&mut self) {
         self.frame.begin_anew();
         self.series = Default::default();
@@ -219,7 +222,7 @@ impl<W: World> Session<W> {
         self.watch();
     }
 
-    /// Goes on until a time as fast as it goes, and shows nothing meanwhile.
+    /// Runs until a time at maximum speed, without frames.
     fn run_quietly(&mut self, time: Time) -> Result<(), String> {
         if time > self.world.now() {
             self.begin(Until::Time(time.as_nanos()))?;

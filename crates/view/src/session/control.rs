@@ -1,4 +1,4 @@
-//! What a session is asked for.
+//! The requests that a session handles.
 
 use super::Session;
 use crate::command::{Action, Command};
@@ -11,73 +11,73 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
 
-/// Something that a session is asked for.
+/// A request to a session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Asked {
-    /// To do something; for the holder of the controls.
+    /// A command; only the viewer that has control may send one.
     Control(Control),
-    /// About one thing; see [`World::look`].
+    /// A query about one actor, edge or trace; see [`World::look`].
     Look(Value),
-    /// What was measured of a group over time.
+    /// The time series of a group.
     Series(String),
-    /// What was done so far, as [`Recording`]s have it.
+    /// The commands so far, as a [`Recording`].
     Save,
-    /// What was done so far, as parts of a definition.
+    /// The commands so far, as faults and loads of a definition.
     Definition,
 }
 
-/// What the controls do.
+/// A command of the controls.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Control {
-    /// Go on.
+    /// Run.
     Play,
-    /// Stand still.
+    /// Pause.
     Pause,
-    /// Go on a little.
+    /// Run one step.
     Step(StepBy),
-    /// Virtual seconds per second of wall-clock time; none: as fast as it goes.
+    /// Set the speed: virtual seconds per second of wall-clock time; `None` is as fast as possible.
     Speed(Option<f64>),
-    /// Go on until something.
+    /// Run until a time or condition.
     Until(Until),
-    /// Do something, at a time in nanoseconds; without one, now.
+    /// Apply an action at a time in nanoseconds; without a time, now.
     Do {
-        /// What.
+        /// The action.
         what: Action,
-        /// When.
+        /// The time.
         #[serde(default)]
         at: Option<u64>,
     },
-    /// Go to a time in nanoseconds, also one that has passed: what was done later is forgotten.
+    /// Seek to a time in nanoseconds. Seeking back discards later commands.
     Goto(u64),
-    /// Save how things are, to go back to.
+    /// Save a checkpoint.
     Checkpoint,
-    /// Go back to the checkpoint of this number: what was done since is forgotten.
+    /// Restore the checkpoint with this number. Discards later commands.
     Back(u32),
-    /// Drop the checkpoint of this number.
+    /// Delete the checkpoint with this number.
     Forget(u32),
 }
 
-/// How far a step goes.
+/// The length of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepBy {
-    /// Through the next window in which there is anything.
+    /// The next window that has an event.
     Window,
-    /// For this long, in nanoseconds.
+    /// This time, in nanoseconds.
     Nanos(u64),
-    /// Until an actor has handled its next event.
+    /// Until the actor with this name has handled its next event.
     Actor(String),
 }
 
-/// What a run goes on until.
+/// The time or condition at which a run stops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
     /// A time in nanoseconds.
     Time(u64),
-    /// What is measured.
+    /// A condition on a measurement.
     Condition(Condition),
 }
 
@@ -85,18 +85,18 @@ impl fmt::Display for Until {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Until::Time(nanos) => {
-                write!(f, "it is {} s", Duration::from_nanos(*nanos).as_secs_f64())
+                write!(f, "t = {} s", Duration::from_nanos(*nanos).as_secs_f64())
             }
             Until::Condition(condition) => condition.fmt(f),
         }
     }
 }
 
-/// The slowest and the fastest pace.
+/// The range of speeds.
 const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 impl<W: World> Session<W> {
-    /// Does what was asked for.
+    /// Handles a request.
     pub(super) fn answer(&mut self, asked: Asked) -> Result<Value, String> {
         match asked {
             Asked::Control(control) => self.control(control).map(|()| Value::Null),
@@ -131,7 +131,7 @@ impl<W: World> Session<W> {
                 Ok(())
             }
             Control::Speed(Some(factor)) if !SPEEDS.contains(&factor) => Err(format!(
-                "a speed of {factor} is not possible; give {} to {}, or none",
+                "a speed of {factor} is not possible; give a number from {} to {}, or none for the maximum",
                 SPEEDS.start(),
                 SPEEDS.end()
             )),
@@ -145,7 +145,7 @@ impl<W: World> Session<W> {
                     && time <= self.world.now().as_nanos()
                 {
                     return Err(format!(
-                        "that time has passed, it is {}; go back instead",
+                        "that time has passed; the run is at {}. Seek back instead, or give a later time",
                         self.world.now()
                     ));
                 }
@@ -176,7 +176,7 @@ impl<W: World> Session<W> {
     }
 
     fn step(&mut self, by: StepBy) -> Result<(), String> {
-        /// A step is done at once, and nothing is listened to meanwhile.
+        /// The session does not handle other requests during a step.
         const MOST: u64 = 10_000_000_000;
         self.check_alive()?;
         self.stop("paused");
@@ -195,17 +195,17 @@ impl<W: World> Session<W> {
         if self.world.is_over() {
             self.stop("the run is over");
         } else if !has_happened {
-            self.stop("there is nothing to come");
+            self.stop("no events are left");
         }
         Ok(())
     }
 
-    /// Lets something happen, and remembers it.
+    /// Applies an action, and records it as a command.
     fn act(&mut self, what: Action, at: Option<u64>) -> Result<(), String> {
         self.check_alive()?;
         if self.commands.len() >= MOST_COMMANDS {
             return Err(format!(
-                "{MOST_COMMANDS} commands were given, which is the most"
+                "the session has {MOST_COMMANDS} commands already, which is the limit; save it and start another one"
             ));
         }
         let now = self.world.now().as_nanos();
@@ -215,7 +215,7 @@ impl<W: World> Session<W> {
         };
         if command.at <= now {
             return Err(format!(
-                "that time has passed, it is {}; choose a later time",
+                "that time has passed; the run is at {}. Give a later time",
                 self.world.now()
             ));
         }

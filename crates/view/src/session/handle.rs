@@ -1,4 +1,4 @@
-//! How a session is spoken to: a bounded channel for questions, the newest of frames, statuses and scenes.
+//! The handle to a session: a bounded channel of requests, and the newest frame, status and scene.
 
 use super::{Asked, Status};
 use crate::frame::Frame;
@@ -14,7 +14,7 @@ pub(super) struct Question {
     pub(super) answer: oneshot::Sender<Result<Value, String>>,
 }
 
-/// How a session speaks and is spoken to. A clone is another watcher's.
+/// Sends requests to a session and receives its frames. Each viewer has its own clone.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(super) asked: SyncSender<Question>,
@@ -24,7 +24,7 @@ pub struct Handle {
     pub(super) watchers: Arc<AtomicU32>,
 }
 
-/// Counts a watcher as long as it is there.
+/// Counts a viewer until it is dropped.
 #[derive(Debug)]
 pub struct Watching(Arc<AtomicU32>);
 
@@ -35,46 +35,46 @@ impl Drop for Watching {
 }
 
 impl Handle {
-    /// What does not change while a world runs.
+    /// Returns the scene: the constant part of the world.
     pub fn scene(&self) -> Arc<Scene> {
         Arc::clone(&self.scenes.borrow())
     }
 
-    /// The newest scene, and those to come: a world that is made anew with more room has another one.
+    /// Receives scenes. A world that is rebuilt with more capacity has a new one.
     pub fn scenes(&mut self) -> &mut watch::Receiver<Arc<Scene>> {
         &mut self.scenes
     }
 
-    /// Counts as a watcher until the result is dropped.
+    /// Counts as a viewer until the result is dropped.
     pub fn watch(&self) -> Watching {
         self.watchers.fetch_add(1, Ordering::Relaxed);
         Watching(Arc::clone(&self.watchers))
     }
 
-    /// The newest frame, and those to come.
+    /// Receives frames.
     pub fn frames(&mut self) -> &mut watch::Receiver<Frame> {
         &mut self.frames
     }
 
-    /// The newest status, and those to come.
+    /// Receives statuses.
     pub fn statuses(&mut self) -> &mut watch::Receiver<Status> {
         &mut self.statuses
     }
 
-    /// Asks for something.
+    /// Sends a request and waits for its reply.
     ///
     /// # Errors
-    /// If it cannot be done, a sentence that says why.
+    /// A sentence that says why the request failed.
     pub async fn ask(&self, asked: Asked) -> Result<Value, String> {
         let (answer, answered) = oneshot::channel();
         self.send(Question { asked, answer })?;
         answered.await.unwrap_or_else(|_| Err(OVER.to_owned()))
     }
 
-    /// The same, on a thread that may wait.
+    /// Sends a request and blocks the thread until the reply arrives.
     ///
     /// # Errors
-    /// If it cannot be done, a sentence that says why.
+    /// A sentence that says why the request failed.
     pub fn ask_blocking(&self, asked: Asked) -> Result<Value, String> {
         let (answer, answered) = oneshot::channel();
         self.send(Question { asked, answer })?;
@@ -86,11 +86,11 @@ impl Handle {
     fn send(&self, question: Question) -> Result<(), String> {
         self.asked.try_send(question).map_err(|error| match error {
             TrySendError::Full(_) => {
-                "the simulation is busy and too many questions wait; ask again".to_owned()
+                "the simulation is busy and too many requests are waiting; try again".to_owned()
             }
             TrySendError::Disconnected(_) => OVER.to_owned(),
         })
     }
 }
 
-const OVER: &str = "the session is over";
+const OVER: &str = "the session has ended";

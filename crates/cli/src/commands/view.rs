@@ -1,4 +1,4 @@
-//! `corsair view FILE|DIR`: what a run has left, in the browser.
+//! `corsair view FILE|DIR`: the files of a finished run, in the browser.
 
 use anyhow::Result;
 use clap::Args;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 /// The arguments of `corsair view`.
 #[derive(Args, Clone, Debug)]
 pub struct ViewArgs {
-    /// A graph file, or the directory that a run has written to; flows beside it are shown too
+    /// A graph file, or the output directory of a run; flows beside the graph are shown too
     #[arg(value_name = "FILE|DIR")]
     path: PathBuf,
-    /// Where the page is served [default: a free port of this machine]
+    /// Address of the page [default: a free port of this machine]
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -64,7 +64,7 @@ pub fn run(args: &ViewArgs) -> Result<()> {
 pub fn run(args: &ViewArgs) -> Result<()> {
     let _ = (&args.ui, args.open);
     anyhow::bail!(
-        "this build has no page to show; run `cargo run --features ui -- view {}`",
+        "this build has no live view; run `cargo run --features ui -- view {}`",
         args.path.display()
     )
 }

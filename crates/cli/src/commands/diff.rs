@@ -13,10 +13,10 @@ const DIFFER: u8 = 1;
 /// The arguments of `corsair diff`.
 #[derive(Args, Clone, Debug)]
 pub struct DiffArgs {
-    /// A file that a run has written, or the directory that it has written to
+    /// An output file or the output directory of one run
     #[arg(value_name = "RUN_A")]
     a: PathBuf,
-    /// The same of another run
+    /// An output file or the output directory of another run
     #[arg(value_name = "RUN_B")]
     b: PathBuf,
 }

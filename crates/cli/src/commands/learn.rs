@@ -21,16 +21,16 @@ pub struct LearnArgs {
     /// Files of traces: OTLP/JSON, Zipkin's JSON or Jaeger's JSON
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// What the architecture is called
+    /// Name of the architecture
     #[arg(long, value_name = "NAME", default_value = "learned")]
     name: String,
     /// Write the definition to this file instead of printing it
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Where the random numbers of the simulation come from with which it is compared
+    /// Seed of the simulation that the traces are compared with
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Lines, or one JSON object with the definition in it
+    /// Output: text, or one JSON object that contains the definition
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

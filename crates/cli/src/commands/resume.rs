@@ -1,10 +1,11 @@
-//! `corsair resume DIR`: a run goes on where it was saved.
+//! `corsair resume DIR`: resumes a saved run, as it was or as a branch.
 
 use crate::checkpoint;
+use crate::commands::variants;
 use crate::console::Console;
 use crate::flags::values::Values;
 use crate::options::{Checkpoints, Options, What, checkpoints};
-use crate::{cluster, config_file, simulation, text, variants};
+use crate::{cluster, config_file, simulation, text};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Time;
@@ -19,32 +20,32 @@ use std::sync::Arc;
 /// The arguments of `corsair resume`.
 #[derive(Args, Clone, Debug)]
 pub struct ResumeArgs {
-    /// What --checkpoint-dir has named, or one of the checkpoints in it
+    /// Directory given as --checkpoint-dir, or one of the checkpoints in it
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Worker threads, as many as one likes [default: as of a new run]
+    /// Number of worker threads [default: as for a new run]
     #[arg(long, value_name = "N")]
     workers: Option<String>,
-    /// Stop at this point of virtual time and tell what has happened so far
+    /// Stop at this point of virtual time and print the results so far
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// From here on, draw the random numbers of another seed
+    /// Make a branch that draws its random numbers from another seed
     #[arg(long, value_name = "N")]
     seed_from_here: Option<String>,
-    /// A field of the definition that is set from here on, as `corsair sweep` has them, or load=N% of what comes
-    /// in; may be given several times
+    /// Make a branch with this field of the definition changed, as for `corsair sweep`, or with load=N% of the load; may
+    /// be repeated
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = variants::setting)]
     set: Vec<Setting>,
-    /// Go on saving so often [default: as the run was told]
+    /// Save the run periodically [default: as before]
     #[arg(long, value_name = "TIME|SIZE")]
     checkpoint_every: Option<String>,
-    /// Save at these points of virtual time [default: as the run was told]
+    /// Save the run at these points of virtual time [default: as before]
     #[arg(long, value_name = "TIME,…")]
     checkpoint_at: Option<String>,
-    /// Save there [default: where the run is saved; a branch has a directory of its own beside the checkpoint]
+    /// Directory of the checkpoints [default: as before; for a branch, its own directory beside the checkpoint]
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Write files below this directory [default: where the run writes them; a branch, in its own directory]
+    /// Directory of the output files [default: as before; for a branch, its own directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on over N processes of this machine (--features cluster)
@@ -71,15 +72,15 @@ pub struct ResumeArgs {
     /// Go on so often from the last checkpoint if a process of the run is lost
     #[arg(long, value_name = "N")]
     restarts: Option<String>,
-    /// Lines, or one JSON object [default: as the run was told]
+    /// Output: text, or one JSON object [default: as before]
     #[arg(long, value_name = "text|json")]
     format: Option<String>,
 }
 
-/// Goes on with the run.
+/// Resumes a saved run.
 ///
 /// # Errors
-/// If there is nothing to go on from, a value is wrong, or the run fails.
+/// If there is no checkpoint, a value is wrong, or the run fails.
 pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     let checkpoint = checkpoint::read(&args.directory)?;
     let whole = |text: &str| text::whole(text, 0, u64::MAX);
@@ -95,14 +96,14 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     let mut options = Options::read(&values)?;
     if let (What::Pirates(_), [first, ..]) = (&options.what, &args.set[..]) {
         bail!(
-            "--set {}: pirates have no fields that could be set; give --seed-from-here",
+            "--set {}: pirates have no fields to set; give --seed-from-here instead",
             first.path
         );
     }
     let saved = checkpoints::read(&values, &options)?;
     let saved = saved.ok_or_else(|| {
         anyhow!(
-            "{} does not say where its run was to be saved; name another with --checkpoint-dir",
+            "{} does not name the directory of its checkpoints; name one with --checkpoint-dir",
             manifest.display()
         )
     })?;
@@ -111,7 +112,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     let now = Time::from_nanos(checkpoint.manifest.time);
     if let Some(until) = until.filter(|&until| until < now) {
         bail!(
-            "--until {until}: the run was saved at {now}, and does not go back; give a later time"
+            "--until {until}: the run was saved later, at {now}, and does not go back; give a later time"
         );
     }
     let mut checkpoints = Checkpoints {
@@ -129,7 +130,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
         ];
         if let Some((_, flag)) = asked.iter().find(|(asked, _)| *asked) {
             bail!(
-                "{flag} and --set do not go together: a checkpoint would not have the fields that are set; leave one of them out"
+                "{flag} and --set do not go together: a checkpoint cannot contain changed fields; leave one of them out"
             );
         }
         (checkpoints.every, checkpoints.at) = (None, Vec::new());
@@ -183,24 +184,24 @@ fn move_outputs(args: &ResumeArgs, values: &mut Values, own: &Path) {
     }
 }
 
-/// Adds the flags of a saved run to those that are given anew.
+/// Adds the flags of a saved run to those of the command line.
 ///
 /// # Errors
-/// If they are none of this program's.
+/// If this program does not have such a flag.
 pub fn add_flags(checkpoint: &Checkpoint, values: &mut Values) -> Result<()> {
     let flags = checkpoint.manifest.details.get("flags");
     let flags = flags.and_then(Value::as_object).into_iter().flatten();
-    // Workers are those of this machine unless told.
+    // The number of workers depends on this machine.
     let flags = flags.filter(|(name, _)| *name != "workers" && *name != "cpus");
     let flags = flags.map(|(name, value)| (name.clone(), value.clone()));
     let manifest = checkpoint.directory.join("manifest.json");
     config_file::add(values, flags.collect(), &manifest, "corsair resume")
 }
 
-/// Flags that are given anew.
+/// Sets the flags of the command line.
 fn given(args: &ResumeArgs, values: &mut Values, directory: &Path) -> Result<()> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let anew = [
+    let given = [
         ("workers", args.workers.clone()),
         ("checkpoint-every", args.checkpoint_every.clone()),
         ("checkpoint-at", args.checkpoint_at.clone()),
@@ -216,7 +217,7 @@ fn given(args: &ResumeArgs, values: &mut Values, directory: &Path) -> Result<()>
         ("window-within", args.window_within.clone()),
         ("restarts", args.restarts.clone()),
     ];
-    for (name, text) in anew {
+    for (name, text) in given {
         if let Some(text) = text {
             values.give(name, text);
         }

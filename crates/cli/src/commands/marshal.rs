@@ -29,22 +29,22 @@ const MOST_WORKERS: usize = 1024;
 /// The flags of `corsair marshal`.
 #[derive(Debug, Args)]
 pub struct MarshalArgs {
-    /// Which strategy to measure; the serial one is always measured along with it
+    /// Strategy to measure; the serial one is always measured as well
     #[arg(long, value_enum, default_value_t = Which::All)]
     strategy: Which,
-    /// How many workers: a number, a multiple of the cores like 2x, or a range like 1x..10x
+    /// Number of workers: a number, a multiple of the cores such as 2x, or a range such as 1x..10x
     #[arg(long, value_name = "N|1x..10x", default_value = "1x", value_parser = workers)]
     workers: Workers,
-    /// How many people to generate
+    /// Number of people to generate
     #[arg(long, default_value_t = 1000, conflicts_with = "file")]
     count: usize,
-    /// From which number to generate them
+    /// Seed of the generated people
     #[arg(long, default_value_t = 7, conflicts_with = "file")]
     seed: u64,
-    /// The format of the documents
+    /// Format of the documents
     #[arg(long, value_enum, default_value_t = Encoding::Json)]
     format: Encoding,
-    /// How long to measure each line of the table, in milliseconds
+    /// Time to measure each line of the table, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 300)]
     time: u64,
     /// A JSON array of values to marshal instead of generated people
@@ -170,7 +170,7 @@ fn table<T: Serialize + Sync>(
         Encoding::Sonic => compare(args, what, &corsair_serial::Sonic, values),
         #[cfg(not(feature = "sonic"))]
         Encoding::Sonic => bail!(
-            "this corsair was built without sonic-rs; build it with --features sonic, or take --format json"
+            "this build has no sonic-rs; build it with --features sonic, or use --format json"
         ),
     }
 }

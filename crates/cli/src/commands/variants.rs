@@ -13,28 +13,28 @@ use std::time::Duration;
 /// How each run is made.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Where definitions are
+    /// Directory of definitions, NAME_arch.json
     #[arg(long, value_name = "DIR", default_value = "json_arch")]
     arch_dir: PathBuf,
-    /// How many per cent of the definition's instances there are
+    /// Percentage of the definition's instances to create
     #[arg(long, short, value_name = "PERCENT", default_value_t = 100)]
     pub population: u32,
-    /// Into how many regions it goes
+    /// Number of regions
     #[arg(long, short = 'w', value_name = "N", default_value_t = 1)]
     regions: u32,
-    /// How long each run lasts, in virtual seconds
+    /// Length of each run, in virtual seconds
     #[arg(long, short, value_name = "SECONDS", default_value = "10", value_parser = text::seconds)]
     pub duration: Duration,
-    /// The first part of it that is not counted; a tenth of it if left out
+    /// Length of the warm-up, which is not counted [default: a tenth of the run]
     #[arg(long, value_name = "SECONDS", value_parser = text::seconds)]
     pub warm_up: Option<Duration>,
-    /// What comes in, instead of what the definition says
+    /// Load at the entry points [default: as the definition says]
     #[arg(long, value_name = "LOAD")]
     pub load: Option<String>,
-    /// Where all random numbers come from; further seeds follow it
+    /// First seed of the random numbers; further runs use the seeds after it
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// How many runs are made at once; one for each core if left out
+    /// Number of runs in parallel [default: one per core]
     #[arg(long, value_name = "N")]
     pub workers: Option<NonZeroUsize>,
 }
@@ -44,7 +44,7 @@ impl RunArgs {
     pub fn find(&self, arch: &str) -> Result<DefinitionText> {
         if ["fsm", "migration"].contains(&arch) {
             return Err(anyhow!(
-                "{arch} has no definition whose fields could be set; give a file or a built-in architecture"
+                "{arch} has no fields to set; give a definition file or a built-in architecture"
             ));
         }
         DefinitionText::find(arch, &self.arch_dir).map_err(|error| anyhow!("{error}"))
@@ -112,5 +112,5 @@ pub fn setting(text: &str) -> Result<Setting, String> {
 pub fn split(text: &str) -> Result<(&str, &str), String> {
     text.split_once('=')
         .filter(|(path, _)| !path.is_empty())
-        .ok_or_else(|| format!("'{text}' sets nothing; write it as services.web.count=4"))
+        .ok_or_else(|| format!("'{text}' has no value; write for example services.web.count=4"))
 }

@@ -1,12 +1,12 @@
-//! `corsair plan`: what a run over several machines is to be expected to do, before it is made.
+//! `corsair plan`: estimates the speed of a run over several machines.
 
 #[cfg(feature = "cluster")]
 mod model;
 
+use crate::commands::variants::RunArgs;
 use crate::format::Format;
 use crate::options::{chat, latency};
 use crate::text;
-use crate::variants::RunArgs;
 use anyhow::Result;
 use clap::Args;
 use corsair::Latency;
@@ -15,29 +15,29 @@ use std::time::Duration;
 /// The flags of `corsair plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// What is to be run: fsm, or an architecture
+    /// fsm, or the name of an architecture
     #[arg(long, short, value_name = "NAME", default_value = "fsm")]
     pub arch: String,
-    /// How many machines there are
+    /// Number of machines
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub hosts: u32,
-    /// How often pirates chat, as chat:10ms
+    /// Period with which pirates chat, as chat:10ms
     #[arg(long, value_name = "KEY:VALUE", value_parser = chat)]
     pub kv: Option<Duration>,
-    /// How long messages of pirates travel: 2ms, 1ms..5ms
+    /// Latency of messages between pirates: 2ms, 1ms..5ms
     #[arg(long, value_name = "TIME|MIN..MAX", value_parser = latency)]
     pub latency: Option<Latency>,
-    /// The round trip between machines, which this one cannot know
+    /// Round-trip time between the machines
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = text::duration)]
     pub round_trip: Duration,
     #[command(flatten)]
     pub run: RunArgs,
-    /// Lines, or one JSON object
+    /// Output: text, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }
 
-/// Measures a part of the run and what an exchange costs, and tells what to expect.
+/// Measures a part of the run and the cost of an exchange, and prints the estimate.
 ///
 /// # Errors
 /// What is wrong with the flags, or that the part cannot be run.

@@ -1,9 +1,9 @@
 //! `corsair compare`: two architectures side by side, from the same seeds.
 
+use crate::commands::variants::{self, RunArgs};
 use crate::console::Console;
 use crate::format::Format;
 use crate::interrupt;
-use crate::variants::{self, RunArgs};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair_arch::summary::ComparedRow;
@@ -15,39 +15,39 @@ use std::path::PathBuf;
 /// The flags of `corsair compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The first architecture: a name or a file
+    /// First architecture: a name or a file
     a: String,
-    /// The second; the first again if left out
+    /// Second architecture [default: the first one]
     b: Option<String>,
-    /// A field of the second that is set, such as services.web.count=4; may be given several times
+    /// Set a field of the second architecture, for example services.web.count=4; may be repeated
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = variants::setting)]
     set: Vec<Setting>,
-    /// What comes in at the second, if not the same as at the first
+    /// Load of the second architecture [default: the load of the first]
     #[arg(long, value_name = "LOAD")]
     load_b: Option<String>,
-    /// From how many seeds both are run
+    /// Number of seeds with which both are run
     #[arg(long, value_name = "N", default_value_t = 10)]
     seeds: usize,
     #[command(flatten)]
     run: RunArgs,
-    /// Draw the difference to this file, as SVG
+    /// Write a chart of the difference to this file, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Lines, or one JSON object
+    /// Output: text, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// Compares two architectures and tells the differences.
+/// Compares two architectures and prints the differences.
 ///
 /// # Errors
 /// What is wrong with the flags or the definitions, or that the picture cannot be written.
 pub fn run(args: &CompareArgs) -> Result<()> {
     if !(2..=10_000).contains(&args.seeds) {
-        bail!("--seeds: {} are no sample; give 2 to 10000", args.seeds);
+        bail!("--seeds: {} is out of range; give 2 to 10000", args.seeds);
     }
     if args.b.is_none() && args.set.is_empty() && args.load_b.is_none() {
-        bail!("both are the same; name a second architecture, or give --set or --load-b");
+        bail!("there is nothing to compare; name a second architecture, or give --set or --load-b");
     }
     let second = args.b.as_ref().unwrap_or(&args.a);
     let (a, b) = (args.run.find(&args.a)?, args.run.find(second)?);

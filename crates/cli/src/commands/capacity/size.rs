@@ -23,21 +23,21 @@ pub struct Run<'a> {
     pub scale: Scale,
 }
 
-/// Looks for the smallest number of instances that is enough, and tells it.
+/// Searches for the smallest sufficient number of instances, and prints it.
 ///
 /// # Errors
 /// What is wrong with the flags or the architecture.
 pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
     let args = run.args;
     let Some(service) = find.strip_prefix("instances:") else {
-        bail!("--find: '{find}' cannot be looked for; write it as instances:web");
+        bail!("--find: '{find}' cannot be searched for; write for example instances:web");
     };
     if args.arch == "migration" {
-        bail!("--find: the counts of a migration are its steps'; give a definition");
+        bail!("--find: the steps of a migration fix its instances; give a definition with -a");
     }
     if !(1..=1_000_000).contains(&args.most) {
         bail!(
-            "--most: {} is no number of instances; give 1 to 1000000",
+            "--most: {} instances are out of range; give 1 to 1000000",
             args.most
         );
     }
@@ -53,12 +53,12 @@ pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
             Some(near) => format!("did you mean {near}?"),
             None => format!("there are {}", names.join(", ")),
         };
-        bail!("--find: '{service}' is no service; {meant}");
+        bail!("--find: there is no service '{service}'; {meant}");
     }
     let has_load = run.load.is_some() || !checked.definition().load.is_empty();
     if !has_load {
         bail!(
-            "--find: without a load every number is enough; give --load, such as 'poisson 500/s'"
+            "--find: there is no load to size the service for; give --load, for example 'poisson 500/s'"
         );
     }
     let make = |count: u32| -> Result<Topology, String> {
@@ -106,11 +106,11 @@ fn tell(run: &Run<'_>, service: &str, topology: &Topology, found: &Sized, consol
     let Some(count) = found.instances else {
         let most = run.args.most;
         return console.line(format_args!(
-            "corsair: not even {most} instances of {service} bear this load with a p99 of at most {limit}; the bottleneck may be another"
+            "corsair: not even {most} instances of {service} sustain this load with a p99 of at most {limit}; another service may be the bottleneck"
         ));
     };
     console.line(format_args!(
-        "corsair: {count} instance{} of {service} bear this load with a p99 of at most {limit}",
+        "corsair: {count} instance{} of {service} sustain this load with a p99 of at most {limit}",
         crate::text::plural(count.into())
     ));
     let point = found.points.iter().find(|(tried, _)| *tried == count);

@@ -16,19 +16,19 @@ const MOST_THREADS: u64 = 2_000;
 /// The flags of `corsair sum`.
 #[derive(Args, Clone, Debug)]
 pub struct SumArgs {
-    /// The first number
+    /// First number
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     low: u64,
-    /// The last number
+    /// Last number
     #[arg(long, value_name = "NUMBER", default_value = "10000000")]
     high: u64,
-    /// How often to do it
+    /// Number of rounds
     #[arg(long, value_name = "NUMBER", default_value = "10")]
     rounds: NonZeroU32,
-    /// Worker threads [default: one for each core]
+    /// Worker threads [default: one per core]
     #[arg(long, value_name = "NUMBER")]
     workers: Option<NonZeroUsize>,
-    /// Who runs the halves
+    /// Executor of the two halves
     #[arg(long, value_enum, default_value = "corsair")]
     executor: Executor,
 }
@@ -159,7 +159,7 @@ impl Executor {
             }
             #[cfg(not(feature = "rayon"))]
             Executor::Rayon => bail!(
-                "this corsair was built without rayon; build it with --features rayon, or take --executor corsair"
+                "this build has no rayon; build it with --features rayon, or use --executor corsair"
             ),
             #[cfg(feature = "rayon")]
             Executor::Rayon => {

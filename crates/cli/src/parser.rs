@@ -1,28 +1,14 @@
 //! The parser, made from [`FLAGS`].
 
-use super::{FLAGS, Flag, Value};
-use crate::capacity::CapacityArgs;
-use crate::check::CheckArgs;
-use crate::compare::CompareArgs;
-use crate::compose::ComposeArgs;
-use crate::diff::DiffArgs;
-use crate::fork::ForkArgs;
-use crate::learn::LearnArgs;
-use crate::marshal::MarshalArgs;
-use crate::plan::PlanArgs;
-use crate::resume::ResumeArgs;
-use crate::sum::SumArgs;
-use crate::sweep::SweepArgs;
-use crate::sweep::merge::MergeArgs;
-use crate::usl::UslArgs;
-use crate::view::ViewArgs;
+use crate::commands::{SUBCOMMANDS, Subcommand};
+use crate::flags::{FLAGS, Flag, Value};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Args, Command, ValueHint};
+use clap::{Arg, ArgAction, Command, ValueHint};
 
 /// What a [`Command`] is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Reading arguments that [`normalise`](super::normalise::normalise) has put into one spelling.
+    /// Reading arguments that [`normalise`](crate::flags::normalise::normalise) has put into one spelling.
     Parse,
     /// Help, man page and completions: without Go's `=true` and `=false` after switches.
     Describe,
@@ -51,72 +37,22 @@ pub fn command(purpose: Purpose) -> Command {
                         .value_parser(clap::value_parser!(clap_complete::Shell)),
                 ),
         )
-        .subcommand(CapacityArgs::augment_args(
-            Command::new("capacity").about("Find the load that an architecture bears, by simulation"),
-        ))
-        .subcommand(CheckArgs::augment_args(
-            Command::new("check").about("Check a recorded history for consistency"),
-        ))
-        .subcommand(CompareArgs::augment_args(
-            Command::new("compare").about("Compare two architectures, loads or policies, seed by seed"),
-        ))
-        .subcommand(
-            SweepArgs::augment_args(
-                Command::new("sweep").about("Run a grid of values for fields of a definition"),
-            )
-            .disable_help_subcommand(true)
-            .args_conflicts_with_subcommands(true)
-            .subcommand_negates_reqs(true)
-            .subcommand(MergeArgs::augment_args(
-                Command::new("merge").about("Put the shards of a sweep together"),
-            )),
-        )
-        .subcommand(
-            PlanArgs::augment_args(Command::new("plan"))
-                .about("Tell what a run over several machines is to be expected to do (--features cluster)"),
-        )
-        .subcommand(LearnArgs::augment_args(
-            Command::new("learn").about("Learn a definition from recorded traces"),
-        ))
-        .subcommand(ComposeArgs::augment_args(
-            Command::new("compose2arch").about("Turn a docker-compose file into a definition"),
-        ))
+        .subcommands(SUBCOMMANDS.iter().map(Subcommand::command))
         .subcommand(Command::new("schema").about("Print the JSON schema of definitions"))
         .subcommand(Command::new("man").about("Print the manual page"))
-        .subcommand(DiffArgs::augment_args(
-            Command::new("diff").about("Compare two recorded runs and name where they differ first"),
-        ))
-        .subcommand(ViewArgs::augment_args(
-            Command::new("view").about("Show what a run has left in the browser (--features ui)"),
-        ))
-        .subcommand(ResumeArgs::augment_args(
-            Command::new("resume").about("Go on with a run where it was saved (--checkpoint-every)"),
-        ))
-        .subcommand(ForkArgs::augment_args(
-            Command::new("fork").about("Go on with a saved run in many ways at once, and compare them"),
-        ))
-        .subcommand(UslArgs::augment_args(
-            Command::new("usl").about("Fit the universal scalability law to measured throughputs"),
-        ))
-        .subcommand(SumArgs::augment_args(
-            Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
-        ))
-        .subcommand(MarshalArgs::augment_args(
-            Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
-        ))
 }
 
 const AFTER_HELP: &str = "\
-Flags are spelt as in Go (-d=0, -cpus 2, -kv chat:10ms) or as in GNU (--duration 0, -d0).
+Flags are spelled as in Go (-d=0, -cpus 2, -kv chat:10ms) or as in GNU (--duration 0, -d0).
 
 Examples:
   corsair -a fsm -p 100000 -d 0               five messages for each of 100,000 pirates
-  corsair -a fsm -p 1000 -d 10 -j             ten virtual seconds; the graph in json/fsm.json
+  corsair -a fsm -p 1000 -d 10 -j             ten virtual seconds; writes the graph json/fsm.json
   corsair -a fsm -r                           start again from that graph
-  corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks, by the clock
-  corsair -a netflixoss -d 10 -j -c           services: the graph, flows and histograms
-  corsair -a migration -s 8 -kv chat:1ms      step 8 of the way to a ring in two regions
-  corsair capacity -a lamp --limit 50ms       the load at which LAMP gets slow
+  corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks on the wall clock
+  corsair -a netflixoss -d 10 -j -c           services; writes the graph, flows and histograms
+  corsair -a migration -s 8 -kv chat:1ms      step 8 of a migration to a ring in two regions
+  corsair capacity -a lamp --limit 50ms       the load at which LAMP becomes slow
   corsair compare lamp --set services.rds-mysql.count=4   two variants, from the same seeds
   corsair sweep -a lamp --set load.www.rate=50..200..50 --out lamp.csv";
 

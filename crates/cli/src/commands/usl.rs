@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// The arguments of `corsair usl`.
 #[derive(Args, Clone, Debug)]
 pub struct UslArgs {
-    /// A load and a throughput on each line: `16 9897.2`, or CSV
+    /// File with a load and a throughput on each line: `16 9897.2`, or CSV
     #[arg(
         value_name = "FILE",
         required_unless_present = "points",
@@ -29,16 +29,16 @@ pub struct UslArgs {
     /// Loads and throughputs: 1:955,2:1878,4:3548
     #[arg(long, value_name = "LOAD:THROUGHPUT,…")]
     points: Option<String>,
-    /// Draw the points and the law as SVG
+    /// Write a chart of the points and the fitted law, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Say what the law gives for this load
+    /// Print the predicted throughput at this load
     #[arg(long, value_name = "LOAD", value_parser = positive)]
     load: Option<f64>,
-    /// Say which load gives this throughput, and the response time then
+    /// Print the load that gives this throughput, and its response time
     #[arg(long, value_name = "THROUGHPUT", value_parser = positive)]
     throughput: Option<f64>,
-    /// Say at which load the response time is this, in the throughput's unit of time
+    /// Print the load at which the response time is this, in the throughput's unit of time
     #[arg(long, value_name = "TIME", value_parser = positive)]
     response: Option<f64>,
 }
@@ -114,7 +114,7 @@ fn answers(args: &UslArgs, usl: &Usl) -> String {
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err(format!("'{text}' is no number above 0")),
+        _ => Err(format!("'{text}' is not a number above 0")),
     }
 }
 

@@ -15,10 +15,10 @@ const LONGEST_LINE: usize = 1 << 20;
 /// The flags of `corsair sweep merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// The files of all shards, in any order
+    /// Files of all shards, in any order
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
-    /// The file of the whole sweep
+    /// Output file with the complete sweep
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
 }
@@ -124,7 +124,7 @@ impl<'a> Part<'a> {
         let line = line_of(&mut reader, LONGEST_FIRST_LINE)
             .with_context(|| format!("cannot read {name}"))?;
         let first = line.as_deref().and_then(FirstLine::read).with_context(|| {
-            format!("{name} is no shard of a sweep; `corsair sweep --shard 1/8 …` makes them")
+            format!("{name} is not a shard of a sweep; make one with `corsair sweep --shard 1/8 …`")
         })?;
         Ok(Part {
             path,
@@ -161,7 +161,7 @@ impl<'a> Part<'a> {
                 number / shard.of + 1
             ),
             None => bail!(
-                "{path} has {} of the {} runs of shard {shard}; the command that was stopped goes on with it",
+                "{path} has {} of the {} runs of shard {shard}; repeat the command that was stopped to complete it",
                 number / shard.of,
                 shard.runs(grid.runs())
             ),

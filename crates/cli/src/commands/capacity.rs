@@ -24,64 +24,64 @@ use std::time::Duration;
 /// The flags of `corsair capacity`.
 #[derive(Debug, Args)]
 pub struct CapacityArgs {
-    /// The architecture
+    /// Name of the architecture
     #[arg(long, short, value_name = "NAME", default_value = "netflixoss")]
     arch: String,
-    /// Where definitions are
+    /// Directory of definitions, NAME_arch.json
     #[arg(long, value_name = "DIR", default_value = "json_arch")]
     arch_dir: PathBuf,
-    /// The step of a migration
+    /// Step of a migration
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
     stopstep: u32,
-    /// How many per cent of the definition's instances there are
+    /// Percentage of the definition's instances to create
     #[arg(long, short, value_name = "PERCENT", default_value_t = 100)]
     population: u32,
-    /// Into how many regions it goes
+    /// Number of regions
     #[arg(long, short = 'w', value_name = "N", default_value_t = 1)]
     regions: u32,
-    /// How long each run lasts at least, in virtual seconds; runs are made longer, and repeated
-    /// from other seeds, until the answer is clear
+    /// Minimum length of a run, in virtual seconds; runs are extended and repeated with other seeds until the answer is
+    /// clear
     #[arg(long, short, value_name = "SECONDS", default_value = "5", value_parser = text::seconds)]
     duration: Duration,
-    /// What the 99th percentile of the response time must not pass
+    /// Highest acceptable 99th percentile of the response time
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = text::duration)]
     limit: Duration,
-    /// Which part of the requests may fail or stay unanswered
+    /// Highest acceptable share of requests that fail or stay unanswered
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     errors: f64,
-    /// The load to begin with, in requests a second at each entry point
+    /// First load to try, in requests per second at each entry point
     #[arg(long, value_name = "LOAD", default_value_t = 10.0)]
     from: f64,
-    /// The highest load to try
+    /// Highest load to try
     #[arg(long, value_name = "LOAD", default_value_t = 100_000.0)]
     to: f64,
-    /// How narrow the answer is, as a part of it
+    /// Relative precision of the answer
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     precision: f64,
-    /// Where all random numbers come from
+    /// Seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// How many runs are made at once
+    /// Number of runs in parallel
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
-    /// What comes in: kinds and arrivals, of which the rate is looked for; with --find, the load
+    /// Load whose rate is searched for (kinds of requests and arrivals); with --find, the load itself
     #[arg(long, value_name = "LOAD")]
     load: Option<String>,
-    /// Find how many instances of a service are needed for a load, instead of the load
+    /// Search for the number of instances that a load needs, instead of for the load
     #[arg(long, value_name = "instances:SERVICE")]
     find: Option<String>,
-    /// With --find, the highest number to try
+    /// With --find, the highest number of instances to try
     #[arg(long, value_name = "N", default_value_t = 1000)]
     most: u32,
-    /// Draw load and response times to this file, as SVG
+    /// Write a chart of load and response times to this file, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Lines, or one JSON object
+    /// Output: text, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// Looks for the capacity and tells it.
+/// Searches for the capacity and prints it.
 ///
 /// # Errors
 /// What is wrong with the flags or the architecture, or that the plot cannot be written.
@@ -173,25 +173,30 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
 fn check(args: &CapacityArgs) -> Result<()> {
     if !(args.from > 0.0 && args.from <= args.to && args.to <= 1_000_000.0) {
         bail!(
-            "loads from {} to {} make no search; give --from above 0 and --to from there up to 1000000",
+            "cannot search the loads from {} to {}; give --from above 0, and --to between --from and 1000000",
             args.from,
             args.to
         );
     }
     if !(0.0..=1.0).contains(&args.errors) {
-        bail!("--errors: {} is no share; give 0 to 1", args.errors);
+        bail!(
+            "--errors: {} is not a share; give a number from 0 to 1",
+            args.errors
+        );
     }
     if !(args.precision > 0.0 && args.precision < 1.0) {
         bail!(
-            "--precision: {} is no share; give a number above 0 and below 1",
+            "--precision: {} is not a share; give a number above 0 and below 1",
             args.precision
         );
     }
     if args.find.is_some() && args.plot.is_some() {
-        bail!("--plot draws loads, and --find looks for none; leave one of them out");
+        bail!(
+            "--plot draws a search for the load, and --find searches for instances; leave one of them out"
+        );
     }
     if args.duration.is_zero() {
-        bail!("--duration: without time there is no load; give 1 second or more");
+        bail!("--duration: 0 seconds have no load; give 1 second or more");
     }
     Ok(())
 }
@@ -217,22 +222,22 @@ fn verdict(args: &CapacityArgs, found: &Capacity) -> String {
     let limit = GoDuration(args.limit);
     match found.load {
         Some(load) if found.beyond => format!(
-            "corsair: {} bears at least {load:.1} requests a second at each entry point; raise --to to find its limit",
+            "corsair: {} sustains at least {load:.1} requests per second at each entry point; raise --to to find its limit",
             args.arch
         ),
         Some(load) => format!(
-            "corsair: {} bears {load:.1} requests a second at each entry point with a p99 of at most {limit}{}",
+            "corsair: {} sustains {load:.1} requests per second at each entry point with a p99 of at most {limit}{}",
             args.arch,
             interval(found)
         ),
         None => format!(
-            "corsair: {} does not bear even {} requests a second at each entry point with a p99 of at most {limit}",
+            "corsair: {} does not sustain even {} requests per second at each entry point with a p99 of at most {limit}",
             args.arch, args.from
         ),
     }
 }
 
-/// Between which loads the limit is, in so far as that is certain.
+/// The interval in which the limit lies, if it is known.
 fn interval(found: &Capacity) -> String {
     match found.between {
         (Some(least), Some(most)) => format!(" (95 %: {least:.1} to {most:.1})"),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The flags of `corsair compose2arch`.
 #[derive(Debug, Args)]
 pub struct ComposeArgs {
-    /// The docker-compose file, of version 1, 2 or 3
+    /// docker-compose file of version 1, 2 or 3
     file: PathBuf,
     /// Write the definition to this file instead of printing it
     #[arg(long, short, value_name = "FILE")]

@@ -2,12 +2,13 @@
 
 use crate::arch::{self, saved, source};
 use crate::checkpoint;
-use crate::compare::shown;
+use crate::commands::compare::shown;
+use crate::commands::{resume, variants};
 use crate::console::Console;
 use crate::flags::values::Values;
 use crate::format::Format;
 use crate::options::{Options, ServiceOptions, What};
-use crate::{interrupt, resume, text, variants};
+use crate::{interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::{Config, Outcome, Snapshot, Time};
@@ -29,23 +30,23 @@ const MOST_BRANCHES: usize = 1_000;
 /// The arguments of `corsair fork`.
 #[derive(Args, Clone, Debug)]
 pub struct ForkArgs {
-    /// What --checkpoint-dir has named, or one of the checkpoints in it
+    /// Directory given as --checkpoint-dir, or one of the checkpoints in it
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// A line for each branch: NAME: FIELD=VALUE FIELD=VALUE, with fields as `corsair sweep` has them, or load=N% of
-    /// what comes in
+    /// File with a line for each branch, NAME: FIELD=VALUE FIELD=VALUE; fields as for `corsair sweep`, or load=N% of the
+    /// load
     #[arg(long, value_name = "FILE")]
     branches: PathBuf,
-    /// How often each is run, the first time with the random numbers of the saved run, and then with others
+    /// Number of runs of each branch; the first one continues the random numbers of the saved run
     #[arg(long, value_name = "N", default_value_t = 10)]
     seeds: usize,
-    /// Up to this point of virtual time [default: the end of the load]
+    /// Stop at this point of virtual time [default: the end of the load]
     #[arg(long, value_name = "TIME", value_parser = text::duration)]
     until: Option<Duration>,
-    /// How many runs are made at once; one for each core if left out
+    /// Number of runs in parallel [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
-    /// Lines, or one JSON object
+    /// Output: text, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -57,13 +58,13 @@ struct Named {
     set: Vec<Setting>,
 }
 
-/// Runs all branches, and tells how they differ from the run as it was saved.
+/// Runs all branches and prints how they differ from the saved run.
 ///
 /// # Errors
 /// What is wrong with the saved run, the file or a branch, or that a run failed.
 pub fn run(args: &ForkArgs) -> Result<()> {
     if !(1..=10_000).contains(&args.seeds) {
-        bail!("--seeds: {} are no sample; give 1 to 10000", args.seeds);
+        bail!("--seeds: {} is out of range; give 1 to 10000", args.seeds);
     }
     let mut branches = vec![Named {
         name: "as saved".to_owned(),
@@ -229,7 +230,9 @@ fn branch(line: &str) -> Result<Named, String> {
     let (name, rest) = line
         .split_once(':')
         .filter(|(name, _)| !name.trim().is_empty() && !name.contains('='))
-        .ok_or_else(|| format!("'{line}' has no name; write NAME: FIELD=VALUE"))?;
+        .ok_or_else(|| {
+            format!("'{line}' has no name; write for example slow-db: services.db.service_time=4ms")
+        })?;
     let name = name.trim();
     if name.starts_with('.') || name.contains(['/', '\\']) || name.contains(char::is_control) {
         return Err(format!(
@@ -239,7 +242,9 @@ fn branch(line: &str) -> Result<Named, String> {
     let set = rest.split_whitespace().map(variants::setting);
     let set = set.collect::<Result<Vec<Setting>, String>>()?;
     if set.is_empty() {
-        return Err(format!("'{name}' sets nothing; write NAME: FIELD=VALUE"));
+        return Err(format!(
+            "'{name}' changes nothing; write for example {name}: load=150%"
+        ));
     }
     Ok(Named {
         name: name.to_owned(),

@@ -1,15 +1,16 @@
 //! `corsair sweep`: runs over a grid of fields of a definition, a line for each. A job array makes a shard
 //! each, and [`merge`] puts these together.
 
-pub mod merge;
+mod merge;
 
+use crate::commands::variants::{self, RunArgs};
 use crate::console::Console;
 use crate::interrupt;
-use crate::variants::{self, RunArgs};
 use anyhow::{Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use corsair_arch::sweep::{OutputFormat, Shard, Sweep, SweepError, SweepFile, typed_field};
 use indicatif::{ProgressBar, ProgressStyle};
+use merge::MergeArgs;
 use std::path::PathBuf;
 
 /// What the lines of a sweep's file are.
@@ -22,34 +23,55 @@ enum Format {
 /// The flags of `corsair sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// The architecture: a name or a file
+    /// Architecture: a name or a file
     #[arg(long, short, value_name = "NAME")]
     arch: String,
-    /// A field and its values: services.web.count=1,2,4 or =1..8 or =10..100..10; several times for
-    /// a grid
+    /// A field and its values: services.web.count=1,2,4 or =1..8 or =10..100..10; repeat it for a grid
     #[arg(long = "set", value_name = "FIELD=VALUES", required = true)]
     set: Vec<String>,
-    /// From how many seeds each is run
+    /// Number of seeds with which each point is run
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: usize,
     #[command(flatten)]
     run: RunArgs,
-    /// The file; what it has already is not run again
+    /// Output file; the runs that it contains already are not repeated
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
-    /// What the file's lines are; by its ending if left out
+    /// Format of the output file [default: by its ending]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Make only every N-th run, from the I-th on; `corsair sweep merge` puts the files of all N together
+    /// Run only every N-th point, beginning with the I-th; `corsair sweep merge` merges the files of all N shards
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+}
+
+/// The parser of `corsair sweep` and `corsair sweep merge`.
+pub fn augment(command: Command) -> Command {
+    let merge = Command::new("merge");
+    let merge = MergeArgs::augment_args(merge).about("Merge the shards of a sweep");
+    SweepArgs::augment_args(command)
+        .disable_help_subcommand(true)
+        .args_conflicts_with_subcommands(true)
+        .subcommand_negates_reqs(true)
+        .subcommand(merge)
+}
+
+/// Runs a sweep, or merges its shards.
+///
+/// # Errors
+/// See [`run`] and [`merge::run`].
+pub fn run_or_merge(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some((_, matches)) => merge::run(&MergeArgs::from_arg_matches(matches)?),
+        None => run(&SweepArgs::from_arg_matches(matches)?),
+    }
 }
 
 /// Makes the runs that are missing.
 ///
 /// # Errors
 /// What is wrong with the flags, the definition or the file.
-pub fn run(args: &SweepArgs) -> Result<()> {
+fn run(args: &SweepArgs) -> Result<()> {
     let sweep = sweep(args)?;
     // Whatever is wrong with a point of the grid is told before the first run.
     sweep.check().map_err(flagged)?;
@@ -78,7 +100,7 @@ pub fn run(args: &SweepArgs) -> Result<()> {
     } else {
         let done = made.len();
         console.line(format_args!(
-            "corsair: stopped after {done} of {total} runs{of_shard}; the same command goes on with {path}"
+            "corsair: stopped after {done} of {total} runs{of_shard}; repeat the command to continue {path}"
         ));
     }
     Ok(())
