@@ -1,6 +1,7 @@
 //! Actors that begin anew after a panic.
 
 mod group;
+mod incarnation;
 
 use crate::contract::{Actor, AsyncContext, Flow, Message, Time};
 use std::any::Any;
@@ -9,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 pub use group::{Strategy, Supervised, Supervisor};
+use incarnation::Incarnation;
 
 /// What to do when an actor panics.
 ///
@@ -143,7 +145,8 @@ pub enum Then {
 /// # Ok::<(), RunError>(())
 /// ```
 ///
-/// A timer that was set before the panic comes to the new handler.
+/// A timer that was set before the panic comes to the new handler. Periodic timers
+/// ([`Context::every`](crate::Context::every)) belong to the handler that set them, and end with it.
 pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
     policy: RestartPolicy,
     mut make: impl FnMut() -> A,
@@ -211,14 +214,24 @@ fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, Panic> {
 /// The life of a handler until it ends, or panics.
 async fn live<M: Message, A: Actor<M>, C: AsyncContext<M>>(actor: A, cx: &mut C) -> Option<Panic> {
     let mut actor = Some(actor);
-    let mut ended = attempt(|| actor.iter_mut().for_each(|actor| actor.start(cx)));
+    let mut periods = Vec::new();
+    let mut ended = attempt(|| {
+        let cx = &mut Incarnation::new(cx, &mut periods);
+        actor.iter_mut().for_each(|actor| actor.start(cx));
+    });
     loop {
         if let Err(panic) = ended {
             let _ = attempt(|| drop(actor.take()));
+            for period in periods {
+                cx.cancel(period);
+            }
             return Some(panic);
         }
         let event = cx.recv().await;
-        let flow = attempt(|| actor.as_mut().map(|actor| actor.on(event, cx)));
+        let flow = attempt(|| {
+            let cx = &mut Incarnation::new(cx, &mut periods);
+            actor.as_mut().map(|actor| actor.on(event, cx))
+        });
         ended = match flow {
             Ok(Some(Flow::Continue)) => Ok(()),
             Ok(_) => return None,

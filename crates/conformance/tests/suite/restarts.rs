@@ -312,3 +312,53 @@ fn children_that_are_stopped_while_others_are_restarted_stay_ended(executor: Exe
 fn a_supervisor_that_is_stopped_leaves_no_child(executor: Executor) {
     torn(executor, true);
 }
+
+/// Ticks once a millisecond, and panics at each tenth tick.
+struct Ticking {
+    ticks: u32,
+    all: Arc<AtomicU32>,
+}
+
+impl Actor<Note> for Ticking {
+    fn start<C: Context<Note>>(&mut self, cx: &mut C) {
+        cx.every(Duration::from_millis(1), Token::new(1));
+    }
+
+    fn on<C: Context<Note>>(&mut self, _: Event<Note>, _: &mut C) -> Flow {
+        self.all.fetch_add(1, SeqCst);
+        self.ticks += 1;
+        assert!(self.ticks < 10, "at its tenth tick");
+        Flow::Continue
+    }
+}
+
+struct Restarted(Arc<AtomicU32>);
+
+impl Experiment<Note> for Restarted {
+    type Value = ();
+
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        let Restarted(all) = self;
+        let policy = RestartPolicy {
+            backoff: Duration::ZERO,
+            ..RestartPolicy::default()
+        };
+        cx.spawn_one("ticking", move |cx: C| {
+            let all = all.clone();
+            let make = move || Ticking {
+                ticks: 0,
+                all: all.clone(),
+            };
+            restarting(policy, make, cx)
+        })
+        .await;
+        cx.sleep(Duration::from_millis(59)).await;
+    }
+}
+
+#[test]
+fn a_period_ends_with_the_handler_that_set_it() {
+    let all = Arc::<AtomicU32>::default();
+    measure(Executor::Virtual, &config_of(1), Restarted(all.clone())).unwrap();
+    assert_eq!(all.load(SeqCst), 60);
+}
