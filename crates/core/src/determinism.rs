@@ -68,7 +68,7 @@ pub fn check_determinism<M: Message, S: Scenario<M>>(
         let on = runs.each_mut().map(|run| run.run_until(next));
         let trails = runs.each_mut().map(Simulation::take_trail);
         if trails[0] != trails[1] || on[0] != on[1] {
-            let difference = first_difference(&mut runs, &trails);
+            let difference = first_difference(runs, &trails);
             return Err(NotDeterministic::Differs(Box::new(difference)));
         }
         if !on[0] {
@@ -100,6 +100,7 @@ pub fn check_determinism<M: Message, S: Scenario<M>>(
             Err(NotDeterministic::Differs(Box::new(Difference {
                 time,
                 happened,
+                last_common: None,
             })))
         }
     }
@@ -124,6 +125,8 @@ pub struct Difference {
     /// What happened in the first run, with one worker, and in the second; `None` if nothing did
     /// there until the end of the window.
     pub happened: [Option<String>; 2],
+    /// The last event before it in that window, which both runs had; `None` if it was in an earlier one.
+    pub last_common: Option<String>,
 }
 
 impl fmt::Display for Difference {
@@ -134,15 +137,19 @@ impl fmt::Display for Difference {
             .map(|what| what.as_deref().unwrap_or("nothing more happened"));
         write!(
             f,
-            "two runs of one scenario differ at {}: in the first, {one}; in the second, {two}. Something else than its context decides what an actor does, such as the order of a HashMap, a clock, or a shared variable",
+            "two runs of one scenario differ at {}: in the first, {one}; in the second, {two}. ",
             self.time
-        )
+        )?;
+        if let Some(last) = &self.last_common {
+            write!(f, "The last event that both had: {last}. ")?;
+        }
+        f.write_str("Something else than its context decides what an actor does, such as the order of a HashMap, a clock, or a shared variable")
     }
 }
 
-/// The first event that only one of the runs has.
+/// The first event that only one of the runs has, and how a run ended that did not go on.
 fn first_difference<M: Message>(
-    runs: &mut [Simulation<M>; 2],
+    runs: [Simulation<M>; 2],
     trails: &[Vec<LoggedEvent>; 2],
 ) -> Difference {
     let [one, two] = trails;
@@ -150,12 +157,28 @@ fn first_difference<M: Message>(
     let events = [one.get(same), two.get(same)];
     let times = events.into_iter().flatten().map(|noted| noted.time);
     let time = times.min().map_or(runs[0].now(), Time::from_nanos);
-    let mut tell = |index: usize| {
+    let mut runs = runs;
+    let mut tell = |index: usize, noted: Option<&LoggedEvent>| {
         let run: &mut Simulation<M> = &mut runs[index];
-        events[index].map(|noted| describe::<M>(noted, |who| run.name(who)))
+        noted.map(|noted| describe::<M>(noted, |who| run.name(who)))
     };
-    let happened = [tell(0), tell(1)];
-    Difference { time, happened }
+    let last_common = tell(0, same.checked_sub(1).and_then(|last| one.get(last)));
+    let mut happened = [tell(0, events[0]), tell(1, events[1])];
+    for (happened, run) in happened.iter_mut().zip(runs) {
+        let failed = run.is_over().then(|| run.finish()).and_then(Result::err);
+        if let Some(error) = failed {
+            let before = happened.take().map(|what| format!("{what}, and then "));
+            *happened = Some(format!(
+                "{}the run ended with: {error}",
+                before.unwrap_or_default()
+            ));
+        }
+    }
+    Difference {
+        time,
+        happened,
+        last_common,
+    }
 }
 
 /// In what the reports of runs differ whose events were the same.
@@ -207,6 +230,7 @@ fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
     Some(Difference {
         time: one.time.max(two.time),
         happened: [say(&told_one), say(&told_two)],
+        last_common: None,
     })
 }
 

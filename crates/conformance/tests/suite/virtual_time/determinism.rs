@@ -143,3 +143,40 @@ fn a_scenario_that_does_the_same_twice_is_no_difference() {
     let report = check_determinism(&config(3), || Same).unwrap();
     assert!(report.dead() > 0 && report.ended > 200);
 }
+
+/// One of two runs panics, after both have done the same.
+struct Sometimes(u32);
+
+impl Scenario<Nothing> for Sometimes {
+    async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+        for number in 0..3 {
+            let me = cx.me();
+            cx.timer(Duration::from_nanos(10), Token::new(number));
+            cx.recv().await;
+            cx.send_self(Nothing);
+            cx.recv().await;
+            assert!(number < 2 || self.0 == 0, "{me} has had enough");
+        }
+        cx.recv().await;
+    }
+}
+
+#[test]
+fn of_two_runs_of_which_one_panics_it_is_told_which_and_after_what() {
+    let runs = AtomicU32::new(0);
+    let make = || Sometimes(runs.fetch_add(1, Relaxed));
+    match check_determinism(&config(1), make).unwrap_err() {
+        NotDeterministic::Differs(difference) => {
+            let text = difference.to_string();
+            let [one, two] = difference.happened;
+            assert_eq!(one, None, "{text}");
+            let two = two.unwrap();
+            assert!(two.contains("the run ended with: root panicked"), "{two}");
+            assert!(two.contains("has had enough"), "{two}");
+            let last = difference.last_common.unwrap();
+            assert!(last.contains("root got timer 2"), "{last}");
+            assert!(text.contains(&last), "{text}");
+        }
+        other => panic!("{other}"),
+    }
+}
