@@ -4,6 +4,8 @@
 //!   latency and a delay from an exponential distribution. At latencies of 50 ms and of 1 s.
 //! - `ring`: a thousand actors, one message under way. Windows have one event each, so this is what a
 //!   window costs, and what a second worker costs where there is nothing for it to do.
+//! - `send`, `send_self`, `timer`, `timer_handle`, `cancel`: one actor does so 160,000 times in one step, and what
+//!   that causes happens. What takes a handle is to cost at most twice what takes none.
 //! - `queue`: customers arrive at a server and wait for their service, both exponential (M/M/1).
 //!
 //! Elements are events. Both numbers of workers give the same digest, which is checked.
@@ -181,6 +183,64 @@ impl Scenario<Job> for Queue {
     }
 }
 
+/// What one actor does many times in one step.
+#[derive(Clone, Copy)]
+enum Step {
+    Send,
+    SendSelf,
+    Timer,
+    TimerHandle,
+    Cancel,
+}
+
+/// Takes many steps at once.
+struct Steps {
+    step: Step,
+    times: u32,
+}
+
+impl Actor<Job> for Steps {
+    fn start<C: Context<Job>>(&mut self, cx: &mut C) {
+        let (me, token) = (cx.me(), Token::new(1));
+        let after = |number: u32| Duration::from_nanos(2_000_000 + u64::from(number));
+        for number in 0..self.times {
+            match self.step {
+                Step::Send => {
+                    cx.send(me, Job);
+                }
+                Step::SendSelf => {
+                    cx.send_self(Job);
+                }
+                Step::Timer => cx.timer(after(number), token),
+                Step::TimerHandle => {
+                    cx.timer_handle(after(number), token);
+                }
+                Step::Cancel => {}
+            }
+        }
+        if let Step::Cancel = self.step {
+            let timer = |number| cx.timer_handle(after(number), token);
+            let handles: Vec<_> = (0..self.times).map(timer).collect();
+            for handle in handles {
+                assert!(cx.cancel(handle));
+            }
+        }
+    }
+
+    fn on<C: Context<Job>>(&mut self, _: Event<Job>, _: &mut C) -> Flow {
+        Flow::Continue
+    }
+}
+
+impl Scenario<Job> for Steps {
+    async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
+        let Steps { step, times } = self;
+        let make = move |_| Steps { step, times };
+        cx.spawn_actors(Spawn::one("busy"), make).await;
+        cx.sleep(Duration::from_secs(1)).await;
+    }
+}
+
 fn run(workers: usize, latency: Duration, scenario: impl Scenario<Job>) -> Report {
     let config = Config {
         workers: NonZeroUsize::new(workers).expect("at least one worker"),
@@ -221,6 +281,19 @@ fn virtual_time(c: &mut Criterion) {
         let (count, hops) = (1000, 200_000);
         run(workers, Duration::from_millis(1), Ring { count, hops })
     });
+    let steps = [
+        ("send", Step::Send),
+        ("send_self", Step::SendSelf),
+        ("timer", Step::Timer),
+        ("timer_handle", Step::TimerHandle),
+        ("cancel", Step::Cancel),
+    ];
+    for (name, step) in steps {
+        let times = 160_000;
+        bench(name, times, &|workers| {
+            run(workers, Duration::from_millis(1), Steps { step, times })
+        });
+    }
     bench("queue", 100_000, &|workers| {
         let customers = 100_000;
         run(workers, Duration::from_millis(1), Queue { customers })
