@@ -87,6 +87,12 @@ pub trait Network: fmt::Debug + Send + Sync + 'static {
     fn keeps_order(&self) -> bool {
         false
     }
+
+    /// Whether some messages arrive [twice](Fate::Twice). A run whose messages cannot be
+    /// [copied](crate::Message::DUPLICATES) is refused then.
+    fn duplicates(&self) -> bool {
+        false
+    }
 }
 
 /// The way of one message.

@@ -112,7 +112,6 @@ pub fn simulate<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
-    config.check()?;
     crate::virtual_time::run(config, scenario)
 }
 

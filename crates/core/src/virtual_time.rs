@@ -50,6 +50,7 @@ mod simulation;
 mod slab;
 mod spare;
 mod stored;
+mod table;
 #[cfg(feature = "serde")]
 mod travel;
 mod waker;
@@ -111,6 +112,8 @@ fn run_root<M: Message>(
     config: &Config,
     root: Arc<dyn Blueprint<M, Shard<M>>>,
 ) -> Result<Report, RunError> {
+    config.check_for::<M>()?;
+    check_memory::<M>(config)?;
     let config = &config.with_network();
     let started = Stopwatch::start();
     let outcomes = run_shards(config, root)?;
@@ -144,6 +147,45 @@ fn run_shards<M: Message>(
     on_threads(config, shards, || matrix.abandon(), work)
 }
 
+/// The memory that each pair of shards needs, beside that of threads: what they write for each other.
+const fn pair_bytes<M: Message>() -> usize {
+    let parcels = size_of::<parcel::Parcel<M, Shard<M>>>()
+        + size_of::<cell::Cell<parcel::Parcel<M, Shard<M>>>>();
+    size_of::<parcel::Outbox<M>>() + 2 * parcels
+}
+
+/// The stack of a thread, and some more for what the system library needs of it.
+const THREAD_BYTES: usize = (2 << 20) + (256 << 10);
+
+/// Refuses more workers than there is memory for, before they are there: memory that runs out later ends the process.
+fn check_memory<M: Message>(config: &Config) -> Result<(), RunError> {
+    let shards = config.workers.get();
+    let pairs = shards
+        .saturating_mul(shards)
+        .saturating_mul(pair_bytes::<M>());
+    let bytes = pairs.saturating_add((shards - 1).saturating_mul(THREAD_BYTES));
+    if shards == 1 || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
+        return Ok(());
+    }
+    let text = format!(
+        "{shards} workers need {} MiB of memory, which the system refuses",
+        bytes >> 20
+    );
+    let source = std::io::Error::new(std::io::ErrorKind::OutOfMemory, text);
+    Err(refused(config, source, 0))
+}
+
+/// The error of a run for which the system refuses a thread, or the memory for it.
+fn refused(config: &Config, source: std::io::Error, workers: usize) -> RunError {
+    let report = Box::new(Report {
+        executor: Executor::Virtual,
+        seed: config.seed,
+        workers,
+        ..Report::default()
+    });
+    RunError::Thread { source, report }
+}
+
 /// Does the work of each shard on a thread of its own, the first one's on this thread. Those that have begun
 /// are told to stop if there is no thread for another.
 fn on_threads<T: Send>(
@@ -166,13 +208,7 @@ fn on_threads<T: Send>(
                 Err(source) => {
                     // Those that have begun wait for this one, and stop.
                     abandon();
-                    let report = Box::new(Report {
-                        executor: Executor::Virtual,
-                        seed: config.seed,
-                        workers: index,
-                        ..Report::default()
-                    });
-                    return Err(RunError::Thread { source, report });
+                    return Err(refused(config, source, index));
                 }
             }
         }

@@ -67,6 +67,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
     let duplicate = container.duplicate.then(|| {
         quote! {
+            const DUPLICATES: bool = true;
+
             #[inline]
             fn duplicate(&self) -> ::core::option::Option<Self> {
                 ::core::option::Option::Some(::core::clone::Clone::clone(self))

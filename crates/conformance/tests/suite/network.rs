@@ -380,3 +380,31 @@ fn what_is_no_network_is_refused_with_its_reason() {
     let refused = measure(Executor::Virtual, &config, Sends { count: 1 }).unwrap_err();
     assert!(matches!(refused, RunError::Config(_)), "{refused}");
 }
+
+#[test]
+fn a_network_that_duplicates_messages_that_cannot_be_copied_is_refused() {
+    #[derive(Message)]
+    struct Unique;
+    struct Nothing;
+    impl corsair::Scenario<Unique> for Nothing {
+        async fn root<C: AsyncContext<Unique>>(self, _: C) {}
+    }
+    let twice = |part| config(Duplicating::new(Constant::new(MS).unwrap(), part).unwrap());
+    let error = corsair::simulate(&twice(0.5), Nothing).unwrap_err();
+    assert!(matches!(error, RunError::Config(_)));
+    let error = error.to_string();
+    assert!(
+        error.contains("Unique") && error.contains("#[message(duplicate)]"),
+        "{error}"
+    );
+    let fifo = Lossy::new(
+        Fifo(Duplicating::new(Constant::new(MS).unwrap(), 0.5).unwrap()),
+        0.1,
+    );
+    assert!(
+        corsair::simulate(&config(fifo.unwrap()), Nothing).is_err(),
+        "within others"
+    );
+    assert!(corsair::Simulation::new(&twice(0.5), Nothing).is_err());
+    corsair::simulate(&twice(0.0), Nothing).unwrap();
+}

@@ -356,6 +356,7 @@ impl Experiment<Note> for Restarted {
     }
 }
 
+// Guarantee: core-40.
 #[test]
 fn a_period_ends_with_the_handler_that_set_it() {
     let all = Arc::<AtomicU32>::default();

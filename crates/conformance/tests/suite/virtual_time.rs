@@ -3,6 +3,7 @@
 
 mod bounds;
 mod determinism;
+mod endings;
 mod fuzz;
 mod held;
 mod multicasts;

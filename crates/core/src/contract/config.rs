@@ -1,6 +1,7 @@
 //! How a run is to go.
 
 use super::address::Addr;
+use super::message::Message;
 use super::time::{Time, nanos};
 use crate::network::Network;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -68,6 +69,9 @@ pub struct Config {
     pub per_actor: bool,
     /// Cancels the run from outside, for instance on Ctrl-C.
     pub cancel: CancelToken,
+    /// What actors record before this time does not enter [`Report::probes`](crate::Report::probes): the time a system
+    /// takes to settle.
+    pub warm_up: Time,
     /// What a panic of an actor ends: the run, or that actor.
     pub panics: Panics,
     /// In virtual time, the most events an actor may cause itself at one instant, by timers without
@@ -82,6 +86,12 @@ pub struct Config {
     /// Where a run in virtual time tells how far it has come, for instance to a progress bar.
     pub progress: Progress,
 }
+
+/// A network that has panicked is the user's own; nothing else in a configuration changes.
+impl std::panic::UnwindSafe for Config {}
+
+/// As for [`UnwindSafe`](std::panic::UnwindSafe).
+impl std::panic::RefUnwindSafe for Config {}
 
 impl Default for Config {
     fn default() -> Self {
@@ -98,6 +108,7 @@ impl Default for Config {
             strict: false,
             per_actor: false,
             cancel: CancelToken::default(),
+            warm_up: Time::ZERO,
             panics: Panics::default(),
             most_at_once: NonZeroU32::new(1_000_000).expect("a million is not 0"),
             traces: true,
@@ -140,6 +151,20 @@ impl Config {
         }
     }
 
+    /// Checks what has to do with the type of messages as well.
+    pub(crate) fn check_for<M: Message>(&self) -> Result<(), ConfigError> {
+        self.check()?;
+        let duplicates = self
+            .network
+            .as_ref()
+            .is_some_and(|network| network.duplicates());
+        if duplicates && !M::DUPLICATES {
+            let message = std::any::type_name::<M>();
+            return Err(ConfigError::NoDuplicate { message });
+        }
+        Ok(())
+    }
+
     /// The lookahead in nanoseconds: the one given, or the smallest latency.
     pub(crate) fn lookahead_nanos(&self) -> u64 {
         self.lookahead.map_or(self.latency.min, nanos)
@@ -178,6 +203,14 @@ pub enum ConfigError {
         lookahead: Duration,
         /// The smallest latency.
         latency: Duration,
+    },
+    /// The network delivers messages twice that cannot be copied.
+    #[error(
+        "the network delivers some messages twice, and `{message}` cannot be copied; put #[message(duplicate)] on the type, which is to be Clone, or take another network"
+    )]
+    NoDuplicate {
+        /// The type of messages.
+        message: &'static str,
     },
     /// A range of latencies that ends before it begins.
     #[error("latencies from {min:?} to {max:?}: the range ends before it begins")]

@@ -89,12 +89,16 @@ pub trait Message: Send + 'static {
     /// The names of the kinds, as reports print them.
     const KINDS: &'static [&'static str];
 
+    /// Whether [`Message::duplicate`] makes copies. A run on a [`Network`](crate::network::Network) that delivers messages
+    /// twice is refused for a type that has none. The derive macro sets it with `#[message(duplicate)]`.
+    const DUPLICATES: bool = false;
+
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
 
     /// A copy of it, for a [`Network`](crate::network::Network) that delivers some messages twice. One
     /// that has none is delivered once. The derive macro makes it of `#[message(duplicate)]` on a type
-    /// that is [`Clone`].
+    /// that is [`Clone`]; whoever writes it by hand sets [`Message::DUPLICATES`] as well.
     fn duplicate(&self) -> Option<Self>
     where
         Self: Sized,

@@ -165,6 +165,8 @@ pub struct Histogram {
     sum: Sum,
     least: f64,
     greatest: f64,
+    /// All values are integers.
+    whole: bool,
     /// Counts by the first bits of a value.
     buckets: BTreeMap<i32, u64>,
 }
@@ -176,6 +178,7 @@ impl Default for Histogram {
             sum: Sum::default(),
             least: f64::INFINITY,
             greatest: f64::NEG_INFINITY,
+            whole: true,
             buckets: BTreeMap::new(),
         }
     }
@@ -218,6 +221,7 @@ impl Histogram {
         self.sum.add(value);
         self.least = self.least.min(value);
         self.greatest = self.greatest.max(value);
+        self.whole &= value.fract() == 0.0;
         *self.buckets.entry(bucket(value)).or_default() += 1;
     }
 
@@ -226,6 +230,7 @@ impl Histogram {
         self.sum.merge(&other.sum);
         self.least = self.least.min(other.least);
         self.greatest = self.greatest.max(other.greatest);
+        self.whole &= other.whole;
         for (bucket, count) in &other.buckets {
             *self.buckets.entry(*bucket).or_default() += count;
         }
@@ -246,7 +251,8 @@ impl Histogram {
         (self.count > 0).then_some((self.least, self.greatest))
     }
 
-    /// The value that this part of all values, from 0 to 1, does not exceed; within 3 %.
+    /// The value that this part of all values, from 0 to 1, does not exceed; within 3 %. If all values are integers it is
+    /// an integer, and exact up to 64.
     ///
     /// # Panics
     /// If `part` is not between 0 and 1.
@@ -261,7 +267,10 @@ impl Histogram {
             seen += **count;
             seen >= rank
         });
-        found.map(|(bucket, _)| middle(*bucket).clamp(self.least, self.greatest))
+        let found = found.map(|(bucket, _)| middle(*bucket));
+        // The lower end of a bucket in which an integer lies is one.
+        let found = found.map(|value| if self.whole { value.trunc() } else { value });
+        found.map(|value| value.clamp(self.least, self.greatest))
     }
 }
 
@@ -422,6 +431,28 @@ mod tests {
     }
 
     // Guarantee: core-56.
+    #[test]
+    fn quantiles_of_integers_are_integers() {
+        let mut histogram = Histogram::default();
+        let values = [-70.0, -3.0, 0.0, 3.0, 3.0, 7.0, 63.0, 1000.0];
+        values.iter().for_each(|&value| histogram.add(value));
+        let at =
+            |histogram: &Histogram, rank: usize| histogram.quantile(rank as f64 / 8.0).unwrap();
+        for (rank, value) in (1..).zip(values) {
+            let found = at(&histogram, rank);
+            assert_eq!(found.fract(), 0.0);
+            let exact = value.abs() <= 64.0;
+            assert!(
+                found == value || !exact && (found / value - 1.0).abs() < 0.03,
+                "{found}"
+            );
+        }
+        let mut more = Histogram::default();
+        more.add(3.25);
+        histogram.merge(&more);
+        assert_ne!(at(&histogram, 5).fract(), 0.0);
+    }
+
     #[test]
     fn quantiles_are_within_three_per_cent_and_extremes_exact() {
         let mut histogram = Histogram::default();

@@ -64,6 +64,10 @@ impl<N: Network> Network for Lossy<N> {
         self.inner.fate(way, random)
     }
 
+    fn duplicates(&self) -> bool {
+        self.inner.duplicates()
+    }
+
     fn keeps_order(&self) -> bool {
         self.inner.keeps_order()
     }
@@ -106,6 +110,10 @@ impl<N: Network> Network for Duplicating<N> {
     fn keeps_order(&self) -> bool {
         self.inner.keeps_order()
     }
+
+    fn duplicates(&self) -> bool {
+        self.part > 0.0 || self.inner.duplicates()
+    }
 }
 
 /// A network in which messages of a pair of actors keep their order.
@@ -126,6 +134,10 @@ impl<N: Network> Network for Fifo<N> {
 
     fn fate(&self, way: &Way, random: &mut Random) -> Fate {
         self.0.fate(way, random)
+    }
+
+    fn duplicates(&self) -> bool {
+        self.0.duplicates()
     }
 
     fn keeps_order(&self) -> bool {
@@ -235,6 +247,10 @@ impl<N: Network> Network for Partitioned<N> {
             return Fate::Lost;
         }
         self.inner.fate(way, random)
+    }
+
+    fn duplicates(&self) -> bool {
+        self.inner.duplicates()
     }
 
     fn keeps_order(&self) -> bool {

@@ -253,6 +253,10 @@ impl<N: Network> Network for FaultyLinks<N> {
         }
     }
 
+    fn duplicates(&self) -> bool {
+        self.inner.duplicates() || self.faults.iter().any(|fault| fault.duplication > 0.0)
+    }
+
     fn keeps_order(&self) -> bool {
         self.inner.keeps_order()
     }

@@ -51,6 +51,7 @@ impl<M: Message, C: Context<M>> Context<M> for Incarnation<'_, C> {
         fn random(&mut self) -> u64;
         fn send(&mut self, to: Addr, body: M) -> SpanId;
         fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
+        fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId;
         fn send_self(&mut self, body: M) -> SpanId;
         fn question(&mut self, to: Addr, body: M) -> SpanId;
         fn reply(&mut self, ticket: Ticket, body: M) -> SpanId;

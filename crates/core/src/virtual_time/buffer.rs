@@ -329,6 +329,14 @@ impl<M> Buffer<M> {
         self.into_spent()
     }
 
+    /// Hands out all events in order, with their times in windows as their times.
+    pub(super) fn take_all(self, mut each: impl FnMut(Scheduled<M>)) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: each event is moved out once, and the buffer, which is not dropped if `each` panics, has no other use.
+        this.for_each(|event| each(unsafe { Stored::read(event, 0) }));
+        drop(ManuallyDrop::into_inner(this).into_spent());
+    }
+
     /// The memory of a buffer whose events have been moved out.
     pub(super) fn into_spent(mut self) -> Spent<M> {
         Spent {

@@ -104,7 +104,7 @@ pub(super) fn conclude(
     }
     let mut failure = counted()
         .filter_map(|counters| counters.failure.clone())
-        .min_by_key(Failure::order);
+        .min_by(|one, other| one.order().cmp(&other.order()));
     if let Some(Failure {
         cause: FailureCause::Panic { report, whose },
         ..
@@ -116,7 +116,7 @@ pub(super) fn conclude(
         .iter_mut()
         .flat_map(|each| each.counters.panics.drain(..));
     let mut panics: Vec<_> = panics.collect();
-    panics.sort_by_key(shard::panic_order);
+    panics.sort_by(shard::compare_panics);
     panics.truncate(Report::MOST_PANICS);
     let named = panics.into_iter().map(|(mut panic, whose)| {
         complete(&mut panic, whose, &directory);

@@ -260,12 +260,12 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
     }
 
     fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle {
-        self.shard().set_handle(nanos(after), token, None)
+        self.shard().set_handle(nanos(after), token, 0)
     }
 
     fn every(&mut self, period: Duration, token: Token) -> TimerHandle {
         let period = nanos(period).max(1);
-        self.shard().set_handle(period, token, Some(period))
+        self.shard().set_handle(period, token, period)
     }
 
     fn cancel(&mut self, timer: TimerHandle) -> bool {
@@ -287,6 +287,9 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
 
     fn record(&mut self, name: &'static str, sample: Sample) {
         let shard = self.shard();
+        if shard.turn.now < shard.settings.warm_up {
+            return;
+        }
         let (now, me) = (Time(shard.turn.now), Addr(shard.turn.me));
         shard.counters.probes.record(name, now, me, sample);
     }

@@ -8,7 +8,6 @@ use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What an actor's type has to do with events.
@@ -185,13 +184,9 @@ impl<M, F: Form<M>> Slot<M, F> {
             if (*slot).header.state == State::Live {
                 (*slot).header.end(Reason::Stopped);
                 (*shard).leave();
-                (*shard).turn.me = actor;
+                (*shard).turn.header = &raw mut (*slot).header;
                 let body = Slot::actor(slot);
-                let dropping = AssertUnwindSafe(|| body.drop_in_place());
-                if let Err(panic) = catch_unwind(dropping) {
-                    let event = "the end of the run".to_owned();
-                    (*shard).note_panic(event, None, &*panic);
-                }
+                Shard::at_end(shard, actor, || body.drop_in_place());
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::contract::Reason;
 
 /// 16 bytes; all zero is an actor that has not begun.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Header {
     pub(super) state: State,
@@ -66,7 +66,7 @@ impl Header {
     /// What is written of it: state, reason and whether it has asked for spawns as one number, then how many
     /// sendings it has made and how many random numbers it has drawn.
     #[cfg(feature = "serde")]
-    pub(super) fn to_numbers(&self) -> (u8, u32, u64) {
+    pub(super) fn to_numbers(self) -> (u8, u32, u64) {
         let spawns = u8::from(self.has_spawns());
         let how = self.state as u8 | (self.reason & !SPAWNS) << 2 | spawns << 4;
         let drawn = (self.drawn_high as u64) << 32 | self.drawn as u64;
@@ -94,6 +94,12 @@ impl Header {
         self.seq = seq;
         self.drawn = drawn as u32;
         self.drawn_high = (drawn >> 32) as u16;
+    }
+
+    /// Forgets what it has sent and drawn since it was like `before`.
+    pub(super) fn count_like(&mut self, before: &Header) {
+        self.seq = before.seq;
+        (self.drawn, self.drawn_high) = (before.drawn, before.drawn_high);
     }
 
     /// How it ended, if it has.

@@ -151,6 +151,12 @@ impl<M> Kept<M> {
         }
     }
 
+    /// Takes all events of all lists.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Scheduled<M>> + use<M> {
+        let all = std::mem::replace(self, Kept::new());
+        all.entries.into_iter().filter_map(|entry| entry.event)
+    }
+
     /// How many events a list has; O(n).
     pub(super) fn len(&self, list: u32) -> usize {
         let next = |&at: &u32| self.next(list, at);

@@ -1,10 +1,11 @@
 //! The timers of the actor being run that are due within the window being run.
 //!
-//! Most actors have one at a time, so the next one has a place of its own, and a heap is for the others.
+//! Most actors have one at a time, so the next one has a place of its own. Of the others, those that were set in the
+//! order in which they are due wait in a queue, the rest in a heap.
 
 use super::scheduled::{Head, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A timer that was set and is due within one window. They are ordered by due time, and at one
 /// instant in the order in which they were set.
@@ -39,7 +40,8 @@ impl NearTimer {
 pub(super) struct Near {
     first: NearTimer,
     /// Those after the first one.
-    timers: BinaryHeap<Reverse<NearTimer>>,
+    queue: VecDeque<NearTimer>,
+    heap: BinaryHeap<Reverse<NearTimer>>,
     set: u64,
     chain: Chain,
 }
@@ -48,7 +50,8 @@ impl Default for Near {
     fn default() -> Near {
         Near {
             first: NearTimer::NONE,
-            timers: BinaryHeap::new(),
+            queue: VecDeque::new(),
+            heap: BinaryHeap::new(),
             set: 0,
             chain: Chain::default(),
         }
@@ -99,7 +102,11 @@ impl Near {
             true => std::mem::replace(&mut self.first, timer),
             false => timer,
         };
-        self.timers.push(Reverse(later));
+        if self.queue.back().is_none_or(|last| *last < later) {
+            self.queue.push_back(later);
+        } else {
+            self.heap.push(Reverse(later));
+        }
     }
 
     /// Takes the next timer, if it is due before this time.
@@ -108,7 +115,7 @@ impl Near {
         if self.first.time >= until {
             return None;
         }
-        let next = match self.timers.is_empty() {
+        let next = match self.queue.is_empty() && self.heap.is_empty() {
             true => NearTimer::NONE,
             false => self.pop_another(),
         };
@@ -117,13 +124,19 @@ impl Near {
 
     #[inline(never)]
     fn pop_another(&mut self) -> NearTimer {
-        let next = self.timers.pop();
-        next.map_or(NearTimer::NONE, |Reverse(timer)| timer)
+        let queued = self.queue.front();
+        let heaped = self.heap.peek().map(|Reverse(timer)| timer);
+        let next = match heaped.is_some_and(|heaped| queued.is_none_or(|queued| heaped < queued)) {
+            true => self.heap.pop().map(|Reverse(timer)| timer),
+            false => self.queue.pop_front(),
+        };
+        next.unwrap_or(NearTimer::NONE)
     }
 
     pub(super) fn clear(&mut self) {
         self.first = NearTimer::NONE;
-        self.timers.clear();
+        self.queue.clear();
+        self.heap.clear();
     }
 
     /// Counts a timer of this actor being run: how many events it has caused itself at this

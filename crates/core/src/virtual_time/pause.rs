@@ -18,9 +18,7 @@ pub(super) trait Pause {
     fn also(&self) -> Option<u32>;
 
     /// Whether the run is to pause when nothing is left to happen.
-    fn is_asked(&self) -> bool {
-        self.before() != u64::MAX
-    }
+    fn is_asked(&self) -> bool;
 }
 
 /// An ordinary run.
@@ -38,13 +36,20 @@ impl Pause for Never {
     fn also(&self) -> Option<u32> {
         None
     }
+
+    #[inline(always)]
+    fn is_asked(&self) -> bool {
+        false
+    }
 }
 
-/// A run that pauses before this time, or never if that is `u64::MAX`.
+/// A run that goes on before this time. Whatever happens is before `u64::MAX`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) time: u64,
     pub(super) also: Option<u32>,
+    /// It pauses there; else it ends.
+    pub(super) pauses: bool,
 }
 
 impl Pause for Before {
@@ -56,5 +61,9 @@ impl Pause for Before {
 
     fn also(&self) -> Option<u32> {
         self.also
+    }
+
+    fn is_asked(&self) -> bool {
+        self.pauses
     }
 }

@@ -6,6 +6,8 @@
 
 mod counters;
 mod current;
+mod ending;
+mod handles;
 mod multicasts;
 #[cfg(feature = "serde")]
 mod notes;
@@ -19,7 +21,7 @@ mod transit;
 mod turn;
 mod waits;
 
-pub(super) use counters::{Counters, Failure, FailureCause, panic_order};
+pub(super) use counters::{Counters, Failure, FailureCause, compare_panics};
 pub(crate) use counters::{LoggedEvent, LoggedKind};
 pub(super) use multicasts::{ByClosure, MakeBodies};
 #[cfg(feature = "serde")]
@@ -35,10 +37,11 @@ use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
 use super::stored::Stored;
+use super::table::Table;
 use crate::contract::random::Streams;
 use crate::contract::{Config, DeadLetters, Latency, Message, Panics, TimerHandle, Token};
 use queues::Queues;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Waker;
 use turn::{Settings, Turn, Window};
@@ -67,6 +70,8 @@ pub(super) struct Shard<M> {
     pub(super) waits: Waits,
     /// Events of the window begun last that come after a pause, and timers that were set in it.
     pub(super) rest: Vec<Scheduled<M>>,
+    /// The run is over: what fails from here on is reported only if nothing failed before.
+    pub(super) over: bool,
     /// Something has been done since the window began but sending and timers: an actor has ended, a spawn was asked for,
     /// something is to be sent to many, something failed.
     pub(super) notable: bool,
@@ -84,7 +89,7 @@ pub(super) struct Shard<M> {
     /// When the last message of a pair arrives, if the network keeps their order.
     last: HashMap<(u32, u32), u64>,
     /// Messages of actors to themselves that take no time, by actor, with the timers they wait for.
-    own: HashMap<u32, Vec<(u32, Scheduled<M>)>>,
+    own: Table<u32, VecDeque<(u32, Scheduled<M>)>>,
 }
 
 /// A shard's number within the process. Numbers are not used again, so that a context that was
@@ -119,6 +124,7 @@ impl<M: Message> Shard<M> {
                     false => Sharing::None,
                 },
                 to_root: config.dead_letters == DeadLetters::ToRoot,
+                warm_up: config.warm_up.as_nanos(),
                 per_actor: config.per_actor,
                 traces: config.traces,
                 attentive: config.per_actor,
@@ -134,6 +140,7 @@ impl<M: Message> Shard<M> {
             counters: Counters::new(M::KINDS.len()),
             waits: Waits::default(),
             rest: Vec::new(),
+            over: false,
             notable: false,
             spawns_wait_from: u64::MAX,
             trail: None,
@@ -141,7 +148,7 @@ impl<M: Message> Shard<M> {
             never: Vec::new(),
             requests: HashMap::new(),
             last: HashMap::new(),
-            own: HashMap::new(),
+            own: Table::default(),
         })
     }
 
@@ -213,12 +220,7 @@ impl<M: Message> Shard<M> {
     }
 
     /// Sets a timer of the actor being run that it can cancel.
-    pub(super) fn set_handle(
-        &mut self,
-        after: u64,
-        token: Token,
-        period: Option<u64>,
-    ) -> TimerHandle {
+    pub(super) fn set_handle(&mut self, after: u64, token: Token, period: u64) -> TimerHandle {
         let own = self.waits.add_handle(self.turn.me, token, period);
         self.set_timer(after, own.0);
         TimerHandle(own)
@@ -237,7 +239,7 @@ impl<M: Message> Shard<M> {
     /// One that comes again is set again.
     pub(super) fn handle_due(&mut self, own: u32) -> Option<u32> {
         let (token, period) = self.waits.handle_due(self.turn.me, own)?;
-        if let Some(period) = period {
+        if period > 0 {
             self.set_timer(period, own);
         }
         Some(token.0)
@@ -251,6 +253,7 @@ impl<M: Message> Shard<M> {
     /// Removes timers that were cancelled from the wheel, if there are many of them, or at once.
     pub(super) fn sweep(&mut self, at_once: bool) {
         if self.waits.are_many() || at_once {
+            self.note_tokens_in_use();
             let elsewhere = !self.held.is_empty() || !self.rest.is_empty();
             self.waits.sweep(&mut self.queues.timers, elsewhere);
         }
@@ -342,10 +345,10 @@ impl<M: Message> Shard<M> {
     #[inline]
     #[must_use = "dropping a waker is foreign code: done where no reference is held"]
     pub(super) fn forget(&mut self) -> Option<Waker> {
-        self.waits.forget_handles(self.turn.me);
         if self.header().has_spawns() {
             self.forget_requests();
         }
+        self.waits.forget_handles(self.turn.me);
         self.waits.take_relay(self.turn.me)
     }
 

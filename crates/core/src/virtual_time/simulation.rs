@@ -114,7 +114,8 @@ impl<M: Message> Simulation<M> {
         config: &Config,
         root: Arc<dyn super::Blueprint<M, super::Shard<M>>>,
     ) -> Result<Simulation<M>, RunError> {
-        config.check()?;
+        config.check_for::<M>()?;
+        super::check_memory::<M>(config)?;
         let config = &config.with_network();
         let started = Stopwatch::start();
         let shards: Vec<_> = (0..config.workers.get())
@@ -188,6 +189,7 @@ impl<M: Message> Simulation<M> {
                     self.go(Before {
                         time: time.as_nanos(),
                         also: Some(who.as_u32()),
+                        pauses: true,
                     });
                     self.now = self.now.max(time);
                     if self.counts() != before || self.end.is_some() {
@@ -300,6 +302,12 @@ impl<M: Message> Simulation<M> {
         conclude(M::KINDS, config, self.started.elapsed(), outcomes)
     }
 
+    /// Forgets what actors have recorded so far: [`Report::probes`] has what they record from here on.
+    /// [`Config::warm_up`] does it at a time.
+    pub fn reset_probes(&mut self) {
+        self.shards().for_each(|mut shard| shard.reset_probes());
+    }
+
     /// Notes every event from here on.
     pub(crate) fn record(&mut self) {
         self.shards().for_each(|mut shard| shard.record());
@@ -360,8 +368,9 @@ impl<M: Message> Simulation<M> {
         let until = self.within(time);
         if until >= self.now && self.end.is_none() {
             self.go(Before {
-                time: until.as_nanos().saturating_add(1).min(u64::MAX - 1),
+                time: until.as_nanos().saturating_add(1),
                 also: None,
+                pauses: true,
             });
             if self.end.is_none() {
                 self.now = until;
@@ -377,6 +386,7 @@ impl<M: Message> Simulation<M> {
         self.go(Before {
             time: u64::MAX,
             also: None,
+            pauses: false,
         });
     }
 

@@ -49,6 +49,12 @@ impl<T> Slab<T> {
         value
     }
 
+    /// Takes all values out.
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let all = std::mem::replace(self, Slab::new());
+        all.chunks.into_iter().flat_map(|chunk| *chunk).flatten()
+    }
+
     /// The value with this number, if there is one.
     #[inline(always)]
     pub(super) fn get(&self, number: u32) -> Option<&T> {

@@ -147,6 +147,14 @@ impl<T: Due> Wheel<T> {
         }
     }
 
+    /// A wheel like this without entries.
+    pub(super) fn empty(&self) -> Wheel<T> {
+        Wheel {
+            now: self.now,
+            ..Wheel::new(self.window_bits)
+        }
+    }
+
     /// Adds an entry that is due after the current window.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
@@ -277,6 +285,15 @@ impl<T: Due> Wheel<T> {
         slots[slot].drain(&mut self.spare, each);
     }
 
+    /// Takes all entries out, in no particular order.
+    pub(super) fn take_all(&mut self, mut each: impl FnMut(T)) {
+        for level in std::mem::take(&mut self.levels) {
+            for mut slot in level.slots {
+                slot.drain(&mut self.spare, &mut each);
+            }
+        }
+    }
+
     /// Removes every entry for which `keep` is false; O(n). Returns how many are left.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) -> usize {
         let mut left = 0;
@@ -296,7 +313,6 @@ impl<T: Due> Wheel<T> {
     }
 
     /// Shows every entry; those of one window in the order in which they were added.
-    #[cfg(feature = "serde")]
     pub(super) fn for_each(&self, each: impl FnMut(&T)) {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
         slots.flat_map(Slot::iter).for_each(each);

@@ -351,6 +351,9 @@ impl<M: Message> Context<M> for WallContext<M> {
     }
 
     fn record(&mut self, name: &'static str, sample: Sample) {
+        if self.now < self.system.config.warm_up {
+            return;
+        }
         lock(&self.system.probes).record(name, self.now, self.me, sample);
     }
 

@@ -392,3 +392,24 @@ fn a_simulation_may_go_from_thread_to_thread_and_at_the_pace_of_the_wall() {
     let whole = diaries(1, 10, Some(MS * 20)).finish().unwrap();
     assert_eq!((report.digest, report.time), (whole.digest, whole.time));
 }
+
+/// Waits for the last instant that there is.
+struct Last;
+
+impl Scenario<Note> for Last {
+    async fn root<C: corsair::AsyncContext<Note>>(self, mut cx: C) {
+        let last = u64::MAX - 1 - cx.now().as_nanos();
+        cx.timer(Duration::from_nanos(last), Token::new(1));
+        cx.recv().await;
+    }
+}
+
+#[test]
+fn what_is_due_at_the_last_instant_happens_until_then() {
+    let mut simulation = Simulation::new(&config(1), Last).unwrap();
+    assert!(simulation.run_until(Time::from_nanos(u64::MAX - 2)));
+    assert_eq!(simulation.report().timers, 0);
+    simulation.run_until(Time::from_nanos(u64::MAX - 1));
+    assert_eq!(simulation.report().timers, 1);
+    assert_eq!(simulation.finish().unwrap().time.as_nanos(), u64::MAX - 1);
+}

@@ -81,7 +81,7 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     saving: Option<&dyn Saving>,
 ) -> Result<Vec<u8>, SnapshotError> {
     let config = &part.configure(config);
-    config.check().map_err(RunError::from)?;
+    config.check_for::<M>().map_err(RunError::from)?;
     let own = part.workers.get();
     assert_eq!(carriers.len(), own, "each worker has a carrier");
     let first = part.process * own;

@@ -101,6 +101,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             let before = Before {
                 time: stop.map_or(u64::MAX, |stop| stop.as_nanos() + 1),
                 also: None,
+                pauses: stop.is_some(),
             };
             match shard.go(config, self, before) {
                 // Nothing is left to happen.

@@ -93,7 +93,7 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
                 let actor = actor - place.index + index as u32;
                 if (*slot).header.state == State::Fresh {
                     (*slot).header.end(Reason::Stopped);
-                    self.unmake(slot);
+                    Shard::at_end(shard, actor, || self.unmake(slot));
                 } else {
                     Slot::clear(slot, shard, actor);
                 }

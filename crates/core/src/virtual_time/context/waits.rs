@@ -235,8 +235,11 @@ impl<M> Fresh<M> {
             // SAFETY: a shard that is found runs on this thread, and no reference to it is held
             // while code of actors runs, such as the drop of a wait.
             unsafe {
-                let waits = &raw mut (*shard).waits;
-                (*waits).cancel(self.actor, token);
+                // A timer that was due earlier has come, whoever looked for it.
+                let due = self.own.due().map(|(_, due)| due.0);
+                if due.is_none_or(|due| due >= (*shard).turn.now) {
+                    (*shard).waits.cancel(self.actor, token);
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //! runs use none of it.
 
 use super::{End, Engine, Outcome};
-use crate::contract::{Addr, Config, Message, SpanId, Spawn, Time};
+use crate::contract::{Addr, Config, Message, Probes, SpanId, Spawn, Time};
 use crate::virtual_time::context::Running;
 use crate::virtual_time::exchange::Exchange;
 use crate::virtual_time::header::State;
@@ -129,6 +129,11 @@ impl<M: Message> PausableShard<M> {
         }
     }
 
+    /// Forgets what actors have recorded.
+    pub(in super::super) fn reset_probes(&mut self) {
+        self.0.shard().counters.probes = Probes::default();
+    }
+
     /// Notes every event from here on.
     pub(in super::super) fn record(&mut self) {
         let shard = self.0.shard();
@@ -245,11 +250,8 @@ impl<M: Message> PausableShard<M> {
 
 impl<M: Message> Drop for PausableShard<M> {
     fn drop(&mut self) {
-        self.as_running(|engine| {
-            engine.clear();
-            // What has not arrived is dropped while the shard is still there.
-            engine.events.clear();
-        });
+        // What has not arrived is dropped while the shard is still there.
+        self.as_running(Engine::clear);
         let shard = self.0.shard;
         // SAFETY: neither is used again.
         unsafe {

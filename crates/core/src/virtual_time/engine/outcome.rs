@@ -2,11 +2,13 @@
 
 use super::{End, Engine};
 use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
+use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::header::State;
+use crate::virtual_time::multicast::Multicast;
 use crate::virtual_time::places::NamedRange;
-use crate::virtual_time::population::Population;
-use crate::virtual_time::shard::{Counters, Shard};
-use crate::virtual_time::slab::Slab;
+use crate::virtual_time::population::{Population, SpawnRequest};
+use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::shard::{Counters, ROOT, Shard};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -29,6 +31,8 @@ impl<M: Message> Engine<M> {
     pub(super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
         // Nothing of it arrives, but making it may panic, and that is told.
         self.send_all();
+        let over = self.over;
+        self.shard().end_run(over);
         let mut totals = Vec::new();
         let mut waiting = Vec::new();
         let shard = self.shard;
@@ -51,8 +55,12 @@ impl<M: Message> Engine<M> {
                     totals.push((*shard).totals_of(actor, &*header));
                 }
             }
+            // What an actor does when it is asked says nothing of the run, and some are not asked.
+            let counters = Counters::new(M::KINDS.len());
+            let counters = std::mem::replace(&mut (*shard).counters, counters);
             for (actor, population) in asked {
-                let kept = (*shard).kept.len((*population.header(shard, actor)).kept);
+                let header = population.header(shard, actor);
+                let (before, kept) = (*header, (*shard).kept.len((*header).kept));
                 let ask = AssertUnwindSafe(|| population.ask(shard, actor));
                 if catch_unwind(ask).is_err() {
                     (*shard).turn.waiting = Waiting::Other;
@@ -64,7 +72,9 @@ impl<M: Message> Engine<M> {
                     whose: None,
                     kept,
                 });
+                (*header).count_like(&before);
             }
+            (*shard).counters = counters;
         }
         // All shards know whether the run was cancelled; of a panic some may not.
         if end != End::Halted || config.cancel.is_cancelled() {
@@ -104,7 +114,7 @@ impl<M: Message> Engine<M> {
 
     /// Lets every actor that lives do what it does when the run is over, in the order of addresses.
     fn finish_actors(&mut self) {
-        let (shard, over) = (self.shard, self.over);
+        let shard = self.shard;
         // SAFETY: no reference to the shard is held while populations or actors are asked.
         unsafe {
             let actors: Vec<_> = (*shard).places.actors().collect();
@@ -112,30 +122,102 @@ impl<M: Message> Engine<M> {
                 let Some(population) = self.populations.get(number) else {
                     continue;
                 };
-                (*shard).leave();
-                (*shard).turn.now = over;
-                let finish = AssertUnwindSafe(|| population.finish(shard, actor));
-                if let Err(panic) = catch_unwind(finish) {
-                    (*shard).note_panic("the end of the run".to_owned(), None, &*panic);
-                }
+                Shard::at_end(shard, actor, || population.finish(shard, actor));
             }
         }
     }
 
-    /// Drops all bodies.
+    /// Drops all bodies, and then whatever else is foreign code to drop, one by one: a destructor that panics is a
+    /// panic of whose it was.
     pub(super) fn clear(&mut self) {
         let shard = self.shard;
         // SAFETY: no reference to the shard is held while populations or actors are asked.
         unsafe {
-            (*shard).leave();
             let spawns: Vec<_> = (*shard).places.spawns().collect();
             for (first, number) in spawns {
                 if let Some(population) = self.populations.get(number) {
-                    population.clear(shard, first);
+                    Shard::at_end(shard, first, || population.clear(shard, first));
                 }
             }
+            for population in self.populations.take_all() {
+                Shard::at_end(shard, ROOT, || drop(population));
+            }
+            self.drop_unread();
         }
-        self.populations = Slab::new();
+    }
+
+    /// Drops all messages that nobody will receive, and what is left of wakers, spawns and messages to many.
+    ///
+    /// # Safety
+    /// No reference to the shard is held.
+    unsafe fn drop_unread(&mut self) {
+        let shard = self.shard;
+        // SAFETY: the shard is valid, and each reference to it ends before foreign code runs: what is dropped has been
+        // taken out of it before.
+        let drop_one = move |event: Scheduled<M>| unsafe {
+            let to = event.head.to;
+            Shard::at_end(shard, to, || drop(event));
+        };
+        let mut buffers: Vec<Buffer<M>> = Vec::new();
+        let inbound = self.inbound.iter_mut().chain([&mut self.events]);
+        buffers.extend(inbound.flat_map(|all| all.drain(..).map(|(_, buffer)| buffer)));
+        for mut parcel in self
+            .out
+            .iter_mut()
+            .chain(&mut self.inbox)
+            .map(std::mem::take)
+        {
+            buffers.extend(parcel.windows.drain(..).map(|(_, buffer)| buffer));
+            parcel.far.drain(..).for_each(|far| drop_one(far.event));
+            // SAFETY: as above.
+            unsafe { drop_requests(shard, parcel.spawns, parcel.multicasts) };
+        }
+        // SAFETY: as above.
+        unsafe {
+            for outbox in (*shard).queues.out_mut() {
+                let rings = outbox.ring.iter_mut();
+                buffers.extend(rings.map(|buffer| std::mem::replace(buffer, Buffer::new())));
+                outbox.pending = 0;
+            }
+            let far = (*shard).queues.out_mut().iter_mut();
+            let far: Vec<_> = far
+                .flat_map(|outbox| std::mem::take(&mut outbox.far))
+                .collect();
+            far.into_iter().for_each(|far| drop_one(far.event));
+            let mut far = (*shard).queues.take_far();
+            far.take_all(|far| drop_one(far.event));
+            (*shard).take_unread().for_each(drop_one);
+            for (actor, waker) in (*shard).waits.take_relays() {
+                Shard::at_end(shard, actor, || drop(waker));
+            }
+            let spawns = std::mem::take(&mut (*shard).spawns);
+            drop_requests(shard, spawns, std::mem::take(&mut (*shard).multicasts));
+        }
+        if std::mem::needs_drop::<M>() {
+            buffers
+                .into_iter()
+                .for_each(|buffer| buffer.take_all(drop_one));
+        }
+    }
+}
+
+/// Drops what spawns and messages to many would have been made from.
+///
+/// # Safety
+/// The shard is valid and no reference to it is held.
+unsafe fn drop_requests<M: Message>(
+    shard: *mut Shard<M>,
+    spawns: Vec<SpawnRequest<M, Shard<M>>>,
+    multicasts: Vec<Multicast<Shard<M>>>,
+) {
+    // SAFETY: the caller's shard, to which nobody holds a reference.
+    unsafe {
+        for request in spawns {
+            Shard::at_end(shard, request.parent, || drop(request));
+        }
+        for multicast in multicasts {
+            Shard::at_end(shard, multicast.label.from, || drop(multicast));
+        }
     }
 }
 
@@ -158,7 +240,7 @@ pub(super) unsafe fn note_panic<M: Message>(
         // A second panic, of a destructor, is the same actor's and adds nothing.
         let arrived = AssertUnwindSafe(|| drop((*shard).take_arrived()));
         let _ = catch_unwind(arrived);
-        let discard = AssertUnwindSafe(|| population.discard(shard, who));
-        let _ = catch_unwind(discard);
+        // Each time something less is left of it.
+        while catch_unwind(AssertUnwindSafe(|| population.discard(shard, who))).is_err() {}
     }
 }

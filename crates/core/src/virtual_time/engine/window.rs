@@ -66,8 +66,9 @@ impl<M: Message> Engine<M> {
             }
             time <= limit
         });
-        for (time, event) in &held {
-            shard.hold(*time, &event.head);
+        for (time, event) in held {
+            shard.hold(time, &event.head);
+            shard.never_happens(event);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
 #[cfg(doc)]
 use crate::virtual_time::stored::Stored;
 use std::any::Any;
+use std::cmp::Ordering;
 
 /// The first message for an actor that had ended, for strict runs.
 #[derive(Clone)]
@@ -23,6 +24,8 @@ pub(in super::super) struct FirstDead {
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct Failure {
+    /// It happened when the run was over: a consequence of a failure that any shard had before, if one had.
+    pub(in super::super) at_end: bool,
     pub(in super::super) time: u64,
     pub(in super::super) who: u32,
     pub(in super::super) name: String,
@@ -30,13 +33,13 @@ pub(in super::super) struct Failure {
 }
 
 impl Failure {
-    /// The first failure is the one to tell.
-    pub(in super::super) fn order(&self) -> (u64, u32, Option<u32>) {
-        let whose = match &self.cause {
-            FailureCause::Panic { whose, .. } => *whose,
-            _ => None,
+    /// Orders failures: the run reports the first. The text decides between panics of one actor at one time.
+    pub(in super::super) fn order(&self) -> (bool, u64, u32, Option<u32>, &str) {
+        let (whose, text) = match &self.cause {
+            FailureCause::Panic { whose, report } => (*whose, report.message.as_str()),
+            _ => (None, ""),
         };
-        (self.time, self.who, whose)
+        (self.at_end, self.time, self.who, whose, text)
     }
 }
 
@@ -124,12 +127,13 @@ pub(in super::super) struct Counters {
     pub(in super::super) probes: Probes,
 }
 
-/// Panics are told in this order.
-pub(in super::super) fn panic_order(
-    panicked: &(PanicReport, Option<u32>),
-) -> (Time, Addr, Option<u32>) {
-    let (panic, whose) = panicked;
-    (panic.time, panic.who, *whose)
+/// Compares panics by the order in which they are reported, which does not depend on shards.
+pub(in super::super) fn compare_panics(
+    (one, whose): &(PanicReport, Option<u32>),
+    (other, others): &(PanicReport, Option<u32>),
+) -> Ordering {
+    let one = (one.time, one.who, whose, &one.message);
+    one.cmp(&(other.time, other.who, others, &other.message))
 }
 
 impl Counters {
@@ -161,7 +165,7 @@ impl Counters {
     fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
         self.panics.push((panicked, whose));
         if self.panics.len() >= 2 * Report::MOST_PANICS {
-            self.panics.sort_by_key(panic_order);
+            self.panics.sort_by(compare_panics);
             self.panics.truncate(Report::MOST_PANICS);
         }
     }
@@ -346,6 +350,7 @@ impl<M: Message> Shard<M> {
             return self.counters.survive(report, whose);
         }
         self.fail_by(Failure {
+            at_end: self.over,
             time: report.time.as_nanos(),
             who,
             name: report.name.clone(),
@@ -356,6 +361,7 @@ impl<M: Message> Shard<M> {
     /// Notes the failure by which the actor being run stops the run, if that is the first in virtual time.
     pub(in super::super) fn fail(&mut self, cause: FailureCause) {
         let failure = Failure {
+            at_end: self.over,
             time: self.turn.now,
             who: self.turn.me,
             name: self.places.name_of(self.turn.me),

@@ -125,7 +125,7 @@ impl<M: Message> Shard<M> {
         token: u32,
         event: crate::virtual_time::scheduled::Scheduled<M>,
     ) {
-        self.own.entry(actor).or_default().push((token, event));
+        self.own.entry(actor).or_default().push_back((token, event));
     }
 }
 
@@ -151,8 +151,7 @@ impl Counters {
         self.root_end = self.root_end.min(other.root_end);
         self.root_ended = self.root_ended.or(other.root_ended);
         self.panics.extend(other.panics);
-        self.panics
-            .sort_by_key(|(panic, _)| (panic.time, panic.who));
+        self.panics.sort_by(super::compare_panics);
         self.panics.truncate(2 * Report::MOST_PANICS);
         self.probes.merge(&other.probes);
     }

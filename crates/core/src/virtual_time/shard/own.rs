@@ -24,7 +24,10 @@ impl<M: Message> Shard<M> {
         };
         let token = self.waits.own_token();
         let message = Scheduled::with_body(head, body);
-        self.own.entry(me).or_default().push((token.0, message));
+        self.own
+            .entry(me)
+            .or_default()
+            .push_back((token.0, message));
         self.set_timer(0, token.0);
         span
     }
@@ -35,8 +38,9 @@ impl<M: Message> Shard<M> {
             return None;
         }
         let waiting = self.own.get_mut(&self.turn.me)?;
+        // They are due in the order in which they were sent, so it is the first.
         let place = waiting.iter().position(|(own, _)| *own == token)?;
-        let (_, message) = waiting.remove(place);
+        let (_, message) = waiting.remove(place)?;
         if waiting.is_empty() {
             self.own.remove(&self.turn.me);
         }
@@ -61,7 +65,7 @@ impl<M: Message> Shard<M> {
         if self.own.is_empty() {
             return None;
         }
-        let token = self.own.get(&self.turn.me)?.first()?.0;
+        let token = self.own.get(&self.turn.me)?.front()?.0;
         self.take_own(token)
     }
 }

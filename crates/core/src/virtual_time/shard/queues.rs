@@ -187,6 +187,12 @@ impl<M> Queues<M> {
         }
     }
 
+    /// Takes all events for windows beyond the ring.
+    pub(in super::super) fn take_far(&mut self) -> Wheel<Far<M>> {
+        let empty = self.far.empty();
+        std::mem::replace(&mut self.far, empty)
+    }
+
     /// The first window after `window` for which there is anything.
     #[inline]
     pub(super) fn next_window(&self, window: u64, window_bits: u32) -> u64 {

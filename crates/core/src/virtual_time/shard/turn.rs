@@ -32,6 +32,8 @@ pub(in super::super) struct Settings {
     pub(in super::super) sharing: Sharing,
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
+    /// What is recorded earlier is left out.
+    pub(in super::super) warm_up: u64,
     pub(in super::super) per_actor: bool,
     /// Every message has its cause.
     pub(in super::super) traces: bool,

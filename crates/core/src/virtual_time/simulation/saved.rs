@@ -123,7 +123,7 @@ impl<M: Message> Simulation<M> {
         kinds: &Kinds<M>,
         snapshot: &Snapshot,
     ) -> Result<Simulation<M>, SnapshotError> {
-        config.check().map_err(RunError::from)?;
+        config.check_for::<M>().map_err(RunError::from)?;
         let config = &config.with_network();
         let started = Stopwatch::start();
         let head = snapshot.read_head()?;

@@ -28,7 +28,8 @@ pub enum SnapshotError {
     UnknownKind(String),
     /// The run was saved with another configuration.
     #[error(
-        "the run was saved with {what} {saved}, not {given}; restore it with what it was saved with"
+        "the run was saved with {what} {saved}, not {given}; restore it with what it was saved with{}",
+        if *.what == "the seed" { ", or let it go on with another seed by `Snapshot::reseed`" } else { "" }
     )]
     Differs {
         /// What differs.

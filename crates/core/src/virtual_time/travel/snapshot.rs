@@ -223,6 +223,7 @@ pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(&'static s
         ("traces", config.traces.to_string()),
         ("dead letters", dead_letters.to_owned()),
         ("panics", panics.to_owned()),
+        ("a warm-up of", format!("{} ns", config.warm_up.as_nanos())),
         ("a network", config.network.is_some().to_string()),
         ("messages", M::KINDS.join(", ")),
     ]

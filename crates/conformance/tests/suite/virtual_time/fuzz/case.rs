@@ -29,6 +29,8 @@ impl Message for Note {
     fn fingerprint(&self) -> u64 {
         self.number
     }
+    const DUPLICATES: bool = true;
+
     fn duplicate(&self) -> Option<Note> {
         let (number, _mark) = (self.number, Arc::clone(&self._mark));
         (number % 3 > 0).then_some(Note { number, _mark })

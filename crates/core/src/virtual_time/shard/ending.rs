@@ -1,0 +1,45 @@
+//! The end of a run, and what nobody receives.
+
+use super::Shard;
+use crate::contract::Message;
+use crate::virtual_time::scheduled::Scheduled;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl<M: Message> Shard<M> {
+    /// The run is over, at this time.
+    pub(in super::super) fn end_run(&mut self, time: u64) {
+        self.leave();
+        self.turn.now = time;
+        self.over = true;
+    }
+
+    /// Does something on behalf of an actor when the run is over. If it panics, that is a panic of the actor.
+    ///
+    /// # Safety
+    /// The shard is valid and this thread's, and no reference to it is held. `act` may use it.
+    pub(in super::super) unsafe fn at_end(shard: *mut Shard<M>, actor: u32, act: impl FnOnce()) {
+        // SAFETY: the caller's shard, to which a reference is held while `act` does not run.
+        unsafe {
+            (*shard).turn.me = actor;
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
+                (*shard).turn.me = actor;
+                (*shard).note_panic("the end of the run".to_owned(), None, &*panic);
+            }
+            (*shard).leave();
+        }
+    }
+
+    /// Takes an event that nobody will receive, to be dropped when the run is over.
+    pub(in super::super) fn never_happens(&mut self, event: Scheduled<M>) {
+        self.never.push(event);
+    }
+
+    /// Takes all events that wait beside queues and wheels.
+    pub(in super::super) fn take_unread(&mut self) -> impl Iterator<Item = Scheduled<M>> + use<M> {
+        let own = std::mem::take(&mut self.own).into_values().flatten();
+        let never = std::mem::take(&mut self.never);
+        let rest = std::mem::take(&mut self.rest);
+        let own = own.map(|(_, event)| event);
+        own.chain(never).chain(rest).chain(self.kept.take_all())
+    }
+}

@@ -1,0 +1,40 @@
+//! Hash tables whose keys are numbers of the engine's own: addresses, tokens. Nobody outside can choose those so that
+//! they collide, so one multiplication is enough.
+
+use crate::contract::config::fold;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Values by number.
+pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+
+/// Numbers.
+pub(super) type Numbers<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;
+
+/// Hashes one number.
+#[derive(Clone, Copy, Default)]
+pub(super) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = fold(
+            self.0 ^ number ^ 0x9E37_79B9_7F4A_7C15,
+            0xD1B5_4A32_D192_ED03,
+        );
+    }
+}
