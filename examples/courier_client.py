@@ -99,7 +99,7 @@ class Client:
     def send(self, to, text):
         found = [user for user in self.get_users(prefix=to, limit=1)["users"] if user["name"] == to]
         if not found:
-            raise SystemExit(f"there is no user {to}")
+            raise SystemExit(f"user {to} does not exist")
         room = self.post_conversations(body={"recipients": [found[0]["id"]], "pair": True})
         return self.post_conversations_id_messages(id=room["id"], body={"text": text}, key=str(uuid.uuid4()))
 

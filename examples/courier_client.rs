@@ -78,7 +78,9 @@ impl Client {
         let (_, found) = http.send(hyper::Method::GET, &path, &headers, "").await?;
         let found: Users = serde_json::from_slice(&found)?;
         let found = found.users.into_iter().find(|user| user.name == name);
-        Ok(found.ok_or_else(|| format!("there is no user {name}"))?.id)
+        Ok(found
+            .ok_or_else(|| format!("user {name} does not exist"))?
+            .id)
     }
 
     /// The conversation with one other, which is begun once.

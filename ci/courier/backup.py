@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A node under load that is backed up, compacted, and told to keep little, without being stopped.
+"""Backs up, compacts and trims a node under load without stopping it.
 
 First a backup is made while users post and others listen, restored into another directory, and compared with
 what was acknowledged before it was asked for. Then a node that keeps few messages and is compacted again and
 again is looked at: everything that is to be kept is there, in order, and its file does not grow. Last, a node
-joins another on a NATS server from a backup, and not from the first entry, while posts go on.
+joins another on a NATS server from a backup instead of the first entry, while posts continue.
 
     backup.py PROGRAM
 """
@@ -125,7 +125,7 @@ async def backed_up(program, directory):
             here = await history(running, room, mary)
             assert there == here[: len(there)], f"the backup differs from the original in {room}"
             assert before[room] <= len(there) <= after[room] + 1, (before[room], len(there), after[room])
-            # It goes on where it was, and knows the keys that were used.
+            # It resumes at its position and knows the used keys.
             client = Client([copy])
             path = f"/conversations/{room}/messages"
             again = await client.until_done("POST", path, {"text": f"1 {TEXT}"}, anne["token"], f"{room}-1")
@@ -171,7 +171,7 @@ async def kept(program, directory):
             if load.heard == load.acknowledged:
                 break
             await asyncio.sleep(0.1)
-        # Those who listen have got everything, however little is kept.
+        # Listeners have received everything, however short the retention.
         assert load.heard == load.acknowledged, (load.heard, load.acknowledged)
         for listener in listening:
             listener.cancel()

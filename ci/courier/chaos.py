@@ -102,7 +102,7 @@ class Load:
                 if last.get(place[0], 0) >= place[1]:
                     self.wrong.append(f"user{user}: {place} out of order")
                 last[place[0]] = place[1]
-                # What one has posted comes back, but for what a node has taken just after its start.
+                # A user receives the own posts, except those accepted just after a node's start.
                 if message["sender"] == self.users[user]["user"]:
                     continue
                 delivered += 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A disk that fills up under load, of 24 MB and quite real: a tmpfs in a mount namespace of this process.
-The node says so, serves what it has where it can, goes on by itself when there is room, and loses nothing
-that was acknowledged. Once with room held back (--reserve), and once without, so that writing fails.
+The node says so, serves what it has where it can, recovers by itself when space is free, and loses nothing
+that was acknowledged. Once with a reserve (--reserve), and once without, so that writing fails.
 
     disk_full.py PROGRAM
 """
@@ -24,7 +24,7 @@ ROUNDS = 4
 
 
 def namespace():
-    """Runs this script anew where it may mount; 0 if that is not allowed."""
+    """Runs this script again in a mount namespace; 0 if that is not allowed."""
     for flags in (["-m"], ["-rm"]):
         if subprocess.run(["unshare", *flags, "true"], capture_output=True).returncode == 0:
             environment = dict(os.environ, **{INSIDE: "1"})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What clients that ask and do not read cost a node, in bytes, measured from outside: its resident memory
 before, and while 60 connections of one user leave histories of control characters unread, and while 300
-sockets of 30 users leave thousands of messages unread. Other users are answered meanwhile, and those who
+sockets of 30 users leave thousands of messages unread. Other users are answered during that time, and readers who
 read in the end get everything.
 
     slow_readers.py PROGRAM
@@ -92,7 +92,7 @@ async def measure(running):
         await client.once("POST", path, {"text": "\u0001" * (16 << 10)}, poster["token"])
     silent = await most(running, 5) - before
     await client.once("POST", path, {"text": "the last"}, poster["token"])
-    # One of those who read nothing reads now.
+    # One of the silent readers starts to read.
     sequences = await asyncio.get_running_loop().run_in_executor(None, read, sockets[7], "the last")
     await client.close()
     return unread, other, silent, sequences
@@ -131,7 +131,7 @@ async def main():
             running.kill()
     each = silent / SOCKETS
     print(f"{ANSWERS} connections of one user that read no answer: {unread / MEGABYTE:.1f} MB more")
-    print(f"another user's page meanwhile: {other * 1000:.1f} ms")
+    print(f"another user's page during that time: {other * 1000:.1f} ms")
     print(f"{SOCKETS} sockets that read nothing: {silent / MEGABYTE:.1f} MB more, {each / 1024:.0f} KB each")
     print(f"one of them got {len(sequences)} messages in the end")
     complete = sequences == list(range(1, len(sequences) + 1)) and len(sequences) == 301

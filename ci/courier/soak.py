@@ -24,7 +24,7 @@ import websockets
 from service import Client, Refused, node
 
 # The cache of the index is the one part of a node's memory that is to grow with the data. 2 MiB of it are full long
-# before the middle of a soak, so what grows after that is lost: hence no allowance for what was stored meanwhile.
+# before the middle of a soak, so what grows after that is lost: hence no allowance for data stored during the soak.
 FLAGS = ["--strangers", "50", "--password-memory", "8", "--write-timeout", "2s", "--cache", str(2 << 20)]
 PAIRS = 8
 # An allocator with an arena for each of two dozen threads keeps twice of what is in use for a while, and more of it the

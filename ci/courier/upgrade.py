@@ -2,7 +2,7 @@
 """Three nodes on one NATS server are upgraded one after the other, from a program of an older version of the
 commands to one of this, under load: nothing that was acknowledged is lost, and what only the newer version
 knows is refused until the last node has been upgraded. Then one node with a log of its own, which is killed, and
-goes on with the files of the older program.
+continues with the files of the older program.
 
     upgrade.py OLDER NEWER
 """

@@ -72,7 +72,7 @@ impl Experiment<Msg> for Rumour {
         for _ in 0..PEOPLE {
             cx.recv().await;
         }
-        // What is told at the begin of a round is known in it.
+        // A rumour sent at the start of a round arrives within it.
         (cx.now().as_nanos() / ROUND.as_nanos() as u64) as f64
     }
 }

@@ -44,7 +44,7 @@ enum Msg {
 }
 
 /// From 1 to 20 ms; a fifth of the messages are lost; for a while the first two nodes are cut off from
-/// the others. What concerns the root is no part of the experiment, and gets through.
+/// the others. Messages to and from the root are not part of the experiment and are always delivered.
 #[derive(Debug)]
 struct Unreliable;
 

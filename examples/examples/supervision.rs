@@ -1,4 +1,4 @@
-//! On the wall-clock executors a panic ends one actor and no other: its parent is told, and here
+//! On the wall-clock executors a panic ends only the actor that panicked. Its parent is notified, and here
 //! hires a new one.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

@@ -1,6 +1,6 @@
 //! A client of the service: what the load generator and the tests speak with a node.
 //!
-//! It does no more than is asked of it: nothing is tried again, no connection is made anew.
+//! It makes no retries and no reconnections.
 
 mod socket;
 

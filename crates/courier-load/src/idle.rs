@@ -63,7 +63,7 @@ pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
     })
 }
 
-/// The resident memory that the node tells of.
+/// The resident memory that the node reports.
 async fn resident(http: &mut Http) -> Result<u64, ClientError> {
     let metrics = http.metrics().await?;
     metrics

@@ -96,7 +96,7 @@ pub enum LoadError {
     /// The plan makes no sense.
     #[error("{0}")]
     Plan(String),
-    /// There is no port for the handler that durable POSTs are compared with.
+    /// No port is free for the handler that durable POSTs are compared with.
     #[error("cannot listen on 127.0.0.1: {0}")]
     Listen(std::io::Error),
     /// A client failed.

@@ -1,4 +1,4 @@
-//! When to post, told exactly.
+//! Exact times of an open-loop schedule.
 //!
 //! A timer of the runtime fires at the next whole millisecond, which would be counted as latency. So
 //! a thread of its own sleeps until each POST is due, to the few dozen microseconds that the system
@@ -16,7 +16,7 @@ pub(crate) type Due = mpsc::UnboundedReceiver<Instant>;
 /// `n % workers`. It ends after the last one, or when no worker waits for any.
 ///
 /// # Errors
-/// If there is no thread.
+/// If the system refuses a thread.
 pub(crate) fn start(
     rate: f64,
     start: Instant,

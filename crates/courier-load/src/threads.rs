@@ -33,7 +33,7 @@ impl Threads {
         let mut threads = Threads::default();
         let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
         for task in tasks.flatten() {
-            // One may end meanwhile.
+            // A thread may end during the loop.
             if let Some((name, work)) = read(&task.path()) {
                 threads.0.entry(name).or_default().add(work);
             }

@@ -1,7 +1,7 @@
 //! Acknowledgements on their way to the log: only the furthest of each session, many in one entry.
 //!
 //! They are written a moment after they come. If the node is killed in between, or the session
-//! goes on at another node, messages come again, with the same sequences.
+//! resumes at another node, messages are sent again, with the same sequence numbers.
 
 use crate::command::{Acknowledgement, Command};
 use crate::model::SessionId;

@@ -10,14 +10,14 @@ use crate::inner::Inner;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why data were not copied.
+/// RefusalLabel data were not copied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
     /// Something is there already.
     #[error("{} is there already; name another place, or move it away", .0.display())]
     Exists(PathBuf),
-    /// There is no data.
+    /// The directory has no data.
     #[error("{} holds no data of a node; name the directory that it has as --data", .0.display())]
     NoData(PathBuf),
     /// A file cannot be read or written.
@@ -49,7 +49,7 @@ pub(crate) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
 }
 
 impl Inner {
-    /// Copies everything that was acknowledged so far into a new file, and goes on meanwhile.
+    /// Copies everything acknowledged so far into a new file while the node serves.
     ///
     /// # Errors
     /// If the file is there already or cannot be written.
@@ -68,11 +68,11 @@ impl Inner {
         finish(copied, &part, to)
     }
 
-    /// Gives the room of removed messages back to the disk, and goes on meanwhile. Returns the bytes of
+    /// Returns the space of removed messages to the disk while the node serves. Returns the bytes of
     /// the index before and after.
     ///
     /// # Errors
-    /// If it cannot be written anew.
+    /// If the copy cannot be written.
     pub async fn compact(&self) -> Result<(u64, u64), BackupError> {
         Ok(self.index.compact().await?)
     }

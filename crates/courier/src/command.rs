@@ -225,14 +225,14 @@ pub(crate) enum Done {
     Expired(u32),
 }
 
-/// Why a command was refused. It changed nothing.
+/// RefusalLabel a command was refused. It changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the name '{0}' is taken; choose another one, or log in")]
     NameTaken(String),
-    #[error("there is no user {0}; look at GET /users/online for who is there")]
+    #[error("user {0} does not exist; GET /users/online lists users who are online")]
     UnknownUser(UserId),
-    #[error("there is no conversation {0} that you are part of; GET /conversations lists yours")]
+    #[error("you are not a member of a conversation {0}; GET /conversations lists yours")]
     UnknownConversation(ConversationId),
     #[error("user {0} is not part of this conversation; GET /conversations/ID lists who is")]
     UnknownMember(UserId),

@@ -17,7 +17,7 @@ pub(crate) struct Counts<K> {
 
 /// What was taken. Given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held<K: Copy + Eq + Hash> {
+pub(crate) struct Reservation<K: Copy + Eq + Hash> {
     amounts: Amounts<K>,
     key: K,
     amount: usize,
@@ -31,12 +31,12 @@ impl<K: Copy + Eq + Hash> Counts<K> {
     }
 
     /// Takes an amount for this key, unless it would then hold more than `most`.
-    pub fn take(&self, key: K, amount: usize, most: usize) -> Option<Held<K>> {
+    pub fn take(&self, key: K, amount: usize, most: usize) -> Option<Reservation<K>> {
         let mut amounts = self.amounts.lock();
         let held = amounts.get(&key).copied().unwrap_or(0);
         let after = held.checked_add(amount).filter(|&after| after <= most)?;
         amounts.insert(key, after);
-        Some(Held {
+        Some(Reservation {
             amounts: self.amounts.clone(),
             key,
             amount,
@@ -44,7 +44,7 @@ impl<K: Copy + Eq + Hash> Counts<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Held<K> {
+impl<K: Copy + Eq + Hash> Reservation<K> {
     /// Keeps at most this amount, and gives back the rest.
     pub fn shrink(&mut self, to: usize) {
         let back = self.amount.saturating_sub(to);
@@ -63,7 +63,7 @@ impl<K: Copy + Eq + Hash> Held<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Drop for Held<K> {
+impl<K: Copy + Eq + Hash> Drop for Reservation<K> {
     fn drop(&mut self) {
         self.give_back(self.amount);
     }

@@ -1,7 +1,7 @@
 //! The disk of the data: nothing is taken while there is too little room on it.
 //!
-//! A database whose disk is full cannot go on until it is opened anew. So the node stops taking
-//! changes while some room is left, says so, and goes on by itself when there is more.
+//! A database whose disk is full must be reopened before it works again. So the node refuses
+//! changes while some space is left, reports it, and recovers by itself when space is free.
 
 use crate::error::StartError;
 use parking_lot::Mutex;
@@ -39,7 +39,7 @@ impl Disk {
         free >= self.reserve.saturating_add(bytes)
     }
 
-    /// Whether there is room for more.
+    /// True if the disk has space for more.
     ///
     /// # Errors
     /// A sentence that says how much there is, and how much is needed.

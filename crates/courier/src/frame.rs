@@ -113,7 +113,7 @@ pub(crate) enum ServerFrame<'a> {
     #[serde(rename = "users:disconnect")]
     Disconnect { users: &'a [UserInfo] },
     /// A conversation has another title or other members; `GET /conversations/{id}` has them. Not
-    /// every change is told: read the conversations anew after connecting.
+    /// every change is sent: read the conversations again after connecting.
     #[serde(rename = "conversation:changed")]
     Changed { conversation: ConversationId },
     /// The client has said something wrong.

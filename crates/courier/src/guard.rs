@@ -27,7 +27,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     said.unwrap_or("its pages make no sense")
 }
 
-/// Leaves it to those who read files to say that one is damaged: the panic that shows it prints nothing.
+/// Silences the panic that reveals a damaged file; the code that reads files reports the damage.
 pub fn hush_guarded_panics() {
     let before = take_hook();
     set_hook(Box::new(move |panic| {

@@ -8,9 +8,9 @@
 //!
 //! **Nothing is lost on the way, and nothing piles up.** A message for a user who is online goes
 //! through the actor's mailbox, which holds [`MAILBOX`] units of 2 KiB, and a queue of
-//! [`connection::OUTBOX`] frames for each socket, bounded in bytes, too. What finds no room in one of
+//! [`connection::OUTBOX`] frames for each socket, bounded in bytes, too. A frame that does not fit into one of
 //! them is left out: it lies in the user's durable queue, from where the actor takes it when the
-//! socket has room again. The sequence numbers, which have no gaps, show that something was left
+//! socket has capacity again. The sequence numbers, which have no gaps, show that something was left
 //! out; where no later message would show it, [`OnlineUser::overflowed`] does. So a slow reader costs
 //! its own user a few pages read from the index, and other users nothing.
 
@@ -22,7 +22,7 @@ pub(crate) use connection::Attachment;
 
 use crate::acknowledgements::Acknowledgements;
 use crate::command::Delivery;
-use crate::counts::{Counts, Held};
+use crate::counts::{Counts, Reservation};
 use crate::error::StartError;
 use crate::frame::{Outgoing, ServerFrame, UserInfo};
 use crate::index::{Effects, Index};
@@ -60,7 +60,7 @@ pub(crate) enum HubMessage {
         user: UserId,
         sequence: u64,
         message: Arc<Outgoing>,
-        /// What it takes of the mailbox.
+        /// The mailbox capacity that it uses.
         weight: u32,
     },
     /// Who came and went.
@@ -254,13 +254,13 @@ impl Hub {
         self.requests.send(request).await.map_err(|_| Closed)
     }
 
-    /// Whether the run goes on.
+    /// True if the run continues.
     pub fn is_up(&self) -> bool {
         !self.requests.is_closed()
     }
 
     /// Counts one more socket of a user on this node, unless there are as many as may be.
-    pub fn admit(&self, user: UserId) -> Option<Held<UserId>> {
+    pub fn admit(&self, user: UserId) -> Option<Reservation<UserId>> {
         let most = self.state.limits.sockets;
         self.state.sockets.take(user, 1, most)
     }

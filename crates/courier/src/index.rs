@@ -1,15 +1,12 @@
-//! What the log says, in the form in which it is asked for: users, sessions, conversations,
-//! messages, and a queue per user.
+//! The index of the log: users, sessions, conversations, messages, and a queue per user.
 //!
-//! One thread applies the log's entries in their order, within a transaction that stays open as
-//! long as there is no reader for what it has changed. Nothing is lost with it: the log has every
-//! entry, and the index says up to which one it has come, in the same transaction as what that
-//! entry did. Messages and queues are put into their tables many at a time, after those who posted
-//! them were answered, and before the transaction ends. All is written to disk now and then (a
-//! *checkpoint*), after which the log may forget.
+//! One thread applies the log's entries in order, within a transaction that stays open until a reader needs its
+//! changes. A crash loses nothing: the log has every entry, and the index stores the position of the last applied
+//! entry in the same transaction as its effects. Messages and queues are written to their tables in batches, after
+//! their posters were answered and before the transaction ends. A *checkpoint* writes everything to disk from
+//! time to time; the log may then remove earlier entries.
 //!
-//! A reader gets everything that was applied before it asked: [`Index::read`] has the open
-//! transaction committed first, if there is one.
+//! A reader sees every entry applied before its request: [`Index::read`] first commits the open transaction.
 
 mod apply;
 mod chunk;
@@ -17,9 +14,9 @@ mod compaction;
 mod conversations;
 mod copy;
 mod expiry;
-mod flight;
 mod keys;
 mod machine;
+mod overlay;
 mod pending;
 mod queue;
 mod read;
@@ -32,7 +29,7 @@ mod upgrade;
 mod writer;
 
 pub(crate) use chunk::Chunk;
-pub(crate) use compaction::Room;
+pub(crate) use compaction::IndexSize;
 pub(crate) use read::{QueuePage, Stock};
 
 use crate::command::Delivery;
@@ -59,7 +56,7 @@ pub(crate) const FILE: &str = "index.redb";
 /// Pages that redb keeps in memory, in bytes, if nothing else is asked for.
 pub(crate) const CACHE: usize = 128 << 20;
 
-/// What applied entries cause, besides the answers to those who submitted them.
+/// Effects of applied entries, besides the answers to their submitters.
 pub(crate) trait Effects: Send + 'static {
     /// These messages are durable, and lie in the queues of their recipients.
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>);
@@ -224,7 +221,7 @@ impl Opened {
         Err(StartError::database(&found.path, reason))
     }
 
-    /// Goes on from another node's index, which was [verified](Opened::verify_copy).
+    /// Continues from another node's index, which was [verified](Opened::verify_copy).
     ///
     /// # Errors
     /// If it cannot be put in place.
@@ -319,7 +316,7 @@ impl Opened {
     }
 
     /// Starts the thread. It ends when the feed's senders are gone, after a last checkpoint;
-    /// `checkpoint` is told the position of every one.
+    /// `checkpoint` receives the position of every one.
     pub fn start(
         self,
         feed: Receiver<Vec<Entry>>,
@@ -354,15 +351,15 @@ impl Opened {
             feed,
             wants,
             kept: None,
-            taken: flight::Taken::default(),
-            grounded: Vec::new(),
+            deferred_writes: overlay::DeferredWrites::default(),
+            postponed: Vec::new(),
             advanced,
             effects,
             checkpoint,
         };
         let run = move || {
             if let Err(error) = guard(|| writer.run()) {
-                // Those who wait see that it has ended.
+                // Waiting threads see that it has ended.
                 writer.fail(&error);
             }
             // Nothing of it is open any more when others hear of its end.

@@ -49,7 +49,7 @@ pub(crate) struct Inner {
     pub closing: watch::Sender<bool>,
 }
 
-/// Why a node has not done what it was asked to.
+/// RefusalLabel a node has not done what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -123,11 +123,11 @@ impl Inner {
             && !*self.closing.borrow()
     }
 
-    /// Returns when the node cannot go on with the files that it has open, because one of them could
+    /// Returns when the node cannot use its open files any more, because one of them could
     /// not be written or read.
     pub async fn failed(&self) {
         self.index.ended().await;
-        // Opened anew, a log that is not what it was would be the same.
+        // Reopening does not help a log that has lost entries.
         if self.log.has_stopped() || *self.closing.borrow() {
             std::future::pending::<()>().await;
         }

@@ -3,7 +3,7 @@
 //! A [`Log`] guarantees that
 //! - a command comes out of its feed only once it is durable;
 //! - commands come out in the order of their positions, each once, the same on every node;
-//! - what was submitted comes out with its reply, or its reply is told why not.
+//! - a submitted command comes out with its reply, or its reply gets the error.
 //!
 //! Two implementations: [`Embedded`](embedded::Embedded) for one node, and
 //! [`JetStream`](jetstream::JetStream) for several.
@@ -25,7 +25,7 @@ pub(crate) type Reply = oneshot::Sender<Result<Outcome, LogError>>;
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub position: u64,
-    /// `None` if it is no command of this service: it takes its position and does nothing.
+    /// `None` if it is not a command of this service: it occupies its position and does nothing.
     pub command: Option<Command>,
     /// When the log took it, by the log's own clock.
     pub taken: Millis,
@@ -49,7 +49,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// [`LogError::Busy`] if too many are under way.
     fn submit(&self, command: Command, reply: Reply) -> Result<(), LogError>;
 
-    /// The position of the last entry that any node has been told to be durable.
+    /// The position of the last entry that was reported durable to any node.
     fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>>;
 
     /// The entries up to this position are durable elsewhere too: this node will not ask for them.
@@ -64,7 +64,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// Whether the log takes commands now.
     fn is_up(&self) -> bool;
 
-    /// Whether it is not what it was, so that opening it anew would not help.
+    /// True if the log has lost entries, so that reopening does not help.
     fn has_stopped(&self) -> bool;
 
     /// Takes no more commands. What was taken before still becomes durable and comes out; then the
@@ -72,7 +72,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     fn close(&self);
 }
 
-/// Why a log did not do what it was asked to. What was submitted may have become durable or not,
+/// RefusalLabel a log did not do what it was asked to. What was submitted may have become durable or not,
 /// unless it says otherwise.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LogError {
@@ -87,7 +87,7 @@ pub(crate) enum LogError {
     /// Its server cannot be asked.
     #[error("the log cannot be asked: {0}; try again in a moment, or another node")]
     Unreachable(String),
-    /// The disk has no room for more.
+    /// The disk is full.
     #[error("{0}")]
     Full(String),
     /// A node that cannot read this command runs still.
@@ -96,7 +96,7 @@ pub(crate) enum LogError {
     /// The log is not what it was: nothing is taken or served until the node is started again.
     #[error("this node has stopped: {0}")]
     Stopped(String),
-    /// The node is shutting down, or opens its files anew.
+    /// The node is shutting down, or reopens its files.
     #[error("this node is closing; try again in a moment, with the same Idempotency-Key")]
     Closed,
 }

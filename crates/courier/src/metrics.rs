@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     pub requests: Family<Status, Counter>,
-    pub refused: Family<Why, Counter>,
+    pub refused: Family<RefusalLabel, Counter>,
     pub groups: Counter,
     pub posted: Counter,
     pub repeated: Counter,
@@ -39,7 +39,7 @@ pub(crate) struct Status {
 
 /// The label of a refusal: which limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Why {
+pub(crate) struct RefusalLabel {
     pub why: &'static str,
 }
 
@@ -70,7 +70,7 @@ impl Metrics {
 
     /// Counts a refusal.
     pub fn refuse(&self, why: &'static str) {
-        self.refused.get_or_create(&Why { why }).inc();
+        self.refused.get_or_create(&RefusalLabel { why }).inc();
     }
 
     /// All of it as text.

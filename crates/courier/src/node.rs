@@ -54,7 +54,7 @@ impl Node {
         Node::start_counting(options, Metrics::new()).await
     }
 
-    /// Starts a node that goes on counting.
+    /// Starts a node that continues existing metrics.
     pub(crate) async fn start_counting(
         options: Options,
         metrics: Metrics,
@@ -213,7 +213,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Copies everything that was acknowledged so far into a new file, and goes on meanwhile.
+    /// Copies everything acknowledged so far into a new file while the node serves.
     ///
     /// # Errors
     /// If the file is there already or cannot be written.
@@ -221,11 +221,11 @@ impl Node {
         self.inner.backup(to).await
     }
 
-    /// Gives the room of removed messages back to the disk, and goes on meanwhile. Returns the bytes of
+    /// Returns the space of removed messages to the disk while the node serves. Returns the bytes of
     /// the index before and after.
     ///
     /// # Errors
-    /// If it cannot be written anew.
+    /// If the copy cannot be written.
     pub async fn compact(&self) -> Result<(u64, u64), BackupError> {
         self.inner.compact().await
     }

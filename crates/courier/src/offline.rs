@@ -43,7 +43,7 @@ pub async fn backup(data: &Path, to: &Path) -> Result<(), BackupError> {
 /// Gives the room of removed messages back to the disk. Returns the bytes of the index before and after.
 ///
 /// # Errors
-/// If it cannot be written anew, or there are no data.
+/// If the copy cannot be written, or the directory has no data.
 pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
     match crate::control::ask(data, &crate::control::Request::Compact).await? {
         Some(answer) => {

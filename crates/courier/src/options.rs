@@ -47,7 +47,7 @@ pub enum Registration {
     /// Everybody.
     #[default]
     Open,
-    /// Those who know this secret.
+    /// Clients with this secret.
     Token(String),
     /// No one.
     Closed,

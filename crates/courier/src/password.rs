@@ -15,7 +15,7 @@ pub(crate) struct Passwords {
     params: Params,
     turns: Arc<Semaphore>,
     waiting: Semaphore,
-    /// The hash of no password, checked where there is no user, so that names cannot be found out
+    /// The hash of no password, checked for unknown users, so that names cannot be found out
     /// by the time an answer takes.
     absent: OnceLock<String>,
 }
@@ -30,7 +30,7 @@ pub(crate) enum PasswordError {
 }
 
 impl Passwords {
-    /// With so much memory per hash, in KiB; at least 8.
+    /// Memory per hash, in KiB; at least 8.
     pub fn new(memory: u32) -> Passwords {
         let params = Params::new(memory.max(Params::MIN_M_COST), 2, 1, None);
         Passwords {

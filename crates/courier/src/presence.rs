@@ -1,6 +1,6 @@
 //! Who is online, on this node and on others.
 //!
-//! A user is online as long as there is a socket anywhere. What changes is told to everybody in
+//! A user is online as long as there is a socket anywhere. Changes are sent to all users in
 //! batches: a batch waits longer the more users there are to tell, so that ten thousand who come at
 //! once do not cost a hundred million frames.
 
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// A batch waits at least this long,
 const SHORTEST: Duration = Duration::from_millis(100);
-/// and this long for every user who is told.
+/// and this long for every recipient.
 const EACH: Duration = Duration::from_micros(50);
-/// Changes kept for other nodes; if they are not taken, other nodes are told everything anew.
+/// Changes kept for other nodes; beyond this number other nodes receive a complete list again.
 const MOST_CHANGES: usize = 1 << 14;
 
 /// Frames about who came and went, the same for everybody.
@@ -40,9 +40,9 @@ pub(crate) struct Presence {
 #[derive(Debug, Default)]
 struct Inner {
     users: BTreeMap<UserId, Online>,
-    /// Whether users were online when they were last told of.
+    /// Whether users were online in the last update.
     changed: HashMap<UserId, (bool, Arc<str>)>,
-    /// What other nodes are to be told, if there are any.
+    /// Changes to send to other nodes, if there are any.
     changes: Option<Changes>,
 }
 
@@ -53,7 +53,7 @@ struct Online {
     nodes: Vec<NodeId>,
 }
 
-/// Changes on this node since other nodes were last told.
+/// Changes on this node since the last update to other nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Changes {
     /// These; `true` if the user came.
@@ -139,7 +139,7 @@ impl Presence {
         (inner.users.len(), users, rest.next().is_some())
     }
 
-    /// What is to be told to everybody, and how long to wait before asking again.
+    /// The update for all users, and the time to wait before the next call.
     pub fn update(&self) -> (Option<Arc<PresenceUpdate>>, Duration) {
         let mut inner = self.inner.lock();
         let pause = SHORTEST.max(EACH * u32::try_from(inner.users.len()).unwrap_or(u32::MAX));

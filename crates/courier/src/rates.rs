@@ -83,7 +83,7 @@ impl Rates {
         no.wait_time_from(self.clock.now())
     }
 
-    /// Forgets those who have not asked for long.
+    /// Forgets clients without recent requests.
     pub fn tidy(&self) {
         fn tidy<K: std::hash::Hash + Eq + Clone>(all: &DefaultKeyedRateLimiter<K>) {
             all.retain_recent();

@@ -27,7 +27,7 @@ impl Recipients {
         };
         match known {
             Some(count) => Ok(count),
-            // Seldom, so that the futures of requests need no room for it.
+            // Boxed, because it is rare and would enlarge every request's future.
             None => Box::pin(self.look_up(id, index)).await,
         }
     }

@@ -1,7 +1,7 @@
 //! Removing what is older, or more, than is to be kept.
 //!
 //! What is removed is a command like any other, so that all nodes that share a log remove the same; the
-//! shortest time and the smallest size that one of them is told count.
+//! shortest time and the smallest size configured on any node count.
 
 use crate::command::{Command, Done};
 use crate::index::{Chunk, IndexError, Stock};
@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// Messages that are removed at a time.
 const TOGETHER: u32 = 256;
-/// Between two times, so that there is room for others.
+/// Pause between two steps, so that other commands have their turn.
 const BREATH: Duration = Duration::from_millis(20);
 
 /// See the [module](self).

@@ -15,19 +15,19 @@ const CACHED: usize = 1 << 20;
 /// Sessions that were asked for, so that a request need not read the index.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    known: RwLock<HashMap<SessionId, Known>>,
+    known: RwLock<HashMap<SessionId, CachedSession>>,
     /// How many were closed so far: what was read before one was is not put into the cache.
     closed: AtomicU64,
     closing: Mutex<()>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedSession {
     session: Session,
     name: Arc<str>,
 }
 
-impl Known {
+impl CachedSession {
     /// Who shows this token, if it is good.
     fn bearer(self, token: &Token) -> Option<Bearer> {
         let good = token.proves(&self.session.proof) && Millis::now() < self.session.expires;
@@ -62,18 +62,22 @@ impl Sessions {
         if let Some(found) = self.cached(token) {
             return Ok(found);
         }
-        // Seldom, so that the futures of requests need no room for it.
+        // Boxed, because it is rare and would enlarge every request's future.
         let known = Box::pin(self.look_up(token.session, index)).await?;
         Ok(known.and_then(|known| known.bearer(token)))
     }
 
-    async fn look_up(&self, id: SessionId, index: &Index) -> Result<Option<Known>, IndexError> {
+    async fn look_up(
+        &self,
+        id: SessionId,
+        index: &Index,
+    ) -> Result<Option<CachedSession>, IndexError> {
         let closed = self.closed.load(SeqCst);
         let Some(session) = index.session(id).await? else {
             return Ok(None);
         };
         let name = index.name(session.user).await?.unwrap_or_default().into();
-        let known = Known { session, name };
+        let known = CachedSession { session, name };
         let closing = self.closing.lock();
         if self.closed.load(SeqCst) == closed {
             let mut all = self.known.write();

@@ -53,7 +53,7 @@ pub(crate) async fn begin(
                         let directory = scratch.directory.clone();
                         opened = blocking(move || opened.replace(&directory, FILE)).await?;
                         tracing::info!("begins from a snapshot of entry {}", snapshot.position);
-                        // Meanwhile the stream may have been trimmed again.
+                        // The stream may have been trimmed again since then.
                         continue;
                     }
                     Err(reason) => reason,
@@ -200,7 +200,7 @@ impl Keeper {
 }
 
 /// Whether there are enough entries since the last snapshot for another one. A long one is made more seldom,
-/// so that storing it is not more work than what was stored meanwhile.
+/// so that storing it is not more work than storing the new entries.
 fn is_due(entries: u64, every: u64, held: u64, length: u64) -> bool {
     entries >= every && held >= length / 2
 }

@@ -3,7 +3,7 @@
 //! What is removed leaves room in the file that is used again. So there is nothing to do as long as about as
 //! much comes as goes; only when less is kept than before, the file stays longer than it has to be.
 
-use crate::index::Room;
+use crate::index::IndexSize;
 use crate::inner::{Inner, wait};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(crate) async fn run(node: Arc<Inner>, most: u64) {
     }
 }
 
-fn is_worth_it(room: Room, most: u64, before: u64) -> bool {
+fn is_worth_it(room: IndexSize, most: u64, before: u64) -> bool {
     let waste = room.length.saturating_sub(room.needed);
     waste >= most && waste >= room.length / 2 && room.length >= before.saturating_mul(2)
 }
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_file_is_compacted_when_much_and_half_of_it_is_unused_and_the_last_time_helped() {
-        let room = |length, needed| Room { length, needed };
+        let room = |length, needed| IndexSize { length, needed };
         assert!(is_worth_it(room(1000, 400), 500, 0));
         assert!(!is_worth_it(room(1000, 400), 601, 0));
         assert!(!is_worth_it(room(1000, 600), 100, 0));

@@ -21,8 +21,8 @@ ARCH = Architecture(
 )
 
 
-# How long the way to the station is changes nothing for those who wait there: they come at random all the same. But all
-# that happens within the shortest way is simulated together, and a long one has more of it.
+# The latency to the station does not change the waiting times, because arrivals are random. A longer one makes the windows
+# longer, so more events are simulated together.
 WAY = "1s"
 
 

@@ -2,7 +2,7 @@
 
 use super::fanout;
 use super::messages::Key;
-use super::page::Room;
+use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, StrictJson, StrictQuery};
 use super::users::After;
@@ -161,7 +161,7 @@ pub(crate) async fn list(
     StrictQuery(after): StrictQuery<After>,
 ) -> Result<Response, Problem> {
     let node = &node.inner;
-    let room = Room::take(node, who.user)?;
+    let room = PageReservation::take(node, who.user)?;
     let current = node.catch_up_if_possible().await?;
     let first = ConversationId(after.after);
     let bytes = node.limits.page_bytes - ENVELOPE;
@@ -242,7 +242,7 @@ pub(crate) async fn unread(
     who: Authenticated,
 ) -> Result<Response, Problem> {
     let node = &node.inner;
-    let room = Room::take(node, who.user)?;
+    let room = PageReservation::take(node, who.user)?;
     let current = node.catch_up_if_possible().await?;
     let (counts, more) = node.index.unread(who.user).await.map_err(Failure::from)?;
     let each = |(conversation, count)| Unread {

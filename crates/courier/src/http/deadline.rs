@@ -1,7 +1,7 @@
 //! A connection whose client has to take what is written to it.
 //!
 //! A client that asks and does not read keeps its answers in the node's memory. So while a write
-//! cannot go on, [`STEP`] bytes have to leave within a time, or the connection ends. This does not
+//! cannot continue, [`STEP`] bytes have to leave within a time, or the connection ends. This does not
 //! apply to WebSockets: their readers may be slow, what waits for them is bounded, and heartbeats
 //! find those that are gone.
 

@@ -2,7 +2,7 @@
 
 use super::conversations::{ConversationView, check_title, view};
 use super::fanout;
-use super::page::Room;
+use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson};
 use crate::command::{Command, Refusal};
@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMembers {
-    /// One or many; those who are part of it already stay so.
+    /// One or many; existing members stay.
     #[schema(min_items = 1, max_items = 10_000)]
     users: Vec<UserId>,
 }
@@ -52,7 +52,7 @@ pub(crate) async fn show(
     InPath(id): InPath,
 ) -> Result<Response, Problem> {
     let node = &node.inner;
-    let room = Room::take(node, who.user)?;
+    let room = PageReservation::take(node, who.user)?;
     let current = node.catch_up_if_possible().await?;
     let found = node.index.conversation(id).await.map_err(Failure::from)?;
     let found = found.filter(|found| found.has(who.user));
@@ -129,7 +129,7 @@ pub(crate) async fn add(
         let message = "name the users to add";
         return Err(Problem::invalid("no_recipients", message));
     }
-    // Kept until the outcome is known: each member is a row, and all of them are written anew.
+    // Kept until the outcome is known: each member is a row, and all rows are rewritten.
     let before = node.recipients.of(conversation, &node.index).await;
     let before = before.map_err(Failure::from)?;
     let count = u32::try_from(users.len()).unwrap_or(u32::MAX);
@@ -138,7 +138,7 @@ pub(crate) async fn add(
         by: who.user,
         conversation,
         users,
-        // Whoever posts is no recipient.
+        // The sender is not a recipient.
         most: u32::try_from(most).unwrap_or(u32::MAX).saturating_add(1),
     };
     node.command(command).await?;

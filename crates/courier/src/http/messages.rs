@@ -1,7 +1,7 @@
 //! Messages: posting one, and reading what was posted.
 
 use super::fanout;
-use super::page::Room;
+use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson, StrictQuery};
 use super::users::limit;
@@ -31,7 +31,7 @@ pub(crate) struct NewMessage {
 
 /// A message that is stored.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Posted {
+pub(crate) struct PostReceipt {
     /// Where.
     conversation: ConversationId,
     /// Its number in the conversation, from 1 on.
@@ -62,8 +62,8 @@ pub(crate) struct Messages {
     request_body = NewMessage,
     security(("token" = [])),
     responses(
-        (status = 201, body = Posted),
-        (status = 200, description = "Stored before, under the same key", body = Posted),
+        (status = 201, body = PostReceipt),
+        (status = 200, description = "Stored before, under the same key", body = PostReceipt),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
         (status = 422, body = ErrorBody), (status = 429, body = ErrorBody),
@@ -76,7 +76,7 @@ pub(crate) async fn create(
     InPath(conversation): InPath,
     Key(key): Key,
     StrictJson(NewMessage { text }): StrictJson<NewMessage>,
-) -> Result<(StatusCode, Json<Posted>), Problem> {
+) -> Result<(StatusCode, Json<PostReceipt>), Problem> {
     let begun = Instant::now();
     let node = &node.inner;
     let most = node.limits.text;
@@ -119,7 +119,7 @@ pub(crate) async fn create(
     counter.inc();
     let seconds = begun.elapsed().as_secs_f64();
     node.metrics.post_seconds.observe(seconds);
-    let posted = Posted {
+    let posted = PostReceipt {
         conversation,
         number,
         sent,
@@ -155,7 +155,7 @@ impl FromRequestParts<Node> for Key {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Part {
+pub(crate) struct HistoryRange {
     /// Begin after this number, the oldest first. Not together with `before`.
     after: Option<u64>,
     /// End before this number, the newest first; 18446744073709551615 begins with the last message.
@@ -168,7 +168,7 @@ pub(crate) struct Part {
 #[utoipa::path(
     get,
     path = "/conversations/{id}/messages",
-    params(("id" = u64, Path, description = "The conversation"), Part),
+    params(("id" = u64, Path, description = "The conversation"), HistoryRange),
     security(("token" = [])),
     responses(
         (status = 200, body = Messages),
@@ -181,14 +181,14 @@ pub(crate) async fn list(
     State(node): State<Node>,
     who: Authenticated,
     InPath(id): InPath,
-    StrictQuery(part): StrictQuery<Part>,
+    StrictQuery(part): StrictQuery<HistoryRange>,
 ) -> Result<Response, Problem> {
     let node = &node.inner;
     if part.after.is_some() && part.before.is_some() {
         let message = "give `after` or `before`, not both";
         return Err(Problem::invalid("unexpected_query", message));
     }
-    let room = Room::take(node, who.user)?;
+    let room = PageReservation::take(node, who.user)?;
     let current = node.catch_up_if_possible().await?;
     let conversation = node.index.conversation(id).await.map_err(Failure::from)?;
     let is_member = conversation.is_some_and(|found| found.has(who.user));

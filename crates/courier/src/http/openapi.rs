@@ -183,7 +183,7 @@ fn occasion(status: &str) -> &'static str {
         "201" => "It was made, and is durable",
         "204" => "Done",
         "400" => "The request is not what HTTP or JSON ask for",
-        "401" => "There is no token, or it is not good any more",
+        "401" => "The token is missing, expired or revoked",
         "403" => "This may not be done, or not from here",
         "404" => "There is no such thing, or it is not yours",
         "408" => "The body took too long",

@@ -5,7 +5,7 @@
 
 use axum::http::{HeaderMap, header};
 
-/// Whether a socket may be opened: there is no origin, or it is the host that was asked, or one of
+/// True if a socket may be opened: the request has no origin, or its origin is the requested host or one of
 /// `allowed`.
 pub(crate) fn allows(headers: &HeaderMap, allowed: &[String]) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();

@@ -1,7 +1,7 @@
 //! Pages of lists: bounded in bytes, and counted until the client has read them.
 
 use super::problem::Problem;
-use crate::counts::Held;
+use crate::counts::Reservation;
 use crate::inner::Inner;
 use crate::limits::MOST_UNREAD;
 use crate::model::UserId;
@@ -14,16 +14,16 @@ use std::time::Duration;
 /// Says that the page may lack what other nodes have stored, as the log cannot be asked.
 const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
 
-/// Room for one page.
+/// Capacity for one page.
 #[derive(Debug)]
-pub(crate) struct Room {
-    user: Held<UserId>,
-    all: Held<()>,
+pub(crate) struct PageReservation {
+    user: Reservation<UserId>,
+    all: Reservation<()>,
 }
 
-impl Room {
-    /// Makes room for a page for this user.
-    pub fn take(node: &Inner, user: UserId) -> Result<Room, Problem> {
+impl PageReservation {
+    /// Waits for capacity for a page of this user.
+    pub fn take(node: &Inner, user: UserId) -> Result<PageReservation, Problem> {
         let bytes = node.limits.page_bytes;
         let most = node.limits.unread;
         let wait = Duration::from_secs(1);
@@ -38,7 +38,7 @@ impl Room {
             let message = "this node has too many answers that are not read; try again in a moment";
             return Err(Problem::busy("busy", message, wait));
         };
-        Ok(Room { user, all })
+        Ok(PageReservation { user, all })
     }
 
     /// The answer with this page. The room is given back when the answer has left, or the connection
@@ -64,7 +64,7 @@ impl Room {
 
 struct Page {
     bytes: Vec<u8>,
-    _room: Room,
+    _room: PageReservation,
 }
 
 impl AsRef<[u8]> for Page {

@@ -1,8 +1,8 @@
 //! A node whose disk has failed, and is there again.
 //!
-//! A database that could not write does not go on: what of its last changes is on the disk is known only
-//! when the file is opened anew. So the node is closed and started again, as it would be by hand, until
-//! that succeeds. Meanwhile every request is answered by 503 and the reason.
+//! A database that could not write does not work any more: which of its last changes are on the disk is known only
+//! when the file is reopened. So the node is closed and started again, as it would be by hand, until
+//! that succeeds. Until then every request is answered by 503 and the reason.
 
 use super::problem::Problem;
 use crate::metrics::Metrics;
@@ -22,7 +22,7 @@ pub(super) async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|&stopped| stopped).await;
 }
 
-/// Keeps a node running, and its routes known, until it is told to stop. Returns the node that runs then.
+/// Runs a node and serves its routes until the stop signal. Returns the node that runs then.
 pub(super) async fn run(
     mut node: Node,
     routes: watch::Sender<Router>,
@@ -34,8 +34,8 @@ pub(super) async fn run(
             () = told(&mut stopped) => return Some(node),
         }
         let (options, metrics) = (node.inner.options.clone(), node.inner.metrics.clone());
-        let mut reason = "it opens its data anew (its log says why)".to_owned();
-        tracing::error!("this node closes its files, and opens them anew");
+        let mut reason = "it reopens its data (its log says why)".to_owned();
+        tracing::error!("this node reopens its files");
         drop(routes.send_replace(down(&reason, &metrics)));
         node.close().await;
         drop(node);
@@ -51,19 +51,19 @@ pub(super) async fn run(
                 Err(error) => {
                     let said = error.to_string();
                     if said != reason {
-                        tracing::error!("this node cannot be started anew yet: {said}");
+                        tracing::error!("this node cannot be restarted yet: {said}");
                         drop(routes.send_replace(down(&said, &metrics)));
                         reason = said;
                     }
                 }
             }
         };
-        tracing::warn!("this node goes on");
+        tracing::warn!("this node has recovered");
         drop(routes.send_replace(node.router()));
     }
 }
 
-/// What is answered while there is no node.
+/// The response while the node is down.
 fn down(reason: &str, metrics: &Metrics) -> Router {
     let message = format!("this node is down: {reason}; try again in a moment, or another node");
     let (counted, metrics) = (metrics.refused.clone(), metrics.clone());
@@ -74,7 +74,7 @@ fn down(reason: &str, metrics: &Metrics) -> Router {
         )
         .route("/healthz", get(super::service::health))
         .fallback(async move || {
-            let why = crate::metrics::Why { why: "down" };
+            let why = crate::metrics::RefusalLabel { why: "down" };
             counted.get_or_create(&why).inc();
             Problem::busy("down", message, PAUSE).into_response()
         })

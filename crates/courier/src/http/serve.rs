@@ -6,7 +6,7 @@ use super::read::Peer;
 use super::recovery::{self, told};
 use super::tls::Tls;
 use super::unread_body;
-use crate::counts::{Counts, Held};
+use crate::counts::{Counts, Reservation};
 use crate::error::StartError;
 use crate::limits::Limits;
 use crate::metrics::{Metrics, Status};
@@ -35,7 +35,7 @@ const BUFFER: usize = 16 << 10;
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a client for whom there is no room may take to hear so.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Clients that are told at a time that there is no room; others are closed without a word.
+/// Concurrent 503 answers to refused connections; further ones are closed without an answer.
 const MOST_TURNED_AWAY: usize = 256;
 /// After the system has refused a connection (too many files, say).
 const PAUSE: Duration = Duration::from_millis(50);
@@ -50,7 +50,7 @@ pub struct Serving {
 }
 
 /// Listens on an address, and serves the node's routes until [`Serving::stop`]. A node whose disk
-/// has failed is started anew once that can be done.
+/// has failed is restarted as soon as possible.
 ///
 /// # Errors
 /// [`StartError::Listen`].
@@ -111,7 +111,7 @@ impl Serving {
     }
 }
 
-/// What connections need. It holds nothing of a node that has to be started anew.
+/// The data of connections. It holds nothing of a node that has to be restarted.
 #[derive(Clone, Debug)]
 struct Service {
     /// The routes of the node that runs now.
@@ -125,10 +125,10 @@ struct Service {
 #[derive(Debug)]
 struct Connected {
     _permit: OwnedSemaphorePermit,
-    _from: Held<IpAddr>,
+    _from: Reservation<IpAddr>,
 }
 
-/// Takes connections until it is told to stop, and waits for those that are under way.
+/// Accepts connections until the stop signal, and waits for open ones.
 async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Receiver<bool>) {
     let refused = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
     let Service {
@@ -257,7 +257,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     metrics.connections.dec();
 }
 
-/// Tells a client that there is no room, unless too many are being told so.
+/// Answers a refused connection with 503, unless too many are being answered.
 fn turn_away(stream: Option<TcpStream>, refused: &Arc<Semaphore>, message: String) {
     if let Some(stream) = stream
         && let Ok(permit) = refused.clone().try_acquire_owned()

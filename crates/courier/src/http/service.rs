@@ -1,4 +1,4 @@
-//! What those who run the node ask.
+//! Routes for operators.
 
 use super::problem::{ErrorBody, Problem};
 use crate::metrics::Metrics;

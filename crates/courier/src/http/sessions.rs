@@ -103,7 +103,7 @@ pub(crate) async fn log_in(
     match user {
         Some(user) if right => Ok((StatusCode::CREATED, Json(open_session(node, user).await?))),
         _ => Err(Problem::unauthorized(
-            "there is no user with this name and this password; POST /users makes a new one",
+            "no user has this name and password; POST /users creates one",
         )),
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn keep(request: Request<Incoming>) -> (Request<Body>, Option<Remaini
     )
 }
 
-/// Whether the client sends its body only when it is told to.
+/// True if the client waits for `100 Continue` before it sends its body.
 fn expects_leave(headers: &HeaderMap) -> bool {
     headers.contains_key(header::EXPECT)
 }

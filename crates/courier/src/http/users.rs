@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use utoipa::{IntoParams, ToSchema};
 
-/// Where a list goes on.
+/// Where a list continues.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -84,7 +84,7 @@ fn admit(registration: &Registration, headers: &HeaderMap) -> Result<(), Problem
         Registration::Open => Ok(()),
         Registration::Closed => forbidden(
             "registration_closed",
-            "this node takes no new users; ask those who run it for an account",
+            "this node accepts no new users; ask its operator for an account",
         ),
         Registration::Token(secret) => {
             let shown = headers.get("registration-token");
@@ -93,7 +93,7 @@ fn admit(registration: &Registration, headers: &HeaderMap) -> Result<(), Problem
                 true => Ok(()),
                 false => forbidden(
                     "registration_token",
-                    "a new user needs the header Registration-Token with the secret of this node; ask those who run it",
+                    "a new user needs the header Registration-Token with the secret of this node; ask its operator",
                 ),
             }
         }
@@ -139,7 +139,7 @@ pub(super) fn limit(node: &Inner, wanted: Option<usize>) -> usize {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct UserFilter {
     /// Those whose names begin so.
     #[param(max_length = 192)]
     prefix: Option<String>,
@@ -166,7 +166,7 @@ pub(crate) struct Users {
 #[utoipa::path(
     get,
     path = "/users",
-    params(Wanted),
+    params(UserFilter),
     security(("token" = [])),
     responses(
         (status = 200, body = Users),
@@ -177,10 +177,10 @@ pub(crate) struct Users {
 pub(crate) async fn find(
     State(node): State<Node>,
     _: Authenticated,
-    StrictQuery(wanted): StrictQuery<Wanted>,
+    StrictQuery(wanted): StrictQuery<UserFilter>,
 ) -> Result<Json<Users>, Problem> {
     let node = &node.inner;
-    let Wanted {
+    let UserFilter {
         prefix,
         after,
         ids,
@@ -216,7 +216,7 @@ fn numbers(text: &str) -> Result<Vec<UserId>, String> {
     let all = text.split(',').take(MOST + 1);
     let read = all.map(|number| {
         let id = number.parse().map(UserId);
-        id.map_err(|_| format!("'{number}' is no number of a user; give them as 1,2,3"))
+        id.map_err(|_| format!("'{number}' is not a user id; expected numbers, for example 1,2,3"))
     });
     let ids = read.collect::<Result<Vec<_>, _>>()?;
     match ids.len() > MOST {

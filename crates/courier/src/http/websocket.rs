@@ -22,14 +22,14 @@ use utoipa::IntoParams;
 const READ_BUFFER: usize = 1 << 10;
 const WRITE_BUFFER: usize = 8 << 10;
 
-/// Where the socket goes on, and what it tells.
+/// Where the socket resumes, and which frames it sends.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Resume {
     /// Begin after this sequence. Without it: after what this session has acknowledged.
     after: Option<u64>,
-    /// Whether to tell who comes and goes.
+    /// Whether to send presence.
     #[serde(default = "yes")]
     #[param(default = true)]
     presence: bool,
@@ -77,7 +77,7 @@ pub(crate) async fn upgrade(
         ));
     }
     let socket = socket.map_err(|rejection| {
-        let message = format!("this is no WebSocket handshake: {rejection}");
+        let message = format!("this is not a WebSocket handshake: {rejection}");
         let status = match rejection.status() {
             StatusCode::UPGRADE_REQUIRED => StatusCode::UPGRADE_REQUIRED,
             _ => StatusCode::BAD_REQUEST,

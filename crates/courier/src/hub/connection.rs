@@ -7,7 +7,7 @@
 
 use super::HubState;
 use crate::command::Acknowledgement;
-use crate::counts::Held;
+use crate::counts::Reservation;
 use crate::frame::{ClientFrame, MOST_LISTED, Outgoing, ServerFrame, message_frame};
 use crate::index::{IndexError, QueuePage};
 use crate::limits::Limits;
@@ -50,11 +50,11 @@ pub(crate) struct Attachment {
     pub after: u64,
     /// The session has acknowledged everything up to this sequence.
     pub acknowledged: u64,
-    /// Whether to tell who comes and goes.
+    /// Whether to send presence.
     pub presence: bool,
     pub socket: WebSocket,
     /// Counts the socket for as long as it is held.
-    pub counted: Held<UserId>,
+    pub counted: Reservation<UserId>,
     /// Counts the connection for as long as it is held.
     pub connection: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -93,12 +93,12 @@ pub(super) struct Connection {
     reading: Option<Reading>,
     unflushed: bool,
     closing: Closing,
-    /// `Some` if the client wants presence; `true` if it has to be told everything anew.
+    /// `Some` if the client wants presence; `true` if it needs a complete list again.
     presence: Option<bool>,
     silent: u8,
     faults: u8,
-    heard: Heard,
-    _counted: Held<UserId>,
+    heard: InboundRate,
+    _counted: Reservation<UserId>,
     _connection: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -113,16 +113,16 @@ enum Closing {
 
 /// How much a client says: at most `rate` frames a second. Beyond that it is not read until the
 /// second is over.
-struct Heard {
+struct InboundRate {
     rate: u32,
     since: Instant,
     frames: u32,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl Heard {
-    fn new(rate: u32) -> Heard {
-        Heard {
+impl InboundRate {
+    fn new(rate: u32) -> InboundRate {
+        InboundRate {
             rate,
             since: Instant::now(),
             frames: 0,
@@ -134,7 +134,7 @@ impl Heard {
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<()> {
         if let Some(pause) = &mut self.pause {
             ready!(pause.as_mut().poll(task));
-            *self = Heard::new(self.rate);
+            *self = InboundRate::new(self.rate);
         }
         Poll::Ready(())
     }
@@ -146,7 +146,7 @@ impl Heard {
         if self.frames >= self.rate {
             match self.since.elapsed() < SECOND {
                 true => self.pause = Some(Box::pin(sleep_until(self.since + SECOND))),
-                false => *self = Heard::new(self.rate),
+                false => *self = InboundRate::new(self.rate),
             }
         }
     }
@@ -169,7 +169,7 @@ impl Connection {
             presence: attachment.presence.then_some(true),
             silent: 0,
             faults: 0,
-            heard: Heard::new(limits.rate.get()),
+            heard: InboundRate::new(limits.rate.get()),
             _counted: attachment.counted,
             _connection: attachment.connection,
         }
@@ -220,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// Something that a client need not hear: it is told if there is room.
+    /// An optional frame: it is sent if the outbox has capacity.
     pub fn hint(&mut self, frame: &Utf8Bytes) {
         if self.outbox.len() < OUTBOX && !self.is_closing() {
             self.outbox.push_back(Message::Text(frame.clone()));
@@ -370,7 +370,7 @@ impl Connection {
         }
     }
 
-    /// Tells the client what was wrong, and closes if that was so too often.
+    /// Sends the error to the client, and closes the socket after too many.
     fn fault(&mut self, code: &'static str, message: &str, metrics: &Metrics) {
         metrics.refuse(code);
         self.faults += 1;

@@ -24,7 +24,7 @@ const SPAWNED: u32 = 64;
 /// How long connections may take to close when the node shuts down, and how often they are counted.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
-/// Messages that are passed on before others have their turn. Each wakes a task, and a POST that has come meanwhile waits
+/// Messages dispatched before other work has its turn. Each wakes a task, and a new POST waits
 /// behind all of them.
 const TURN: usize = 16;
 /// Bytes of a text that weigh as much as a message of none.

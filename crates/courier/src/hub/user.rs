@@ -54,7 +54,7 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Serves the user until there is no connection any more.
+    /// Serves the user until the last connection has closed.
     async fn serve<C: AsyncContext<HubMessage>>(mut self, cx: &mut C) {
         cx.timer(self.hub.limits.heartbeat, self.heartbeat);
         loop {
@@ -69,7 +69,7 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Waits for an event; meanwhile connections are read and written. All events that are there
+    /// Waits for an event while connections are read and written. All pending events
     /// already are handled before anything is written, so that a burst is one write.
     async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> Woken {
         let mut event = pin!(cx.recv());
@@ -77,7 +77,7 @@ impl<'s> ActiveUser<'s> {
             if let Poll::Ready(event) = event.as_mut().poll(task) {
                 return Poll::Ready(Woken::Event(event));
             }
-            // Before waiting: was something left out that no message will tell of?
+            // Before waiting: was something left out that no later message will show?
             self.look_for_overflow();
             if self.poll_connections(task) {
                 return Poll::Ready(Woken::Connections);
@@ -87,7 +87,7 @@ impl<'s> ActiveUser<'s> {
         .await
     }
 
-    /// Lets connections go on; true if one has ended.
+    /// Polls connections; true if one has ended.
     fn poll_connections(&mut self, task: &mut Context<'_>) -> bool {
         let context = UserContext {
             user: self.user.info.id,

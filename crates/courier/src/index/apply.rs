@@ -7,7 +7,7 @@ use super::chunk::Chunk;
 use super::conversations::NewConversation;
 use super::expiry::first_kept;
 use super::keys::{Recent, fingerprint};
-use super::machine::{At, Caused, Machine, Stored};
+use super::machine::{At, Caused, Machine, MessageRow};
 use super::row::{checked, decode, encode, number, session_key};
 use super::sessions::{acknowledged_by_user, close, close_all_but, forget_acknowledged, make_room};
 use super::tables::Tables;
@@ -216,7 +216,7 @@ impl Machine {
             let row = number(&[user.0], sequence);
             tables.user_acks.insert(user.0, row)?;
         }
-        // One that was closed meanwhile stays closed.
+        // A session that was closed since then stays closed.
         if tables.sessions.get(session.0)?.is_some() {
             let key = session_key(session.0);
             let row = tables.session_acks.get(session.0)?.map(|at| at.value());
@@ -257,7 +257,7 @@ fn sent_at(
     match tables.messages.get((conversation.0, number))? {
         Some(row) => {
             let key = [conversation.0, number];
-            let stored: Stored<'_> = decode("message", &key, row.value())?;
+            let stored: MessageRow<'_> = decode("message", &key, row.value())?;
             Ok(Some(stored.sent))
         }
         None => Ok(None),

@@ -17,16 +17,16 @@ pub(crate) struct Chunk(pub u64);
 
 /// The chunk to which messages are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Growing {
+pub(super) struct OpenChunk {
     pub chunk: Chunk,
     count: u32,
     begun: Millis,
 }
 
-impl Growing {
-    /// Goes on after this chunk.
-    pub fn after(chunk: Chunk) -> Growing {
-        Growing {
+impl OpenChunk {
+    /// Continues after this chunk.
+    pub fn after(chunk: Chunk) -> OpenChunk {
+        OpenChunk {
             chunk,
             count: MOST,
             begun: Millis::default(),
@@ -37,7 +37,7 @@ impl Growing {
     pub fn add(&mut self, taken: Millis) -> Chunk {
         // The clock may also have been set back.
         if self.count >= MOST || taken.0.abs_diff(self.begun.0) >= SPAN {
-            *self = Growing {
+            *self = OpenChunk {
                 chunk: Chunk(self.chunk.0 + 1),
                 count: 0,
                 begun: taken,

@@ -1,9 +1,9 @@
 //! Giving back the room of what was removed, while the index is used.
 //!
 //! A file of redb does not become shorter: what is freed in it is used again, by it alone. So the index is
-//! copied into a file of its own, as it stood at one entry of the log. The entries that are applied meanwhile
+//! copied into a file of its own, as it stood at one entry of the log. The entries that are applied during the copy
 //! are kept, and applied to the copy, too, again and again until few are left. Then the thread that applies
-//! the log takes the copy in place of the old file, between two transactions. Those who read the old one go
+//! the log takes the copy in place of the old file, between two transactions. Readers of the old file go
 //! on reading it.
 
 use super::keys::Recent;
@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 /// Entries that may be left for the thread that applies the log.
 const FEW: usize = 1 << 11;
-/// Rounds of applying what came meanwhile.
+/// Rounds of applying entries that arrived during the copy.
 const MOST_ROUNDS: usize = 100;
 /// Bytes of entries that are kept at a time.
 const MOST_KEPT: usize = 256 << 20;
@@ -45,10 +45,10 @@ pub(super) enum Want {
     /// it are kept.
     Snapshot(bool, oneshot::Sender<ReadTransaction>),
     /// The entries that were kept since they were last asked for; `None` if they were too many.
-    Kept(oneshot::Sender<Option<Vec<Applied>>>),
+    CompactionBacklog(oneshot::Sender<Option<Vec<Applied>>>),
     /// Nothing is to be kept any more.
     Forget,
-    /// Go on with this file.
+    /// Continue with this file.
     Replace(Box<Replacement>, oneshot::Sender<Result<(), String>>),
 }
 
@@ -61,13 +61,13 @@ pub(super) struct Replacement {
 
 /// Entries that are kept for a compaction.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct CompactionBacklog {
     entries: Vec<Applied>,
     bytes: usize,
     too_many: bool,
 }
 
-impl Kept {
+impl CompactionBacklog {
     pub fn push(&mut self, at: At, command: Option<&Command>) {
         self.bytes += command.map_or(0, Command::weight) + size_of::<Applied>();
         if self.bytes > MOST_KEPT {
@@ -187,7 +187,7 @@ impl Index {
     /// Gives back to the disk the room of what was removed. Returns the bytes of the file before and after.
     ///
     /// # Errors
-    /// If there is no file, another compaction runs, or the copy cannot be written.
+    /// If the index has no file, another compaction runs, or the copy cannot be written.
     pub async fn compact(&self) -> Result<(u64, u64), IndexError> {
         let Some(path) = self.path.clone() else {
             return Err(IndexError::InMemory);
@@ -210,14 +210,14 @@ impl Index {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub async fn room(&self) -> Result<Option<Room>, IndexError> {
+    pub async fn room(&self) -> Result<Option<IndexSize>, IndexError> {
         let Some(path) = self.path.clone() else {
             return Ok(None);
         };
         self.read_committed(move |txn| {
             let length = std::fs::metadata(&path)?.len();
             let needed = needed(txn)?;
-            Ok(Some(Room { length, needed }))
+            Ok(Some(IndexSize { length, needed }))
         })
         .await
     }
@@ -232,7 +232,7 @@ impl Index {
         let made = blocking(move || Replacement::make(to, cache, txn)).await?;
         let mut copy = made.map_err(|error| failed(error.to_string()))?;
         for _ in 0..MOST_ROUNDS {
-            let Some(kept) = self.ask(Want::Kept).await? else {
+            let Some(kept) = self.ask(Want::CompactionBacklog).await? else {
                 break;
             };
             let few = kept.len() <= FEW;
@@ -249,7 +249,7 @@ impl Index {
             }
         }
         Err(failed(
-            "more was stored meanwhile than could be added; try again when there is less to do"
+            "more was stored during the compaction than could be added; try again under less load"
                 .to_owned(),
         ))
     }
@@ -270,10 +270,10 @@ impl Index {
 
 /// How much the index takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct IndexSize {
     /// Bytes of its file.
     pub length: u64,
-    /// Bytes that all rows need at most when they are written anew, by their number and usual length.
+    /// Maximum bytes of all rows in a new file, by their number and usual length.
     pub needed: u64,
 }
 

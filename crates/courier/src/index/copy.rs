@@ -1,7 +1,7 @@
 //! A copy of an index in a file of its own: a backup, a snapshot for another node, or the same index without
 //! the room that was freed in it.
 
-use super::machine::{State, Stored};
+use super::machine::{MessageRow, State};
 use super::queue::check_row;
 use super::row::decode;
 use super::tables::{
@@ -128,7 +128,7 @@ pub(super) fn verify(txn: &ReadTransaction) -> Result<State, Error> {
     for row in txn.open_table(MESSAGES)?.iter()? {
         let (place, row) = row?;
         let (of, number) = place.value();
-        decode::<Stored<'_>>("message", &[of, number], row.value())?;
+        decode::<MessageRow<'_>>("message", &[of, number], row.value())?;
     }
     for row in txn.open_table(QUEUES)?.iter()? {
         let (place, row) = row?;

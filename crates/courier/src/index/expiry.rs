@@ -3,7 +3,7 @@
 //! Messages that were stored one after the other, within a minute, are a *chunk*. For every chunk it is
 //! known when its newest message came, and which was its last of each conversation. So the oldest messages
 //! are found, and most of the time without a row for each of them. A [`Command::Expire`](crate::command::Command::Expire) removes a
-//! bounded number of them, so that those who post meanwhile do not wait for it.
+//! bounded number of them, so that posts do not wait for it.
 //!
 //! The first number that is kept of a conversation is known. A queue may still speak of what came before:
 //! that is passed over.

@@ -4,7 +4,7 @@
 //! [`KEPT`] days on which there were any. So a key is remembered for a day at least, and forgetting costs
 //! nothing but the deletion of a table.
 //!
-//! The clock may be wrong. A new table is made when it goes on to a day that has none; where it goes
+//! The clock may be wrong. A new table is made when it reaches a day without one; where it goes
 //! back, the last table is used further. So a clock that was years ahead for a while makes one table,
 //! which counts as one of the three, and empties or keeps nothing else.
 

@@ -1,6 +1,6 @@
 //! What applies commands: counters, caches of the tables, and what waits to be written to them.
 
-use super::chunk::Growing;
+use super::chunk::OpenChunk;
 use super::keys::Days;
 use super::pending::Pending;
 use super::queue::{Queues, Tails};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 const CACHED: usize = 1 << 20;
 /// Runs of queues that are over and wait until there are as many, to be neighbours when they are written.
 const MANY_RUNS: usize = 1 << 12;
-/// As many are written at a time, so that what comes meanwhile need not wait for all.
+/// Rows written at a time, so that new commands need not wait for all.
 const SLICE: usize = 1 << 7;
-/// If there are more, they are written at once: those who make them are too fast.
+/// Beyond this number all rows are written at once, because they arrive too fast.
 const MOST_RUNS: usize = 1 << 19;
 
 /// The counters, kept in the index along with what they count.
@@ -37,7 +37,7 @@ pub(super) struct State {
     pub days: Days,
     /// Bytes of the messages that are kept.
     pub bytes: u64,
-    pub growing: Growing,
+    pub growing: OpenChunk,
     /// The newest version of a command that was applied.
     pub version: u8,
 }
@@ -72,7 +72,7 @@ pub(super) struct At {
 
 /// A message as it lies in the table.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Stored<'a> {
+pub(super) struct MessageRow<'a> {
     pub sender: UserId,
     pub sent: Millis,
     pub text: &'a str,
@@ -90,7 +90,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Goes on where the index in this transaction stands.
+    /// Continues at the position of this transaction's index.
     pub fn new(state: State, txn: &ReadTransaction) -> Result<Machine, redb::Error> {
         let mut machine = Machine {
             state,
@@ -105,7 +105,7 @@ impl Machine {
         self.queues.tails.clone()
     }
 
-    /// Goes on in place of another one that has come as far.
+    /// Replaces another machine at the same position.
     pub fn replace(&mut self, mut with: Machine) {
         let tails = self.tails();
         tails.take_over(&with.queues.tails);
@@ -185,7 +185,7 @@ impl Machine {
         let number = message.number;
         let chunk = self.state.growing.add(entry.taken);
         let sent = message.sent;
-        let stored = Stored {
+        let stored = MessageRow {
             sender,
             sent,
             text: &message.text,

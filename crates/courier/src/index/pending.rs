@@ -44,7 +44,7 @@ impl Pending {
         self.messages.push((place, begin..self.bytes.len(), chunk));
     }
 
-    /// Whether there are so many that they have to be written before there are more.
+    /// True if they must be written before more are added.
     pub fn are_too_many(&self) -> bool {
         self.bytes.len() >= TOO_MANY_BYTES || self.messages.len() >= TOO_MANY_ROWS
     }

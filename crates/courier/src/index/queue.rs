@@ -4,7 +4,7 @@
 //! continues the last run of a user makes it longer, which costs a step of a counter in memory and no
 //! row; so a conversation of thousands costs a row for each of its members now and then, and not for
 //! every message. The last run of a user is written when it is over, and at a checkpoint; until then
-//! those who read take it from [`Tails`].
+//! readers use [`Tails`].
 
 use super::row::{decode, encode};
 use super::tables::{QUEUES, Row, TAILS, Tables};
@@ -126,7 +126,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Puts a message of this sender into the queues of these users, and tells the sequence that each
+    /// Appends a message of this sender to the queues of these users, and returns the sequence number that each
     /// gives it.
     ///
     /// Without `tables` all of their tails [are here](Queues::knows).

@@ -2,7 +2,7 @@
 
 use super::chunk::Chunk;
 use super::expiry::first_kept;
-use super::machine::Stored;
+use super::machine::MessageRow;
 use super::queue::{last_sequence, visit, visit_runs};
 use super::row::{checked, decode, session_key};
 use super::tables::{
@@ -34,7 +34,7 @@ pub(crate) struct Page<T> {
 /// Part of a user's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueuePage {
-    pub items: Vec<Queued>,
+    pub items: Vec<QueuedMessage>,
     /// Whether there is more after it.
     pub more: bool,
     /// The sequence up to which there is nothing else.
@@ -52,7 +52,7 @@ pub(crate) struct Stock {
 
 /// A message in a user's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Queued {
+pub(crate) struct QueuedMessage {
     pub sequence: u64,
     pub message: Message,
 }
@@ -347,7 +347,7 @@ impl Index {
                 };
                 let message = message(of, number, found.value())?;
                 let length = ENVELOPE + encoded(&message.text);
-                let added = page.add(Queued { sequence, message }, length);
+                let added = page.add(QueuedMessage { sequence, message }, length);
                 if added {
                     reached = sequence;
                 }
@@ -473,7 +473,7 @@ fn page_of<'a>(
 }
 
 fn message(of: ConversationId, number: u64, row: &[u8]) -> Result<Message, redb::Error> {
-    let stored: Stored<'_> = decode("message", &[of.0, number], row)?;
+    let stored: MessageRow<'_> = decode("message", &[of.0, number], row)?;
     Ok(Message {
         conversation: of,
         number,

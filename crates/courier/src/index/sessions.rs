@@ -126,7 +126,7 @@ pub(super) fn close_all_but(
     Ok(())
 }
 
-/// Makes room for one more session of a user: of too many the one goes that expires first.
+/// Removes the session of a user that expires first if there are too many for one more.
 pub(super) fn make_room(
     tables: &mut Tables<'_>,
     user: UserId,

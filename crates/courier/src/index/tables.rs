@@ -35,7 +35,7 @@ pub(super) const TITLES: TableDefinition<u64, &[u8]> = TableDefinition::new("tit
 pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::new("pairs");
 /// (User, conversation).
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
-/// (Conversation, number) → [`Stored`](super::Stored).
+/// (Conversation, number) → [`MessageRow`](super::MessageRow).
 pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");
 /// Conversation, number of the first message, [counts](super::queue::Run::counts), and the checksum of all of it.
 pub(super) type Row = (u64, u64, u64, u32);

@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 const ALL: usize = usize::MAX;
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// Keeps what it is told.
+/// Records deliveries.
 #[derive(Clone, Default)]
-pub(super) struct Kept(Arc<Mutex<Vec<Delivery>>>);
+pub(super) struct RecordedDeliveries(Arc<Mutex<Vec<Delivery>>>);
 
-impl Effects for Kept {
+impl Effects for RecordedDeliveries {
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>) {
         self.0.lock().append(deliveries);
     }
@@ -29,28 +29,31 @@ impl Effects for Kept {
     fn conversation_changed(&mut self, _: ConversationId, _: &[UserId]) {}
 }
 
-pub(super) struct Fed {
+pub(super) struct TestIndex {
     pub index: Index,
     thread: JoinHandle<()>,
     feed: Sender<Vec<Entry>>,
-    kept: Kept,
+    kept: RecordedDeliveries,
     position: u64,
     checkpoints: Arc<Mutex<Vec<u64>>>,
 }
 
-impl Fed {
-    pub fn open(dir: Option<&Path>) -> Fed {
-        Fed::start(Opened::open(dir).unwrap())
+impl TestIndex {
+    pub fn open(dir: Option<&Path>) -> TestIndex {
+        TestIndex::start(Opened::open(dir).unwrap())
     }
 
-    fn start(opened: Opened) -> Fed {
+    fn start(opened: Opened) -> TestIndex {
         let position = opened.applied().position;
         let (feed, entries) = crossbeam_channel::bounded(4);
-        let (kept, checkpoints) = (Kept::default(), Arc::<Mutex<Vec<u64>>>::default());
+        let (kept, checkpoints) = (
+            RecordedDeliveries::default(),
+            Arc::<Mutex<Vec<u64>>>::default(),
+        );
         let told = checkpoints.clone();
         let checkpoint = move |position| told.lock().push(position);
         let (index, thread) = opened.start(entries, kept.clone(), checkpoint).unwrap();
-        Fed {
+        TestIndex {
             index,
             thread,
             feed,
@@ -147,7 +150,7 @@ fn number(outcome: &Outcome) -> (u64, bool) {
 // Guarantee: courier-2.
 #[tokio::test]
 async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let ([a, b, c], both, only) = fed.rooms().await;
     for room in [both, only, both, only, only] {
         fed.post(a, room, None, 0).await.unwrap();
@@ -170,7 +173,7 @@ async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
 
 #[tokio::test]
 async fn a_reader_sees_what_was_applied_before() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     for expected in 1..=50 {
@@ -184,7 +187,7 @@ async fn a_reader_sees_what_was_applied_before() {
 #[tokio::test]
 async fn many_messages_of_several_conversations_are_all_there_in_order() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let ([a, b, c], both, only) = fed.rooms().await;
     fed.post(a, only, Some(1), 7).await.unwrap();
     // More rows than are kept, in turn.
@@ -204,7 +207,7 @@ async fn many_messages_of_several_conversations_are_all_there_in_order() {
         assert_eq!(outcome, Ok(repeated));
     }
     fed.close();
-    let fed = Fed::open(Some(dir.path()));
+    let fed = TestIndex::open(Some(dir.path()));
     for (room, count) in [(both, 1251), (only, 1251)] {
         let page = fed.index.messages(room, 0, 9999, ALL).await.unwrap();
         let numbers: Vec<_> = page.items.iter().map(|message| message.number).collect();
@@ -221,7 +224,7 @@ async fn many_messages_of_several_conversations_are_all_there_in_order() {
 #[tokio::test]
 async fn what_was_not_written_to_disk_is_asked_for_again() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     fed.post(a, room, None, 0).await.unwrap();
@@ -237,7 +240,7 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     let checkpoints = fed.checkpoints.clone();
     fed.close();
     assert_eq!(checkpoints.lock().last(), Some(&position));
-    let fed = Fed::open(Some(dir.path()));
+    let fed = TestIndex::open(Some(dir.path()));
     assert_eq!(fed.position, position);
     assert_eq!(fed.index.queue(b, 0, 9, ALL).await.unwrap().items.len(), 1);
     fed.close();
@@ -245,7 +248,7 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
 
 #[tokio::test]
 async fn keys_are_remembered_for_a_day_and_forgotten_after_three() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     for (key, at, expected) in [
@@ -270,7 +273,7 @@ async fn keys_are_remembered_for_a_day_and_forgotten_after_three() {
 // Guarantee: courier-4.
 #[tokio::test]
 async fn a_clock_that_is_three_days_ahead_once_empties_no_keys() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     assert_eq!(number(&fed.post(a, room, Some(1), DAY).await), (1, false));
@@ -296,7 +299,7 @@ async fn a_clock_that_is_three_days_ahead_once_empties_no_keys() {
 // Guarantee: courier-4.
 #[tokio::test]
 async fn after_a_clock_that_was_a_year_ahead_keys_are_forgotten_as_before() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     let days = [1, 2, 367, 2, 3, 2, 367, 3, 4, 5, 6];
@@ -332,7 +335,7 @@ async fn readers_find_all_tables_before_anything_was_applied() {
 
 #[tokio::test]
 async fn of_too_many_sessions_the_one_that_ends_first_goes() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let user = fed.user("a").await;
     let most = crate::command::MOST_SESSIONS as u8;
     for number in 0..=most {
@@ -370,7 +373,7 @@ async fn of_too_many_sessions_the_one_that_ends_first_goes() {
 #[tokio::test]
 async fn a_message_to_many_costs_no_row_for_each_of_them() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let mut users = Vec::new();
     for number in 0..50 {
         users.push(fed.user(&format!("user{number}")).await);
@@ -390,7 +393,7 @@ async fn a_message_to_many_costs_no_row_for_each_of_them() {
         }
     }
     fed.close();
-    let fed = Fed::open(Some(dir.path()));
+    let fed = TestIndex::open(Some(dir.path()));
     let page = fed.index.queue(users[2], 0, 9999, ALL).await.unwrap();
     let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
     assert_eq!(found, (1..=expected as u64).collect::<Vec<_>>());
@@ -405,14 +408,14 @@ async fn a_message_to_many_costs_no_row_for_each_of_them() {
     }
     let rows = |txn: &ReadTransaction| Ok(txn.open_table(tables::QUEUES)?.iter()?.count());
     let rows = fed.index.read(rows).await.unwrap();
-    // One run for each recipient, and three more pairs for the one who was told of something else.
+    // One run for each recipient, and three more pairs for the user who received something else.
     assert!(rows < 70, "{rows} rows for {} deliveries", 600 * 49);
     fed.close();
 }
 
 #[tokio::test]
 async fn a_page_is_bounded_in_bytes_and_has_one_item_at_least() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     for _ in 0..10 {
@@ -439,7 +442,7 @@ async fn a_page_is_bounded_in_bytes_and_has_one_item_at_least() {
 #[tokio::test]
 async fn a_damaged_row_is_an_error_and_not_an_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     fed.post(a, room, None, 0).await.unwrap();
@@ -454,7 +457,7 @@ async fn a_damaged_row_is_an_error_and_not_an_answer() {
     }
     txn.commit().unwrap();
     drop(database);
-    let fed = Fed::open(Some(dir.path()));
+    let fed = TestIndex::open(Some(dir.path()));
     let said = fed.index.messages(room, 0, 9, ALL).await.unwrap_err();
     assert!(
         said.to_string().contains("damaged: message [1, 1]"),
@@ -476,7 +479,7 @@ fn an_index_that_has_applied_more_than_its_log_holds_is_refused() {
 // Guarantee: courier-3.
 #[tokio::test]
 async fn acknowledgements_only_go_forward_and_never_ahead() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     for _ in 0..5 {
@@ -501,7 +504,7 @@ async fn acknowledgements_only_go_forward_and_never_ahead() {
         let position = fed.index.position(b, one).await.unwrap();
         assert_eq!((position.acknowledged, position.last), (expected, 5));
     }
-    // A new session of the user goes on where the furthest one is.
+    // A new session of the user resumes after the furthest one.
     fed.apply(open(other)).await.unwrap();
     let position = fed.index.position(b, other).await.unwrap();
     assert_eq!(position.acknowledged, 5);
@@ -510,7 +513,7 @@ async fn acknowledgements_only_go_forward_and_never_ahead() {
 
 #[tokio::test]
 async fn what_is_refused_changes_nothing() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let (a, b, c) = (
         fed.user("a").await,
         fed.user("b").await,
@@ -535,7 +538,7 @@ async fn an_index_belongs_to_one_log() {
     opened.adopt(7).unwrap();
     opened.adopt(8).unwrap();
     drop(opened);
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     fed.user("a").await;
     fed.close();
     let mut opened = Opened::open(Some(dir.path())).unwrap();

@@ -4,9 +4,9 @@
 //! sessions, and kept the days of idempotency keys in the order of the calendar. Format 3 did not know how
 //! old messages are: what it has is one [chunk](super::expiry), as old as the newest of it.
 
-use super::chunk::{Chunk, Growing, note};
+use super::chunk::{Chunk, OpenChunk, note};
 use super::keys::Days;
-use super::machine::{State, Stored};
+use super::machine::{MessageRow, State};
 use super::row::{decode, encode, number, session_key};
 use super::tables::{
     FORMAT, FORMATS, META, SESSION_ACKS, SESSIONS, STATE, Tables, USER_ACKS, USER_SESSIONS,
@@ -120,7 +120,7 @@ fn measure_messages(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<()
     for row in messages.iter()? {
         let (place, row) = row?;
         let (of, message) = place.value();
-        let stored: Stored<'_> = decode("message", &[of, message], row.value())?;
+        let stored: MessageRow<'_> = decode("message", &[of, message], row.value())?;
         bytes += row.value().len() as u64;
         newest = newest.max(stored.sent);
         if let Some(last) = last.replace((of, message))
@@ -142,7 +142,7 @@ fn measure_messages(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<()
         conversations,
         days,
         bytes,
-        growing: Growing::after(chunk),
+        growing: OpenChunk::after(chunk),
         version: FIRST,
     };
     tables.meta.insert(STATE, encode(&[], &state, scratch))?;
@@ -194,7 +194,7 @@ mod tests {
     use crate::command::{Command, Done};
     use crate::index::Opened;
     use crate::index::tables::{CHUNKS, MARKS};
-    use crate::index::tests::Fed;
+    use crate::index::tests::TestIndex;
     use crate::model::SessionId;
 
     #[tokio::test]
@@ -245,7 +245,11 @@ mod tests {
         assert_eq!(opened.state.days.tables, [3, 4]);
         let (feed, entries) = crossbeam_channel::bounded(1);
         let (index, thread) = opened
-            .start(entries, crate::index::tests::Kept::default(), |_| {})
+            .start(
+                entries,
+                crate::index::tests::RecordedDeliveries::default(),
+                |_| {},
+            )
             .unwrap();
         let found = index.session(SessionId(id)).await.unwrap().unwrap();
         assert_eq!((found.user, found.expires), (UserId(1), Millis(9)));
@@ -263,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn an_index_of_the_third_format_learns_how_much_and_how_old_its_messages_are() {
         let dir = tempfile::tempdir().unwrap();
-        let mut fed = Fed::open(Some(dir.path()));
+        let mut fed = TestIndex::open(Some(dir.path()));
         let ([a, b, _], both, only) = fed.rooms().await;
         for at in 1..=10 {
             fed.post(a, both, None, at).await.unwrap();
@@ -304,7 +308,7 @@ mod tests {
             }
             txn.commit().unwrap();
         }
-        let mut fed = Fed::open(Some(dir.path()));
+        let mut fed = TestIndex::open(Some(dir.path()));
         let stock = fed.index.stock().await.unwrap();
         assert_eq!(stock.bytes, bytes);
         assert_eq!(stock.oldest, Some((Chunk(1), Millis(20))));

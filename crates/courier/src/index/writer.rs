@@ -1,9 +1,9 @@
 //! The thread that applies the log.
 
-use super::compaction::{Current, Kept, Replacement, Want};
-use super::flight::{Flight, Flown, Taken};
+use super::compaction::{CompactionBacklog, Current, Replacement, Want};
 use super::keys::Recent;
 use super::machine::{At, Caused, Machine};
+use super::overlay::{CommitOverlay, Deferral, DeferredWrites};
 use super::tables::Tables;
 use super::{Effects, Progress};
 use crate::command::{Command, Outcome};
@@ -25,7 +25,7 @@ const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
 const LATEST_COMMIT: Duration = Duration::from_secs(5);
 /// or by this, if a reader waits.
 const LONGEST_WANT: Duration = Duration::from_millis(500);
-/// With as many rows of queues in it, a commit takes long enough to apply messages meanwhile.
+/// With this many queue rows a commit takes long enough to apply messages during it.
 const MANY_WRITTEN: usize = 1 << 10;
 /// What is applied is written to disk after this many entries,
 const CHECKPOINT_ENTRIES: u64 = 1 << 16;
@@ -42,28 +42,28 @@ pub(super) struct Writer<E, C> {
     /// What is asked, by readers that wait for a commit most of the time.
     pub wants: Receiver<Want>,
     /// Entries that were applied since a compaction began.
-    pub kept: Option<Kept>,
-    /// What was taken during the last checkpoint.
-    pub taken: Taken,
+    pub kept: Option<CompactionBacklog>,
+    /// Changes applied during the last checkpoint.
+    pub deferred_writes: DeferredWrites,
     /// Entries that came during it and need the tables.
-    pub grounded: Vec<Entry>,
+    pub postponed: Vec<Entry>,
     pub advanced: watch::Sender<u64>,
     pub effects: E,
     pub checkpoint: C,
 }
 
-/// How a transaction is committed.
+/// CommitMode a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    /// Readers see it. If there is much to commit, messages are applied meanwhile.
+enum CommitMode {
+    /// Readers see it. If there is much to commit, messages are applied during the commit.
     Visible,
     /// It is on disk as well.
     Durable,
-    /// As that, and meanwhile messages are applied.
-    Beside,
+    /// The same, and messages are applied during the commit.
+    Concurrent,
 }
 
-/// Why a transaction is committed.
+/// RefusalLabel a transaction is committed.
 #[derive(PartialEq, Eq)]
 enum Occasion {
     /// A reader waits, or it is large or old enough.
@@ -79,12 +79,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         'transactions: loop {
             let mut waiting = Vec::new();
             let begun = self.machine.state.position;
-            let grounded = std::mem::take(&mut self.grounded);
+            let postponed = std::mem::take(&mut self.postponed);
             // Between transactions there is nothing to commit.
             let first = loop {
                 // What was taken beside the last commit is to be written and seen.
-                if begun > self.progress.committed.load(Acquire) || !grounded.is_empty() {
-                    break Some(grounded);
+                if begun > self.progress.committed.load(Acquire) || !postponed.is_empty() {
+                    break Some(postponed);
                 }
                 let idle = saved.1 + CHECKPOINT_TIME;
                 let behind = begun > saved.0;
@@ -93,7 +93,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                     recv(self.wants) -> want => {
                         if let Ok(want) = want {
                             self.serve(want, &mut saved)?;
-                            // Messages may have been taken meanwhile.
+                            // Messages may have been accepted during the commit.
                             continue 'transactions;
                         }
                     }
@@ -107,14 +107,14 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 }
             };
             let Some(first) = first else {
-                return self.save(How::Durable, &mut saved);
+                return self.save(CommitMode::Durable, &mut saved);
             };
             let due = saved.0 + CHECKPOINT_ENTRIES;
             let checkpoint =
                 begun + first.len() as u64 >= due || saved.1.elapsed() >= CHECKPOINT_TIME;
             let how = match checkpoint {
-                true => How::Beside,
-                false => How::Visible,
+                true => CommitMode::Concurrent,
+                false => CommitMode::Visible,
             };
             let (occasion, position) = self.commit(how, |writer, tables, recent| {
                 writer.transaction(tables, recent, first, &mut waiting)
@@ -126,7 +126,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 self.serve(want, &mut saved)?;
             }
             if occasion == Occasion::Over {
-                return self.save(How::Durable, &mut saved);
+                return self.save(CommitMode::Durable, &mut saved);
             }
         }
     }
@@ -149,7 +149,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             let end = begun + LONGEST_TRANSACTION;
             let due = now >= end || !waiting.is_empty() || self.machine.state.position >= last;
             let more = self.machine.write_some(tables, due)?;
-            // A commit writes what is left, and meanwhile nothing is applied.
+            // A commit writes the rest, and nothing is applied during it.
             let late = wanted.map_or(begun + LATEST_COMMIT, |wanted| wanted + LONGEST_WANT);
             if due && (!more || now >= late) {
                 return Ok(Occasion::Commit);
@@ -182,14 +182,14 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             Want::Snapshot(keep, reply) => {
                 if keep {
                     // What is taken beside the commit is not in the snapshot.
-                    self.kept = Some(Kept::default());
+                    self.kept = Some(CompactionBacklog::default());
                 }
-                self.save(How::Beside, saved)?;
+                self.save(CommitMode::Concurrent, saved)?;
                 let snapshot = self.database.get().begin_read()?;
                 let _ = reply.send(snapshot);
             }
-            Want::Kept(reply) => {
-                let kept = self.kept.as_mut().and_then(Kept::take);
+            Want::CompactionBacklog(reply) => {
+                let kept = self.kept.as_mut().and_then(CompactionBacklog::take);
                 let _ = reply.send(kept);
             }
             Want::Forget => self.kept = None,
@@ -205,11 +205,11 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok(())
     }
 
-    /// Goes on with a copy, once it has everything.
+    /// Continues with a copy, once it is complete.
     fn replace(&mut self, mut copy: Box<Replacement>) -> Result<(), String> {
-        let left = self.kept.as_mut().and_then(Kept::take);
+        let left = self.kept.as_mut().and_then(CompactionBacklog::take);
         let left =
-            left.ok_or("too much was stored meanwhile; try again when there is less to do")?;
+            left.ok_or("too much was stored during the compaction; try again under less load")?;
         let applied = guard(|| copy.apply(left, true));
         applied.map_err(|error| error.to_string())?;
         if copy.machine.state != self.machine.state {
@@ -227,7 +227,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok(())
     }
 
-    /// Applies a group of entries, answers those who submitted them, and has them delivered.
+    /// Applies a group of entries, answers their submitters, and has them delivered.
     fn apply(
         &mut self,
         tables: &mut Tables<'_>,
@@ -270,7 +270,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     /// Says what came of entries, and has their messages delivered.
     fn answer(&mut self, answers: Vec<(Reply, Outcome)>, caused: &mut Caused) {
         let position = self.machine.state.position;
-        // Before the answers: a client that is answered and reads gets what it was told of.
+        // Before the answers: a client that is answered and then reads finds its own write.
         self.progress.applied.store(position, Release);
         self.advanced.send_replace(position);
         for (reply, outcome) in answers {
@@ -281,26 +281,30 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         }
     }
 
-    /// Commits a transaction on a thread of its own. What comes meanwhile and needs no tables is applied.
-    fn land(&mut self, txn: WriteTransaction, mut flight: Flight) -> Result<(), redb::Error> {
-        let (done, landed) = bounded(1);
+    /// Commits a transaction on a separate thread. Commands that need no tables are applied during the commit.
+    fn commit_concurrently(
+        &mut self,
+        txn: WriteTransaction,
+        mut overlay: CommitOverlay,
+    ) -> Result<(), redb::Error> {
+        let (done, committed_signal) = bounded(1);
         let commit = move || drop(done.send(guard(|| Ok(txn.commit()?))));
         let thread = std::thread::Builder::new().name("courier checkpoint".to_owned());
         let thread = thread.spawn(commit)?;
         let ended = loop {
-            if !self.grounded.is_empty() {
-                break landed.recv();
+            if !self.postponed.is_empty() {
+                break committed_signal.recv();
             }
             select! {
-                recv(landed) -> ended => break ended,
+                recv(committed_signal) -> ended => break ended,
                 recv(self.feed) -> entries => match entries {
-                    Ok(entries) => self.apply_in_flight(entries, &mut flight)?,
+                    Ok(entries) => self.apply_entries_during_commit(entries, &mut overlay)?,
                     // The next transaction finds that there is nothing more.
-                    Err(_) => break landed.recv(),
+                    Err(_) => break committed_signal.recv(),
                 },
             }
         };
-        self.taken = flight.after;
+        self.deferred_writes = overlay.after;
         // It has said what came of it.
         let _ = thread.join();
         ended.unwrap_or_else(|_| {
@@ -309,11 +313,11 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         })
     }
 
-    /// Applies entries as far as they need no tables. The rest is [grounded](Writer::grounded).
-    fn apply_in_flight(
+    /// Applies entries up to the first one that needs the tables; the rest is [postponed](Writer::postponed).
+    fn apply_entries_during_commit(
         &mut self,
         entries: Vec<Entry>,
-        flight: &mut Flight,
+        overlay: &mut CommitOverlay,
     ) -> Result<(), redb::Error> {
         let mut caused = Caused::default();
         let mut answers = Vec::with_capacity(entries.len());
@@ -331,18 +335,24 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             };
             let copy = self.kept.is_some().then(|| command.clone());
             let machine = &mut self.machine;
-            match machine.fly(flight, at, command, &mut entry.reply, &mut caused)? {
-                Flown::Applied(outcome) => answers.extend(entry.reply.map(|to| (to, outcome))),
-                Flown::Waits => {}
-                Flown::Grounded(command) => {
+            match machine.apply_during_commit(
+                overlay,
+                at,
+                command,
+                &mut entry.reply,
+                &mut caused,
+            )? {
+                Deferral::Applied(outcome) => answers.extend(entry.reply.map(|to| (to, outcome))),
+                Deferral::Waits => {}
+                Deferral::NeedsTables(command) => {
                     entry.command = Some(command);
-                    self.grounded.push(entry);
+                    self.postponed.push(entry);
                     break;
                 }
             }
             self.keep(at, copy.as_ref());
         }
-        self.grounded.extend(entries);
+        self.postponed.extend(entries);
         self.answer(answers, &mut caused);
         Ok(())
     }
@@ -357,12 +367,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     /// Runs `work` in a transaction and commits it. Returns the position of the last entry in it, too.
     fn commit<T>(
         &mut self,
-        how: How,
+        how: CommitMode,
         work: impl FnOnce(&mut Self, &mut Tables<'_>, &mut Recent<'_>) -> Result<T, redb::Error>,
     ) -> Result<(T, u64), redb::Error> {
         let database = self.database.get();
         let mut txn = database.begin_write()?;
-        let to_disk = how != How::Visible;
+        let to_disk = how != CommitMode::Visible;
         let durability = match to_disk {
             true => Durability::Immediate,
             false => Durability::None,
@@ -373,7 +383,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         let (done, added) = {
             let mut tables = Tables::open(&txn)?;
             let mut recent = Recent::open(&txn, &self.machine.state.days)?;
-            let taken = std::mem::take(&mut self.taken);
+            let taken = std::mem::take(&mut self.deferred_writes);
             taken.settle(&mut self.machine, &mut tables, &mut recent)?;
             let done = work(self, &mut tables, &mut recent)?;
             self.machine.save(&mut tables, to_disk)?;
@@ -382,14 +392,14 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         let position = self.machine.state.position;
         let takes_long = self.machine.take_written() >= MANY_WRITTEN;
         match how {
-            How::Visible if !takes_long => txn.commit()?,
-            How::Durable => txn.commit()?,
-            How::Visible | How::Beside => {
+            CommitMode::Visible if !takes_long => txn.commit()?,
+            CommitMode::Durable => txn.commit()?,
+            CommitMode::Visible | CommitMode::Concurrent => {
                 // The state before this transaction, which is not committed yet.
                 let before = database.begin_read()?;
                 let days = &self.machine.state.days.tables;
-                let flight = Flight::new(&before, days, added)?;
-                self.land(txn, flight)?;
+                let overlay = CommitOverlay::new(&before, days, added)?;
+                self.commit_concurrently(txn, overlay)?;
             }
         }
         self.progress.committed.store(position, Release);
@@ -397,7 +407,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     }
 
     /// Writes everything applied to disk, if that is not done.
-    fn save(&mut self, how: How, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
+    fn save(&mut self, how: CommitMode, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
         let mut position = self.machine.state.position;
         if saved.0 < position {
             ((), position) = self.commit(how, |_, _, _| Ok(()))?;

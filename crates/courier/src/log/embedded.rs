@@ -1,7 +1,7 @@
 //! The log of a single node: files that one thread appends to.
 //!
 //! **Group commit.** The thread takes all commands that wait, writes them, and makes them durable
-//! with one `fdatasync`; those that come in meanwhile are the next group. So a lone command waits for
+//! with one `fdatasync`; those that arrive during the write are the next group. So a lone command waits for
 //! one sync, and under load one sync serves all that came in during the one before. A lone
 //! command does not wait for others.
 //!
@@ -18,7 +18,7 @@ use crate::command::Command;
 use crate::error::StartError;
 use crate::model::Millis;
 use crate::seal::NEWEST;
-use before::Before;
+use before::LegacyLog;
 use files::{DIRECTORY, Files, Found};
 use prometheus_client::metrics::counter::Counter;
 use std::future::{Future, ready};
@@ -66,7 +66,7 @@ struct LogState {
 
 /// A log that was opened, before its thread runs and anything is written.
 pub(crate) struct Prepared {
-    place: Place,
+    place: LogSource,
     identity: u64,
     /// What the index does not know yet.
     left: Vec<Entry>,
@@ -75,7 +75,7 @@ pub(crate) struct Prepared {
 }
 
 /// Where a log was found.
-enum Place {
+enum LogSource {
     Memory,
     Files(PathBuf, Found),
     /// In the directory of the data there is none of this form yet.
@@ -89,7 +89,11 @@ impl Prepared {
     /// If it cannot be read, or lacks entries.
     pub fn open(data: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
         let Some(data) = data else {
-            return Ok(Prepared::empty(Place::Memory, random_identity()?, after));
+            return Ok(Prepared::empty(
+                LogSource::Memory,
+                random_identity()?,
+                after,
+            ));
         };
         let directory = data.join(DIRECTORY);
         let mut left = Vec::new();
@@ -100,11 +104,11 @@ impl Prepared {
                 last: found.next - 1,
                 left,
                 forgotten: after,
-                place: Place::Files(data.to_owned(), found),
+                place: LogSource::Files(data.to_owned(), found),
             });
         }
-        let place = Place::Nothing(data.to_owned());
-        match Before::read(data, after)? {
+        let place = LogSource::Nothing(data.to_owned());
+        match LegacyLog::read(data, after)? {
             None => Ok(Prepared::empty(place, random_identity()?, after)),
             Some(before) => {
                 let commands = before.commands.into_iter();
@@ -121,7 +125,7 @@ impl Prepared {
     }
 
     /// A new log.
-    fn empty(place: Place, identity: u64, after: u64) -> Prepared {
+    fn empty(place: LogSource, identity: u64, after: u64) -> Prepared {
         Prepared {
             place,
             identity,
@@ -156,13 +160,13 @@ impl Prepared {
             forgotten,
         } = self;
         let files = match place {
-            Place::Memory => None,
-            Place::Files(data, found) => {
+            LogSource::Memory => None,
+            LogSource::Files(data, found) => {
                 let files = found.open(&data.join(DIRECTORY))?;
                 before::remove(&data, identity);
                 Some(files)
             }
-            Place::Nothing(data) => {
+            LogSource::Nothing(data) => {
                 let directory = data.join(DIRECTORY);
                 let records = encode(&left, identity).map_err(files::unusable(&directory))?;
                 let files = Files::create(&directory, identity, forgotten + 1, &records)?;
@@ -268,7 +272,7 @@ impl Log for Embedded {
         let submission = Submission { command, reply };
         let sent = self.submissions.send(Work::Submission(submission));
         sent.map_err(|_| match self.state.failed.load(Relaxed) {
-            true => LogError::Failed("it has failed, and is opened anew".to_owned()),
+            true => LogError::Failed("it has failed, and is being reopened".to_owned()),
             false => LogError::Closed,
         })
     }
@@ -320,7 +324,7 @@ impl Writer {
         while open {
             let mut group = Vec::new();
             let first = submitted.recv().ok();
-            // On a busy machine those who are about to submit do so now; on an idle one this costs
+            // On a busy machine threads about to submit do so now; on an idle one this costs
             // nothing.
             std::thread::yield_now();
             record::begin(&mut bytes);
@@ -370,8 +374,8 @@ impl Writer {
         }
     }
 
-    /// The disk has refused a group. What became durable of it is known only when the files are opened
-    /// anew, so nothing is appended after it.
+    /// The disk has refused a group. What became durable of it is known only when the files are
+    /// reopened, so nothing is appended after it.
     fn fail(
         &self,
         error: &io::Error,
@@ -407,7 +411,7 @@ pub(crate) fn is_in(data: &Path) -> bool {
     files::are_in(&data.join(DIRECTORY)) || data.join(before::FILE).exists()
 }
 
-/// Makes a log of this identity in a directory that has none, which goes on after a position.
+/// Makes a log of this identity in a directory that has none, which continues after a position.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -6,13 +6,13 @@
 //! say, and the client can ask any node that has caught up.
 //!
 //! A publication that is not acknowledged is repeated under the same id, which JetStream stores
-//! once. What is still not acknowledged after [`LONGEST`] may be stored or not, and the client is
-//! told so.
+//! once. The outcome of a publication that is not acknowledged after [`LONGEST`] is unknown, and the
+//! answer says so.
 //!
-//! The node follows the stream from the position up to which it has applied it, and begins anew
+//! The node follows the stream from the position up to which it has applied it, and restarts
 //! from there whenever the connection is lost. Positions are the stream's sequences, which have no
 //! gaps; one that is found is an error, and nothing after it is applied, unless the stream was trimmed:
-//! then the node begins anew from a [snapshot](snapshots).
+//! then the node restarts from a [snapshot](snapshots).
 //!
 //! Before it follows, a node checks that the stream still is the one that it has applied: that it goes
 //! as far, and that the entry applied last is there. A server that came back with an older store has
@@ -67,7 +67,7 @@ const MOST_WAITING: usize = 1 << 13;
 
 /// A command as the stream keeps it.
 #[derive(Serialize, Deserialize)]
-struct Published {
+struct StreamCommand {
     /// Which process published it, and the number it has there.
     origin: u64,
     number: u64,
@@ -96,7 +96,7 @@ struct StreamState {
     numbers: AtomicU64,
     /// Replies of commands that have not come back yet.
     waiting: Mutex<HashMap<u64, Reply>>,
-    /// Why the stream is not followed any more.
+    /// RefusalLabel the stream is not followed any more.
     stopped: OnceLock<String>,
     closed: watch::Sender<bool>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Applied {
     pub digest: Digest,
 }
 
-/// Why the stream cannot be followed.
+/// RefusalLabel the stream cannot be followed.
 enum Attach {
     /// For now.
     Broken(String),
@@ -140,7 +140,7 @@ impl Log for JetStream {
             return Err(LogError::OlderNodes);
         }
         let number = state.numbers.fetch_add(1, Relaxed);
-        let published = Published {
+        let published = StreamCommand {
             origin: state.origin,
             number,
             command,
@@ -179,7 +179,7 @@ impl Log for JetStream {
     fn forget(&self, _: u64) {}
 
     fn patience(&self) -> Option<Duration> {
-        // Published, it still has to come back.
+        // StreamCommand, it still has to come back.
         Some(LONGEST + 2 * ACK)
     }
 
@@ -247,7 +247,7 @@ impl StreamState {
         // Without the entry applied last it is not known whether this is the same stream.
         if first > 1 && position < first {
             return Err(Attach::Behind(format!(
-                "the stream {stream} begins at {first}, and this node has applied {position}: it begins anew from a snapshot"
+                "the stream {stream} begins at {first}, and this node has applied {position}: it restarts from a snapshot"
             )));
         }
         if position == 0 {

@@ -267,7 +267,7 @@ $("begin").addEventListener("submit", async (event) => {
     const recipients = [];
     for (const name of wanted) {
       const found = (await api.find(name)).users.find((user) => user.name === name);
-      if (!found) throw new Error(`there is no user ${name}`);
+      if (!found) throw new Error(`user ${name} does not exist`);
       names.set(found.id, found.name);
       recipients.push(found.id);
     }

@@ -1,7 +1,7 @@
-// A socket that is opened anew when it is lost, and goes on after the last sequence that this tab has got.
+// A socket that reconnects when it is lost, and resumes after the last sequence number that this tab has received.
 
 export class Line {
-  // `hear` is told every frame, `state` whether the socket is open.
+  // `hear` receives every frame, `state` whether the socket is open.
   constructor(token, after, hear, state) {
     Object.assign(this, { token, after, hear, state, wait: 250, over: false });
     this.open();

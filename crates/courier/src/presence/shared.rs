@@ -73,7 +73,7 @@ impl CommonVersion {
     }
 }
 
-/// Whether this node is the first of those that run: what one of them does for all is done by it. Clones are
+/// Whether this node is the first running one, which performs the tasks that one node does for all. Clones are
 /// the same. Nodes that do not hear each other may both be.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct First(Arc<AtomicBool>);
@@ -91,13 +91,13 @@ const EVERY_NODE: NodeId = 0;
 #[derive(Debug)]
 struct Peer {
     heard: Instant,
-    known: Known,
+    known: PeerPresence,
     /// The newest version that it reads.
     reads: u8,
 }
 
 #[derive(Debug)]
-enum Known {
+enum PeerPresence {
     /// Everything was asked for, and these parts have come.
     Asked(Vec<UserInfo>),
     /// All up to this number of changes.
@@ -279,7 +279,7 @@ impl SharedPresence {
         let mut reads = before.as_ref().map_or(FIRST, |peer| peer.reads);
         let known = before.map(|peer| peer.known);
         let up_to_date = match &known {
-            Some(Known::All(number)) => Some(*number),
+            Some(PeerPresence::All(number)) => Some(*number),
             _ => None,
         };
         let known = match message {
@@ -295,7 +295,7 @@ impl SharedPresence {
                 if asked == self.me || asked == EVERY_NODE {
                     self.publish_all().await;
                 }
-                // Its first beat tells whether there is something to ask for.
+                // Its first heartbeat shows whether a request is necessary.
                 known
             }
             PresenceMessage::All {
@@ -305,7 +305,7 @@ impl SharedPresence {
                 users,
             } => {
                 let mut parts = match known {
-                    Some(Known::Asked(parts)) if !first => parts,
+                    Some(PeerPresence::Asked(parts)) if !first => parts,
                     _ => Vec::new(),
                 };
                 parts.extend(users);
@@ -313,9 +313,9 @@ impl SharedPresence {
                 match last {
                     true => {
                         self.presence.are_on(node, parts);
-                        Some(Known::All(number))
+                        Some(PeerPresence::All(number))
                     }
-                    false => Some(Known::Asked(parts)),
+                    false => Some(PeerPresence::Asked(parts)),
                 }
             }
             PresenceMessage::Change { number, came, left } if up_to_date == Some(number) => {
@@ -325,16 +325,16 @@ impl SharedPresence {
                 for user in left {
                     self.presence.left_from(node, user);
                 }
-                Some(Known::All(number + 1))
+                Some(PeerPresence::All(number + 1))
             }
             PresenceMessage::Alive { number } if up_to_date == Some(number) => known,
             PresenceMessage::Change { .. } | PresenceMessage::Alive { .. } => {
                 self.publish(&PresenceMessage::Ask { node }).await;
-                Some(Known::Asked(Vec::new()))
+                Some(PeerPresence::Asked(Vec::new()))
             }
         };
         let heard = Instant::now();
-        let known = known.unwrap_or(Known::Asked(Vec::new()));
+        let known = known.unwrap_or(PeerPresence::Asked(Vec::new()));
         let peer = Peer {
             heard,
             known,

@@ -159,7 +159,7 @@ async fn however_many_leave_at_once_those_who_watch_keep_their_sockets() {
     while !http.metrics().await.unwrap().contains("courier_online 1\n") {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // What is told of one who comes after them shows that all was told before.
+    // The presence of a later user shows that all earlier presence was sent.
     let last = http.create_user("last", PASSWORD).await.unwrap();
     let _last = quiet(&node, &last, "").await;
     loop {

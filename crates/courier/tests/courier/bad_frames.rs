@@ -1,4 +1,4 @@
-//! Frames that are wrong: an error or the end of that socket, and the node goes on.
+//! Frames that are wrong: an error or the end of that socket, and the node continues.
 
 use crate::node::{counted, host, http, in_memory, message, quiet, said, users};
 use corsair_courier_load::client::{Said, Socket};
@@ -40,7 +40,7 @@ async fn an_acknowledgement_of_what_was_never_sent_is_an_error_and_changes_nothi
     // Nothing was acknowledged, so it comes again.
     let mut socket = quiet(&node, &people[1], "").await;
     assert_eq!(message(&mut socket).await.0, 1);
-    // A place to go on that does not exist.
+    // A position to resume from that does not exist.
     let ahead = Socket::open(&host(&node), &people[1].token, "?after=2")
         .await
         .unwrap_err();
@@ -141,7 +141,7 @@ async fn oversized_broken_and_unmasked_frames_end_their_socket_with_a_code() {
             1009,
         ),
         (unmasked, 1002),
-        // Something that goes on without having begun.
+        // A continuation frame without a start.
         (frame(0x80, b"{}"), 1002),
     ] {
         let mut stream = raw(&host, token).await;

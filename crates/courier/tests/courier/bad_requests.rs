@@ -1,4 +1,4 @@
-//! Requests that are wrong: a status, a code, a sentence, and the node goes on.
+//! Requests that are wrong: a status, a code, a sentence, and the node continues.
 
 use crate::node::{http, in_memory, users};
 use corsair_courier_load::client::Http;
@@ -209,7 +209,7 @@ async fn queries_paths_and_methods_that_are_not_known_are_refused_by_name() {
         .unwrap();
     let said = String::from_utf8(body.to_vec()).unwrap();
     assert_eq!((status.as_u16(), code(&said).as_str()), (415, "not_json"));
-    // The end of all numbers is no number too much.
+    // The largest number is accepted.
     let most = format!("/conversations?after={}", u64::MAX);
     let (status, _) = http.send(Method::GET, &most, &headers, "").await.unwrap();
     assert_eq!(status.as_u16(), 200);

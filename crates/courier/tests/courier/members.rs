@@ -67,7 +67,7 @@ async fn who_is_added_reads_on_and_back_and_who_leaves_does_not() {
     assert_eq!(status, 204);
     let (_, list) = call(&mut http, mary, Method::GET, "/conversations", Value::Null).await;
     assert_eq!(list["conversations"], json!([]));
-    // Alone, one is told of what one says oneself.
+    // A single member receives its own messages.
     http.post(&anne.token, room, "anybody?", None)
         .await
         .unwrap();

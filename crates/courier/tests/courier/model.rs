@@ -31,7 +31,7 @@ enum Step {
     Disconnect {
         user: usize,
     },
-    /// A new socket, which goes on where the node thinks or where the client knows.
+    /// A new socket, which resumes where the node or where the client says.
     Connect {
         user: usize,
         told: bool,

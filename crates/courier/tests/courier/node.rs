@@ -96,7 +96,7 @@ pub async fn call(
     (status.as_u16(), answer)
 }
 
-/// A socket that is told messages only.
+/// A socket that receives messages only.
 pub async fn quiet(serving: &Serving, who: &Login, query: &str) -> Socket {
     let join = if query.is_empty() { '?' } else { '&' };
     let query = format!("{query}{join}presence=false");

@@ -19,7 +19,7 @@ async fn who_comes_and_goes_is_told_to_those_who_are_there() {
     };
     assert_eq!((total, users[0].id), (1, people[0].user));
     let second = quiet(&node, &people[1], "").await;
-    // Its own coming may be told first.
+    // Its own connection may be reported first.
     let came = loop {
         match said(&mut first).await {
             Said::Connect { users } if users.iter().any(|face| face.id == people[1].user) => {

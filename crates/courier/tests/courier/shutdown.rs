@@ -1,4 +1,4 @@
-//! A node that is told to end.
+//! A node that shuts down.
 
 use crate::bad_frames::{closed, raw};
 use crate::node::{host, http, on_disk, users};

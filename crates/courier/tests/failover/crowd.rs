@@ -47,7 +47,7 @@ impl Crowd {
                 .collect();
             let ids: Vec<UserId> = members.iter().map(|&user| logins[user].user).collect();
             let token = &logins[members[0]].token;
-            // Any node knows what another was told.
+            // Any node knows what another has stored.
             let mut http = Http::connect(&hosts[number % hosts.len()]).await.unwrap();
             let conversation = http.converse(token, &ids).await.unwrap();
             made.push(Room {
@@ -100,7 +100,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What one poster was told to be stored.
+/// Messages whose storage was acknowledged to one poster.
 type Acknowledged = Vec<(ConversationId, u64, String)>;
 
 /// The load, under way.
@@ -305,7 +305,7 @@ async fn listen(crowd: Arc<Crowd>, user: usize, inbox: Arc<Mutex<Inbox>>) {
     loop {
         host += 1;
         let place = &crowd.hosts[host % crowd.hosts.len()];
-        // Some say themselves where to go on, the others leave it to the node.
+        // Some give the position to resume from, the others leave it to the node.
         let last = last(&inbox);
         let query = match user % 2 {
             0 => "?presence=false".to_owned(),

@@ -101,7 +101,7 @@ impl NodeProcess {
         self.child.wait().unwrap();
     }
 
-    /// Starts it anew on the same port and directory.
+    /// Restarts it on the same port and directory.
     pub async fn restart(&mut self) {
         let stderr = Stdio::inherit();
         self.child = spawn(self.port, &self.data, &self.flags, stderr);
@@ -183,7 +183,7 @@ impl Nats {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// Kills the server and starts it anew on its data.
+    /// Kills the server and restarts it on its data.
     pub async fn restart(&mut self) {
         self.kill();
         sleep(Duration::from_secs(1)).await;

@@ -37,7 +37,7 @@ async fn trimmed(nats: &Nats, after: u64) -> u64 {
     }
 }
 
-/// Users who post to one node until they are told to stop.
+/// Users who post to one node until the stop signal.
 struct Posting {
     over: Arc<AtomicBool>,
     rooms: Vec<(ConversationId, Login)>,
@@ -120,7 +120,7 @@ async fn a_new_node_joins_from_a_snapshot_while_posts_go_on() {
     for host in [nodes[0].host(), nodes[1].host(), new.host()] {
         check(&host, &posted).await;
     }
-    // It goes on where it was, and does not need the snapshot for that.
+    // It resumes at its position, and does not need the snapshot for that.
     drop(new);
     let new = NodeProcess::start_with(free_port(), &data, Some(&nats.url()), &FLAGS).await;
     check(&new.host(), &posted).await;

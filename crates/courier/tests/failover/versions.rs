@@ -71,7 +71,7 @@ async fn while_a_node_of_an_older_version_runs_nothing_is_written_that_it_cannot
     });
     let said = until(&mut http, &anne, 503).await;
     assert!(said.contains("older version"), "{said}");
-    // What both know goes on.
+    // Features that both know keep working.
     for host in nodes.iter().map(|node| node.host()) {
         let mut http = Http::connect(&host).await.unwrap();
         http.log_in("anne", "correct horse").await.unwrap();

@@ -36,7 +36,7 @@ pub struct Flags {
     /// Open this many idle sockets instead, and print what each costs a node of its own process
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     pub idle: Option<usize>,
-    /// Measure instead what one user notices while this many others post to thousands, at the
+    /// Measure instead the latency of one user while this many others post to thousands, at the
     /// default limits
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one, conflicts_with_all = ["idle", "compare"])]
     pub fanout: Option<usize>,
@@ -130,7 +130,8 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 /// Reads a duration with its unit.
 fn duration(text: &str) -> Result<Duration, String> {
     let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
-    parsed.map_err(|_| format!("'{text}' is no duration; write one as 500ms, 2s or 1m30s"))
+    parsed
+        .map_err(|_| format!("'{text}' is not a duration; expected for example 500ms, 2s or 1m30s"))
 }
 
 /// The `host:port` of a URL.

@@ -53,7 +53,7 @@ impl RestoreArgs {
         restore(&self.from, &self.data).await?;
         let data = self.data.display();
         say(&format!(
-            "restored {data}; `corsair-courier serve --data {data}` goes on with it"
+            "restored {data}; `corsair-courier serve --data {data}` continues with it"
         ));
         Ok(ExitCode::SUCCESS)
     }
@@ -69,6 +69,6 @@ impl CompactArgs {
 }
 
 fn say(sentence: &str) {
-    // A closed pipe is no reason to fail.
+    // A closed pipe is ignored.
     let _ = writeln!(std::io::stdout(), "corsair-courier: {sentence}");
 }

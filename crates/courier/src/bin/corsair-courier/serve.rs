@@ -51,9 +51,9 @@ pub struct ServeArgs {
     /// An origin from which browsers may connect, besides the node's own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// Who may make an account
+    /// RegistrationMode may make an account
     #[arg(long, value_enum, default_value = "open")]
-    registration: Who,
+    registration: RegistrationMode,
     /// A file with the secret of --registration token
     #[arg(long, value_name = "FILE")]
     registration_token: Option<PathBuf>,
@@ -122,12 +122,12 @@ pub struct ServeArgs {
     password_memory: u32,
 }
 
-/// Who may make an account.
+/// RegistrationMode may make an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Who {
+enum RegistrationMode {
     /// Everybody
     Open,
-    /// Those who know the secret of --registration-token
+    /// Clients with the secret of --registration-token
     Token,
     /// Nobody
     Closed,
@@ -141,11 +141,11 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(number) if (1..=i128::from(MOST)).contains(&number) => Ok(number as usize),
         Ok(number) if number < 0 => Err(format!("{text} is too small; give 1 or more")),
         Ok(_) => Err(format!("{text} is too large; give {MOST} or less")),
-        Err(_) => Err(format!("'{text}' is no whole number")),
+        Err(_) => Err(format!("'{text}' is not a whole number")),
     }
 }
 
-/// Reads the bytes of a page, which has room for one short message at least.
+/// Parses the size of a page, which fits at least one short message.
 fn page_bytes(text: &str) -> Result<usize, String> {
     match at_least_one(text)? {
         0..1024 => Err(format!("{text} is too small; give 1024 or more")),
@@ -153,7 +153,7 @@ fn page_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads the bytes of the index's cache, which has room for some pages at least.
+/// Parses the size of the index's cache, which fits at least a few pages.
 fn cache(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(bytes) if bytes >= 1 << 20 => Ok(bytes),
@@ -190,7 +190,7 @@ fn pause(text: &str) -> Result<Duration, String> {
             Err(format!("'{text}' has no unit; write {text}s or {text}ms"))
         }
         Err(_) => Err(format!(
-            "'{text}' is no duration; write one as 500ms, 2s or 1m30s"
+            "'{text}' is not a duration; expected for example 500ms, 2s or 1m30s"
         )),
     }
 }
@@ -199,7 +199,7 @@ impl ServeArgs {
     fn registration(&self) -> Result<Registration> {
         const SHORTEST: usize = 8;
         match (self.registration, &self.registration_token) {
-            (Who::Token, Some(path)) => {
+            (RegistrationMode::Token, Some(path)) => {
                 let secret = std::fs::read_to_string(path).with_context(|| {
                     format!("cannot read --registration-token {}", path.display())
                 })?;
@@ -213,12 +213,12 @@ impl ServeArgs {
                 }
                 Ok(Registration::Token(secret.to_owned()))
             }
-            (Who::Token, None) => bail!(
+            (RegistrationMode::Token, None) => bail!(
                 "--registration token needs a secret; write one to a file and give it as --registration-token FILE"
             ),
             (_, Some(_)) => bail!("--registration-token is of no use without --registration token"),
-            (Who::Open, None) => Ok(Registration::Open),
-            (Who::Closed, None) => Ok(Registration::Closed),
+            (RegistrationMode::Open, None) => Ok(Registration::Open),
+            (RegistrationMode::Closed, None) => Ok(Registration::Closed),
         }
     }
 
@@ -275,7 +275,7 @@ pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
         Some(tls) => serve_tls(node, &args.listen, tls).await?,
         None => serve(node, &args.listen).await?,
     };
-    // A script may wait for this line; a closed pipe is no reason to end.
+    // A script may wait for this line; a closed pipe is ignored.
     let address = serving.address();
     let _ = writeln!(
         std::io::stdout(),

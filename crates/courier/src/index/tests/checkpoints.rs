@@ -77,7 +77,7 @@ impl StorageBackend for SlowDisk {
 }
 
 /// An index on a disk whose syncs can be held up.
-fn on_slow_disk() -> (Fed, Gate) {
+fn on_slow_disk() -> (TestIndex, Gate) {
     let gate = Gate::default();
     let disk = SlowDisk {
         memory: InMemoryBackend::new(),
@@ -92,10 +92,10 @@ fn on_slow_disk() -> (Fed, Gate) {
         database,
         state: State::default(),
     };
-    (Fed::start(opened), gate)
+    (TestIndex::start(opened), gate)
 }
 
-impl Fed {
+impl TestIndex {
     /// Has a checkpoint begin, which is not over while the gate is closed.
     async fn begin_checkpoint(&mut self, gate: &Gate) {
         // As many entries as one takes, which do nothing.

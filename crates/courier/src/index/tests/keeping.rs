@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const HOUR: u64 = 60 * 60 * 1000;
 
-impl Fed {
+impl TestIndex {
     async fn send(&mut self, by: UserId, room: ConversationId, text: &str, at: u64) -> u64 {
         let command = Command::Send(Posting {
             sender: by,
@@ -81,7 +81,7 @@ impl Fed {
 #[tokio::test]
 async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let ([a, b, c], both, only) = fed.rooms().await;
     for turn in 0..10 {
         let at = (1 + turn) * HOUR;
@@ -107,13 +107,13 @@ async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
     let (unread, more) = fed.index.unread(b).await.unwrap();
     assert_eq!(unread.into_iter().collect::<Vec<_>>(), [(both, 6)]);
     assert!(!more);
-    // All of them, and the numbers go on, also after a restart.
+    // All of them, and the numbers continue, also after a restart.
     while fed.expire(u64::MAX, 256).await > 0 {}
     let page = fed.index.queue(c, 0, 2, ALL).await.unwrap();
     assert_eq!((page.items.len(), page.reached), (0, 10));
     assert!(fed.index.unread(b).await.unwrap().0.is_empty());
     fed.close();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let stock = fed.index.stock().await.unwrap();
     assert_eq!((stock.bytes, stock.oldest), (0, None));
     assert_eq!(fed.send(a, both, "ahoy", 11 * HOUR).await, 11);
@@ -125,7 +125,7 @@ async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
 // Guarantee: courier-16.
 #[tokio::test]
 async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let ([a, b, _], both, only) = fed.rooms().await;
     let phone = fed.session(b, 1, 100).await;
     let desk = fed.session(b, 2, 50).await;
@@ -171,7 +171,7 @@ async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
 #[tokio::test]
 async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let ([a, b, _], both, only) = fed.rooms().await;
     // Twelve megabytes: a file of sixteen at least, however many entries were applied at a time.
     let text = "x".repeat(4000);
@@ -185,7 +185,7 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     while !compaction.is_finished() {
         last = fed.send(b, only, "ahoy", 0).await;
         fed.send(a, both, "ahoy", 0).await;
-        // A slow compaction is not to grow by what is sent meanwhile.
+        // A slow compaction must not grow with new messages.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let (before, after) = compaction.await.unwrap().unwrap();
@@ -194,7 +194,7 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     fed.send(b, only, "ahoy", 0).await;
     let seen = fed.all(3, 2).await;
     fed.close();
-    let fed = Fed::open(Some(dir.path()));
+    let fed = TestIndex::open(Some(dir.path()));
     assert_eq!(fed.all(3, 2).await, seen);
     assert_eq!(fed.history(only).await.len() as u64, last + 1);
     assert!(!dir.path().join("index.compact").exists());
@@ -205,7 +205,7 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
 #[tokio::test]
 async fn a_copy_knows_what_was_applied_when_it_was_begun() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(Some(dir.path()));
+    let mut fed = TestIndex::open(Some(dir.path()));
     let ([a, b, _], both, only) = fed.rooms().await;
     for turn in 0..500 {
         fed.send(a, both, &turn.to_string(), turn * HOUR).await;
@@ -223,7 +223,7 @@ async fn a_copy_knows_what_was_applied_when_it_was_begun() {
     let copy = Opened::open(Some(there.path())).unwrap();
     copy.verify().unwrap();
     drop(copy);
-    let copy = Fed::open(Some(there.path()));
+    let copy = TestIndex::open(Some(there.path()));
     assert_eq!(copy.all(3, 2).await, seen);
     copy.close();
 }
@@ -231,7 +231,7 @@ async fn a_copy_knows_what_was_applied_when_it_was_begun() {
 // Guarantee: courier-18.
 #[tokio::test]
 async fn members_come_and_go_and_a_pair_stays_two() {
-    let mut fed = Fed::open(None);
+    let mut fed = TestIndex::open(None);
     let ([a, b, c], _, room) = fed.rooms().await;
     let add = |by, users: &[UserId]| Command::AddMembers {
         by,

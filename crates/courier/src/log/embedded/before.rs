@@ -1,4 +1,4 @@
-//! The log as versions before this one kept it: a database. What the index lacks of it is read once, and goes on
+//! The log of earlier versions, a database. The entries that the index lacks are read once, and continue
 //! in [files](super::files).
 
 use crate::command::Command;
@@ -20,7 +20,7 @@ const CHECK: usize = 4;
 const CACHE: usize = 8 << 20;
 
 /// What it holds.
-pub(super) struct Before {
+pub(super) struct LegacyLog {
     pub identity: u64,
     /// After a position, in order.
     pub commands: Vec<Command>,
@@ -28,12 +28,12 @@ pub(super) struct Before {
     pub last: u64,
 }
 
-impl Before {
+impl LegacyLog {
     /// Reads what comes after this position; `None` if there is no such log.
     ///
     /// # Errors
     /// If it is damaged, or does not reach back to this position.
-    pub fn read(data: &Path, after: u64) -> Result<Option<Before>, StartError> {
+    pub fn read(data: &Path, after: u64) -> Result<Option<LegacyLog>, StartError> {
         if !data.join(FILE).exists() {
             return Ok(None);
         }
@@ -54,7 +54,7 @@ impl Before {
             }
         }
         let (commands, last) = guard(|| read(&database, after)).map_err(failed)?;
-        Ok(Some(Before {
+        Ok(Some(LegacyLog {
             identity,
             commands,
             last,
@@ -123,7 +123,7 @@ fn read(database: &Database, after: u64) -> Result<(Vec<Command>, u64), redb::Er
             }
             if position > expected {
                 return Err(redb::Error::Corrupted(format!(
-                    "the log goes on at {position} where {expected} was to come"
+                    "the log continues at entry {position}; expected entry {expected}"
                 )));
             }
             while !rest.is_empty() {

@@ -52,7 +52,7 @@ pub(super) fn unusable(path: &Path) -> impl Fn(io::Error) -> StartError {
 
 impl Found {
     /// Looks at the log in this directory, and calls `visit` with the position, the number and the bytes of the
-    /// commands of every record that has some after this position. `None` if there is no log.
+    /// commands of every record that has some after this position. `None` if the directory has no log.
     ///
     /// # Errors
     /// If it is damaged, or does not reach back to this position.
@@ -66,7 +66,10 @@ impl Found {
             return Ok(None);
         };
         if oldest > after + 1 {
-            let reason = format!("it goes on at {oldest} where {} was to come", after + 1);
+            let reason = format!(
+                "it continues at entry {oldest}; expected entry {}",
+                after + 1
+            );
             return Err(refused(directory, reason));
         }
         // What is in files before the last one that begins early enough is not needed.
@@ -82,7 +85,10 @@ impl Found {
         for &first in firsts.iter().skip(begin.unwrap_or(0)) {
             let path = path(directory, first);
             if found.next != 0 && found.next != first {
-                let reason = format!("it goes on at {first} where {} was to come", found.next);
+                let reason = format!(
+                    "it continues at entry {first}; expected entry {}",
+                    found.next
+                );
                 return Err(refused(directory, reason));
             }
             let file = fs::read(&path).map_err(unusable(&path))?;
@@ -125,7 +131,7 @@ impl Found {
         self.last = begin as u64;
     }
 
-    /// Goes on with it.
+    /// Continues with it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -139,7 +145,7 @@ impl Found {
             // next one would say that there is nothing to do. So it is written again.
             file.seek(SeekFrom::Start(self.last))?;
             file.write_all(&self.tail)?;
-            // A torn record is no part of what comes next.
+            // A torn record does not belong to the next one.
             file.set_len(end)?;
             file.sync_all()?;
             Ok(Files {
@@ -306,7 +312,7 @@ impl Files {
     }
 }
 
-/// Writes [`AHEAD`] zeros, without so many in memory.
+/// Writes [`AHEAD`] zeros from a small buffer.
 fn write_zeros(file: &mut File) -> io::Result<()> {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     for _ in 0..AHEAD / ZEROS.len() as u64 {

@@ -2,11 +2,11 @@
 //!
 //! A file begins with a [`Header`]. Each group of commands that became durable together is one record:
 //! checksum, length, the position of the first command, how many there are, the commands. The checksum also
-//! covers the log's identity. The last record of a file that goes on in another one has no commands. After
+//! covers the log's identity. The last record of a file that has a successor has no commands. After
 //! it there are zeros, or nothing.
 //!
 //! **A torn end.** A record is written when the one before it is on disk, so what a dying machine leaves
-//! half-written is the last record, which no one was told of. If what follows the records is no record, and
+//! half-written is the last record, which was not acknowledged. If the bytes after the records are not a record, and
 //! a record lies further on, then something that was on disk is damaged.
 
 /// What a file of a log begins with.
@@ -75,7 +75,7 @@ pub(super) fn finish(bytes: &mut Vec<u8>, identity: u64, first: u64, count: u32)
 pub(super) struct Record<'a> {
     /// The position of the first.
     pub first: u64,
-    /// How many there are. Without any, the log goes on in another file.
+    /// The number of commands; with 0 the log continues in another file.
     pub count: u32,
     pub commands: &'a [u8],
     /// Where the next record begins.
@@ -111,7 +111,7 @@ pub(super) struct Contents<'a> {
     pub next: u64,
     /// Where the last record ends.
     pub end: usize,
-    /// Whether another file goes on.
+    /// True if the log continues in another file.
     pub goes_on: bool,
 }
 

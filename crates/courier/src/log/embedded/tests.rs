@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, bounded};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A command that can be told from others.
+/// A distinguishable command.
 fn command(number: u64) -> Command {
     let mut session = [0; 16];
     session[..8].copy_from_slice(&number.to_le_bytes());
@@ -186,7 +186,7 @@ fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
             continue;
         }
         before = last;
-        // What is left of the next one is no part of what comes in its place.
+        // The rest of the next record does not belong to its replacement.
         let (log, entries, thread) = open(dir.path(), 0);
         log.submit(command(1000), oneshot::channel().0).unwrap();
         log.close();
@@ -258,7 +258,11 @@ fn a_gap_in_the_log_is_found() {
     thread.join().unwrap();
     // An index that knows less than the log once forgot.
     let said = Prepared::open(Some(dir.path()), 2).map(drop).unwrap_err();
-    assert!(said.to_string().contains("goes on at 6 where 3"), "{said}");
+    assert!(
+        said.to_string()
+            .contains("continues at entry 6; expected entry 3"),
+        "{said}"
+    );
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ impl Names {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if stream.is_empty() || stream.len() > LONGEST_NAME || !stream.chars().all(good) {
             return Err(StartError::Setting(format!(
-                "--nats-stream {stream:?} is no name; it has 1 to {LONGEST_NAME} of the letters A to Z, a to z, digits, - and _"
+                "--nats-stream {stream:?} is not a valid name; expected 1 to {LONGEST_NAME} of the letters A to Z, a to z, digits, - and _"
             )));
         }
         Ok(Names {
@@ -278,7 +278,7 @@ impl Connected {
         Snapshots::new(on, names, self.replicas, &self.key, self.identity)
     }
 
-    /// Why this server cannot be used.
+    /// RefusalLabel this server cannot be used.
     pub fn refused(&self, reason: String) -> StartError {
         let url = self.url.clone();
         StartError::Nats { url, reason }

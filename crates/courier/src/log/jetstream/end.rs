@@ -1,7 +1,7 @@
 //! How far the stream goes, asked once for all who want to know.
 //!
-//! Every list that is read waits for what was stored before. An answer is good for those who asked before
-//! it was asked for; those who come meanwhile share the next. So however many ask, the server is asked by
+//! Every list that is read waits for what was stored before. An answer serves the requests made before
+//! it was asked for; later requests share the next one. So however many ask, the server is asked by
 //! one at a time.
 
 use crate::log::LogError;

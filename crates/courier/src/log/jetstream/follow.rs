@@ -1,6 +1,6 @@
 //! Reading the stream from a position on, for as long as the node runs.
 
-use super::{Applied, Attach, Published, StreamState, digest};
+use super::{Applied, Attach, StreamCommand, StreamState, digest};
 use crate::log::{Entry, Feed};
 use crate::model::Millis;
 use crate::seal::{NEWEST, Opened};
@@ -17,10 +17,10 @@ use tokio::time::sleep;
 const LARGEST_GROUP: usize = 512;
 /// Before the stream is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
-/// While those who apply are behind.
+/// While the index is behind.
 const FULL: Duration = Duration::from_millis(1);
 
-/// Why the stream is not followed any further.
+/// RefusalLabel the stream is not followed any further.
 enum End {
     /// For now: the server or the connection.
     Broken,
@@ -28,7 +28,7 @@ enum End {
     Closed,
     /// What the stream holds is not what it should be.
     Wrong(String),
-    /// It goes on later than it should.
+    /// It continues later than it should.
     Gap(String),
     /// It was trimmed further than the node has come.
     Behind(String),
@@ -42,14 +42,14 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
         connections.borrow_and_update();
         let followed = tokio::select! {
             end = attempt(&state, &mut applied, &feed) => end,
-            // The client makes its consumer anew by itself, at whatever stream is there now.
+            // The client recreates its consumer by itself, at whatever stream is there now.
             Ok(()) = connections.changed() => End::Broken,
             _ = closed.wait_for(|&closed| closed) => End::Closed,
         };
         match followed {
             End::Broken => sleep(PAUSE).await,
             End::Closed => break,
-            // The node is started anew, and takes a snapshot.
+            // The node is restarted, and loads a snapshot.
             End::Behind(reason) => {
                 tracing::warn!("{reason}");
                 break;
@@ -89,7 +89,7 @@ async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End
     };
     let read = |message: Message| entry(state, &message, applied);
     match hand_on_all(&mut messages, read, feed).await {
-        // It may have been trimmed meanwhile.
+        // It may have been trimmed since.
         End::Gap(reason) => match state.check(applied).await {
             Ok(()) => End::Wrong(reason),
             Err(why) => why.into(),
@@ -169,7 +169,7 @@ fn entry(
     let expected = applied.position + 1;
     if position != expected {
         return Err(End::Gap(format!(
-            "the stream {stream} goes on at {position} where {expected} was to come"
+            "the stream {stream} continues at entry {position}; expected entry {expected}"
         )));
     }
     let milliseconds = info.published.unix_timestamp_nanos() / 1_000_000;
@@ -180,7 +180,7 @@ fn entry(
         digest: digest(&message.payload),
         reply: None,
     };
-    match state.key.open::<Published>(&message.payload) {
+    match state.key.open::<StreamCommand>(&message.payload) {
         Opened::Read(published) => {
             if published.origin == state.origin {
                 entry.reply = state.waiting.lock().remove(&published.number);
@@ -214,7 +214,7 @@ fn entry(
     Ok(Some(entry))
 }
 
-/// Gives entries to those who apply them, waiting for room.
+/// Sends entries to the index, waiting for capacity.
 async fn hand_on(feed: &Feed, entries: Vec<Entry>) -> Result<(), End> {
     let mut entries = entries;
     loop {
@@ -249,7 +249,7 @@ mod tests {
         let mut last = 0;
         let read = |position| {
             if position != last + 1 {
-                return Err(End::Gap("it goes on later".to_owned()));
+                return Err(End::Gap("it continues later".to_owned()));
             }
             last = position;
             Ok(Some(at(position)))

@@ -8,7 +8,7 @@
 //!
 //! Then the stream is trimmed up to the snapshot *before* the newest, whose last entry stays. So nodes that
 //! are behind by less than a snapshot read on; others begin from the newest. The object of the snapshot
-//! before stays as well, for those who are reading it.
+//! before stays as well, for nodes that are reading it.
 
 use super::{ACK, Names};
 use crate::seal::{FIRST, Key, Opened};
@@ -54,7 +54,7 @@ pub(crate) struct Newest {
 
 /// What the stream holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
+pub(crate) struct StreamRange {
     /// The first entry that it has; if it was never trimmed, 1 or less.
     pub first: u64,
     pub bytes: u64,
@@ -93,11 +93,11 @@ impl Snapshots {
     ///
     /// # Errors
     /// If the server does not say.
-    pub async fn held(&self) -> Result<Held, String> {
+    pub async fn held(&self) -> Result<StreamRange, String> {
         let info = timeout(ACK, self.stream.get_info()).await;
         let info = info.map_err(|_| "the NATS server does not answer".to_owned())?;
         let info = info.map_err(|error| error.to_string())?;
-        Ok(Held {
+        Ok(StreamRange {
             first: info.state.first_sequence,
             bytes: info.state.bytes,
         })

@@ -1,11 +1,11 @@
-//! Messages that are taken while a transaction goes to disk.
+//! Messages that are applied while a transaction commits.
 //!
-//! A checkpoint may take as long as the disk likes. Meanwhile the tables cannot be changed, and those who
-//! post would wait. But what a message needs is in memory most of the time: the members and the last number
-//! of its conversation, and the ends of its recipients' queues. Whether its key was used is found in the
-//! tables as they were before the transaction, and in what was noted of later ones. So such messages are
-//! applied at once, and lie in their tables later. Acknowledgements, which cause nothing, wait. The first
-//! command of another kind waits for the disk, and all that come after it.
+//! A commit may take as long as the disk needs, and during it the tables cannot change. A message rarely needs
+//! the tables: the members and the last number of its conversation and the ends of its recipients' queues are in
+//! memory. Whether its key was used is read from the tables before the transaction and from the notes of later
+//! messages. Such messages are applied at once, and written to their tables by the next transaction.
+//! Acknowledgements have no effects and are deferred. The first command of another kind waits for the commit, and so
+//! do all later ones.
 
 use super::keys::fingerprint;
 use super::keys::{Keyed, Place, Recent, Use};
@@ -17,40 +17,44 @@ use crate::model::Millis;
 use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, TableError};
 use rustc_hash::FxHashMap;
 
-/// See the [module](self).
-pub(super) struct Flight {
-    /// The keys of the last days, as they were before the transaction.
+/// What is known of keys while a transaction commits, and what is applied during it.
+pub(super) struct CommitOverlay {
+    /// The keys of the last days, before the transaction.
     before: Vec<ReadOnlyTable<Place, Use>>,
-    /// Those that the transaction adds.
+    /// Keys that the transaction adds.
     added: Keyed,
-    pub after: Taken,
+    pub after: DeferredWrites,
 }
 
-/// What was taken while a transaction went to disk, and is not in the tables yet.
+/// Changes applied during a commit that are not in the tables yet.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct DeferredWrites {
     keys: FxHashMap<Place, Use>,
     acknowledged: Vec<(Vec<Acknowledgement>, Millis, Option<Reply>)>,
 }
 
-impl Flight {
-    /// Begins when the transaction has everything, and before it is committed. `read` began before it.
-    pub fn new(read: &ReadTransaction, days: &[u64], added: Keyed) -> Result<Flight, redb::Error> {
+impl CommitOverlay {
+    /// Creates the overlay of a complete, uncommitted transaction. `read` began before that transaction.
+    pub fn new(
+        read: &ReadTransaction,
+        days: &[u64],
+        added: Keyed,
+    ) -> Result<CommitOverlay, redb::Error> {
         let mut before = Vec::new();
         for &day in days.iter().rev() {
             let name = keys_of_day(day);
             let table: TableDefinition<'_, Place, Use> = TableDefinition::new(&name);
             match read.open_table(table) {
                 Ok(keys) => before.push(keys),
-                // The transaction has made it.
+                // The transaction has created it.
                 Err(TableError::TableDoesNotExist(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Flight {
+        Ok(CommitOverlay {
             before,
             added,
-            after: Taken::default(),
+            after: DeferredWrites::default(),
         })
     }
 
@@ -67,8 +71,8 @@ impl Flight {
     }
 }
 
-impl Taken {
-    /// Puts it into the tables, and answers those who waited for that.
+impl DeferredWrites {
+    /// Writes the changes to the tables, and answers the deferred acknowledgements.
     pub fn settle(
         self,
         machine: &mut Machine,
@@ -90,25 +94,25 @@ impl Taken {
     }
 }
 
-/// What became of a command.
-pub(super) enum Flown {
+/// The result of applying a command without the tables.
+pub(super) enum Deferral {
     Applied(Outcome),
-    /// It causes nothing, and is answered when it is in the tables.
+    /// Deferred: it has no effects, and is answered when it is in the tables.
     Waits,
-    /// It needs the tables.
-    Grounded(Command),
+    /// It must wait for the tables.
+    NeedsTables(Command),
 }
 
 impl Machine {
-    /// Applies a command without the tables, if that can be done.
-    pub(super) fn fly(
+    /// Applies a command without the tables, if possible.
+    pub(super) fn apply_during_commit(
         &mut self,
-        flight: &mut Flight,
+        overlay: &mut CommitOverlay,
         entry: At,
         command: Command,
         reply: &mut Option<Reply>,
         caused: &mut Caused,
-    ) -> Result<Flown, redb::Error> {
+    ) -> Result<Deferral, redb::Error> {
         let version = command.version();
         let own = command.is_own();
         let posting = match command {
@@ -116,33 +120,33 @@ impl Machine {
                 self.skip(entry);
                 self.state.version = self.state.version.max(version);
                 let waits = (all, entry.taken, reply.take());
-                flight.after.acknowledged.push(waits);
-                return Ok(Flown::Waits);
+                overlay.after.acknowledged.push(waits);
+                return Ok(Deferral::Waits);
             }
             Command::Post(posting) | Command::Send(posting) => posting,
-            other => return Ok(Flown::Grounded(other)),
+            other => return Ok(Deferral::NeedsTables(other)),
         };
         let place = posting.key.map(|key| (posting.sender.0, key));
-        if self.is_full() || !self.can_fly(flight, entry, &posting, place.as_ref(), own)? {
-            return Ok(Flown::Grounded(posting.command(own)));
+        if self.is_full() || !self.can_defer(overlay, entry, &posting, place.as_ref(), own)? {
+            return Ok(Deferral::NeedsTables(posting.command(own)));
         }
         let conversation = posting.conversation;
         let members = self.members[&conversation].clone();
         let number = self.numbers[&conversation] + 1;
         if let Some(place) = place {
             let used = (conversation.0, number, fingerprint(&posting.text));
-            flight.after.keys.insert(place, used);
+            overlay.after.keys.insert(place, used);
         }
         self.skip(entry);
         self.state.version = self.state.version.max(version);
         let message = posting.into_message(number);
         let outcome = self.store(None, entry, message, &members, own, caused)?;
-        Ok(Flown::Applied(outcome))
+        Ok(Deferral::Applied(outcome))
     }
 
-    fn can_fly(
+    fn can_defer(
         &self,
-        flight: &Flight,
+        overlay: &CommitOverlay,
         entry: At,
         posting: &Posting,
         place: Option<&Place>,
@@ -163,7 +167,7 @@ impl Machine {
             None => Ok(true),
             // The first key of a day makes a table.
             Some(_) if !self.state.days.has_come_to(entry.taken.day()) => Ok(false),
-            Some(place) => Ok(!flight.is_known(place)?),
+            Some(place) => Ok(!overlay.is_known(place)?),
         }
     }
 }
