@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use crate::machine::HostState;
+use crate::state::HostState;
 use corsair::Time;
 
 /// Why a simulation failed.

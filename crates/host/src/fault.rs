@@ -1,7 +1,6 @@
 //! What goes wrong, and when.
 
-use crate::machine::Wire;
-use crate::sim::HostId;
+use crate::state::HostId;
 
 /// A fault, or its end. [`Sim::at`](crate::Sim::at) says when it happens.
 ///
@@ -13,9 +12,20 @@ use crate::sim::HostId;
 #[derive(Clone, Debug)]
 pub struct Fault(pub(crate) Kind);
 
+/// What happens to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Power {
+    /// The program is killed; the host's kernel closes its connections.
+    Kill,
+    /// The host is off at once.
+    Loss,
+    /// The host is switched on, and its program started.
+    Start,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    Host(HostId, Wire),
+    Host(HostId, Power),
     /// Packets between the hosts of one group and those of the other are lost from now on.
     Cut(Vec<HostId>, Vec<HostId>),
     /// They arrive again.
@@ -26,17 +36,17 @@ impl Fault {
     /// Kills the program of a host, as `kill -9` does. The host's kernel closes its sockets, and refuses
     /// connections until the program is [started](Fault::start) again.
     pub fn kill(host: &HostId) -> Fault {
-        Fault(Kind::Host(*host, Wire::Kill))
+        Fault(Kind::Host(*host, Power::Kill))
     }
 
     /// Takes the power from a host: nothing answers until it is [started](Fault::start) again.
     pub fn power_loss(host: &HostId) -> Fault {
-        Fault(Kind::Host(*host, Wire::PowerLoss))
+        Fault(Kind::Host(*host, Power::Loss))
     }
 
     /// Starts the program of a host that is off or whose program is over. Without effect on one that runs.
     pub fn start(host: &HostId) -> Fault {
-        Fault(Kind::Host(*host, Wire::Start))
+        Fault(Kind::Host(*host, Power::Start))
     }
 
     /// Loses all packets between two groups of hosts, in both directions, until they are [healed](Fault::heal).

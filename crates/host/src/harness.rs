@@ -5,8 +5,8 @@
 use crate::error::SimError;
 use crate::heap::{self, Zone};
 use crate::image;
+use crate::options::{Options, Outcome};
 use crate::sim::Sim;
-use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,45 +16,6 @@ const TEST: &str = "CORSAIR_HOST_TEST";
 
 /// If this is set, the digest of each seed is printed.
 const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
-
-/// What the function of a test may return.
-pub trait Outcome {
-    /// The failure, if it is one.
-    fn failure(self) -> Option<String>;
-}
-
-impl Outcome for () {
-    fn failure(self) -> Option<String> {
-        None
-    }
-}
-
-impl<T, E: std::fmt::Display + Debug> Outcome for Result<T, E> {
-    fn failure(self) -> Option<String> {
-        self.err().map(|error| error.to_string())
-    }
-}
-
-/// How a test is run; see [`test`](macro@crate::test).
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Seeds to try, from `first_seed` on.
-    pub seeds: u64,
-    /// The first seed.
-    pub first_seed: u64,
-    /// Runs each seed also on 2 and 4 workers, and fails if a digest differs.
-    pub deterministic: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            seeds: 1,
-            first_seed: 1,
-            deterministic: false,
-        }
-    }
-}
 
 /// Runs a test: what the attribute [`test`](macro@crate::test) expands to. `path` is its path with the crate's name.
 ///

@@ -39,27 +39,50 @@
 //! [`HostState::Unsupported`]. Today these are files that are created or changed, Unix sockets with names, signals
 //! between processes, `fork` and `exec`. Paths that are only read are not found.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod channel;
 mod error;
 mod fault;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod harness;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod heap;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod image;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod kernel;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod links;
 mod log;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod machine;
+mod options;
 mod packet;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod raw;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod sim;
+mod state;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod symbols;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod world;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod zygote;
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+mod elsewhere;
 
 pub use corsair_derive::host_test as test;
 pub use error::SimError;
 pub use fault::Fault;
-pub use harness::{Options, Outcome, init, run_test, simulate};
 pub use log::Line;
-pub use machine::HostState;
-pub use sim::{HostId, Sim};
+pub use options::{Options, Outcome};
+pub use state::{HostId, HostState};
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+pub use elsewhere::{Sim, init, run_test, simulate};
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub use harness::{init, run_test, simulate};
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub use sim::Sim;

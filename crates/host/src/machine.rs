@@ -1,8 +1,10 @@
 //! A host as an actor of the engine: packets are its messages, and its process runs while it handles one.
 
 use crate::channel::{Command, Ending, Produced, Reply};
+use crate::fault::Power;
 use crate::log::Lines;
 use crate::packet::{Packet, Reader};
+use crate::state::HostState;
 use crate::world::World;
 use crate::zygote::Zygote;
 use corsair::{Actor, Addr, Context, Event, Flow, Message, TimerHandle, Token};
@@ -19,45 +21,8 @@ const STUCK_AFTER: u32 = 20;
 pub enum Wire {
     /// A packet from host to host.
     Packet(Box<Packet>),
-    /// The program is killed; the host's kernel closes its connections.
-    Kill,
-    /// The host is off at once.
-    PowerLoss,
-    /// The host is switched on, and its program started.
-    Start,
-}
-
-/// The state of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostState {
-    /// Its program runs.
-    Running,
-    /// It has no power.
-    Off,
-    /// Its program was killed.
-    Killed,
-    /// Its program has ended with this status.
-    Exited(i32),
-    /// Its program has panicked.
-    Panicked,
-    /// A signal has ended its program, such as a segmentation fault or an abort.
-    Crashed(i32),
-    /// Its program made a call that is not simulated.
-    Unsupported,
-    /// No thread of its program can ever run again.
-    Deadlocked,
-    /// Its program ran for many seconds of the wall clock without any system call.
-    Stuck,
-}
-
-impl HostState {
-    /// True if the program has failed by itself.
-    pub fn is_failure(self) -> bool {
-        !matches!(
-            self,
-            HostState::Running | HostState::Off | HostState::Killed | HostState::Exited(0)
-        )
-    }
+    /// A change from outside.
+    Power(Power),
 }
 
 /// What is known of a host, for the simulation.
@@ -129,17 +94,19 @@ impl Actor<Wire> for Machine {
                 ..
             } => self.on_packet(cx, &packet),
             Event::Message {
-                body: Wire::Kill, ..
+                body: Wire::Power(Power::Kill),
+                ..
             } => self.kill(cx),
             Event::Message {
-                body: Wire::PowerLoss,
+                body: Wire::Power(Power::Loss),
                 ..
             } => {
                 self.end_process(cx);
                 self.record().state = HostState::Off;
             }
             Event::Message {
-                body: Wire::Start, ..
+                body: Wire::Power(Power::Start),
+                ..
             } if self.record().state != HostState::Running => {
                 self.end_process(cx);
                 self.boot(cx);

@@ -2,11 +2,12 @@
 
 use crate::channel::Channel;
 use crate::error::SimError;
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, Kind, Power};
 use crate::heap::{self, Zone};
 use crate::links::Links;
 use crate::log::{Line, Named};
-use crate::machine::{Directory, HostState, Machine, Record, Wire};
+use crate::machine::{Directory, Machine, Record, Wire};
+use crate::state::{HostId, HostState};
 use crate::world::{HostSpec, World, addresses};
 use crate::zygote::Zygote;
 use corsair::network::{Fifo, Jitter, Network};
@@ -19,10 +20,6 @@ use std::time::Duration;
 
 /// How far the simulation runs before it looks for hosts that have failed.
 const SLICE: u64 = 100_000_000;
-
-/// A host of a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(pub(crate) usize);
 
 /// A simulation of hosts. Its seed decides all that is random: latencies, entropy, the order of threads.
 #[derive(Debug)]
@@ -272,7 +269,7 @@ impl Sim {
         let start = simulation.now().after(Duration::from_nanos(1));
         for &actor in actors {
             simulation
-                .inject(start, actor, Wire::Start)
+                .inject(start, actor, Wire::Power(Power::Start))
                 .map_err(|error| SimError::Settings(error.to_string()))?;
         }
         simulation.run_until(start);
@@ -321,7 +318,7 @@ impl Sim {
         match fault {
             Kind::Cut(one, other) => run.links.cut(at, [numbers(one), numbers(other)]),
             Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
-            Kind::Host(host, wire) => {
+            Kind::Host(host, power) => {
                 let actors = run
                     .directory
                     .get()
@@ -330,7 +327,7 @@ impl Sim {
                     return Ok(());
                 };
                 run.simulation
-                    .inject(at, actor, wire)
+                    .inject(at, actor, Wire::Power(power))
                     .map_err(|error| SimError::Settings(error.to_string()))?;
             }
         }

@@ -15,8 +15,12 @@ pub(crate) struct Stream {
     pub peer: Id,
     /// What can be read here.
     pub received: VecDeque<u8>,
+    /// An end of a pipe, not of a socket pair.
+    pub is_pipe: bool,
     pub can_read: bool,
     pub can_write: bool,
+    /// This end writes no more.
+    pub is_shut: bool,
     /// The other end writes no more.
     pub peer_closed: bool,
     /// The other end is gone or reads no more.
@@ -36,16 +40,21 @@ impl Stream {
 
     pub(crate) fn readiness(&self, peer_capacity: usize) -> u32 {
         let mut ready = 0;
-        if self.can_read && (!self.received.is_empty() || self.peer_closed) {
+        // A socket is readable at its end; a pipe is not.
+        let at_end = self.peer_closed && !self.is_pipe;
+        if self.can_read && (!self.received.is_empty() || at_end) {
             ready |= libc::EPOLLIN;
         }
-        if self.can_write && (peer_capacity > 0 || self.peer_deaf) {
+        // Writing to a closed end fails at once, so it is ready.
+        if self.can_write && (peer_capacity > 0 || self.peer_deaf || self.is_shut) {
             ready |= libc::EPOLLOUT;
         }
         if self.can_read && self.peer_closed {
-            ready |= libc::EPOLLHUP | if self.can_write { libc::EPOLLRDHUP } else { 0 };
+            let is_over = self.is_pipe || self.is_shut || self.peer_deaf;
+            ready |= if is_over { libc::EPOLLHUP } else { 0 };
+            ready |= if self.is_pipe { 0 } else { libc::EPOLLRDHUP };
         }
-        if self.can_write && !self.can_read && self.peer_deaf {
+        if self.is_pipe && self.can_write && self.peer_deaf {
             ready |= libc::EPOLLERR;
         }
         ready as u32
@@ -77,6 +86,7 @@ impl Kernel {
         out: usize,
     ) -> Result<isize, Error> {
         let [one, other] = ends.map(|(can_read, can_write)| Stream {
+            is_pipe: !(can_read && can_write),
             can_read,
             can_write,
             ..Stream::default()
@@ -132,7 +142,7 @@ impl Kernel {
             stream.peer_closed = true;
         }
         if writing {
-            stream.can_write = false;
+            stream.is_shut = true;
         }
         if let Some(other) = self.stream(peer) {
             other.peer_closed |= writing;
@@ -176,7 +186,7 @@ impl Kernel {
                 libc::EBADF
             }));
         }
-        if stream.peer_deaf {
+        if stream.peer_deaf || stream.is_shut {
             return Err(error(libc::EPIPE));
         }
         let peer = stream.peer;

@@ -3,7 +3,7 @@
 use super::Next;
 use crate::kernel::{On, Wait, current_thread, outside, threads, with};
 use crate::raw::Signal;
-use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t};
+use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, sigset_t};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 type Body = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -242,4 +242,47 @@ pub unsafe extern "C" fn pthread_getattr_np(handle: pthread_t, out: *mut pthread
         libc::pthread_attr_setguardsize(out, 4096);
         result
     }
+}
+
+type SetMask = unsafe extern "C" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
+
+static THREAD_MASK: Next = Next::new(c"pthread_sigmask");
+static PROCESS_MASK: Next = Next::new(c"sigprocmask");
+
+/// Changes the calling thread's mask of signals, but never blocks the one that the filter raises.
+unsafe fn set_mask(next: &Next, how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int {
+    // SAFETY: the caller passed null or valid sets.
+    unsafe {
+        let set_mask = next.get::<SetMask>();
+        match set.as_ref() {
+            Some(set) if current_thread().is_some() && how != libc::SIG_UNBLOCK => {
+                let mut set = *set;
+                libc::sigdelset(&mut set, libc::SIGSYS);
+                set_mask(how, &set, old)
+            }
+            _ => set_mask(how, set, old),
+        }
+    }
+}
+
+/// The C library's `pthread_sigmask`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    set: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
+    // SAFETY: passes the arguments on.
+    unsafe { set_mask(&THREAD_MASK, how, set, old) }
+}
+
+/// The C library's `sigprocmask`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    set: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
+    // SAFETY: passes the arguments on.
+    unsafe { set_mask(&PROCESS_MASK, how, set, old) }
 }

@@ -1,0 +1,117 @@
+//! Where programs cannot be simulated: the same names, so that tests compile, and a clear error. No [`Sim`] exists.
+
+use crate::error::SimError;
+use crate::fault::Fault;
+use crate::log::Line;
+use crate::state::{HostId, HostState};
+use crate::{Options, Outcome};
+use corsair::Time;
+use corsair::network::Network;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// A simulation, of which there is none on this platform.
+#[derive(Debug)]
+pub struct Sim(Infallible);
+
+#[allow(missing_docs, reason = "documented where programs can be simulated")]
+impl Sim {
+    pub fn seed(&self) -> u64 {
+        match self.0 {}
+    }
+
+    pub fn host<T>(
+        &mut self,
+        _: impl Into<String>,
+        _: impl Fn() -> T + Send + Sync + 'static,
+    ) -> HostId {
+        match self.0 {}
+    }
+
+    pub fn hosts<T>(
+        &mut self,
+        _: &str,
+        _: usize,
+        _: impl Fn(usize) -> T + Clone + Send + Sync + 'static,
+    ) -> Vec<HostId> {
+        match self.0 {}
+    }
+
+    pub fn at(&mut self, _: Duration, _: Fault) {
+        match self.0 {}
+    }
+
+    pub fn network(&mut self, _: impl Network) {
+        match self.0 {}
+    }
+
+    pub fn env(&mut self, _: &str, _: &str) {
+        match self.0 {}
+    }
+
+    pub fn preemption(&mut self, _: u32) {
+        match self.0 {}
+    }
+
+    pub fn address(&self, _: &HostId) -> IpAddr {
+        match self.0 {}
+    }
+
+    pub fn run_until(&mut self, _: Duration) -> Result<(), SimError> {
+        match self.0 {}
+    }
+
+    pub fn state(&self, _: &HostId) -> HostState {
+        match self.0 {}
+    }
+
+    pub fn lines(&self) -> Vec<Line> {
+        match self.0 {}
+    }
+
+    pub fn log(&self) -> String {
+        match self.0 {}
+    }
+
+    pub fn now(&self) -> Time {
+        match self.0 {}
+    }
+
+    pub fn digest(&mut self) -> u64 {
+        match self.0 {}
+    }
+
+    pub fn totals(&self) -> (u64, u64) {
+        match self.0 {}
+    }
+}
+
+/// Fails: a test cannot run on this platform.
+///
+/// # Panics
+/// Always.
+pub fn run_test<O: Outcome>(_: &str, _: Options, _: fn(&mut Sim) -> O) {
+    panic!("{}", SimError::Platform);
+}
+
+/// Fails on this platform.
+///
+/// # Errors
+/// Always.
+pub fn init() -> Result<(), String> {
+    Err(SimError::Platform.to_string())
+}
+
+/// Fails on this platform.
+///
+/// # Errors
+/// [`SimError::Platform`].
+pub fn simulate<O: Outcome>(
+    _: u64,
+    _: NonZeroUsize,
+    _: impl Fn(&mut Sim) -> O,
+) -> Result<(Option<String>, u64), SimError> {
+    Err(SimError::Platform)
+}

@@ -1,0 +1,42 @@
+//! What a test may return, and how it is run.
+
+use std::fmt::Debug;
+
+/// What the function of a test may return.
+pub trait Outcome {
+    /// The failure, if it is one.
+    fn failure(self) -> Option<String>;
+}
+
+impl Outcome for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<T, E: std::fmt::Display + Debug> Outcome for Result<T, E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.to_string())
+    }
+}
+
+/// How a test is run; see [`test`](macro@crate::test).
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Seeds to try, from `first_seed` on.
+    pub seeds: u64,
+    /// The first seed.
+    pub first_seed: u64,
+    /// Runs each seed also on 2 and 4 workers, and fails if a digest differs.
+    pub deterministic: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seeds: 1,
+            first_seed: 1,
+            deterministic: false,
+        }
+    }
+}

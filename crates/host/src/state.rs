@@ -1,0 +1,38 @@
+//! Hosts of a simulation, by name and state.
+
+/// A host of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub(crate) usize);
+
+/// The state of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostState {
+    /// Its program runs.
+    Running,
+    /// It has no power.
+    Off,
+    /// Its program was killed.
+    Killed,
+    /// Its program has ended with this status.
+    Exited(i32),
+    /// Its program has panicked.
+    Panicked,
+    /// A signal has ended its program, such as a segmentation fault or an abort.
+    Crashed(i32),
+    /// Its program made a call that is not simulated.
+    Unsupported,
+    /// No thread of its program can ever run again.
+    Deadlocked,
+    /// Its program ran for many seconds of the wall clock without any system call.
+    Stuck,
+}
+
+impl HostState {
+    /// True if the program has failed by itself.
+    pub fn is_failure(self) -> bool {
+        !matches!(
+            self,
+            HostState::Running | HostState::Off | HostState::Killed | HostState::Exited(0)
+        )
+    }
+}
