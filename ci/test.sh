@@ -11,6 +11,7 @@
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
+#   ci/test.sh host       must be asked for: simulations of hosts, ten times each, side by side
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
 #
 # Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
@@ -137,6 +138,11 @@ step_loom() {
 # Small scenarios, which still take many minutes, so not among all steps; `ci/miri.sh all` takes up to an hour.
 step_miri() {
     ci/miri.sh
+}
+
+# Each test of hosts ten times, with other neighbours and addresses; `ci/host.sh whole` 200 times.
+step_host() {
+    ci/host.sh
 }
 
 # Without what is on by default, and with each feature that no other step builds.
