@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The heavy proofs. Runs every step, also after a failure, and reports what passed, what failed and what was left out.
+#
+#   ci/nightly.sh                  all steps; takes hours
+#   ci/nightly.sh miri python      only these
+#   ci/nightly.sh --list           the steps and what they prove
+#
+# The log of a step is target/nightly/STEP.log. Exit code 1 if a step failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+# Name, command, what it proves.
+steps=(
+    "loom|ci/test.sh loom|every interleaving of small models of the barrier, the exchange, edges and fork-join"
+    "miri|ci/miri.sh|no undefined behaviour in the engine"
+    "asan|ci/asan.sh|no memory error in the engine under random scenarios"
+    "checkpoint|ci/test.sh checkpoint|runs that are killed 100 times resume to the same bits"
+    "cluster|ci/test.sh cluster|one run over several processes has the result of one process"
+    "host|ci/test.sh host|unmodified programs in virtual time repeat, side by side"
+    "courier|ci/test.sh courier|nothing acknowledged is lost when nodes are killed and disks fail"
+    "stream|ci/test.sh stream|third-party clients, hung receivers, joins"
+    "python|ci/test.sh python|the wheel, its types, tests, examples and notebooks"
+    "observe|ci/test.sh observe|a real Kafka and a real Neo4j receive what was sent"
+    "package|cargo publish --workspace --dry-run|every crate builds from its package"
+    "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"
+    "release|ci/release.sh|archives, image, units and wheels work without Rust"
+    "soak|ci/soak.sh|memory, files and latency of the services are stable"
+)
+
+chosen=("$@")
+if [ "${1:-}" = --list ]; then
+    for row in "${steps[@]}"; do
+        IFS='|' read -r name command proof <<<"$row"
+        printf '%-11s %-40s %s\n' "$name" "$command" "$proof"
+    done
+    exit 0
+fi
+for name in "${chosen[@]}"; do
+    if ! printf '%s\n' "${steps[@]}" | grep -q "^$name|"; then
+        echo "nightly: no step '$name'; ci/nightly.sh --list prints all" >&2
+        exit 2
+    fi
+done
+
+logs=${CARGO_TARGET_DIR:-target}/nightly
+mkdir -p "$logs"
+passed=() failed=() left_out=()
+for row in "${steps[@]}"; do
+    IFS='|' read -r name command proof <<<"$row"
+    if [ "${#chosen[@]}" -gt 0 ] && ! printf '%s\n' "${chosen[@]}" | grep -qx "$name"; then
+        continue
+    fi
+    echo "nightly: $name: $proof"
+    began=$SECONDS
+    # shellcheck disable=SC2086
+    if $command >"$logs/$name.log" 2>&1; then
+        passed+=("$name ($((SECONDS - began)) s)")
+    else
+        failed+=("$name ($((SECONDS - began)) s): $logs/$name.log")
+        tail -n 20 "$logs/$name.log" | sed 's/^/    /'
+    fi
+    while read -r line; do
+        left_out+=("$name: $line")
+    done < <(grep '^left out' "$logs/$name.log" | sort -u)
+done
+
+echo "nightly: ${#passed[@]} passed, ${#failed[@]} failed, ${#left_out[@]} parts left out"
+printf '  passed    %s\n' "${passed[@]}"
+[ "${#failed[@]}" -eq 0 ] || printf '  FAILED    %s\n' "${failed[@]}"
+[ "${#left_out[@]}" -eq 0 ] || printf '  left out  %s\n' "${left_out[@]}"
+[ "${#failed[@]}" -eq 0 ]
