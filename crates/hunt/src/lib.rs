@@ -1,0 +1,29 @@
+//! Finds faults in systems of actors without being told where they are.
+//!
+//! A [`Program`] is a number of [`Node`]s, which state properties with [`always!`], [`sometimes!`]
+//! and [`never!`]. Its nodes crash and lose what their [`Disk`] has not synced, and its network
+//! loses, duplicates, delays and parts, as a [`FaultPlan`] says. A plan is data: together with a
+//! seed it gives the same run, bit by bit, on any number of workers. [`hunt`] draws and varies plans
+//! until a property is violated, [`shrink`] removes what the violation does not need, and a
+//! [`Replay`] keeps it as a file.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod disk;
+mod network;
+mod node;
+mod plan;
+mod program;
+mod properties;
+mod search;
+mod shrink;
+
+pub use corsair;
+pub use disk::Disk;
+pub use node::{Input, Machine, Node};
+pub use plan::{Crash, FaultPlan, Partition, PlanError};
+pub use program::{HuntError, Observer, Program, RunResult, Subject};
+pub use properties::{Properties, Property};
+pub use search::{Failure, Hunt, Hunted, hunt};
+pub use shrink::{Replay, ReplayError, Shrunk, shrink};

@@ -1,0 +1,328 @@
+//! Faults as data.
+
+use corsair::Random;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What goes wrong in a run. Times are milliseconds of virtual time, probabilities are of a
+/// thousand. It can be written to a file, edited and replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FaultPlan {
+    /// Length of the run; faults stop after two thirds of it, so that progress has to follow.
+    pub time: u32,
+    /// Ends the run early, at this time, without the observer's
+    /// [`end`](crate::Observer::end): for violations that come before it.
+    pub until: Option<u32>,
+    /// Messages that are lost.
+    pub loss: u32,
+    /// Messages that arrive twice, if their type can be copied.
+    pub duplicates: u32,
+    /// Messages that are late, by up to `lateness`.
+    pub late: u32,
+    /// The most that a message is late.
+    pub lateness: u32,
+    /// Parted networks.
+    pub partitions: Vec<Partition>,
+    /// Nodes that crash and start again.
+    pub crashes: Vec<Crash>,
+}
+
+/// An interval in which messages from some nodes to all others are lost.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partition {
+    /// When it begins.
+    pub from: u32,
+    /// When it ends.
+    pub until: u32,
+    /// The nodes of one side, as bits.
+    pub side: u64,
+    /// Only messages from this side to the other are lost.
+    pub one_way: bool,
+}
+
+/// A crash of a node: it loses its memory and what its disk has not synced.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crash {
+    /// The node.
+    pub node: u32,
+    /// When it crashes.
+    pub at: u32,
+    /// How long it is down.
+    pub down: u32,
+}
+
+/// A plan that fits no run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// A probability above a thousand.
+    #[error("{field} is {value}, but is a part of 1000")]
+    Probability {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u32,
+    },
+    /// A fault of nodes that the program does not have.
+    #[error("a {fault} names node {node}, but the program has the nodes 0 to {last}")]
+    Node {
+        /// The fault.
+        fault: &'static str,
+        /// The node.
+        node: u32,
+        /// The last node of the program.
+        last: u32,
+    },
+    /// A fault that begins or ends after the run.
+    #[error("a {fault} is at {at} ms, after the end of the run at {time} ms")]
+    TooLate {
+        /// The fault.
+        fault: &'static str,
+        /// When it begins or ends, or how late messages are.
+        at: u64,
+        /// The length of the run.
+        time: u32,
+    },
+    /// A run without time, or more than an hour of it.
+    #[error("time is {0} ms; expected 1 to 3600000")]
+    Time(u32),
+    /// More faults than a plan can have.
+    #[error("the plan has {0} partitions and crashes; at most 1000 are allowed")]
+    Faults(usize),
+}
+
+impl FaultPlan {
+    /// A run of this length without faults.
+    pub fn calm(time: u32) -> FaultPlan {
+        FaultPlan {
+            time,
+            ..FaultPlan::default()
+        }
+    }
+
+    /// When the faults stop.
+    pub fn faults_until(&self) -> u32 {
+        self.time - self.time / 3
+    }
+
+    /// Draws which faults there are, and how strong (swarm testing: Groce et al., ISSTA 2012).
+    pub fn draw(random: &mut Random, nodes: u32, time: u32) -> FaultPlan {
+        let mut plan = FaultPlan::calm(time);
+        let until = plan.faults_until();
+        if random.below(2) == 0 {
+            plan.loss = 1 << random.below(9);
+        }
+        if random.below(2) == 0 {
+            plan.duplicates = 1 << random.below(9);
+        }
+        if random.below(2) == 0 {
+            plan.late = 1 << random.below(10);
+            plan.lateness = 1 << random.below(11);
+        }
+        if random.below(2) == 0 {
+            for _ in 0..=random.below(3) {
+                plan.partitions.push(Partition::draw(random, nodes, until));
+            }
+        }
+        if random.below(2) == 0 {
+            for _ in 0..=random.below(4) {
+                plan.crashes.push(Crash::draw(random, nodes, until));
+            }
+        }
+        plan
+    }
+
+    /// A plan that differs in one or two faults.
+    pub fn mutate(&self, random: &mut Random, nodes: u32) -> FaultPlan {
+        let mut plan = self.clone();
+        let until = plan.faults_until();
+        for _ in 0..=random.below(2) {
+            match random.below(7) {
+                0 => {
+                    plan.loss = if plan.loss > 0 {
+                        0
+                    } else {
+                        1 << random.below(9)
+                    }
+                }
+                1 => {
+                    plan.duplicates = if plan.duplicates > 0 {
+                        0
+                    } else {
+                        1 << random.below(9)
+                    }
+                }
+                2 => {
+                    plan.late = if plan.late > 0 {
+                        0
+                    } else {
+                        1 << random.below(10)
+                    };
+                    plan.lateness = 1 << random.below(11);
+                }
+                3 => plan.partitions.push(Partition::draw(random, nodes, until)),
+                4 => plan.crashes.push(Crash::draw(random, nodes, until)),
+                5 if !plan.partitions.is_empty() => {
+                    let index = random.below(plan.partitions.len() as u32) as usize;
+                    plan.partitions[index] = Partition::draw(random, nodes, until);
+                }
+                _ if !plan.crashes.is_empty() => {
+                    let index = random.below(plan.crashes.len() as u32) as usize;
+                    plan.crashes[index] = Crash::draw(random, nodes, until);
+                }
+                _ => {}
+            }
+        }
+        plan.partitions.truncate(8);
+        plan.crashes.truncate(8);
+        plan
+    }
+
+    /// When the run ends.
+    pub(crate) fn end(&self) -> u32 {
+        self.until.unwrap_or(self.time)
+    }
+
+    /// Ends the run earlier, and drops the faults that come later.
+    pub(crate) fn shorten(&mut self, until: u32) {
+        let until = until.max(1);
+        self.until = Some(until);
+        self.crashes.retain(|crash| crash.at < until);
+        self.partitions.retain(|partition| partition.from < until);
+    }
+
+    /// Checks the plan against a program with so many nodes.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    pub fn check(&self, nodes: u32) -> Result<(), PlanError> {
+        let last = nodes.saturating_sub(1);
+        if !(1..=3_600_000).contains(&self.time) {
+            return Err(PlanError::Time(self.time));
+        }
+        let parts = [
+            ("loss", self.loss),
+            ("duplicates", self.duplicates),
+            ("late", self.late),
+        ];
+        if let Some((field, value)) = parts.into_iter().find(|(_, value)| *value > 1000) {
+            return Err(PlanError::Probability { field, value });
+        }
+        let faults = self.partitions.len() + self.crashes.len();
+        if faults > 1000 {
+            return Err(PlanError::Faults(faults));
+        }
+        let too_late = |fault, at: u64| PlanError::TooLate {
+            fault,
+            at,
+            time: self.time,
+        };
+        if let Some(until) = self.until.filter(|until| !(1..=self.time).contains(until)) {
+            return Err(too_late("limit", until.into()));
+        }
+        if self.lateness > self.time {
+            return Err(too_late("late message", self.lateness.into()));
+        }
+        for crash in &self.crashes {
+            if crash.node >= nodes {
+                return Err(PlanError::Node {
+                    fault: "crash",
+                    node: crash.node,
+                    last,
+                });
+            }
+            let end = u64::from(crash.at) + u64::from(crash.down);
+            if end > u64::from(self.time) {
+                return Err(too_late("crash", end));
+            }
+        }
+        for partition in &self.partitions {
+            let beyond = partition.side.checked_shr(nodes).unwrap_or(0);
+            if beyond != 0 {
+                let node = nodes + beyond.trailing_zeros();
+                return Err(PlanError::Node {
+                    fault: "partition",
+                    node,
+                    last,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan as one line for each fault.
+    pub fn describe(&self) -> String {
+        let mut lines = Vec::new();
+        let mut part = |value: u32, what: &str| {
+            if value > 0 {
+                lines.push(format!("{value} of 1000 messages {what}"));
+            }
+        };
+        part(self.loss, "are lost");
+        part(self.duplicates, "arrive twice");
+        part(self.late, &format!("are up to {} ms late", self.lateness));
+        for Partition {
+            from,
+            until,
+            side,
+            one_way,
+        } in &self.partitions
+        {
+            let nodes: Vec<String> = (0..64)
+                .filter(|bit| side >> bit & 1 == 1)
+                .map(|bit| bit.to_string())
+                .collect();
+            let way = if *one_way {
+                "nothing comes from"
+            } else {
+                "cut off are"
+            };
+            lines.push(format!(
+                "from {from} to {until} ms {way} the nodes {}",
+                nodes.join(", ")
+            ));
+        }
+        for Crash { node, at, down } in &self.crashes {
+            lines.push(format!(
+                "node {node} crashes at {at} ms and is down for {down} ms"
+            ));
+        }
+        if lines.is_empty() {
+            lines.push("no faults".to_owned());
+        }
+        lines.join("\n")
+    }
+}
+
+impl Partition {
+    fn draw(random: &mut Random, nodes: u32, until: u32) -> Partition {
+        let from = random.below(until);
+        let length = 1 + random.below((until / 2).max(1));
+        let all = (1u64 << nodes.min(63)) - 1;
+        let side = match random.below(2) {
+            0 => 1 << random.below(nodes.max(1)),
+            _ => random.bits() & all,
+        };
+        let one_way = random.below(3) == 0;
+        Partition {
+            from,
+            until: (from + length).min(until),
+            side,
+            one_way,
+        }
+    }
+}
+
+impl Crash {
+    fn draw(random: &mut Random, nodes: u32, until: u32) -> Crash {
+        let at = random.below(until);
+        let down = 1 + random.below((until / 4).max(1));
+        Crash {
+            node: random.below(nodes.max(1)),
+            at,
+            down: down.min(until - at),
+        }
+    }
+}

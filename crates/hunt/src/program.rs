@@ -1,0 +1,202 @@
+//! Programs of nodes, and one run of them.
+
+use crate::network::Faulty;
+use crate::node::{Coverage, FIRST, Host};
+use crate::{FaultPlan, Node, PlanError, Properties};
+use corsair::{
+    Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, RunError, Spawn,
+    Time, measure,
+};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Nodes that run together, and who watches them.
+pub trait Program: Send + Sync + 'static {
+    /// What nodes send. [`Message::duplicate`] decides whether messages can arrive twice.
+    type Message: Message + Clone;
+    /// A node.
+    type Node: Node<Self::Message>;
+    /// Who watches.
+    type Observer: Observer<Self::Message>;
+
+    /// Its name, for replay files.
+    fn name(&self) -> &'static str;
+    /// How many nodes there are, at most 63.
+    fn nodes(&self) -> u32;
+    /// How long a run takes, in milliseconds. Faults stop after two thirds of it.
+    fn time(&self) -> u32;
+    /// Makes a node, at the beginning and after each crash.
+    fn node(&self, index: u32) -> Self::Node;
+    /// Makes the observer.
+    fn observer(&self) -> Self::Observer;
+}
+
+/// The parent of all nodes. What they send to it has no faults, but takes time and may overtake.
+pub trait Observer<M: Message>: Send + 'static {
+    /// Receives what a node reports.
+    fn on<C: Context<M>>(&mut self, from: Addr, body: M, cx: &mut C);
+
+    /// States what has to hold at the end, when no fault has happened for a third of the run.
+    fn end<C: Context<M>>(&mut self, cx: &mut C) {
+        let _ = cx;
+    }
+}
+
+/// Observes nothing: the nodes state all properties.
+impl<M: Message> Observer<M> for () {
+    fn on<C: Context<M>>(&mut self, _: Addr, _: M, _: &mut C) {}
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunResult {
+    /// The properties of the run.
+    pub properties: Properties,
+    /// The run's digest: the same for the same seed and plan, on any number of workers.
+    pub digest: u64,
+    /// Messages that were delivered.
+    pub delivered: u64,
+    /// States that were covered, as bits.
+    pub coverage: Vec<u64>,
+}
+
+/// A program of any kind, as the search sees it.
+pub trait Subject: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// How many nodes it has.
+    fn nodes(&self) -> u32;
+    /// How long a run takes, in milliseconds.
+    fn time(&self) -> u32;
+    /// Runs it once in virtual time, on one worker or several.
+    ///
+    /// A panic of a node is a violation of `no node panics`.
+    ///
+    /// # Errors
+    /// If the plan does not fit, or the run fails otherwise.
+    fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError>;
+}
+
+/// A run that could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum HuntError {
+    /// The plan does not fit the program.
+    #[error("the fault plan does not fit: {0}")]
+    Plan(#[from] PlanError),
+    /// A replayed run does not violate its property.
+    #[error("the run does not violate the property '{property}'; the program may have changed")]
+    NotReproduced {
+        /// The property.
+        property: String,
+    },
+    /// The run failed.
+    #[error("the run with seed {seed} failed: {source}")]
+    Run {
+        /// The seed.
+        seed: u64,
+        /// Why.
+        source: Box<RunError>,
+    },
+}
+
+impl<P: Program> Subject for Arc<P> {
+    fn name(&self) -> &'static str {
+        P::name(self)
+    }
+
+    fn nodes(&self) -> u32 {
+        P::nodes(self)
+    }
+
+    fn time(&self) -> u32 {
+        P::time(self)
+    }
+
+    fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {
+        plan.check(P::nodes(self))?;
+        let nodes = P::nodes(self);
+        let coverage = Arc::new(Coverage::new());
+        let config = Config {
+            seed,
+            workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
+            network: Some(Arc::new(Faulty {
+                plan: plan.clone(),
+                nodes,
+            })),
+            ..Config::default()
+        };
+        let watch = Watch {
+            program: Arc::clone(self),
+            plan: Arc::new(plan.clone()),
+            coverage: Arc::clone(&coverage),
+        };
+        let report = match measure(Executor::Virtual, &config, watch) {
+            Ok(((), report)) => report,
+            Err(RunError::Panicked { .. }) => {
+                let mut properties = Properties::default();
+                properties.violate("no node panics");
+                return Ok(RunResult {
+                    properties,
+                    digest: 0,
+                    delivered: 0,
+                    coverage: coverage.words(),
+                });
+            }
+            Err(source) => {
+                return Err(HuntError::Run {
+                    seed,
+                    source: Box::new(source),
+                });
+            }
+        };
+        Ok(RunResult {
+            properties: Properties::of(&report),
+            digest: report.digest.unwrap_or(0),
+            delivered: report.delivered(),
+            coverage: coverage.words(),
+        })
+    }
+}
+
+/// A run as an experiment: its root spawns the nodes and observes.
+struct Watch<P> {
+    program: Arc<P>,
+    plan: Arc<FaultPlan>,
+    coverage: Arc<Coverage>,
+}
+
+impl<P: Program> Experiment<P::Message> for Watch<P> {
+    type Value = ();
+
+    async fn root<C: AsyncContext<P::Message>>(self, mut cx: C) {
+        let Watch {
+            program,
+            plan,
+            coverage,
+        } = self;
+        let (count, time, cut) = (program.nodes(), plan.end(), plan.until.is_some());
+        let mut observer = program.observer();
+        let host = move |index| {
+            let program = Arc::clone(&program);
+            let make = move |index| program.node(index);
+            Host::new(index, count, make, Arc::clone(&plan), Arc::clone(&coverage))
+        };
+        let nodes = cx.spawn_actors(Spawn::many(count, "node", ""), host).await;
+        assert_eq!(
+            nodes.get(0).as_u32(),
+            FIRST,
+            "the nodes are the second spawn of the run"
+        );
+        let end = Time::from_nanos(u64::from(time) * 1_000_000);
+        while cx.now() < end {
+            let left: Duration = end.since(cx.now());
+            if let Some(Event::Message { from, body }) = cx.recv_timeout(left).await {
+                observer.on(from, body, &mut cx);
+            }
+        }
+        if !cut {
+            observer.end(&mut cx);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Properties of a run, stated where they matter and checked on every executor.
+//!
+//! They are counters of the run ([`Context::count`](corsair::Context::count)), so they work in any
+//! actor and cost as much as a counter.
+
+use corsair::Report;
+use std::fmt;
+
+/// States that a condition holds whenever this line is reached.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
+/// use corsair_hunt::{Properties, always, sometimes};
+///
+/// #[derive(Message)]
+/// struct Nothing;
+///
+/// struct Root;
+/// impl Scenario<Nothing> for Root {
+///     async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+///         for number in 0..10u32 {
+///             always!(cx, number < 9, "numbers are below nine");
+///             sometimes!(cx, number == 3, "three is reached");
+///             sometimes!(cx, number == 30, "thirty is reached");
+///         }
+///     }
+/// }
+///
+/// let properties = Properties::of(&simulate(&Config::default(), Root)?);
+/// assert_eq!(properties.violated(), ["numbers are below nine"]);
+/// assert_eq!(properties.never_reached(), ["thirty is reached"]);
+/// # Ok::<(), RunError>(())
+/// ```
+#[macro_export]
+macro_rules! always {
+    ($cx:expr, $condition:expr, $name:literal) => {
+        match $condition {
+            true => $cx.count(concat!("always held: ", $name), 1),
+            false => $cx.count(concat!("always violated: ", $name), 1),
+        }
+    };
+}
+
+/// States that a condition holds at least once when this line is reached, in some run: a test that
+/// never reaches its interesting states is a weak test.
+#[macro_export]
+macro_rules! sometimes {
+    ($cx:expr, $condition:expr, $name:literal) => {
+        $cx.count(concat!("sometimes: ", $name), u64::from($condition))
+    };
+}
+
+/// States that this line is never reached.
+#[macro_export]
+macro_rules! never {
+    ($cx:expr, $name:literal) => {
+        $cx.count(concat!("always violated: ", $name), 1)
+    };
+}
+
+/// A property, and how often it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// Its name.
+    pub name: String,
+    /// True for [`sometimes!`](crate::sometimes), false for [`always!`](crate::always) and
+    /// [`never!`](crate::never).
+    pub is_sometimes: bool,
+    /// How often the condition held.
+    pub held: u64,
+    /// How often it did not; 0 for `sometimes!`.
+    pub violated: u64,
+}
+
+/// What the properties of a run, or of several, came to.
+///
+/// Its text has a line for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// All properties that were reached, by name.
+    pub properties: Vec<Property>,
+}
+
+impl Properties {
+    /// The properties of a run.
+    pub fn of(report: &Report) -> Properties {
+        let mut all = Properties::default();
+        for (name, count) in &report.probes.counters {
+            if let Some(name) = name.strip_prefix("always held: ") {
+                all.add(name, false, *count, 0);
+            } else if let Some(name) = name.strip_prefix("always violated: ") {
+                all.add(name, false, 0, *count);
+            } else if let Some(name) = name.strip_prefix("sometimes: ") {
+                all.add(name, true, *count, 0);
+            }
+        }
+        all
+    }
+
+    /// Adds those of another run.
+    pub fn merge(&mut self, other: &Properties) {
+        for property in &other.properties {
+            let Property {
+                name,
+                is_sometimes,
+                held,
+                violated,
+            } = property;
+            self.add(name, *is_sometimes, *held, *violated);
+        }
+    }
+
+    /// The names of properties that were violated.
+    pub fn violated(&self) -> Vec<&str> {
+        self.names(|property| property.violated > 0)
+    }
+
+    /// The names of `sometimes!` conditions that never held.
+    pub fn never_reached(&self) -> Vec<&str> {
+        self.names(|property| property.is_sometimes && property.held == 0)
+    }
+
+    pub(crate) fn violate(&mut self, name: &str) {
+        self.add(name, false, 0, 1);
+    }
+
+    fn names(&self, which: impl Fn(&Property) -> bool) -> Vec<&str> {
+        let chosen = self.properties.iter().filter(|property| which(property));
+        chosen.map(|property| property.name.as_str()).collect()
+    }
+
+    fn add(&mut self, name: &str, is_sometimes: bool, held: u64, violated: u64) {
+        let key = |property: &Property| (property.is_sometimes, property.name.clone());
+        let index = self
+            .properties
+            .binary_search_by_key(&(is_sometimes, name.to_owned()), key);
+        match index {
+            Ok(index) => {
+                self.properties[index].held += held;
+                self.properties[index].violated += violated;
+            }
+            Err(index) => {
+                let name = name.to_owned();
+                self.properties.insert(
+                    index,
+                    Property {
+                        name,
+                        is_sometimes,
+                        held,
+                        violated,
+                    },
+                );
+            }
+        }
+    }
+}
+
+impl fmt::Display for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for property in &self.properties {
+            let Property {
+                name,
+                is_sometimes,
+                held,
+                violated,
+            } = property;
+            match (is_sometimes, held, violated) {
+                (true, 0, _) => writeln!(f, "sometimes  {name}: NEVER REACHED")?,
+                (true, held, _) => writeln!(f, "sometimes  {name}: {held} times")?,
+                (false, held, 0) => writeln!(f, "always     {name}: held {held} times")?,
+                (false, held, violated) => {
+                    writeln!(
+                        f,
+                        "always     {name}: VIOLATED {violated} of {} times",
+                        held + violated
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

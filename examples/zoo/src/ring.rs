@@ -1,0 +1,130 @@
+//! A token ring that stands still for ever once its token is lost.
+//!
+//! Reports: Le Lann, "Distributed systems: towards a formal approach", IFIP 1977; Misra, "Detecting
+//! termination of distributed computations using markers", PODC 1983.
+
+use corsair::{Addr, Context, Message};
+use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+
+/// Four nodes.
+#[derive(Debug)]
+pub struct Ring<const BUG: bool>;
+
+/// What they send.
+#[derive(Clone, Debug, Message)]
+#[message(duplicate)]
+pub enum Msg {
+    /// The token: its generation, and how often it was passed on.
+    Token(u64, u64),
+    /// To the observer: the token was here at this time.
+    Seen(u64),
+}
+
+/// A node.
+#[derive(Debug, Default)]
+pub struct Peer<const BUG: bool> {
+    generation: u64,
+    passed: u64,
+    waiting: u16,
+}
+
+impl<const BUG: bool> Peer<BUG> {
+    /// Waits for the token; the nodes differ, so that one is first to miss it.
+    fn wait<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
+        self.waiting = self.waiting.wrapping_add(1);
+        machine.timer(cx, 200 + 50 * machine.index, self.waiting);
+    }
+
+    fn pass<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
+        self.passed += 1;
+        let next = machine.nodes.get((machine.index + 1) % machine.nodes.len());
+        let (now, parent) = (cx.now().elapsed().as_millis() as u64, cx.parent());
+        cx.send(parent, Msg::Seen(now));
+        cx.send(next, Msg::Token(self.generation, self.passed));
+    }
+}
+
+impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+    fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
+        let born = cx.now().elapsed().is_zero();
+        self.generation = machine.disk.number("generation").unwrap_or(0);
+        if machine.index == 0 && born {
+            self.generation = 4;
+            self.pass(cx, machine);
+        }
+        self.wait(cx, machine);
+    }
+
+    fn on<C: Context<Msg>>(&mut self, input: Input<Msg>, cx: &mut C, machine: &mut Machine) {
+        match input {
+            Input::Timer(name) => {
+                // The fixed ring makes a new token, whose generation no other node can make.
+                if name == self.waiting && !BUG {
+                    self.generation = (self.generation / 4 + 1) * 4 + u64::from(machine.index);
+                    machine.disk.write_number("generation", self.generation);
+                    machine.disk.sync();
+                    sometimes!(cx, true, "a token is made anew");
+                    self.pass(cx, machine);
+                    self.wait(cx, machine);
+                }
+            }
+            Input::Message {
+                body: Msg::Token(generation, passed),
+                ..
+            } => {
+                // Older tokens, and copies, are taken out of the ring.
+                if (generation, passed) > (self.generation, self.passed) {
+                    (self.generation, self.passed) = (generation, passed);
+                    self.pass(cx, machine);
+                    self.wait(cx, machine);
+                }
+            }
+            Input::Message {
+                body: Msg::Seen(_), ..
+            } => {}
+        }
+    }
+}
+
+/// When the token was last seen.
+#[derive(Debug, Default)]
+pub struct Last(u64);
+
+impl Observer<Msg> for Last {
+    fn on<C: Context<Msg>>(&mut self, _: Addr, body: Msg, _: &mut C) {
+        if let Msg::Seen(time) = body {
+            self.0 = self.0.max(time);
+        }
+    }
+
+    fn end<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let now = cx.now().elapsed().as_millis() as u64;
+        always!(cx, now - self.0 < 500, "the token moves in the end");
+    }
+}
+
+impl<const BUG: bool> Program for Ring<BUG> {
+    type Message = Msg;
+    type Node = Peer<BUG>;
+    type Observer = Last;
+
+    fn name(&self) -> &'static str {
+        "ring"
+    }
+
+    fn nodes(&self) -> u32 {
+        4
+    }
+
+    fn time(&self) -> u32 {
+        3_000
+    }
+
+    fn node(&self, _: u32) -> Peer<BUG> {
+        Peer::default()
+    }
+
+    fn observer(&self) -> Last {
+        Last::default()
+    }
+}

@@ -1,0 +1,180 @@
+//! Two-phase commit whose coordinator forgets its decision in a crash, and then presumes an abort.
+//!
+//! Reports: Gray, "Notes on data base operating systems", 1978; Mohan, Lindsay and Obermarck,
+//! "Transaction management in the R* distributed database management system", TODS 1986.
+
+use corsair::{Addr, Context, Message};
+use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Node 0 coordinates, nodes 1 and 2 take part.
+#[derive(Debug)]
+pub struct TwoPhase<const BUG: bool>;
+
+/// What they send, each about a transaction.
+#[derive(Clone, Debug, Message)]
+#[message(duplicate)]
+pub enum Msg {
+    /// Asks for a vote.
+    Prepare(u64),
+    /// The vote: yes.
+    Yes(u64),
+    /// Commits, or aborts.
+    Decide(u64, bool),
+    /// Asks what was decided.
+    Ask(u64),
+    /// To the observer: what was done.
+    Done(u64, bool),
+}
+
+/// The coordinator or a participant.
+#[derive(Debug, Default)]
+pub struct Peer<const BUG: bool> {
+    /// Of the coordinator: its last transaction and who has voted.
+    current: u64,
+    votes: u64,
+    /// Of the coordinator: transactions that are committed.
+    committed: BTreeSet<u64>,
+    /// Of a participant: transactions for which it has voted.
+    prepared: BTreeSet<u64>,
+}
+
+const TICK: u16 = 0;
+
+impl<const BUG: bool> Peer<BUG> {
+    fn vote<C: Context<Msg>>(&mut self, from: Addr, id: u64, cx: &mut C, machine: &mut Machine) {
+        if id != self.current || self.committed.contains(&id) {
+            return;
+        }
+        self.votes |= machine.nodes.index_of(from).map_or(0, |voter| 1 << voter);
+        if self.votes == 0b110 {
+            self.committed.insert(id);
+            machine.disk.append("committed", &id.to_le_bytes());
+            // The bug: participants hear of the decision before it is durable.
+            if !BUG {
+                machine.disk.sync();
+            }
+            machine.send_others(cx, &Msg::Decide(id, true));
+        }
+    }
+
+    fn decide<C: Context<Msg>>(
+        &mut self,
+        id: u64,
+        commit: bool,
+        cx: &mut C,
+        machine: &mut Machine,
+    ) {
+        if self.prepared.remove(&id) {
+            machine.disk.append("done", &id.to_le_bytes());
+            machine.disk.sync();
+            let parent = cx.parent();
+            cx.send(parent, Msg::Done(id, commit));
+        }
+    }
+}
+
+fn numbers(machine: &Machine, file: &str) -> BTreeSet<u64> {
+    let records = machine.disk.records(file);
+    records
+        .filter_map(|record| Some(u64::from_le_bytes(record.try_into().ok()?)))
+        .collect()
+}
+
+impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+    fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
+        self.current = machine.disk.number("current").unwrap_or(0);
+        self.committed = numbers(machine, "committed");
+        let done = numbers(machine, "done");
+        self.prepared = numbers(machine, "prepared")
+            .difference(&done)
+            .copied()
+            .collect();
+        machine.timer(cx, 50, TICK);
+    }
+
+    fn on<C: Context<Msg>>(&mut self, input: Input<Msg>, cx: &mut C, machine: &mut Machine) {
+        match input {
+            Input::Timer(_) if machine.index == 0 => {
+                (self.current, self.votes) = (self.current + 1, 0);
+                machine.disk.write_number("current", self.current);
+                machine.disk.sync();
+                machine.send_others(cx, &Msg::Prepare(self.current));
+                machine.timer(cx, 50, TICK);
+            }
+            Input::Timer(_) => {
+                for id in &self.prepared {
+                    cx.send(machine.nodes.get(0), Msg::Ask(*id));
+                }
+                machine.timer(cx, 50, TICK);
+            }
+            Input::Message { from, body } => match body {
+                Msg::Prepare(id) => {
+                    if !numbers(machine, "prepared").contains(&id) {
+                        self.prepared.insert(id);
+                        machine.disk.append("prepared", &id.to_le_bytes());
+                        machine.disk.sync();
+                    }
+                    if self.prepared.contains(&id) {
+                        cx.send(from, Msg::Yes(id));
+                    }
+                }
+                Msg::Yes(id) => self.vote(from, id, cx, machine),
+                Msg::Decide(id, commit) => self.decide(id, commit, cx, machine),
+                Msg::Ask(id) => {
+                    let committed = self.committed.contains(&id);
+                    // What is under way is not decided yet.
+                    if committed || id != self.current {
+                        cx.send(from, Msg::Decide(id, committed));
+                    }
+                }
+                Msg::Done(..) => {}
+            },
+        }
+    }
+}
+
+/// What became of each transaction.
+#[derive(Debug, Default)]
+pub struct Decisions(BTreeMap<u64, bool>);
+
+impl Observer<Msg> for Decisions {
+    fn on<C: Context<Msg>>(&mut self, _: Addr, body: Msg, cx: &mut C) {
+        if let Msg::Done(id, commit) = body {
+            let first = *self.0.entry(id).or_insert(commit);
+            always!(
+                cx,
+                first == commit,
+                "participants agree on each transaction"
+            );
+            sometimes!(cx, commit, "a transaction commits");
+            sometimes!(cx, !commit, "a transaction aborts");
+        }
+    }
+}
+
+impl<const BUG: bool> Program for TwoPhase<BUG> {
+    type Message = Msg;
+    type Node = Peer<BUG>;
+    type Observer = Decisions;
+
+    fn name(&self) -> &'static str {
+        "two_phase"
+    }
+
+    fn nodes(&self) -> u32 {
+        3
+    }
+
+    fn time(&self) -> u32 {
+        3_000
+    }
+
+    fn node(&self, _: u32) -> Peer<BUG> {
+        Peer::default()
+    }
+
+    fn observer(&self) -> Decisions {
+        Decisions::default()
+    }
+}

@@ -1,0 +1,140 @@
+//! The search finds the bugs, shrinks them to faults that are necessary, and is silent on the fixed
+//! twins.
+
+use corsair_hunt::{Failure, FaultPlan, Hunt, Hunted, Replay, Subject, hunt, shrink};
+use std::time::Duration;
+
+/// Runs in which each bug has to be found; far more than the median.
+const MOST_RUNS: u64 = 20_000;
+
+fn search(subject: &dyn Subject, seed: u64, runs: u64, threads: usize) -> Hunted {
+    let settings = Hunt {
+        seed,
+        runs,
+        time: Duration::from_secs(3600),
+        threads,
+        guided: true,
+    };
+    hunt(subject, &settings).unwrap()
+}
+
+fn failure(subject: &dyn Subject) -> Failure {
+    let hunted = search(subject, 1, MOST_RUNS, 0);
+    let missing = || {
+        panic!(
+            "{} in {} runs:\n{}",
+            subject.name(),
+            hunted.runs,
+            hunted.properties
+        )
+    };
+    hunted.failure.clone().unwrap_or_else(missing)
+}
+
+#[test]
+fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
+    for subject in corsair_zoo::all::<true>() {
+        let subject = &*subject;
+        let found = failure(subject);
+        let shrunk = shrink(subject, &found).unwrap();
+        let plan = &shrunk.failure.plan;
+        assert!(
+            shrunk.failure.delivered <= found.delivered,
+            "{}",
+            subject.name()
+        );
+        // The fixed twin passes the very run that shows the bug.
+        let twins = corsair_zoo::all::<false>();
+        let twin = twins
+            .iter()
+            .find(|twin| twin.name() == subject.name())
+            .unwrap();
+        let passed = twin.run(shrunk.failure.seed, plan, 1).unwrap();
+        assert_eq!(
+            passed.properties.violated(),
+            Vec::<&str>::new(),
+            "{}",
+            subject.name()
+        );
+        for index in 0..plan.crashes.len() {
+            let mut fewer = plan.clone();
+            fewer.crashes.remove(index);
+            let result = subject.run(shrunk.failure.seed, &fewer, 1).unwrap();
+            let violated = result.properties.violated();
+            assert!(!violated.contains(&found.property.as_str()), "{fewer:?}");
+        }
+        let replay = Replay {
+            program: subject.name().to_owned(),
+            property: found.property.clone(),
+            seed: shrunk.failure.seed,
+            plan: plan.clone(),
+        };
+        let replay = Replay::from_json(&replay.to_json()).unwrap();
+        for workers in 1..=4 {
+            let result = replay.run(subject, workers).unwrap();
+            assert_eq!(result.digest, shrunk.digest, "{}", subject.name());
+        }
+    }
+}
+
+#[test]
+fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
+    for subject in corsair_zoo::all::<false>() {
+        let hunted = search(&*subject, 2, 400, 0);
+        let name = subject.name();
+        assert_eq!(hunted.failure, None, "{name}\n{}", hunted.properties);
+        assert_eq!(
+            hunted.properties.never_reached(),
+            Vec::<&str>::new(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_search_does_not_depend_on_the_number_of_threads() {
+    for subject in corsair_zoo::all::<true>().iter().take(4) {
+        let one = search(&**subject, 5, 200, 1);
+        for threads in 2..=4 {
+            assert_eq!(
+                search(&**subject, 5, 200, threads),
+                one,
+                "{}",
+                subject.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_plan_that_fits_no_node_is_refused() {
+    let all = corsair_zoo::all::<false>();
+    let subject = &*all[0];
+    let refused = |text: &str| {
+        let plan: FaultPlan = match serde_json::from_str(text) {
+            Ok(plan) => plan,
+            Err(error) => return error.to_string(),
+        };
+        subject.run(0, &plan, 1).unwrap_err().to_string()
+    };
+    for (plan, said) in [
+        (
+            r#"{"time": 100, "crashes": [{"node": 9, "at": 1, "down": 1}]}"#,
+            "names node 9",
+        ),
+        (
+            r#"{"time": 100, "partitions": [{"from": 1, "until": 2, "side": 32, "one_way": false}]}"#,
+            "names node 5",
+        ),
+        (r#"{"time": 0}"#, "time is 0 ms"),
+        (r#"{"time": 100, "loss": 1001}"#, "loss is 1001"),
+        (r#"{"time": 100, "lossy": 1}"#, "unknown field `lossy`"),
+        (
+            r#"{"time": 100, "crashes": [{"node": 0, "at": 4294967295, "down": 4294967295}], "lateness": 4294967295, "late": 1000}"#,
+            "after the end",
+        ),
+    ] {
+        let error = refused(plan);
+        assert!(error.contains(said), "{plan} → {error}");
+    }
+}
