@@ -22,7 +22,7 @@
 //! from-property
 //!            = ( "database" | "retentionPolicy" | "measurement" ) "(" string ")"
 //!            | "groupByMeasurement" "()" | where | groupBy ;
-//! node       = where | groupBy | window | aggregate | eval | default | derivative | union | join
+//! node       = where | groupBy | window | aggregate | eval | default | derivative | state | union | join
 //!            | alert | sink ;
 //! where      = "where" "(" condition ")" ;
 //! groupBy    = "groupBy" "(" tags { "," tags } ")"
@@ -42,6 +42,8 @@
 //!                             | "." "tag" "(" string "," string ")" } ;
 //! derivative = "derivative" "(" field ")"
 //!              { as | "." "unit" "(" duration ")" | "." "nonNegative" "()" } ;
+//! state      = "stateDuration" "(" condition ")" { as | "." "unit" "(" duration ")" }
+//!            | "stateCount" "(" condition ")" [ as ] ;
 //! union      = "union" "(" name { "," name } ")" [ "." "rename" "(" string ")" ] ;
 //! join       = "join" "(" name { "," name } [ "," "tolerance" duration ] ")"
 //!              { as | "." "tolerance" "(" duration ")" | "." "on" "(" strings ")"

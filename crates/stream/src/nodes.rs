@@ -12,12 +12,32 @@ macro_rules! kinds {
 }
 
 kinds! {
-    from, filter, group_by, window, aggregate, eval, default, derivative, stats, deadman, union, join,
+    from, filter, group_by, window, aggregate, eval, default, derivative, state, stats, deadman, union, join,
     alert, log, http_out, http_post,
 }
 
 /// Windows as Kapacitor has them: `window` without a period in its parentheses.
 pub(crate) mod buffer;
+
+/// The properties of nodes, which the pipeline shows.
+pub(crate) mod definitions {
+    pub use super::aggregate::{Aggregate, Aggregation};
+    pub use super::alert::{Added, Alert};
+    pub use super::buffer::Buffer;
+    pub use super::default::Default;
+    pub use super::derivative::Derivative;
+    pub use super::eval::{Eval, Keep};
+    pub use super::filter::Where;
+    pub use super::group_by::GroupBy;
+    pub use super::http_out::HttpOut;
+    pub use super::http_post::HttpPost;
+    pub use super::join::{Fill, Join};
+    pub use super::log::Log;
+    pub use super::state::TrackState;
+    pub use super::stats::Stats;
+    pub use super::union::Union;
+    pub use super::window::Window;
+}
 
 use crate::node::Kind;
 

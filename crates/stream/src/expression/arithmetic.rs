@@ -2,8 +2,10 @@
 
 use super::Binary;
 use super::compare::{cell_by_cell, mismatch};
-use super::number::{Arithmetic, Numbers, Pair, Side};
-use super::scalar::{self, Fault};
+use super::fault::Fault;
+use super::number::{Arithmetic, Numbers, Pair};
+use super::scalar;
+use super::side::Side;
 use super::vector::{Lane, Vector};
 use crate::Value;
 use std::borrow::Cow;

@@ -1,9 +1,8 @@
-//! Functions of expressions.
+//! Functions of expressions: each is one entry of the table, with its name, its work and its doc.
 
 use super::scalar::MAX_TEXT;
-use super::time::Calendar;
 use super::vector::Vector;
-use super::{Expression, ExpressionError};
+use super::{Expression, ExpressionError, as_float, time};
 use crate::Value;
 use crate::batch::Rows;
 use crate::block::Block;
@@ -12,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 macro_rules! functions {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $least:literal $most:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $work:expr;)*) => {
         /// A function, as it is called in the language.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Function {
@@ -23,323 +22,308 @@ macro_rules! functions {
             /// All of them.
             pub const ALL: &'static [Function] = &[$(Function::$variant),*];
 
-            /// What it is called.
+            /// Its name in the language.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Function::$variant => $name,)*
                 }
             }
 
-            /// How many arguments it takes, at least and at most.
-            pub fn arguments(self) -> (usize, usize) {
+            fn work(self) -> Work {
+                use Value::{Boolean, Integer, Text};
+                use Work::{Calendar, Float, Floats, Rows, Texts, Values};
                 match self {
-                    $(Function::$variant => ($least, $most),)*
+                    $(Function::$variant => $work,)*
                 }
             }
         }
     };
 }
 
-functions! {
-    /// Whether the point has this field or tag.
-    IsPresent "isPresent" 1 1;
-    /// The second argument if the first is true, else the third.
-    If "if" 3 3;
-    /// As a string.
-    Text "string" 1 1;
-    /// As an integer: of a float, rounded towards zero; of a string, what it says; of a boolean, 1 or 0.
-    Integer "int" 1 1;
-    /// As a float.
-    Float "float" 1 1;
-    /// As a boolean: of a number, whether it is 1 and not 0; of a string, what it says.
-    Boolean "bool" 1 1;
-    /// Without its sign.
-    Abs "abs" 1 1;
-    /// The next smaller whole number.
-    Floor "floor" 1 1;
-    /// The next larger whole number.
-    Ceil "ceil" 1 1;
-    /// The nearest whole number.
-    Round "round" 1 1;
-    /// Without its fraction.
-    Trunc "trunc" 1 1;
-    /// The square root.
-    Sqrt "sqrt" 1 1;
-    /// e to this power.
-    Exp "exp" 1 1;
-    /// The natural logarithm.
-    Log "log" 1 1;
-    /// The logarithm to base 2.
-    Log2 "log2" 1 1;
-    /// The logarithm to base 10.
-    Log10 "log10" 1 1;
-    /// The first to the power of the second.
-    Pow "pow" 2 2;
-    /// The remainder of a division of floats.
-    Modulo "mod" 2 2;
-    /// The long side of a triangle with these two at a right angle.
-    Hypot "hypot" 2 2;
-    /// The cube root.
-    Cbrt "cbrt" 1 1;
-    /// 2 to this power.
-    Exp2 "exp2" 1 1;
-    /// e to this power, less 1.
-    Expm1 "expm1" 1 1;
-    /// The natural logarithm of 1 and this.
-    Log1p "log1p" 1 1;
-    /// The sine of an angle.
-    Sin "sin" 1 1;
-    /// The cosine of an angle.
-    Cos "cos" 1 1;
-    /// The tangent of an angle.
-    Tan "tan" 1 1;
-    /// The angle of a sine.
-    Asin "asin" 1 1;
-    /// The angle of a cosine.
-    Acos "acos" 1 1;
-    /// The angle of a tangent.
-    Atan "atan" 1 1;
-    /// The angle of the point with these coordinates, y first.
-    Atan2 "atan2" 2 2;
-    /// The hyperbolic sine.
-    Sinh "sinh" 1 1;
-    /// The hyperbolic cosine.
-    Cosh "cosh" 1 1;
-    /// The hyperbolic tangent.
-    Tanh "tanh" 1 1;
-    /// The inverse of the hyperbolic sine.
-    Asinh "asinh" 1 1;
-    /// The inverse of the hyperbolic cosine.
-    Acosh "acosh" 1 1;
-    /// The inverse of the hyperbolic tangent.
-    Atanh "atanh" 1 1;
-    /// The smaller float.
-    Min "min" 2 2;
-    /// The larger float.
-    Max "max" 2 2;
-    /// How many bytes a string has.
-    Length "strLength" 1 1;
-    /// Whether the first string contains the second.
-    Contains "strContains" 2 2;
-    /// Whether the first string contains any character of the second.
-    ContainsAny "strContainsAny" 2 2;
-    /// Whether the first string begins with the second.
-    HasPrefix "strHasPrefix" 2 2;
-    /// Whether the first string ends with the second.
-    HasSuffix "strHasSuffix" 2 2;
-    /// Where the second string begins in the first, in bytes; -1 if it does not.
-    Index "strIndex" 2 2;
-    /// Where the first character of the first string is that is in the second, in bytes; or -1.
-    IndexAny "strIndexAny" 2 2;
-    /// Where the second string begins in the first for the last time, in bytes; or -1.
-    LastIndex "strLastIndex" 2 2;
-    /// Where the last character of the first string is that is in the second, in bytes; or -1.
-    LastIndexAny "strLastIndexAny" 2 2;
-    /// How often the second string is in the first.
-    Count "strCount" 2 2;
-    /// In small letters.
-    ToLower "strToLower" 1 1;
-    /// In capitals.
-    ToUpper "strToUpper" 1 1;
-    /// Without space at both ends.
-    TrimSpace "strTrimSpace" 1 1;
-    /// Without characters of the second string at both ends of the first.
-    Trim "strTrim" 2 2;
-    /// Without characters of the second string at the begin of the first.
-    TrimLeft "strTrimLeft" 2 2;
-    /// Without characters of the second string at the end of the first.
-    TrimRight "strTrimRight" 2 2;
-    /// Without the second string at the begin of the first.
-    TrimPrefix "strTrimPrefix" 2 2;
-    /// Without the second string at the end of the first.
-    TrimSuffix "strTrimSuffix" 2 2;
-    /// From the second argument to before the third, in bytes.
-    Substring "strSubstring" 3 3;
-    /// The first string with the second replaced by the third, at most as often as the fourth says; if
-    /// it is negative, everywhere.
-    Replace "strReplace" 4 4;
-    /// The second string with what the pattern of the first finds replaced by the third.
-    RegexReplace "regexReplace" 3 3;
-    /// The present time in nanoseconds.
-    Now "now" 0 0;
-    /// A time in nanoseconds, as an integer.
-    UnixNano "unixNano" 1 1;
-    /// The minute of a time, from 0.
-    Minute "minute" 1 1;
-    /// The hour of a time, from 0.
-    Hour "hour" 1 1;
-    /// The day of a time's week; 0 is Sunday.
-    Weekday "weekday" 1 1;
-    /// The day of a time's month, from 1.
-    Day "day" 1 1;
-    /// The month of a time, from 1.
-    Month "month" 1 1;
-    /// The year of a time.
-    Year "year" 1 1;
+/// What a function does with its arguments.
+enum Work {
+    /// One number, as a float.
+    Float(fn(f64) -> f64),
+    /// Two numbers, as floats.
+    Floats(fn(f64, f64) -> f64),
+    /// One string.
+    Text(fn(&str) -> Value),
+    /// Two strings.
+    Texts(fn(&str, &str) -> Value),
+    /// A part of a time.
+    Calendar(fn(time::Calendar) -> i64),
+    /// So many values. `None`: it does not take these.
+    Values(usize, fn(&[Value]) -> Result<Option<Value>, Unfit>),
+    /// So many arguments, which [`call`] evaluates with their rows.
+    Rows(usize),
 }
 
-/// Why a function has no result; where it stands is known further up.
+functions! {
+    /// Whether the point has this field or tag.
+    IsPresent "isPresent" Rows(1);
+    /// The second argument if the first is true, else the third.
+    If "if" Values(3, choose);
+    /// As a string.
+    Text "string" Values(1, |values| Ok(Some(Text(written(&values[0])))));
+    /// As an integer: of a float, rounded towards zero; of a string, what it says; of a boolean, 1 or 0.
+    Integer "int" Values(1, |values| Ok(to_integer(&values[0])));
+    /// As a float.
+    Float "float" Values(1, |values| Ok(to_float(&values[0])));
+    /// As a boolean: of a number, whether it is 1 and not 0; of a string, what it says.
+    Boolean "bool" Values(1, |values| Ok(to_boolean(&values[0])));
+    /// Without its sign.
+    Abs "abs" Float(f64::abs);
+    /// The next smaller whole number.
+    Floor "floor" Float(f64::floor);
+    /// The next larger whole number.
+    Ceil "ceil" Float(f64::ceil);
+    /// The nearest whole number.
+    Round "round" Float(f64::round);
+    /// Without its fraction.
+    Trunc "trunc" Float(f64::trunc);
+    /// The square root.
+    Sqrt "sqrt" Float(f64::sqrt);
+    /// e to this power.
+    Exp "exp" Float(f64::exp);
+    /// The natural logarithm.
+    Log "log" Float(f64::ln);
+    /// The logarithm to base 2.
+    Log2 "log2" Float(f64::log2);
+    /// The logarithm to base 10.
+    Log10 "log10" Float(f64::log10);
+    /// The first to the power of the second.
+    Pow "pow" Floats(f64::powf);
+    /// The remainder of a division of floats.
+    Modulo "mod" Floats(std::ops::Rem::rem);
+    /// The long side of a triangle with these two at a right angle.
+    Hypot "hypot" Floats(f64::hypot);
+    /// The cube root.
+    Cbrt "cbrt" Float(f64::cbrt);
+    /// 2 to this power.
+    Exp2 "exp2" Float(f64::exp2);
+    /// e to this power, less 1.
+    Expm1 "expm1" Float(f64::exp_m1);
+    /// The natural logarithm of 1 and this.
+    Log1p "log1p" Float(f64::ln_1p);
+    /// The sine of an angle.
+    Sin "sin" Float(f64::sin);
+    /// The cosine of an angle.
+    Cos "cos" Float(f64::cos);
+    /// The tangent of an angle.
+    Tan "tan" Float(f64::tan);
+    /// The angle of a sine.
+    Asin "asin" Float(f64::asin);
+    /// The angle of a cosine.
+    Acos "acos" Float(f64::acos);
+    /// The angle of a tangent.
+    Atan "atan" Float(f64::atan);
+    /// The angle of the point with these coordinates, y first.
+    Atan2 "atan2" Floats(f64::atan2);
+    /// The hyperbolic sine.
+    Sinh "sinh" Float(f64::sinh);
+    /// The hyperbolic cosine.
+    Cosh "cosh" Float(f64::cosh);
+    /// The hyperbolic tangent.
+    Tanh "tanh" Float(f64::tanh);
+    /// The inverse of the hyperbolic sine.
+    Asinh "asinh" Float(f64::asinh);
+    /// The inverse of the hyperbolic cosine.
+    Acosh "acosh" Float(f64::acosh);
+    /// The inverse of the hyperbolic tangent.
+    Atanh "atanh" Float(f64::atanh);
+    /// The smaller float.
+    Min "min" Floats(f64::min);
+    /// The larger float.
+    Max "max" Floats(f64::max);
+    /// How many bytes a string has.
+    Length "strLength" Work::Text(|one| Integer(one.len() as i64));
+    /// Whether the first string contains the second.
+    Contains "strContains" Texts(|one, other| Boolean(one.contains(other)));
+    /// Whether the first string contains any character of the second.
+    ContainsAny "strContainsAny" Texts(|one, other| Boolean(one.contains(|c| other.contains(c))));
+    /// Whether the first string begins with the second.
+    HasPrefix "strHasPrefix" Texts(|one, other| Boolean(one.starts_with(other)));
+    /// Whether the first string ends with the second.
+    HasSuffix "strHasSuffix" Texts(|one, other| Boolean(one.ends_with(other)));
+    /// Where the second string begins in the first, in bytes; -1 if it does not.
+    Index "strIndex" Texts(|one, other| place(one.find(other)));
+    /// Where the first character of the first string is that is in the second, in bytes; or -1.
+    IndexAny "strIndexAny" Texts(|one, other| place(one.find(|c| other.contains(c))));
+    /// Where the second string begins in the first for the last time, in bytes; or -1.
+    LastIndex "strLastIndex" Texts(|one, other| place(one.rfind(other)));
+    /// Where the last character of the first string is that is in the second, in bytes; or -1.
+    LastIndexAny "strLastIndexAny" Texts(|one, other| place(one.rfind(|c| other.contains(c))));
+    /// How often the second string is in the first.
+    Count "strCount" Texts(|one, other| Integer(one.matches(other).count() as i64));
+    /// In small letters.
+    ToLower "strToLower" Work::Text(|one| text(&one.to_lowercase()));
+    /// In capitals.
+    ToUpper "strToUpper" Work::Text(|one| text(&one.to_uppercase()));
+    /// Without space at both ends.
+    TrimSpace "strTrimSpace" Work::Text(|one| text(one.trim()));
+    /// Without characters of the second string at both ends of the first.
+    Trim "strTrim" Texts(|one, other| text(one.trim_matches(|c| other.contains(c))));
+    /// Without characters of the second string at the begin of the first.
+    TrimLeft "strTrimLeft" Texts(|one, other| text(one.trim_start_matches(|c| other.contains(c))));
+    /// Without characters of the second string at the end of the first.
+    TrimRight "strTrimRight" Texts(|one, other| text(one.trim_end_matches(|c| other.contains(c))));
+    /// Without the second string at the begin of the first.
+    TrimPrefix "strTrimPrefix" Texts(|one, other| text(one.strip_prefix(other).unwrap_or(one)));
+    /// Without the second string at the end of the first.
+    TrimSuffix "strTrimSuffix" Texts(|one, other| text(one.strip_suffix(other).unwrap_or(one)));
+    /// From the second argument to before the third, in bytes.
+    Substring "strSubstring" Values(3, |values| Ok(substring(values)));
+    /// The first string with the second replaced by the third, at most as often as the fourth says; if
+    /// it is negative, everywhere.
+    Replace "strReplace" Values(4, replace);
+    /// The second string with what the pattern of the first finds replaced by the third.
+    RegexReplace "regexReplace" Rows(3);
+    /// The present time in nanoseconds.
+    Now "now" Rows(0);
+    /// A time in nanoseconds, as an integer.
+    UnixNano "unixNano" Values(1, |values| Ok(matches!(values[0], Integer(_)).then(|| values[0].clone())));
+    /// The minute of a time, from 0.
+    Minute "minute" Calendar(|at| at.minute);
+    /// The hour of a time, from 0.
+    Hour "hour" Calendar(|at| at.hour);
+    /// The day of a time's week; 0 is Sunday.
+    Weekday "weekday" Calendar(|at| at.weekday);
+    /// The day of a time's month, from 1.
+    Day "day" Calendar(|at| at.day);
+    /// The month of a time, from 1.
+    Month "month" Calendar(|at| at.month);
+    /// The year of a time.
+    Year "year" Calendar(|at| at.year);
+}
+
+/// Why a function has no result. The caller knows where it stands.
 enum Unfit {
-    /// It does not take these.
+    /// It does not take these arguments.
     Argument(String),
-    /// It would be too long.
+    /// The string would be too long.
     Length,
 }
 
 impl Function {
-    /// The function of this name.
+    /// The function with this name.
     pub fn named(name: &str) -> Option<Function> {
         let mut all = Function::ALL.iter();
         all.find(|function| function.name() == name).copied()
     }
 
+    /// The number of arguments that it takes.
+    pub fn arguments(self) -> usize {
+        match self.work() {
+            Work::Float(_) | Work::Text(_) | Work::Calendar(_) => 1,
+            Work::Floats(_) | Work::Texts(_) => 2,
+            Work::Values(count, _) | Work::Rows(count) => count,
+        }
+    }
+
     fn of(self, arguments: &[Value]) -> Result<Value, Unfit> {
-        use Value::{Boolean, Float, Integer, Text, Unsigned};
-        let float = |value: &Value| match value {
-            Float(number) => Some(*number),
-            Integer(number) => Some(*number as f64),
-            Unsigned(number) => Some(*number as f64),
-            _ => None,
-        };
-        let math = |of: fn(f64) -> f64| arguments.first().and_then(float).map(of).map(Float);
-        let maths = |of: fn(f64, f64) -> f64| match arguments {
-            [a, b] => Some(Float(of(float(a)?, float(b)?))),
-            _ => None,
-        };
-        let texts: Vec<&str> = arguments
-            .iter()
-            .map_while(|value| match value {
-                Text(text) => Some(&**text),
-                _ => None,
-            })
-            .collect();
-        let text = |text: &str| Some(Text(text.into()));
-        let place = |at: Option<usize>| Some(Integer(at.map_or(-1, |at| at as i64)));
-        let calendar = |part: fn(Calendar) -> i64| match arguments {
-            [Integer(nanos)] => Some(Integer(part(Calendar::of(*nanos)))),
-            _ => None,
-        };
-        let result = match (self, arguments, &*texts) {
-            (Function::If, [Boolean(condition), one, other], _) => Some(if *condition {
-                one.clone()
-            } else {
-                other.clone()
-            }),
-            (Function::Text, [value], _) => Some(Text(written(value))),
-            (Function::Integer, [value], _) => match value {
-                Integer(_) => Some(value.clone()),
-                Unsigned(number) => i64::try_from(*number).ok().map(Integer),
-                Float(number) => whole(*number).map(Integer),
-                Boolean(one) => Some(Integer((*one).into())),
-                Text(text) => text.parse().ok().map(Integer),
-            },
-            (Function::Float, [value], _) => match value {
-                Boolean(one) => Some(Float(f64::from(u8::from(*one)))),
-                Text(text) => text.parse().ok().map(Float),
-                number => float(number).map(Float),
-            },
-            (Function::Boolean, [value], _) => match value {
-                Boolean(_) => Some(value.clone()),
-                Text(text) => match &**text {
-                    "true" | "TRUE" | "True" | "t" | "T" | "1" => Some(Boolean(true)),
-                    "false" | "FALSE" | "False" | "f" | "F" | "0" => Some(Boolean(false)),
-                    _ => None,
-                },
-                number => match float(number) {
-                    Some(0.0) => Some(Boolean(false)),
-                    Some(1.0) => Some(Boolean(true)),
-                    _ => None,
-                },
-            },
-            (Function::Abs, ..) => math(f64::abs),
-            (Function::Floor, ..) => math(f64::floor),
-            (Function::Ceil, ..) => math(f64::ceil),
-            (Function::Round, ..) => math(f64::round),
-            (Function::Trunc, ..) => math(f64::trunc),
-            (Function::Sqrt, ..) => math(f64::sqrt),
-            (Function::Exp, ..) => math(f64::exp),
-            (Function::Log, ..) => math(f64::ln),
-            (Function::Log2, ..) => math(f64::log2),
-            (Function::Log10, ..) => math(f64::log10),
-            (Function::Cbrt, ..) => math(f64::cbrt),
-            (Function::Exp2, ..) => math(f64::exp2),
-            (Function::Expm1, ..) => math(f64::exp_m1),
-            (Function::Log1p, ..) => math(f64::ln_1p),
-            (Function::Sin, ..) => math(f64::sin),
-            (Function::Cos, ..) => math(f64::cos),
-            (Function::Tan, ..) => math(f64::tan),
-            (Function::Asin, ..) => math(f64::asin),
-            (Function::Acos, ..) => math(f64::acos),
-            (Function::Atan, ..) => math(f64::atan),
-            (Function::Sinh, ..) => math(f64::sinh),
-            (Function::Cosh, ..) => math(f64::cosh),
-            (Function::Tanh, ..) => math(f64::tanh),
-            (Function::Asinh, ..) => math(f64::asinh),
-            (Function::Acosh, ..) => math(f64::acosh),
-            (Function::Atanh, ..) => math(f64::atanh),
-            (Function::Atan2, ..) => maths(f64::atan2),
-            (Function::Hypot, ..) => maths(f64::hypot),
-            (Function::Modulo, ..) => maths(std::ops::Rem::rem),
-            (Function::Pow, ..) => maths(f64::powf),
-            (Function::Min, ..) => maths(f64::min),
-            (Function::Max, ..) => maths(f64::max),
-            (Function::Length, _, [one]) => Some(Integer(one.len() as i64)),
-            (Function::Contains, _, [one, other]) => Some(Boolean(one.contains(other))),
-            (Function::ContainsAny, _, [one, other]) => {
-                Some(Boolean(one.contains(|c| other.contains(c))))
+        let result = match (self.work(), arguments) {
+            (Work::Float(of), [a]) => as_float(a).map(|a| Value::Float(of(a))),
+            (Work::Floats(of), [a, b]) => {
+                let both = as_float(a).zip(as_float(b));
+                both.map(|(a, b)| Value::Float(of(a, b)))
             }
-            (Function::HasPrefix, _, [one, other]) => Some(Boolean(one.starts_with(other))),
-            (Function::HasSuffix, _, [one, other]) => Some(Boolean(one.ends_with(other))),
-            (Function::Index, _, [one, other]) => place(one.find(other)),
-            (Function::IndexAny, _, [one, other]) => place(one.find(|c| other.contains(c))),
-            (Function::LastIndex, _, [one, other]) => place(one.rfind(other)),
-            (Function::LastIndexAny, _, [one, other]) => place(one.rfind(|c| other.contains(c))),
-            (Function::Count, _, [one, other]) => Some(Integer(one.matches(other).count() as i64)),
-            (Function::ToLower, _, [one]) => text(&one.to_lowercase()),
-            (Function::ToUpper, _, [one]) => text(&one.to_uppercase()),
-            (Function::TrimSpace, _, [one]) => text(one.trim()),
-            (Function::Trim, _, [one, other]) => text(one.trim_matches(|c| other.contains(c))),
-            (Function::TrimLeft, _, [one, other]) => {
-                text(one.trim_start_matches(|c| other.contains(c)))
+            (Work::Text(of), [Value::Text(one)]) => Some(of(one)),
+            (Work::Texts(of), [Value::Text(one), Value::Text(other)]) => Some(of(one, other)),
+            (Work::Calendar(part), [Value::Integer(nanos)]) => {
+                Some(Value::Integer(part(time::Calendar::of(*nanos))))
             }
-            (Function::TrimRight, _, [one, other]) => {
-                text(one.trim_end_matches(|c| other.contains(c)))
-            }
-            (Function::TrimPrefix, _, [one, other]) => text(one.strip_prefix(other).unwrap_or(one)),
-            (Function::TrimSuffix, _, [one, other]) => text(one.strip_suffix(other).unwrap_or(one)),
-            (Function::Substring, [_, Integer(from), Integer(to)], [one]) => {
-                let range = usize::try_from(*from).ok().zip(usize::try_from(*to).ok());
-                range
-                    .and_then(|(from, to)| one.get(from..to))
-                    .and_then(text)
-            }
-            (Function::Replace, [.., Integer(most)], [one, old, new]) => {
-                let most = usize::try_from(*most).unwrap_or(usize::MAX);
-                let found = one.matches(old).take(most).count();
-                let more = found.saturating_mul(new.len().saturating_sub(old.len()));
-                if one.len().saturating_add(more) > MAX_TEXT {
-                    return Err(Unfit::Length);
-                }
-                text(&one.replacen(old, new, most))
-            }
-            (Function::UnixNano, [Integer(_)], _) => Some(arguments[0].clone()),
-            (Function::Minute, ..) => calendar(|at| at.minute),
-            (Function::Hour, ..) => calendar(|at| at.hour),
-            (Function::Weekday, ..) => calendar(|at| at.weekday),
-            (Function::Day, ..) => calendar(|at| at.day),
-            (Function::Month, ..) => calendar(|at| at.month),
-            (Function::Year, ..) => calendar(|at| at.year),
+            (Work::Values(_, of), values) => of(values)?,
             _ => None,
         };
         result.ok_or_else(|| {
             let kinds = arguments.iter().map(|value| match value {
-                Text(text) if text.len() <= 40 => format!("'{text}'"),
-                Text(_) => "a long string".into(),
+                Value::Text(text) if text.len() <= 40 => format!("'{text}'"),
+                Value::Text(_) => "a long string".into(),
                 number => written(number).to_string(),
             });
             Unfit::Argument(kinds.collect::<Vec<_>>().join(", "))
         })
     }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+/// A place in a string; -1 if there is none.
+fn place(at: Option<usize>) -> Value {
+    Value::Integer(at.map_or(-1, |at| at as i64))
+}
+
+fn choose(values: &[Value]) -> Result<Option<Value>, Unfit> {
+    Ok(match values {
+        [Value::Boolean(true), value, _] | [Value::Boolean(false), _, value] => Some(value.clone()),
+        _ => None,
+    })
+}
+
+fn to_integer(value: &Value) -> Option<Value> {
+    let integer = match value {
+        Value::Integer(number) => Some(*number),
+        Value::Unsigned(number) => i64::try_from(*number).ok(),
+        Value::Float(number) => whole(*number),
+        Value::Boolean(one) => Some((*one).into()),
+        Value::Text(text) => text.parse().ok(),
+    };
+    integer.map(Value::Integer)
+}
+
+fn to_float(value: &Value) -> Option<Value> {
+    let float = match value {
+        Value::Boolean(one) => Some(f64::from(u8::from(*one))),
+        Value::Text(text) => text.parse().ok(),
+        number => as_float(number),
+    };
+    float.map(Value::Float)
+}
+
+fn to_boolean(value: &Value) -> Option<Value> {
+    let boolean = match value {
+        Value::Boolean(one) => Some(*one),
+        Value::Text(text) => match &**text {
+            "true" | "TRUE" | "True" | "t" | "T" | "1" => Some(true),
+            "false" | "FALSE" | "False" | "f" | "F" | "0" => Some(false),
+            _ => None,
+        },
+        number => match as_float(number) {
+            Some(0.0) => Some(false),
+            Some(1.0) => Some(true),
+            _ => None,
+        },
+    };
+    boolean.map(Value::Boolean)
+}
+
+fn substring(values: &[Value]) -> Option<Value> {
+    let [Value::Text(one), Value::Integer(from), Value::Integer(to)] = values else {
+        return None;
+    };
+    let (from, to) = (usize::try_from(*from).ok()?, usize::try_from(*to).ok()?);
+    one.get(from..to).map(text)
+}
+
+fn replace(values: &[Value]) -> Result<Option<Value>, Unfit> {
+    let [
+        Value::Text(one),
+        Value::Text(old),
+        Value::Text(new),
+        Value::Integer(most),
+    ] = values
+    else {
+        return Ok(None);
+    };
+    let most = usize::try_from(*most).unwrap_or(usize::MAX);
+    let found = one.matches(&**old).take(most).count();
+    let more = found.saturating_mul(new.len().saturating_sub(old.len()));
+    if one.len().saturating_add(more) > MAX_TEXT {
+        return Err(Unfit::Length);
+    }
+    Ok(Some(text(&one.replacen(&**old, new, most))))
 }
 
 /// Towards zero, if 64 bits hold it.

@@ -1,8 +1,10 @@
 //! Comparisons of many rows.
 
 use super::Binary;
-use super::number::{Numbers, Pair, Side};
-use super::scalar::{self, Fault};
+use super::fault::Fault;
+use super::number::{Numbers, Pair};
+use super::scalar;
+use super::side::Side;
 use super::vector::{Lane, Vector};
 use crate::Value;
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 use super::arithmetic::{arithmetic, minus};
 use super::call::call;
 use super::compare::compare;
-use super::scalar::Fault;
+use super::fault::Fault;
 use super::select::marked;
 use super::truth::Truth;
 use super::vector::{Lane, Vector, spread};

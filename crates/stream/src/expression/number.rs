@@ -1,16 +1,10 @@
 //! Numbers of one or of many rows, and how two types of them meet.
 
 use super::Binary;
-use super::scalar::Fault;
+use super::fault::Fault;
+use super::side::Side;
 use super::vector::Vector;
 use crate::Value;
-use std::borrow::Cow;
-
-/// Numbers of one type: the same for all rows, or one per row.
-pub(super) enum Side<'v, T: Copy> {
-    One(T),
-    Each(Cow<'v, [T]>),
-}
 
 /// One operand.
 pub(super) enum Numbers<'v> {
@@ -26,26 +20,6 @@ pub(super) enum Pair<'v> {
     Integer(Side<'v, i64>, Side<'v, i64>),
     Unsigned(Side<'v, u64>, Side<'v, u64>),
     Wide(Side<'v, i128>, Side<'v, i128>),
-}
-
-impl<'v, T: Copy> Side<'v, T> {
-    fn map<U: Copy>(self, convert: impl Fn(T) -> U) -> Side<'v, U> {
-        match self {
-            Side::One(value) => Side::One(convert(value)),
-            Side::Each(values) => Side::Each(values.iter().copied().map(convert).collect()),
-        }
-    }
-
-    /// The number of the first row.
-    ///
-    /// # Panics
-    /// If there is no row.
-    pub(super) fn first(&self) -> T {
-        match self {
-            Side::One(value) => *value,
-            Side::Each(values) => values[0],
-        }
-    }
 }
 
 impl<'v> Numbers<'v> {

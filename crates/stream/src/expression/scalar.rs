@@ -1,20 +1,11 @@
 //! What the operators mean, for one pair of values.
 
 use super::Binary;
+use super::fault::Fault;
 use super::number::{Arithmetic, Numbers, Pair};
-use crate::{Kind, Value};
+use crate::Value;
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// What is wrong with an operation; where it stands in the expression is known further up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fault {
-    Types(Kind, Kind),
-    Type(Kind),
-    Zero,
-    Overflow,
-    Length,
-}
 
 /// No expression makes a string of more bytes than this: a few operators would make a gigabyte of a point.
 pub(super) const MAX_TEXT: usize = 1 << 20;

@@ -4,7 +4,8 @@
 //! are its cells, one per row.
 
 use super::Binary;
-use super::scalar::{Fault, holds, joined};
+use super::fault::Fault;
+use super::scalar::{holds, joined};
 use crate::batch::Rows;
 use crate::block::{Cells, Words};
 use std::borrow::Cow;

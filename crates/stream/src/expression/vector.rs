@@ -1,6 +1,6 @@
 //! What operators take and give: the values of the rows that were asked for, in their order.
 
-use super::number::Side;
+use super::side::Side;
 use super::text::Texts;
 use crate::batch::Rows;
 use crate::block::{Cells, Data, Words};

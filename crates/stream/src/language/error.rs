@@ -57,7 +57,7 @@ pub enum Problem {
         like: Option<&'static str>,
     },
     /// A function with more or fewer arguments than it takes.
-    #[error("`{}` takes {} arguments, not {found}", .function.name(), .function.arguments().0)]
+    #[error("`{}` takes {} arguments, not {found}", .function.name(), .function.arguments())]
     Arguments {
         /// The function.
         function: Function,

@@ -217,9 +217,8 @@ impl Parser<'_> {
             depth = depth.max(deep);
             Ok(())
         })?;
-        let (least, most) = function.arguments();
         let found = arguments.len();
-        if !(least..=most).contains(&found) {
+        if found != function.arguments() {
             return fail(Problem::Arguments { function, found }, span);
         }
         if function == Function::IsPresent && !matches!(arguments[0], Expression::Key(_)) {

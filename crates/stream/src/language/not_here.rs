@@ -78,8 +78,6 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "sideload",
         "no files are read; `default` gives fields and tags to points without them",
     ),
-    ("stateCount", STATE),
-    ("stateDuration", STATE),
     ("swarmAutoscale", SCALE),
     (
         "top",
@@ -193,7 +191,6 @@ const SCALE: &str = "nothing is scaled from here; let the receiver of an `http_p
 const FORECAST: &str = "there are no forecasts; `http_post` the points to what computes them";
 const DATABASE: &str =
     "no database is written to; `http_post` the points to a program that writes them";
-const STATE: &str = "states are followed by an `alert` alone; its `.durationField('…')` tells how long a level has lasted";
 const TIMES: &str = "times stay what they are; round them where the points are written";
 const HANDLER: &str =
     "alerts go to `.log('PATH')` and `.post('URL')`; let the receiver of the post pass them on";

@@ -23,6 +23,29 @@ async fn where_keeps_the_points_for_which_its_condition_is_true() {
 }
 
 #[tokio::test]
+async fn states_last_as_long_as_their_condition_is_true_and_go_on_after_other_writes() {
+    let lines = "m v=9 1\nm v=9 3\nm v=1 4\nm v='x' 5\nm v=9 7\nm v=9 8\n".replace("'x'", "\"x\"");
+    let counts = run("stream | from('m') | stateCount(v > 5) | log()", &lines).await;
+    let of = |field: &str, values: [&str; 5]| -> Vec<String> {
+        let points = ["9.0", "9.0", "1.0", "9.0", "9.0"]
+            .iter()
+            .zip([1, 3, 4, 7, 8]);
+        let lines = points.zip(values);
+        let line = |((v, at), value)| format!("m v={v},{field}={value} {}", at * SECOND);
+        lines.map(line).collect()
+    };
+    assert_eq!(counts, of("state_count", ["1i", "2i", "-1i", "1i", "2i"]));
+    let text = "stream | from('m') | stateDuration(v > 5).as('long').unit(500ms) | log()";
+    let service = Service::new();
+    service.task("t", text).await;
+    for line in lines.lines() {
+        service.write(&format!("{line}\n")).await;
+    }
+    let long = ["0.0", "4.0", "-1.0", "0.0", "2.0"];
+    assert_eq!(service.logged().await, of("long", long));
+}
+
+#[tokio::test]
 async fn a_tumbling_window_ends_at_multiples_of_its_period() {
     let logged = run(
         "stream | from('m') | window(10s, every 10s) | count(value) | log()",
