@@ -82,7 +82,7 @@
 //! number     = integer | digits "." digits [ exponent ] | digits exponent ;
 //! integer    = digits ;
 //! exponent   = ( "e" | "E" ) [ "+" | "-" ] digits ;
-//! duration   = digits ( "ns" | "u" | "ms" | "s" | "m" | "h" | "d" | "w" ) ;
+//! duration   = digits ( "ns" | "u" | "µ" | "ms" | "s" | "m" | "h" | "d" | "w" ) ;
 //! name       = ( letter | "_" ) { letter | digit | "_" } ;
 //! ```
 //!

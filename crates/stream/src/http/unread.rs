@@ -1,61 +1,84 @@
-//! Answers that come before the body of their request has been read close their connection, and say so.
+//! Bodies that a handler has not read to their end.
 //!
-//! The rest of the body stands where the next request would begin. A client that is not told sends
-//! its next request on that connection, and loses it.
+//! A client that sends its whole body before it reads the answer never sees an answer after which the
+//! server closes the connection. So the rest of a body is read and dropped before the answer is sent, as
+//! long as that takes neither much time nor many bytes. Beyond that, the answer says that the connection
+//! closes: the rest of the body stands where the next request would begin.
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderValue;
-use axum::http::header::CONNECTION;
+use axum::http::header::{CONNECTION, EXPECT};
 use axum::middleware::Next;
 use axum::response::Response;
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Bytes, Frame, SizeHint};
+use parking_lot::Mutex;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The most bytes of a body that are dropped, and the longest time that this takes.
+const DROPPED: usize = 256 << 20;
+const DROPPING: Duration = Duration::from_secs(10);
 
 pub(super) async fn close(request: Request, next: Next) -> Response {
-    let read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
-    let watched = read.clone();
-    let request = request.map(|body| Watched {
-        body,
-        read: watched,
+    // A client that waits for a permission to send its body sends none.
+    let waits = request.headers().contains_key(EXPECT);
+    let unread = Arc::new(Mutex::new(Body::empty()));
+    let request = request.map(|body| {
+        *unread.lock() = body;
+        Body::new(Shared(unread.clone()))
     });
-    let mut response = next.run(request.map(Body::new)).await;
-    if !read.load(Ordering::Relaxed) {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
+    let mut response = next.run(request).await;
+    let mut body = std::mem::take(&mut *unread.lock());
+    if body.is_end_stream() {
+        return response;
     }
+    let dropped = !waits && timeout(DROPPING, drop_rest(&mut body)).await == Ok(true);
+    if !dropped {
+        // The connection ends with it.
+        *unread.lock() = body;
+    }
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
     response
 }
 
-/// A body that tells when it has been read to its end.
-struct Watched {
-    body: Body,
-    read: Arc<AtomicBool>,
+/// Reads a body to its end. False if it has too many bytes, or breaks off.
+async fn drop_rest(body: &mut Body) -> bool {
+    let mut bytes = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return false };
+        bytes += frame.data_ref().map_or(0, Bytes::len);
+        if bytes > DROPPED {
+            return false;
+        }
+    }
+    true
 }
 
-impl hyper::body::Body for Watched {
+/// A body that can be taken back from a handler that does not read it.
+struct Shared(Arc<Mutex<Body>>);
+
+impl hyper::body::Body for Shared {
     type Data = Bytes;
     type Error = axum::Error;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if frame.is_none() || self.body.is_end_stream() {
-            self.read.store(true, Ordering::Relaxed);
-        }
-        Poll::Ready(frame)
+        Pin::new(&mut *self.0.lock()).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.0.lock().is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.lock().size_hint()
     }
 }

@@ -212,7 +212,7 @@ impl<'t> Lexer<'t> {
         let fraction = self.skip_fraction();
         let exponent = self.skip_exponent();
         let number = &self.text[start..self.at];
-        let unit = self.take_while(is_word_part);
+        let unit = self.take_while(|c| is_word_part(c) || MICRO.contains(&c));
         let written = || self.text[start..self.at].to_owned();
         if fraction || exponent {
             return match number.parse::<f64>() {
@@ -228,7 +228,7 @@ impl<'t> Lexer<'t> {
                 None => Token::Bad(Problem::Number(written())),
             };
         }
-        let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        let Some((_, nanos)) = UNITS.iter().find(|(name, _)| is_unit(name, unit)) else {
             return Token::Bad(Problem::Unit(written()));
         };
         // The negative of the longest one may be one longer.
@@ -262,4 +262,14 @@ impl<'t> Lexer<'t> {
         }
         found
     }
+}
+
+/// The micro sign and the Greek letter mu, as which it is often written.
+const MICRO: [char; 2] = ['\u{b5}', '\u{3bc}'];
+
+/// True if the unit is written so; `u` may be written `µ`.
+fn is_unit(name: &str, written: &str) -> bool {
+    let mut letters = written.chars();
+    let micro = letters.next().is_some_and(|c| MICRO.contains(&c)) && letters.next().is_none();
+    written == name || micro && name == "u"
 }

@@ -28,6 +28,10 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "sums go over a window and not over all time; use `window` and `sum`",
     ),
     (
+        "dbrp",
+        "a task takes the points that its `from` names: `stream | from().database('DB').retentionPolicy('RP')`",
+    ),
+    (
         "delete",
         "fields are taken away by naming those that stay: `eval(…).as(…).keep('field', …)`",
     ),

@@ -110,6 +110,11 @@ impl<'t> Parser<'t> {
         &self.text[self.span.start..self.span.end]
     }
 
+    /// The text after the next token.
+    pub(crate) fn rest(&self) -> &'t str {
+        &self.text[self.span.end..]
+    }
+
     /// There must be nothing more.
     pub(crate) fn end(&self) -> Parsed<()> {
         match self.token {

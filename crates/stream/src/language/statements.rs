@@ -5,7 +5,7 @@ use super::lexer::{Span, Token};
 use super::not_here::NOT_HERE;
 use super::parser::{Parsed, fail};
 use super::program::{Call, Program, Var};
-use crate::expression::is_reserved;
+use crate::expression::{is_reserved, is_word_part};
 use crate::node::Kind;
 use crate::nodes::{self, filter, from, group_by};
 use crate::pipeline::{GroupBy, Pipeline, PipelineError};
@@ -88,6 +88,11 @@ impl<'t> Program<'t> {
         let (word, span) = self.parser.word(expected)?;
         let mut chain = match word {
             "stream" => self.stream(span)?,
+            _ if !self.vars.contains_key(word)
+                && let Some(problem) = not_here(word) =>
+            {
+                return fail(problem, span);
+            }
             _ => Chain {
                 place: self.used(word, span)?,
                 var: Some(word),
@@ -101,10 +106,24 @@ impl<'t> Program<'t> {
                 self.piped(&mut chain)?;
             } else if self.parser.eat(".") {
                 self.dotted(&mut chain)?;
+            } else if self.parser.token == Token::Bad(Problem::Character('@')) {
+                return self.user_defined();
             } else {
                 return Ok(chain);
             }
         }
+    }
+
+    /// `@name(…)`: a function that another process of the user's evaluates.
+    fn user_defined<T>(&self) -> Parsed<T> {
+        let rest = self.parser.rest();
+        let name = rest.split(|c| !is_word_part(c)).next().unwrap_or(rest);
+        if name.is_empty() {
+            return fail(Problem::Character('@'), self.parser.span);
+        }
+        let node = format!("@{name}()");
+        let instead = "functions of one's own are missing; `http_post` the points to a program that computes them and writes them to /write";
+        fail(Problem::NotHere { node, instead }, self.parser.span)
     }
 
     /// `| from(…)` or `.from(…)`.

@@ -62,3 +62,43 @@ async fn an_answer_to_a_body_that_was_not_read_closes_the_connection_and_says_so
     let answer = router.clone().oneshot(request).await.unwrap();
     assert!(answer.headers().get("connection").is_none(), "no body");
 }
+
+/// A client that sends its whole body before it reads: Python's and others'.
+#[tokio::test]
+async fn a_body_over_the_limit_is_answered_before_the_connection_closes() {
+    use std::io::{Read, Write};
+    let service = Service::with(|options| options.max_body = 1 << 20);
+    let router = corsair_stream::http::router(service.engine.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let limits = corsair_stream::http::Limits::default();
+    let serving = corsair_stream::http::serve(listener, router, limits, std::future::pending());
+    let serving = tokio::spawn(serving);
+    for head in ["content-length: 33554432", "transfer-encoding: chunked"] {
+        let answer = tokio::task::spawn_blocking(move || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            let head = format!("POST /write?db=db HTTP/1.1\r\nhost: localhost\r\n{head}\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            let part = vec![b'x'; 1 << 20];
+            for _ in 0..32 {
+                if head.contains("chunked") {
+                    stream.write_all(b"100000\r\n").unwrap();
+                }
+                stream.write_all(&part).unwrap();
+                if head.contains("chunked") {
+                    stream.write_all(b"\r\n").unwrap();
+                }
+            }
+            if head.contains("chunked") {
+                stream.write_all(b"0\r\n\r\n").unwrap();
+            }
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        let answer = answer.await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{head}: {answer}");
+        assert!(answer.contains("1048576 bytes"), "{head}: {answer}");
+    }
+    serving.abort();
+}

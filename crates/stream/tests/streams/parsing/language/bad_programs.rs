@@ -311,3 +311,46 @@ fn expressions_that_are_none() {
         refused(&format!("stream | from() | where({expression})"), expected);
     }
 }
+
+#[test]
+fn functions_of_ones_own_batches_and_dbrp_are_named_with_what_to_do() {
+    for (text, named, hint) in [
+        (
+            "stream | from() @udf().field('v') | log()",
+            "@udf()",
+            "http_post",
+        ),
+        ("batch | query('SELECT 1') | log()", "batch", "/write"),
+        (
+            "dbrp \"telegraf\".\"autogen\"\nstream | from() | log()",
+            "dbrp",
+            "retentionPolicy",
+        ),
+    ] {
+        let error = corsair_stream::language::parse(text)
+            .unwrap_err()
+            .to_string();
+        let expected = format!("`{named}` of kapacitor is not here: ");
+        assert!(
+            error.starts_with(&expected) && error.contains(hint),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_microsecond_may_be_written_with_either_letter_mu() {
+    let windows = ["10u", "10\u{b5}", "10\u{3bc}"].map(|every| {
+        let text = format!("stream | from() | window({every}) | count(v) | log()");
+        corsair_stream::language::parse(&text).unwrap()
+    });
+    assert_eq!(windows[0], windows[1]);
+    assert_eq!(windows[0], windows[2]);
+    let error = corsair_stream::language::parse("stream | from() | window(10\u{b5}s)");
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("the units are ns, u, ms")
+    );
+}
