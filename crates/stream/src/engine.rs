@@ -12,6 +12,7 @@
 //! and they are counted.
 
 mod actors;
+mod checkpointing;
 mod entrance;
 mod options;
 mod plan;
@@ -62,6 +63,8 @@ struct EngineState {
     tasks: RwLock<BTreeMap<Arc<str>, Arc<Task>>>,
     commands: Commands,
     pending_writes: PendingWrites,
+    /// Held for reading while a write is given to tasks, and for writing while a barrier is.
+    order: RwLock<()>,
     /// A permit per write that may be under way.
     writes: Semaphore,
     closed: AtomicBool,
@@ -166,6 +169,7 @@ impl Engine {
             tasks: RwLock::default(),
             commands,
             pending_writes: PendingWrites::default(),
+            order: RwLock::default(),
             closed: AtomicBool::new(false),
             suspended: Arc::default(),
             saved: Mutex::default(),

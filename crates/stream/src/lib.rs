@@ -13,6 +13,7 @@
 
 pub mod batch;
 pub mod block;
+mod checkpoint;
 pub mod engine;
 pub mod expression;
 #[cfg(feature = "flags")]

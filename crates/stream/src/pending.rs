@@ -5,6 +5,7 @@
 //! write has settled when the last one is dropped. Nothing is counted per point or per edge.
 
 use crate::batch::Flow;
+use crate::checkpoint::Barrier;
 use corsair::edge::{Ring, Weigh};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -39,9 +40,18 @@ struct Begun {
     of: Arc<Writes>,
 }
 
-/// What lies on an edge.
+/// An element of an edge.
 #[derive(Clone, Debug)]
-pub(crate) struct Parcel {
+pub(crate) enum Parcel {
+    /// Points or windows.
+    Flow(Sent),
+    /// The mark between the points of before and after a checkpoint.
+    Barrier(Barrier),
+}
+
+/// Points or windows on an edge.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
     pub(crate) flow: Flow,
     pub(crate) pending: PendingWrite,
     /// What it weighs on its task; `None`: it was not written, but made at the end of the stream.
@@ -85,7 +95,10 @@ pub(crate) type Emitter = corsair::edge::Emitter<Parcel, Ring<Points>>;
 
 impl Weigh<Parcel> for Points {
     fn weight(parcel: &Parcel) -> u64 {
-        parcel.flow.points() as u64
+        match parcel {
+            Parcel::Flow(sent) => sent.flow.points() as u64,
+            Parcel::Barrier(_) => 0,
+        }
     }
 }
 

@@ -1,14 +1,14 @@
-//! The data directory of a server: tasks that were added over HTTP, and what was saved at the last
-//! stop.
+//! The data directory of a server: tasks that were added over HTTP, and the last checkpoint.
 //!
 //! ```text
+//! DIRECTORY/lock               locked by the process that uses the directory
 //! DIRECTORY/tasks/NAME.json    {"text", "capacity", "overflow"}
-//! DIRECTORY/saved              see `engine::Saved`
+//! DIRECTORY/saved              the state of all tasks, see `engine::Saved`
 //! ```
 //! A file appears whole or not at all.
 
 use crate::engine::{Saved, SavedError, TaskOptions};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
+    /// Locked as long as this exists, so that no other process uses the directory.
+    _lock: File,
 }
 
 /// A task as it is kept.
@@ -41,6 +43,14 @@ pub enum StoreError {
         /// Why.
         error: io::Error,
     },
+    /// Another process uses the directory.
+    #[error(
+        "another process uses {directory} as its data directory; stop it, or name another directory"
+    )]
+    Locked {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// A file with a task has something else in it.
     #[error("{path} is no task ({reason}); delete it, and add the task again")]
     Task {
@@ -60,15 +70,25 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// The data directory of this path, made if there is none.
+    /// Opens the data directory at this path, and creates it if it does not exist. No other process can open
+    /// it until this one drops the store, or ends.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created, or another process uses it.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Store, StoreError> {
         let directory = directory.into();
         let tasks = directory.join("tasks");
         fs::create_dir_all(&tasks).map_err(at(&tasks))?;
-        Ok(Store { directory })
+        let path = directory.join("lock");
+        let lock = File::create(&path).map_err(at(&path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Store {
+                directory,
+                _lock: lock,
+            }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { directory }),
+            Err(TryLockError::Error(error)) => Err(StoreError::File { path, error }),
+        }
     }
 
     /// Keeps a task.
@@ -134,8 +154,16 @@ impl Store {
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, saved: &Saved) -> Result<(), StoreError> {
+        self.save_bytes(&saved.to_bytes())
+    }
+
+    /// Saves what [`Saved::to_bytes`] returned, in place of what was saved before.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save_bytes(&self, saved: &[u8]) -> Result<(), StoreError> {
         let path = self.directory.join("saved");
-        write_whole(&path, &saved.to_bytes()).map_err(at(&path))
+        write_whole(&path, saved).map_err(at(&path))
     }
 
     /// Forgets what was saved: it has been taken up.

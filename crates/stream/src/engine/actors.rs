@@ -3,6 +3,7 @@
 use super::EngineState;
 use super::plan::{Plan, Ready};
 use super::task::Task;
+use crate::checkpoint::Barrier;
 use crate::node::body;
 use crate::node::definition::Work;
 use crate::node::operator::NodeError;
@@ -192,11 +193,22 @@ async fn node(
         outputs,
     } = ready;
     let ending = || task.ending(suspended.load(Ordering::SeqCst));
+    let report = |barrier: &Barrier, state| barrier.report(&task.name, at, state);
     let kept = match work {
         Work::Operate(operator) => {
-            body::operate(operator, inputs, outputs, ending, || pending_writes.begin()).await
+            body::operate(
+                operator,
+                inputs,
+                outputs,
+                ending,
+                || pending_writes.begin(),
+                report,
+            )
+            .await
         }
-        Work::Deliver(sink) => body::deliver(sink, inputs, outputs, ending, || task.abort()).await,
+        Work::Deliver(sink) => {
+            body::deliver(sink, inputs, outputs, ending, || task.abort(), report).await
+        }
     };
     if let Some(kept) = kept {
         task.kept.lock().push((at, kept));

@@ -6,8 +6,9 @@
 //! [`Entrance::has_room`].
 
 use crate::batch::Flow;
+use crate::checkpoint::Barrier;
 use crate::node::Counter;
-use crate::pending::{Collector, Load, Parcel, PendingWrite};
+use crate::pending::{Collector, Load, Parcel, PendingWrite, Sent};
 use crate::pipeline::Subscription;
 use corsair::edge::{Overflow, TryCollectError};
 use parking_lot::Mutex;
@@ -95,25 +96,29 @@ impl Entrance {
             self.over_memory.add(flow.points());
             return;
         }
+        let load = Some(Load::new(bytes, &self.held));
+        self.put(
+            Parcel::Flow(Sent {
+                flow,
+                pending,
+                load,
+            }),
+            io,
+        );
+    }
+
+    /// Puts a barrier behind everything that was given to the task.
+    pub(super) fn give_barrier(self: &Arc<Self>, barrier: Barrier, io: &Handle) {
+        self.put(Parcel::Barrier(barrier), io);
+    }
+
+    /// Puts a parcel on the edge, or behind those that wait for room on it.
+    fn put(self: &Arc<Self>, parcel: Parcel, io: &Handle) {
         let mut line = self.line.lock();
         let edge = match &mut line.end {
             End::Free(edge) => edge,
-            End::Waiting { .. } => {
-                let load = Some(Load::new(bytes, &self.held));
-                line.waiting.push_back(Parcel {
-                    flow,
-                    pending,
-                    load,
-                });
-                return;
-            }
+            End::Waiting { .. } => return line.waiting.push_back(parcel),
             End::Closed => return,
-        };
-        let load = Some(Load::new(bytes, &self.held));
-        let parcel = Parcel {
-            flow,
-            pending,
-            load,
         };
         if let Err(TryCollectError::Full(parcel)) = edge.try_collect(parcel)
             && let End::Free(edge) = std::mem::replace(&mut line.end, End::Waiting { close: false })

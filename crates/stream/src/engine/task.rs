@@ -113,6 +113,11 @@ impl Task {
         }
     }
 
+    /// True until its last node has ended, or one has failed.
+    pub(super) fn is_running(&self) -> bool {
+        self.failure.get().is_none() && self.running.load(Ordering::Acquire) > 0
+    }
+
     /// Waits until all its nodes have ended.
     pub(super) async fn ended(&self) {
         loop {

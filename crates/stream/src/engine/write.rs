@@ -120,6 +120,7 @@ impl Engine {
             });
         };
         shared.wait_for_room(&parsed).await?;
+        let _order = shared.order.read();
         let group = Arc::new(Group::default());
         let pending = shared.pending_writes.begin();
         let give = |block: &Arc<Block>, rows: Rows, bytes: usize, takers: &[Arc<Entrance>]| {

@@ -5,7 +5,8 @@ use super::operator::Operator;
 use super::sink::Sink;
 use super::state::State;
 use crate::batch::Flow;
-use crate::pending::{Emitter, Load, Parcel, PendingWrite, Points};
+use crate::checkpoint::Barrier;
+use crate::pending::{Emitter, Load, Parcel, PendingWrite, Points, Sent};
 use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -19,23 +20,87 @@ const TAKEN: usize = 64;
 pub(crate) struct Inputs {
     /// One, or those of a join or union. `None`: it has ended.
     edges: Vec<Option<Emitter>>,
-    /// What has arrived and not been looked at.
+    /// What has arrived on one input and not been looked at, the last first.
     arrived: Vec<Parcel>,
+    /// The input on which it has arrived.
+    from: usize,
     /// The edge that is asked first.
     turn: usize,
+    alignment: Alignment,
+}
+
+/// A barrier that has not been received from all inputs of a node.
+#[derive(Default)]
+struct Alignment {
+    barrier: Option<Barrier>,
+    /// True for each input from which the barrier has been received.
+    blocked: Vec<bool>,
+    /// What arrived behind the barrier, with its input, the last first.
+    deferred: Vec<(usize, Vec<Parcel>)>,
+    /// The same of the last barrier, which has been received from all inputs.
+    released: Vec<(usize, Vec<Parcel>)>,
+}
+
+/// What a node has received.
+enum Arrival {
+    /// Points or windows of an input.
+    Sent(usize, Sent),
+    /// A barrier, from all inputs that have not ended.
+    Barrier(Barrier),
+    /// The end of all inputs.
+    Ended,
 }
 
 impl Inputs {
     pub(crate) fn new(edges: Vec<Emitter>) -> Inputs {
         Inputs {
             arrived: Vec::new(),
-            edges: edges.into_iter().map(Some).collect(),
+            from: 0,
             turn: 0,
+            alignment: Alignment {
+                blocked: vec![false; edges.len()],
+                ..Alignment::default()
+            },
+            edges: edges.into_iter().map(Some).collect(),
         }
     }
 
-    /// The input on which something has arrived, and what; `None`: all have ended.
-    async fn next(&mut self) -> Option<(usize, std::vec::Drain<'_, Parcel>)> {
+    /// Waits for the next arrival. Dropped before it is ready, it has taken nothing.
+    async fn next(&mut self) -> Arrival {
+        loop {
+            match self.arrived.pop() {
+                Some(Parcel::Flow(sent)) => return Arrival::Sent(self.from, sent),
+                Some(Parcel::Barrier(barrier)) if self.edges.len() == 1 => {
+                    return Arrival::Barrier(barrier);
+                }
+                Some(Parcel::Barrier(barrier)) => {
+                    let rest = std::mem::take(&mut self.arrived);
+                    self.alignment.block(self.from, barrier, rest);
+                }
+                None => {}
+            }
+            if !self.arrived.is_empty() {
+                continue;
+            }
+            if let Some(barrier) = self.alignment.complete(&self.edges) {
+                return Arrival::Barrier(barrier);
+            }
+            if let Some((input, parcels)) = self.alignment.released.pop() {
+                (self.from, self.arrived) = (input, parcels);
+                continue;
+            }
+            self.fill().await;
+            if self.arrived.is_empty() && self.edges.iter().all(Option::is_none) {
+                match self.alignment.barrier.is_some() {
+                    true => continue,
+                    false => return Arrival::Ended,
+                }
+            }
+        }
+    }
+
+    /// Waits until something has arrived on an input, or an input has ended.
+    async fn fill(&mut self) {
         if let [edge] = &mut self.edges[..] {
             let count = match edge {
                 Some(edge) => edge.emit_many(&mut self.arrived, TAKEN).await,
@@ -43,72 +108,90 @@ impl Inputs {
             };
             if count == 0 {
                 *edge = None;
-                return None;
             }
-            return Some((0, self.arrived.drain(..)));
+            self.arrived.reverse();
+            return;
         }
         let Inputs {
             edges,
             arrived,
+            from,
             turn,
+            alignment,
         } = self;
-        let input = poll_fn(|context| {
+        poll_fn(|context| {
             let count = edges.len();
-            let mut open = false;
+            let (mut open, mut ended) = (false, false);
             for at in (0..count).map(|after| (*turn + after) % count) {
                 let Some(edge) = &mut edges[at] else { continue };
+                if alignment.blocked[at] {
+                    continue;
+                }
                 match edge.poll_emit(context) {
                     Poll::Ready(Some(parcel)) => {
                         arrived.push(parcel);
                         let _ = edge.try_emit_many(arrived, TAKEN - 1);
-                        *turn = at + 1;
-                        return Poll::Ready(Some(at));
+                        arrived.reverse();
+                        (*from, *turn) = (at, at + 1);
+                        return Poll::Ready(());
                     }
-                    Poll::Ready(None) => edges[at] = None,
+                    Poll::Ready(None) => {
+                        edges[at] = None;
+                        ended = true;
+                    }
                     Poll::Pending => open = true,
                 }
             }
-            if open {
-                Poll::Pending
-            } else {
-                Poll::Ready(None)
+            // The end of an input may complete a barrier.
+            match open && !ended {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
             }
         })
-        .await?;
-        Some((input, arrived.drain(..)))
+        .await;
+    }
+}
+
+impl Alignment {
+    /// Notes that a barrier has been received from an input, with what arrived behind it.
+    fn block(&mut self, input: usize, barrier: Barrier, rest: Vec<Parcel>) {
+        self.barrier = Some(barrier);
+        self.blocked[input] = true;
+        self.deferred.push((input, rest));
+    }
+
+    /// The barrier, if it has been received from all inputs that have not ended.
+    fn complete(&mut self, edges: &[Option<Emitter>]) -> Option<Barrier> {
+        self.barrier.as_ref()?;
+        let mut inputs = edges.iter().zip(&self.blocked);
+        if inputs.any(|(edge, blocked)| edge.is_some() && !blocked) {
+            return None;
+        }
+        self.blocked.fill(false);
+        self.released = std::mem::take(&mut self.deferred);
+        self.barrier.take()
     }
 }
 
 /// What a node does next.
-enum Next<'i> {
-    /// Takes what has arrived on an input.
-    Arrived(usize, std::vec::Drain<'i, Parcel>),
-    /// Its clock has struck.
+enum Next {
+    /// Handles what it has received.
+    Arrived(Arrival),
+    /// Handles a strike of its clock.
     Strike(i64),
-    /// All inputs have ended.
-    Ended,
 }
 
-async fn next<'i>(inputs: &'i mut Inputs, clock: Option<&mut Clock>) -> Next<'i> {
+async fn next(inputs: &mut Inputs, clock: Option<&mut Clock>) -> Next {
     let arrived = inputs.next();
-    let arrived = match clock {
-        None => arrived.await,
-        Some(clock) => {
-            let mut arrived = pin!(arrived);
-            let either = poll_fn(|context| match clock.poll_strike(context) {
-                Poll::Ready(time) => Poll::Ready(Err(time)),
-                Poll::Pending => arrived.as_mut().poll(context).map(Ok),
-            });
-            match either.await {
-                Ok(arrived) => arrived,
-                Err(time) => return Next::Strike(time),
-            }
-        }
+    let Some(clock) = clock else {
+        return Next::Arrived(arrived.await);
     };
-    match arrived {
-        Some((input, parcels)) => Next::Arrived(input, parcels),
-        None => Next::Ended,
-    }
+    let mut arrived = pin!(arrived);
+    poll_fn(|context| match clock.poll_strike(context) {
+        Poll::Ready(time) => Poll::Ready(Next::Strike(time)),
+        Poll::Pending => arrived.as_mut().poll(context).map(Next::Arrived),
+    })
+    .await
 }
 
 /// Whom a node feeds.
@@ -135,29 +218,40 @@ async fn send(
 ) {
     for flow in out.drain(..) {
         let (pending, load) = (pending.clone(), load.cloned());
-        let parcel = Parcel {
+        let parcel = Parcel::Flow(Sent {
             flow,
             pending,
             load,
-        };
+        });
         let _ = outputs.collect(parcel).await;
     }
 }
 
-/// Runs an operator until its inputs have ended. `begin` begins the pending write of what it makes
-/// without a write. What it keeps when the engine is suspended is returned.
+/// Runs an operator until its inputs have ended, and returns its state if the engine is suspended. `begin`
+/// begins the pending write of what it makes without a write; `report` reports its state to a barrier.
 pub(crate) async fn operate(
     mut operator: Box<dyn Operator>,
     mut inputs: Inputs,
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
     begin: impl Fn() -> PendingWrite,
+    report: impl Fn(&Barrier, Option<State>),
 ) -> Option<State> {
     let mut out = Vec::new();
     let mut clock = operator.clock();
     loop {
-        let (input, parcels) = match next(&mut inputs, clock.as_mut()).await {
-            Next::Arrived(input, parcels) => (input, parcels),
+        match next(&mut inputs, clock.as_mut()).await {
+            Next::Arrived(Arrival::Sent(input, sent)) => {
+                for part in parts(sent.flow, operator.most_rows()) {
+                    operator.take(input, part, &mut out);
+                    send(&mut out, &sent.pending, sent.load.as_ref(), &mut outputs).await;
+                }
+            }
+            Next::Arrived(Arrival::Barrier(barrier)) => {
+                report(&barrier, operator.save());
+                let _ = outputs.collect(Parcel::Barrier(barrier)).await;
+            }
+            Next::Arrived(Arrival::Ended) => break,
             Next::Strike(time) => {
                 let begun = Instant::now();
                 operator.strike(time, &mut out);
@@ -165,19 +259,6 @@ pub(crate) async fn operate(
                 if let Some(clock) = &mut clock {
                     clock.rest(begun.elapsed());
                 }
-                continue;
-            }
-            Next::Ended => break,
-        };
-        for parcel in parcels {
-            let Parcel {
-                flow,
-                pending,
-                load,
-            } = parcel;
-            for part in parts(flow, operator.most_rows()) {
-                operator.take(input, part, &mut out);
-                send(&mut out, &pending, load.as_ref(), &mut outputs).await;
             }
         }
     }
@@ -223,26 +304,28 @@ pub(crate) async fn deliver(
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
     abort: impl Fn(),
+    report: impl Fn(&Barrier, Option<State>),
 ) -> Option<State> {
     let mut out = Vec::new();
     let aborted = || ending() == Ending::Aborted;
-    while let Some((_, parcels)) = inputs.next().await {
-        for parcel in parcels {
-            let mut body = (sink.body)(&parcel.flow);
-            body.pending = Some(parcel.pending.clone());
-            let taken = sink.queue.push(body, sink.overflow, aborted).await;
-            if !taken && sink.overflow == Overflow::Abort {
-                abort();
+    loop {
+        let sent = match inputs.next().await {
+            Arrival::Sent(_, sent) => sent,
+            Arrival::Barrier(barrier) => {
+                report(&barrier, undelivered(&sink));
+                let _ = outputs.collect(Parcel::Barrier(barrier)).await;
+                continue;
             }
-            out.push(parcel.flow);
-            send(
-                &mut out,
-                &parcel.pending,
-                parcel.load.as_ref(),
-                &mut outputs,
-            )
-            .await;
+            Arrival::Ended => break,
+        };
+        let mut body = (sink.body)(&sent.flow);
+        body.pending = Some(sent.pending.clone());
+        let taken = sink.queue.push(body, sink.overflow, aborted).await;
+        if !taken && sink.overflow == Overflow::Abort {
+            abort();
         }
+        out.push(sent.flow);
+        send(&mut out, &sent.pending, sent.load.as_ref(), &mut outputs).await;
     }
     let queue = sink.own_queue()?;
     if aborted() {
@@ -252,6 +335,11 @@ pub(crate) async fn deliver(
     // Its followers need not wait for the receiver.
     drop(outputs);
     queue.drained().await;
-    let rest = queue.rest();
+    undelivered(&sink)
+}
+
+/// The bodies that a sink has not delivered, if it owns its queue.
+fn undelivered(sink: &Sink) -> Option<State> {
+    let rest = sink.own_queue()?.rest();
     (!rest.is_empty()).then(|| State::new(rest.len(), &rest))
 }

@@ -3,7 +3,9 @@
 use super::operator::Counters;
 use super::retain::Retained;
 use super::series::{Limits, Series};
-use crate::batch::Flow;
+use super::state::State;
+use crate::batch::{Batch, Flow, Group, Window};
+use crate::block::Block;
 use crate::json::json;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -64,7 +66,54 @@ impl Latest {
         json(&flows).into_bytes()
     }
 
+    /// What is shown, for the next start.
+    pub(crate) fn save(&self) -> State {
+        let shown = self.0.lock();
+        let saved = |(_, flow): (_, &Flow)| SavedFlow {
+            group: (**flow.group()).clone(),
+            window: match flow {
+                Flow::Points(_) => None,
+                Flow::Window(window) => Some((window.end, window.period)),
+            },
+            blocks: flow.batches().iter().map(Batch::to_block).collect(),
+        };
+        let mut flows: Vec<SavedFlow> = shown.flows.iter().map(saved).collect();
+        drop(shown);
+        flows.sort_unstable_by(|a, b| a.group.cmp(&b.group));
+        State::new(0, &flows)
+    }
+
+    /// Shows again what was shown before a stop.
+    pub(crate) fn restore(&self, state: &State) {
+        for saved in state.read::<Vec<SavedFlow>>().into_iter().flatten() {
+            let group = Arc::new(saved.group);
+            let batches = saved.blocks.into_iter();
+            let mut batches = batches.map(|block| Batch::all(Arc::new(block), group.clone()));
+            match saved.window {
+                Some((end, period)) => self.set(Flow::Window(Window {
+                    end,
+                    period,
+                    batches: batches.collect(),
+                })),
+                None => batches
+                    .next()
+                    .map(Flow::Points)
+                    .into_iter()
+                    .for_each(|flow| self.set(flow)),
+            }
+        }
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.0.lock().flows.counters()
     }
+}
+
+/// The latest of a group, as it is saved.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SavedFlow {
+    group: Group,
+    /// The end and the length of a window. `None`: points.
+    window: Option<(i64, i64)>,
+    blocks: Vec<Block>,
 }

@@ -199,15 +199,12 @@ impl Queue {
         self.0.drained.notify_waiters();
     }
 
-    /// What has not been delivered, the oldest first. Of what was being delivered when the queue was
-    /// told to keep what is left, it is unknown whether it has arrived: it is kept, too.
+    /// The bodies that have not been delivered, the oldest first. Whether the one that is being delivered
+    /// has arrived is unknown: it is among them.
     pub(crate) fn rest(&self) -> Vec<String> {
-        let mut state = self.0.state.lock();
-        let current = state.current.clone();
-        let rest = state.bodies.drain(..).map(|body| body.text);
-        let rest = current.into_iter().chain(rest).collect();
-        state.bytes = 0;
-        rest
+        let state = self.0.state.lock();
+        let rest = state.bodies.iter().map(|body| body.text.clone());
+        state.current.iter().cloned().chain(rest).collect()
     }
 
     /// Puts back what was left the last time.

@@ -4,7 +4,7 @@ use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program};
 use crate::node::definition::What;
 use crate::node::latest::Latest;
-use crate::node::{Built, Context, Counters, Definition, Kind, Operator};
+use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Text, Writer};
 use std::fmt;
 use std::sync::Arc;
@@ -89,5 +89,13 @@ impl Operator for HttpOutOperator {
 
     fn counters(&self) -> Counters {
         self.0.counters()
+    }
+
+    fn save(&self) -> Option<State> {
+        Some(self.0.save())
+    }
+
+    fn restore(&mut self, state: &State) {
+        self.0.restore(state);
     }
 }

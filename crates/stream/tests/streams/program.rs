@@ -296,6 +296,108 @@ fn tasks_and_windows_are_there_after_the_next_start() {
     );
 }
 
+/// Waits until the state is saved again, with everything that was written before.
+#[cfg(unix)]
+fn saved_after(file: &std::path::Path, before: Option<Vec<u8>>) -> Vec<u8> {
+    for _ in 0..20_000 {
+        match std::fs::read(file) {
+            Ok(bytes) if Some(&bytes) != before.as_ref() => return bytes,
+            _ => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+    panic!("nothing new was saved to {}", file.display());
+}
+
+#[cfg(unix)]
+#[test]
+fn windows_joins_counts_and_levels_go_on_after_a_kill() {
+    let terminal = terminal();
+    let tasks = [
+        (
+            "sum",
+            "stream | from('m') | groupBy('h') | window(10s) | sum(v) | http_out('o')",
+        ),
+        (
+            "last",
+            "stream | from('m') | groupBy('h') | window().periodCount(4).everyCount(4) | max(v) | http_out('o')",
+        ),
+        (
+            "state",
+            "stream | from('m') | groupBy('h') | stateCount(v > 0) | http_out('o')",
+        ),
+        (
+            "rate",
+            "stream | from('m') | groupBy('h') | derivative(v) | http_out('o')",
+        ),
+        (
+            "join",
+            "var a = stream | from('m') | groupBy('h') var b = stream | from('n') | groupBy('h') a | join(b) | http_out('o')",
+        ),
+        (
+            "level",
+            "stream | from('m') | groupBy('h') | alert().crit(v > 0).stateChangesOnly() | count(v) | http_out('o')",
+        ),
+    ];
+    let parts = [
+        "m,h=a v=1i 1\nm,h=b v=2i 1\n",
+        "m,h=a v=3i 2\nn,h=a w=7i 1\n",
+        "m,h=b v=4i 3\nn,h=b w=8i 1\nm,h=a v=5i 4\n",
+        "m,h=a v=6i 5\nm,h=b v=7i 6\nn,h=a w=9i 4\nm,h=b v=1i 7\n",
+        "m,h=a v=1i 20\nm,h=b v=1i 21\nn,h=b w=1i 7\nn,h=a w=1i 20\nm,h=a v=-1i 22\n",
+    ];
+    let run = |directory: &str, kills: bool| {
+        let flags = format!("--data {directory} --checkpoint 0.01");
+        let file = terminal.path(directory).join("saved");
+        let mut server = Server::start(&terminal, &flags);
+        for (name, text) in tasks {
+            let body = format!(r#"{{"name": "{name}", "text": "{text}"}}"#);
+            let answer = server.post("/tasks", &body);
+            assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+        }
+        let mut saved = Some(saved_after(&file, None));
+        for part in parts {
+            let answer = server.post("/write?db=db&precision=s", part);
+            assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+            if kills {
+                saved = Some(saved_after(&file, saved));
+                // The checkpoint after this one has begun after the write.
+                std::thread::sleep(std::time::Duration::from_millis(200));
+                saved = std::fs::read(&file).ok().or(saved);
+                server.child.kill().unwrap();
+                server.child.wait().unwrap();
+                server = Server::start(&terminal, &flags);
+            }
+        }
+        let shown = |(name, _): (&str, &str)| {
+            // What was written last may be under way still.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let shown = server.get(&format!("/tasks/{name}/o"));
+            let body = shown.rsplit("\r\n\r\n").next().unwrap().to_owned();
+            assert_eq!(body.matches("values").count(), 2, "{name}: {body}");
+            body
+        };
+        tasks[..5].iter().copied().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(run("killed", true), run("whole", false));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_process_on_a_data_directory_is_refused() {
+    let terminal = terminal();
+    let _first = Server::start(&terminal, "--data d");
+    let output = terminal
+        .command("serve --addr 127.0.0.1:0 --data d")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("another process uses d as its data directory"),
+        "{said}"
+    );
+}
+
 // Guarantee: stream-8.
 #[cfg(unix)]
 #[test]

@@ -1,0 +1,49 @@
+//! Checkpoints: the states of all nodes at one position of the writes, taken without a stop.
+//!
+//! A [`Barrier`] goes over every edge of every task, between the points of two writes (Chandy and Lamport,
+//! "Distributed Snapshots", 1985; aligned, as in Flink). A node that has received it from all of its
+//! inputs reports its state and passes it on; until then, what follows the barrier on an input waits. So
+//! the states that are reported are those of exactly the points before the barrier.
+
+use crate::node::State;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The state of a node: its task, its place in the task, and what it saved.
+pub(crate) type Reported = (Arc<str>, usize, Option<State>);
+
+/// A mark on the edges. The checkpoint is complete when the last clone is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier(Arc<Collecting>);
+
+#[derive(Debug)]
+struct Collecting {
+    reported: Mutex<Vec<Reported>>,
+    complete: Option<oneshot::Sender<Vec<Reported>>>,
+}
+
+impl Barrier {
+    /// A barrier, and the reports once it has passed everywhere.
+    pub(crate) fn new() -> (Barrier, oneshot::Receiver<Vec<Reported>>) {
+        let (complete, reports) = oneshot::channel();
+        let barrier = Barrier(Arc::new(Collecting {
+            reported: Mutex::default(),
+            complete: Some(complete),
+        }));
+        (barrier, reports)
+    }
+
+    /// Reports the state of a node.
+    pub(crate) fn report(&self, task: &Arc<str>, place: usize, state: Option<State>) {
+        self.0.reported.lock().push((task.clone(), place, state));
+    }
+}
+
+impl Drop for Collecting {
+    fn drop(&mut self) {
+        if let Some(complete) = self.complete.take() {
+            let _ = complete.send(std::mem::take(self.reported.get_mut()));
+        }
+    }
+}

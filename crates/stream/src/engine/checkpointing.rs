@@ -1,0 +1,66 @@
+//! A checkpoint of a running engine.
+
+use super::saved::SavedTask;
+use super::{Engine, Saved};
+use crate::checkpoint::Barrier;
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Saves the state of all tasks at one position of the writes, while they run: of every write, all
+    /// tasks have its points in what is saved, or none has. Returns when all nodes have reported, which
+    /// takes as long as the points need that lie on the edges of the slowest task. A task that has failed
+    /// or ended meanwhile is left out.
+    ///
+    /// What is saved is for [`Engine::restore`]. A node whose task drops barriers with points, because its
+    /// overflow policy says so, may be missing.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use corsair_stream::engine::{Engine, EngineOptions, TaskOptions, Write};
+    /// use corsair_stream::line::Precision;
+    ///
+    /// let engine = Engine::start(EngineOptions::default())?;
+    /// let text = "stream | from('m') | window(10s) | count(v) | http_out('counts')";
+    /// engine.add("counts", text, TaskOptions::default()).await?;
+    /// let to = Write { database: "db".into(), policy: None, precision: Precision::Seconds };
+    /// engine.write(&to, b"m v=1 1\nm v=1 2\n").await?;
+    /// let saved = engine.checkpoint().await;
+    /// assert_eq!(saved.points(), 2);
+    /// # engine.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn checkpoint(&self) -> Saved {
+        let shared = &self.shared;
+        let (barrier, reports) = Barrier::new();
+        let tasks = {
+            let _order = shared.order.write();
+            let tasks = shared.tasks();
+            for entrance in tasks.iter().flat_map(|task| &task.entrances) {
+                entrance.give_barrier(barrier.clone(), &shared.io);
+            }
+            tasks
+        };
+        drop(barrier);
+        let reports = reports.await.unwrap_or_default();
+        let mut saved: BTreeMap<String, SavedTask> = BTreeMap::new();
+        for task in tasks.iter().filter(|task| task.is_running()) {
+            let text = task.pipeline.to_string();
+            let nodes = Vec::new();
+            saved.insert(task.name.to_string(), SavedTask { text, nodes });
+        }
+        for (task, place, state) in reports {
+            if let (Some(task), Some(state)) = (saved.get_mut(&*task), state) {
+                task.nodes.push((place, state));
+            }
+        }
+        for task in saved.values_mut() {
+            task.nodes.sort_unstable_by_key(|(place, _)| *place);
+        }
+        Saved {
+            tasks: saved,
+            log: shared.log.rest(),
+        }
+    }
+}
