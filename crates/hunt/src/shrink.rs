@@ -123,10 +123,14 @@ fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
     with(&|plan| plan.duplicates = 0);
     with(&|plan| (plan.late, plan.lateness) = (0, 0));
     for index in 0..plan.partitions.len() {
-        with(&|plan| drop(plan.partitions.remove(index)));
+        with(&|plan| {
+            plan.partitions.remove(index);
+        });
     }
     for index in 0..plan.crashes.len() {
-        with(&|plan| drop(plan.crashes.remove(index)));
+        with(&|plan| {
+            plan.crashes.remove(index);
+        });
     }
     for part in [8, 4, 2] {
         with(&|plan| plan.shorten(plan.end() / part));
