@@ -18,10 +18,14 @@ pub(crate) const MAPPED_NAME: &str = "/memfd:corsair-host";
 const PROGRAM: &str = "CORSAIR_HOST_PROGRAM";
 const BASE: u64 = 1 << 46;
 
+/// Addresses below are those of programs that are not position-independent.
+const LOW: u64 = 1 << 32;
+
 /// True if this process runs at the fixed address.
 pub(crate) fn is_fixed() -> bool {
     let here = is_fixed as *const () as u64;
-    (BASE..BASE + (1 << 40)).contains(&here) && std::env::var_os(PROGRAM).is_some()
+    let is_at_base = (BASE..BASE + (1 << 40)).contains(&here);
+    (is_at_base || here < LOW) && std::env::var_os(PROGRAM).is_some()
 }
 
 /// The program on disk.
@@ -91,7 +95,16 @@ fn copy() -> Result<i32, String> {
 }
 
 /// A command that runs this program at the fixed address.
+///
+/// Fails if this process was started that way and is elsewhere all the same, so that it is not tried for ever.
 pub(crate) fn command() -> Result<Command, String> {
+    if std::env::var_os(PROGRAM).is_some() {
+        return Err(
+            "this kernel does not load programs where their alignment asks for; \
+                    Linux 5.10 or newer is needed"
+                .to_string(),
+        );
+    }
     let path =
         std::env::current_exe().map_err(|error| format!("the program has no path: {error}"))?;
     let fd = copy()?;
