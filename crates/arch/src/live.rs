@@ -108,6 +108,11 @@ impl Live {
         self.held.workload().model()
     }
 
+    /// The run as its driver holds it, for example to save it on the way ([`Held::drive`]).
+    pub fn held(&mut self) -> &mut Held<Architecture> {
+        &mut self.held
+    }
+
     /// The run.
     pub fn simulation(&mut self) -> &mut Simulation<Msg> {
         &mut self.held.simulation

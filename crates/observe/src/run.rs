@@ -14,8 +14,6 @@ pub use held::Held;
 pub use pirates::Pirates;
 pub use save::{Checkpointing, Every, Pace, Policy, SaveEvent};
 
-use save::Saver;
-
 use crate::checkpoint::{CheckpointError, RunId};
 use crate::{ObserveError, Recorder};
 use corsair::cluster::{self, Beginning, Carrier, Part, Saving};
@@ -220,10 +218,7 @@ impl<'a, W: Workload> Run<'a, W> {
         let held = Held::new(self.workload, self.snapshot.as_ref());
         let mut held = held.map_err(DriveError::Workload)?;
         let is_over = match checkpoints {
-            Some((policy, owner, run)) => {
-                let mut saver = Saver::new(policy, owner, run, recorder)?;
-                saver.drive(&mut held, until)?
-            }
+            Some((policy, owner, run)) => held.drive(until, policy, owner, run, recorder)?,
             None => until.is_none_or(|until| !held.simulation.run_until(until)),
         };
         match is_over {

@@ -53,7 +53,9 @@ impl Span {
             Err(_) => return wrong(too_long(&given.repr()?.to_string())),
         };
         if seconds.is_nan() || seconds < 0.0 {
-            return wrong(format!("{seconds} is not a duration; give 0 seconds or more"));
+            return wrong(format!(
+                "{seconds} is not a duration; give 0 seconds or more"
+            ));
         }
         if seconds >= LONGEST {
             return wrong(too_long(&format!("{seconds} s")));

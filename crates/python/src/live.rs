@@ -5,20 +5,20 @@ use crate::error;
 use crate::interrupt::watched;
 use crate::recording::Recording;
 use crate::run::{About, Job, Ran, job};
-use crate::saved::{self, Saved};
+use crate::saved::{self, Owner, Saved};
 use corsair::{CancelToken, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
 use corsair_arch::{Command, Plan};
-use corsair_observe::checkpoint::{Claim, RunId};
+use corsair_observe::checkpoint::RunId;
+use corsair_observe::run::{Every, Policy};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
 
-/// A slice of a run takes about so long between two looks at the clock.
-const SLICE: Duration = Duration::from_millis(20);
+/// The last point of virtual time that a run can be advanced to.
+const LATEST: Time = Time::from_nanos(u64::MAX - 1);
 
 /// An architecture in virtual time that is paused between two calls.
 #[pyclass(frozen, module = "corsair._corsair")]
@@ -27,8 +27,6 @@ pub struct Live {
     about: Mutex<Option<About>>,
     recording: Mutex<Option<Recording>>,
     run: RunId,
-    /// Held on the directory in which the run saves itself.
-    claim: Mutex<Option<Claim>>,
     names: Vec<String>,
     /// The service of each instance.
     services: Vec<String>,
@@ -67,10 +65,6 @@ impl Live {
                 "the simulation is running in another thread",
             )),
         }
-    }
-
-    fn set_claim(&self, claim: Option<Claim>) {
-        *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = claim;
     }
 
     /// Does something with the simulation.
@@ -160,7 +154,6 @@ impl Live {
             about: Mutex::new(Some(about)),
             recording: Mutex::new(Some(recording)),
             run,
-            claim: Mutex::new(None),
             names,
             services,
             cancel,
@@ -207,30 +200,46 @@ impl Live {
         self.with(|world| Ok(world.simulation().report().delivered()))
     }
 
-    /// Goes on until a time, or until so much time has passed by the clock.
-    fn run_until(
-        &self,
-        py: Python<'_>,
-        time: Span,
-        at_most: Option<Span>,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<bool> {
+    /// Runs until a time. Returns false if the run has ended.
+    fn run_until(&self, py: Python<'_>, time: Span) -> PyResult<bool> {
         let until = Time::ZERO.after(time.0);
-        let so_far = || (self.progress.time().elapsed().as_secs_f64() / self.lasts).min(1.0);
         self.with(|world| {
-            let go_on = || match at_most {
-                None => world.simulation().run_until(until),
-                Some(Span(at_most)) => run_slices(world, until, at_most),
-            };
-            watched(py, &self.cancel, progress, so_far, go_on)
+            let run = || world.simulation().run_until(until);
+            watched(py, &self.cancel, None, || 0.0, run)
         })
     }
 
-    /// Holds a directory for the checkpoints of this run until it is finished or closed.
-    fn claim(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        let claim = py.detach(|| saved::claim(&directory, self.run))?;
-        self.set_claim(Some(claim));
-        Ok(())
+    /// Runs until a time or to the end, and saves the run on the way. Returns the times, in seconds, at which it was to be
+    /// saved and that the run has not reached; `None` if it goes on after `until`.
+    fn drive(
+        &self,
+        py: Python<'_>,
+        until: Option<Span>,
+        saving: (Option<Span>, Vec<Span>, PathBuf),
+        about: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Vec<f64>>> {
+        let (every, at, directory) = saving;
+        let policy = Policy {
+            every: every.map(|Span(time)| Every::Time(time)),
+            at: at.iter().map(|Span(at)| Time::ZERO.after(*at)).collect(),
+            directory,
+        };
+        let owner = Owner::new(about, &self.recording, self.cancel.clone());
+        let recorder = owner.recorder();
+        let until = until.map(|Span(until)| Time::ZERO.after(until));
+        let so_far = || (self.progress.time().elapsed().as_secs_f64() / self.lasts).min(1.0);
+        self.with(|world| {
+            let held = world.held();
+            let run = || match policy.every.is_some() || !policy.at.is_empty() {
+                true => held.drive(until, &policy, &owner, self.run, recorder),
+                false => Ok(!held.simulation.run_until(until.unwrap_or(LATEST))),
+            };
+            let driven = watched(py, &self.cancel, progress, so_far, run)?;
+            let missed = owner.finish()?;
+            let is_over = driven.map_err(|e| saved::not_driven(&e))?;
+            Ok(is_over.then_some(missed))
+        })
     }
 
     /// Saves the run below a directory, and returns the directory of the checkpoint.
@@ -250,7 +259,14 @@ impl Live {
                 let recording = recording.unwrap_or_else(PoisonError::into_inner);
                 let recorded = recording.as_ref().map(|recording| recording.save(time));
                 let recorded = recorded.transpose()?.unwrap_or_default();
-                saved::write((&directory, self.run), time, snapshot, recorded, about, asked)
+                saved::write(
+                    (&directory, self.run),
+                    time,
+                    snapshot,
+                    recorded,
+                    about,
+                    asked,
+                )
             })
         })
     }
@@ -353,7 +369,6 @@ impl Live {
         let recording = self.recording.lock();
         let recording = recording.unwrap_or_else(PoisonError::into_inner).take();
         let recorded = recording.map(|recording| py.detach(|| recording.finish()));
-        self.set_claim(None);
         about.leave(
             py,
             &report,
@@ -367,7 +382,6 @@ impl Live {
         drop(self.world()?.take());
         let recording = self.recording.lock();
         drop(recording.unwrap_or_else(PoisonError::into_inner).take());
-        self.set_claim(None);
         Ok(())
     }
 }
@@ -382,28 +396,5 @@ fn moment(world: &World, at: Option<Span>) -> Time {
     match at {
         Some(Span(at)) => Time::ZERO.after(at),
         None => Time::from_nanos(world.now().as_nanos() + 1),
-    }
-}
-
-/// Runs until a time, or until this much wall-clock time has passed. Returns false if the run has ended.
-fn run_slices(world: &mut World, until: Time, at_most: Duration) -> bool {
-    let begun = Instant::now();
-    let shortest = Duration::from_millis(1);
-    let mut slice = shortest;
-    loop {
-        let next = until.min(world.now().after(slice));
-        let looked = Instant::now();
-        if !world.simulation().run_until(next) {
-            return false;
-        }
-        if next == until || begun.elapsed() >= at_most {
-            return true;
-        }
-        let took = looked.elapsed();
-        if took < SLICE / 2 {
-            slice = slice.saturating_mul(2);
-        } else if took > SLICE * 2 {
-            slice = (slice / 2).max(shortest);
-        }
     }
 }

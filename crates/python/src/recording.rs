@@ -117,11 +117,20 @@ impl Recording {
     /// If what is recorded cannot be written.
     pub fn save(&self, time: Time) -> PyResult<(SavedOutputs, Option<Vec<u8>>)> {
         let outputs = self.recorder().save(time).map_err(failed)?;
+        let spans = self.spans(&outputs)?;
+        Ok((outputs, spans))
+    }
+
+    /// The spans that belong to these outputs, as bytes; `None` if spans are not recorded.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn spans(&self, outputs: &SavedOutputs) -> PyResult<Option<Vec<u8>>> {
         let spans = self.spans.as_ref().map(|spans| {
             let spans = spans.lock().unwrap_or_else(PoisonError::into_inner);
             spans.to_bytes(outputs.spans)
         });
-        Ok((outputs, spans.transpose().map_err(error::failed)?))
+        spans.transpose().map_err(error::failed)
     }
 
     /// What was recorded, when the run is over.

@@ -2,15 +2,21 @@
 
 use crate::arguments::Seed;
 use crate::error;
+use crate::recording::Recording;
 use crate::spans::Spans;
-use corsair::{Snapshot, Time};
-use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Claim, Draft, Program, RunId};
-use corsair_observe::{Resumed, SavedOutputs};
+use corsair::{CancelToken, Snapshot, Time};
+use corsair_arch::live::ResumeError;
+use corsair_observe::checkpoint::{
+    self, Checkpoint, CheckpointError, Draft, Program, RECORDER, RunId,
+};
+use corsair_observe::run::{Checkpointing, DriveError, SaveEvent};
+use corsair_observe::{Recorder, Resumed, SavedOutputs};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The program that writes these checkpoints. Those of the command are another program's, because it saves flags.
 const PROGRAM: Program = Program {
@@ -20,7 +26,6 @@ const PROGRAM: Program = Program {
 };
 
 /// The files of a checkpoint beside the run: the state of its recorder and its spans.
-const RECORDER: &str = "recorder.json";
 const SPANS: &str = "spans";
 
 /// Why a run cannot be saved, or a checkpoint not be read.
@@ -38,12 +43,106 @@ fn failed(error: &CheckpointError) -> PyErr {
     }
 }
 
-/// Holds a directory for the checkpoints of a run.
-///
-/// # Errors
-/// If another process holds it, or if it has checkpoints of another run.
-pub fn claim(directory: &Path, run: RunId) -> PyResult<Claim> {
-    Claim::new(directory, run).map_err(|e| failed(&e))
+/// Python as the owner of checkpoints that a run writes on the way.
+pub struct Owner<'a> {
+    about: &'a str,
+    recording: &'a Mutex<Option<Recording>>,
+    cancel: CancelToken,
+    /// Times that the run has not reached.
+    missed: Mutex<Vec<f64>>,
+    error: Mutex<Option<PyErr>>,
+}
+
+impl<'a> Owner<'a> {
+    /// `about` describes the run; an error cancels it.
+    pub fn new(
+        about: &'a str,
+        recording: &'a Mutex<Option<Recording>>,
+        cancel: CancelToken,
+    ) -> Owner<'a> {
+        Owner {
+            about,
+            recording,
+            cancel,
+            missed: Mutex::default(),
+            error: Mutex::default(),
+        }
+    }
+
+    /// The recorder of the run.
+    pub fn recorder(&self) -> Recorder {
+        let recording = lock(self.recording);
+        let recording = recording.as_ref();
+        recording.map_or(Recorder::off(), Recording::recorder)
+    }
+
+    /// The times, in seconds, that the run has not reached.
+    ///
+    /// # Errors
+    /// If a checkpoint could not be written.
+    pub fn finish(self) -> PyResult<Vec<f64>> {
+        let error = self.error.into_inner();
+        match error.unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(std::mem::take(&mut *lock(&self.missed))),
+        }
+    }
+
+    fn fail(&self, error: PyErr) {
+        self.cancel.cancel();
+        lock(&self.error).get_or_insert(error);
+    }
+}
+
+impl Checkpointing for Owner<'_> {
+    fn program(&self) -> Program {
+        PROGRAM
+    }
+
+    fn details(&self) -> Value {
+        json!(self.about)
+    }
+
+    fn files(&self, outputs: &SavedOutputs) -> Vec<(String, Vec<u8>)> {
+        let recording = lock(self.recording);
+        let spans = recording.as_ref().map(|recording| recording.spans(outputs));
+        match spans.transpose() {
+            Ok(spans) => spans
+                .flatten()
+                .map(|spans| (SPANS.to_owned(), spans))
+                .into_iter()
+                .collect(),
+            Err(error) => {
+                self.fail(error);
+                Vec::new()
+            }
+        }
+    }
+
+    fn report(&self, event: SaveEvent<'_>) {
+        match event {
+            SaveEvent::Saved { .. } => {}
+            SaveEvent::Failed(error) => self.fail(failed(&error)),
+            SaveEvent::Missed { times, .. } => {
+                let times = times.iter().map(|time| time.elapsed().as_secs_f64());
+                lock(&self.missed).extend(times);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The exception for a run that failed while it was saved on the way.
+pub fn not_driven(error: &DriveError<ResumeError>) -> PyErr {
+    match error {
+        DriveError::Workload(ResumeError::Simulate(error)) => error::simulate(error),
+        DriveError::Workload(error) => error::value(error),
+        DriveError::Checkpoint(error) => failed(error),
+        error => PyOSError::new_err(error.to_string()),
+    }
 }
 
 /// Writes a checkpoint below a directory and returns where it is. `about` is what Python wants to know again.

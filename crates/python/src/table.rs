@@ -238,7 +238,9 @@ fn array(values: &[Bound<'_, PyAny>]) -> Result<ArrayRef, String> {
         let kind = kind
             .name()
             .map_or_else(|_| "this".to_owned(), |name| name.to_string());
-        format!("{kind} does not fit the column; expected a number, a text or a truth value like the other rows")
+        format!(
+            "{kind} does not fit the column; expected a number, a text or a truth value like the other rows"
+        )
     };
     if present().next().is_some() && present().all(|value| value.is_instance_of::<PyBool>()) {
         let mut column = BooleanBuilder::new();

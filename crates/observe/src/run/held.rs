@@ -1,7 +1,10 @@
 //! A run that its caller holds: it goes as far as it is told.
 
-use super::{Finished, Workload};
-use corsair::{RunError, Simulation, Snapshot, SnapshotError};
+use super::save::Saver;
+use super::{Checkpointing, DriveError, Finished, Policy, Workload};
+use crate::Recorder;
+use crate::checkpoint::RunId;
+use corsair::{RunError, Simulation, Snapshot, SnapshotError, Time};
 
 /// A run of a workload in virtual time that is paused between two commands of its caller.
 pub struct Held<W: Workload> {
@@ -40,6 +43,22 @@ impl<W: Workload> Held<W> {
     /// What is simulated.
     pub fn workload(&self) -> &W {
         &self.workload
+    }
+
+    /// Runs to the end, or to `until` if that is before, and saves the run on the way. Returns true if the run is over.
+    ///
+    /// # Errors
+    /// If the directory cannot be used, or the state cannot be saved.
+    pub fn drive(
+        &mut self,
+        until: Option<Time>,
+        policy: &Policy,
+        owner: &dyn Checkpointing,
+        run: RunId,
+        recorder: Recorder,
+    ) -> Result<bool, DriveError<W::Error>> {
+        let mut saver = Saver::new(policy, owner, run, recorder)?;
+        saver.drive(self, until)
     }
 
     /// Runs to the end.

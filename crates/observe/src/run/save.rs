@@ -1,8 +1,8 @@
 //! Checkpoints of a run while it goes on: when, where to, and what they say.
 
 use super::{DriveError, Held, Workload};
-use crate::Recorder;
 use crate::checkpoint::{self, CheckpointError, Claim, Draft, Program, RECORDER, RunId};
+use crate::{Recorder, SavedOutputs};
 use corsair::{SnapshotError, Time};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -36,6 +36,12 @@ pub trait Checkpointing {
 
     /// What the program needs to know when the run resumes. Called for each checkpoint.
     fn details(&self) -> Value;
+
+    /// Further files of a checkpoint with these outputs.
+    fn files(&self, outputs: &SavedOutputs) -> Vec<(String, Vec<u8>)> {
+        let _ = outputs;
+        Vec::new()
+    }
 
     /// Whether a checkpoint was asked for by hand since the last call. Called some fifty times a second.
     fn is_asked(&self) -> bool {
@@ -223,6 +229,7 @@ impl<'a> Saver<'a> {
         let paused = begun.elapsed();
         let bytes = snapshot.bytes();
         let mut files = checkpoint::files_of(snapshot)?;
+        files.extend(self.owner.files(&outputs));
         files.push((RECORDER.to_owned(), outputs.state));
         files.extend(outputs.copies);
         let draft = Draft {

@@ -6,7 +6,6 @@ import datetime
 import json
 import math
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,10 +19,6 @@ Time = Union[float, str, datetime.timedelta]
 
 Times = Union[Time, Iterable[Time]]
 """One time or several."""
-
-# Beyond what virtual time holds.
-NEVER = 18_446_744_072.0
-
 
 @dataclass(frozen=True)
 class Saving:
@@ -56,31 +51,15 @@ class Saving:
         self, live: _corsair.Live, about: str, until: float, progress: Callable[[float], object] | None
     ) -> None:
         """Runs to the end or to a time, and saves the run on the way."""
-        left = [at for at in self.at if at > live.now]
-        if self:
-            live.claim(self.directory)
-        due = self._due()
-        while live.now < until:
-            target = min([until, *left[:1]])
-            at_most = None if math.isinf(due) else max(due - time.monotonic(), 0.0)
-            if not live.run_until(min(target, NEVER), at_most, progress):
-                break
-            asked = bool(left) and live.now >= left[0]
-            if asked:
-                left.pop(0)
-            if asked or time.monotonic() >= due:
-                live.checkpoint(self.directory, about, asked)
-                due = self._due()
-        if left and live.is_over:
-            missed = ", ".join(f"{at:g}" for at in left)
+        stop = None if math.isinf(until) else until
+        missed = live.drive(stop, (self.every, self.at, self.directory), about, progress)
+        if missed:
+            times = ", ".join(f"{at:g}" for at in missed)
             warnings.warn(
-                f"checkpoint_at {missed}: nothing was saved then, because the run ended at {live.now:g} s; "
+                f"checkpoint_at {times}: nothing was saved then, because the run ended at {live.now:g} s; "
                 "give an earlier time, or a longer duration",
                 stacklevel=4,
             )
-
-    def _due(self) -> float:
-        return math.inf if self.every is None else time.monotonic() + self.every
 
 
 def _seconds(name: str, given: Any) -> float:

@@ -206,11 +206,11 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
     def run_until(self, time: Time) -> bool:
         """Runs until a time, inclusive. Returns False if the run has ended."""
-        return self._native.run_until(time, None, None)
+        return self._native.run_until(time)
 
     def run_for(self, time: float) -> bool:
         """Runs for this number of seconds. Returns False if the run has ended."""
-        return self._native.run_until(self.now + time, None, None)
+        return self._native.run_until(self.now + time)
 
     def state(self, instance: str) -> dict[str, Any] | None:
         """The state of an instance in numbers; None before it has begun and after it has ended."""

@@ -502,7 +502,9 @@ impl Context {
     /// A random whole number below a bound.
     fn below(&mut self, bound: u32) -> PyResult<u32> {
         if bound == 0 {
-            return Err(PyValueError::new_err("the upper bound is 0; give 1 or more"));
+            return Err(PyValueError::new_err(
+                "the upper bound is 0; give 1 or more",
+            ));
         }
         let bits = self.random_bits()?;
         Ok(((u128::from(bits) * u128::from(bound)) >> 64) as u32)
