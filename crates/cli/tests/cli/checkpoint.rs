@@ -110,7 +110,11 @@ fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
     let expected = essence(&json(&terminal.succeed(run)));
     let graph = terminal.read("json/fsm.json");
     let mut resumed = 0;
-    for moment in [120, 310, 470, 700] {
+    // The later moments are for machines on which the first checkpoint takes longer.
+    for moment in [120, 310, 470, 700, 1_500, 3_000] {
+        if moment > 700 && resumed > 0 {
+            break;
+        }
         let _ = fs::remove_dir_all(terminal.path("c"));
         let _ = fs::remove_dir_all(terminal.path("json"));
         let saving = format!("{run} --checkpoint-every 20ms --checkpoint-dir c");

@@ -61,7 +61,7 @@ fn comparisons_that_make_no_sense_are_refused() {
         ("compare q --set count", &["services.web.count=4"]),
         ("compare q q --seeds 1", &["--seeds", "2 to"]),
         ("compare q q --warm-up 20", &["warm-up", "-d"]),
-        ("compare fsm q", &["fsm", "no definition"]),
+        ("compare fsm q", &["fsm", "no fields"]),
     ] {
         let said = terminal.refuse(args);
         for part in parts {
