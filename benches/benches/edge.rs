@@ -1,11 +1,11 @@
-//! Edges: what it costs to collect a point and emit it again, against the raw channels.
+//! Edges: what it costs to send a point and recv it again, against the raw channels.
 //!
 //! Everywhere the same message, the same capacity, and the sum of what came out is checked. Contenders
 //! that wait in the same way are compared: threads with the crossbeam channel, `async` code with
-//! tokio's. Collect and emit alternate within one thread or task. Ends on threads and tasks of their own
+//! tokio's. Send and recv alternate within one thread or task. Ends on threads and tasks of their own
 //! are beside other channels in `benches/versus/edges`.
 
-use corsair::edge::{self, Collector, Emitter, FanOut, Flavour, Merge, Options};
+use corsair::edge::{self, FanOut, Flavour, Merge, Options, Receiver, Sender};
 use corsair_benches::points::{BATCH, CAPACITY, Check, MANY, Point, point};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -23,26 +23,26 @@ fn each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut run: impl FnMu
 
 /// Alternately in one thread.
 fn one_blocking<F: Flavour<Point>>(
-    tx: &mut Collector<Point, F>,
-    rx: &mut Emitter<Point, F>,
+    tx: &mut Sender<Point, F>,
+    rx: &mut Receiver<Point, F>,
 ) -> Check {
     let mut check = Check::default();
     for time in 0..MANY {
-        tx.collect_blocking(point(time)).expect("there is room");
-        check.add(rx.emit_blocking().expect("there is one"));
+        tx.send_blocking(point(time)).expect("there is room");
+        check.add(rx.recv_blocking().expect("there is one"));
     }
     check
 }
 
 /// Alternately in one task.
 async fn one_async<F: Flavour<Point>>(
-    tx: &mut Collector<Point, F>,
-    rx: &mut Emitter<Point, F>,
+    tx: &mut Sender<Point, F>,
+    rx: &mut Receiver<Point, F>,
 ) -> Check {
     let mut check = Check::default();
     for time in 0..MANY {
-        tx.collect(point(time)).await.expect("there is room");
-        check.add(rx.emit().await.expect("there is one"));
+        tx.send(point(time)).await.expect("there is room");
+        check.add(rx.recv().await.expect("there is one"));
     }
     check
 }
@@ -76,8 +76,8 @@ fn one_thread(criterion: &mut Criterion) {
             if batch.is_empty() {
                 return check;
             }
-            tx.collect_all_blocking(&mut batch).expect("there is room");
-            rx.emit_many_blocking(&mut out, BATCH);
+            tx.send_all_blocking(&mut batch).expect("there is room");
+            rx.recv_many_blocking(&mut out, BATCH);
             out.drain(..).for_each(|point| check.add(point));
         }
     });
@@ -126,9 +126,9 @@ fn fan_out(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let mut times = 0;
                 for time in 0..MANY {
-                    all.collect_blocking(Arc::new(point(time)))
+                    all.send_blocking(Arc::new(point(time)))
                         .expect("there are edges");
-                    while let Ok(point) = merged.try_emit() {
+                    while let Ok(point) = merged.try_recv() {
                         times += point.time;
                     }
                 }

@@ -7,7 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use corsair::edge::{self, AbortHandle, Collector, Emitter, FanOut, Merge, Options, Overflow};
+use corsair::edge::{self, AbortHandle, FanOut, Merge, Options, Overflow, Receiver, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ struct Point {
 type Shared = Arc<Point>;
 
 /// Measures until no points are wanted any more.
-async fn sensor(name: &'static str, mut out: Collector<Shared>) -> u64 {
+async fn sensor(name: &'static str, mut out: Sender<Shared>) -> u64 {
     for tick in 0_u32.. {
         let value = f64::from(tick).sin();
         let point = Arc::new(Point {
             sensor: name,
             value,
         });
-        if out.collect(point).await.is_err() {
+        if out.send(point).await.is_err() {
             return u64::from(tick);
         }
         tokio::task::yield_now().await;
@@ -37,24 +37,24 @@ async fn sensor(name: &'static str, mut out: Collector<Shared>) -> u64 {
 
 /// Passes every point on to all; when it cannot, it drops its ends, which aborts what is before it.
 async fn spread(mut from: Merge<Shared>, mut to: FanOut<Shared>) {
-    while let Some(point) = from.emit().await {
-        if to.collect(point).await.is_err() {
+    while let Some(point) = from.recv().await {
+        if to.send(point).await.is_err() {
             break;
         }
     }
 }
 
-async fn mean(mut points: Emitter<Shared>) -> (u64, f64) {
+async fn mean(mut points: Receiver<Shared>) -> (u64, f64) {
     let (mut count, mut sum) = (0, 0.0);
-    while let Some(point) = points.emit().await {
+    while let Some(point) = points.recv().await {
         count += 1;
         sum += point.value;
     }
     (count, sum)
 }
 
-async fn screen(mut points: Emitter<Shared>) {
-    while let Some(point) = points.emit().await {
+async fn screen(mut points: Receiver<Shared>) {
+    while let Some(point) = points.recv().await {
         println!("{:>8}  {:+.3}", point.sensor, point.value);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -93,6 +93,6 @@ async fn main() -> Result<(), tokio::task::JoinError> {
     println!("{count} points, mean {:+.4}", sum / count as f64);
     println!("to the mean:   {:?}", counted.read());
     println!("to the screen: {:?}", shown.read());
-    assert_eq!(counted.read().emitted, count);
+    assert_eq!(counted.read().received, count);
     Ok(())
 }

@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for edge in engine.status("counts")?.edges {
         println!(
             "{} -> {}: {} points",
-            edge.from, edge.to, edge.statistics.emitted
+            edge.from, edge.to, edge.statistics.received
         );
     }
     if let Some(report) = engine.close().await {

@@ -91,8 +91,8 @@ async fn in_batches<C: Channel>(senders: u64) -> Check {
 }
 
 impl Channel for Ring {
-    type Sender = edge::Collector<Point>;
-    type Receiver = edge::Emitter<Point>;
+    type Sender = edge::Sender<Point>;
+    type Receiver = edge::Receiver<Point>;
 
     fn open() -> (Self::Sender, Self::Receiver) {
         edge::ring(Options::new(CAPACITY))
@@ -103,25 +103,25 @@ impl Channel for Ring {
     }
 
     async fn send(sender: &mut Self::Sender, point: Point) {
-        sender.collect(point).await.expect("the emitter lives");
+        sender.send(point).await.expect("the receiver lives");
     }
 
     async fn receive(receiver: &mut Self::Receiver) -> Option<Point> {
-        receiver.emit().await
+        receiver.recv().await
     }
 
     async fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
-        sender.collect_all(batch).await.expect("the emitter lives");
+        sender.send_all(batch).await.expect("the receiver lives");
     }
 
     async fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
-        receiver.emit_many(batch, BATCH).await;
+        receiver.recv_many(batch, BATCH).await;
     }
 }
 
 impl Channel for Queue {
-    type Sender = edge::Collector<Point, Queue>;
-    type Receiver = edge::Emitter<Point, Queue>;
+    type Sender = edge::Sender<Point, Queue>;
+    type Receiver = edge::Receiver<Point, Queue>;
 
     fn open() -> (Self::Sender, Self::Receiver) {
         edge::queue(Options::new(CAPACITY))
@@ -132,19 +132,19 @@ impl Channel for Queue {
     }
 
     async fn send(sender: &mut Self::Sender, point: Point) {
-        sender.collect(point).await.expect("the emitter lives");
+        sender.send(point).await.expect("the receiver lives");
     }
 
     async fn receive(receiver: &mut Self::Receiver) -> Option<Point> {
-        receiver.emit().await
+        receiver.recv().await
     }
 
     async fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
-        sender.collect_all(batch).await.expect("the emitter lives");
+        sender.send_all(batch).await.expect("the receiver lives");
     }
 
     async fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
-        receiver.emit_many(batch, BATCH).await;
+        receiver.recv_many(batch, BATCH).await;
     }
 }
 

@@ -77,8 +77,8 @@ fn in_batches<C: Channel>(senders: u64) -> Check {
 }
 
 impl Channel for Ring {
-    type Sender = edge::Collector<Point>;
-    type Receiver = edge::Emitter<Point>;
+    type Sender = edge::Sender<Point>;
+    type Receiver = edge::Receiver<Point>;
 
     fn open() -> (Self::Sender, Self::Receiver) {
         edge::ring(Options::new(CAPACITY))
@@ -89,27 +89,27 @@ impl Channel for Ring {
     }
 
     fn send(sender: &mut Self::Sender, point: Point) {
-        sender.collect_blocking(point).expect("the emitter lives");
+        sender.send_blocking(point).expect("the receiver lives");
     }
 
     fn receive(receiver: &mut Self::Receiver) -> Option<Point> {
-        receiver.emit_blocking()
+        receiver.recv_blocking()
     }
 
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
         sender
-            .collect_all_blocking(batch)
-            .expect("the emitter lives");
+            .send_all_blocking(batch)
+            .expect("the receiver lives");
     }
 
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
-        receiver.emit_many_blocking(batch, BATCH);
+        receiver.recv_many_blocking(batch, BATCH);
     }
 }
 
 impl Channel for Queue {
-    type Sender = edge::Collector<Point, Queue>;
-    type Receiver = edge::Emitter<Point, Queue>;
+    type Sender = edge::Sender<Point, Queue>;
+    type Receiver = edge::Receiver<Point, Queue>;
 
     fn open() -> (Self::Sender, Self::Receiver) {
         edge::queue(Options::new(CAPACITY))
@@ -120,21 +120,21 @@ impl Channel for Queue {
     }
 
     fn send(sender: &mut Self::Sender, point: Point) {
-        sender.collect_blocking(point).expect("the emitter lives");
+        sender.send_blocking(point).expect("the receiver lives");
     }
 
     fn receive(receiver: &mut Self::Receiver) -> Option<Point> {
-        receiver.emit_blocking()
+        receiver.recv_blocking()
     }
 
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
         sender
-            .collect_all_blocking(batch)
-            .expect("the emitter lives");
+            .send_all_blocking(batch)
+            .expect("the receiver lives");
     }
 
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
-        receiver.emit_many_blocking(batch, BATCH);
+        receiver.recv_many_blocking(batch, BATCH);
     }
 }
 

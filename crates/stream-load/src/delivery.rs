@@ -122,11 +122,11 @@ impl Workload {
     fn check(&self, engine: &Engine) -> Result<(), MeasureError> {
         for task in engine.statuses() {
             for edge in task.edges.iter().filter(|edge| edge.from == "stream") {
-                if edge.statistics.emitted != self.delivered {
+                if edge.statistics.received != self.delivered {
                     return Err(MeasureError::Lost {
                         task: task.name,
                         node: edge.to.clone(),
-                        got: edge.statistics.emitted,
+                        got: edge.statistics.received,
                         wanted: self.delivered,
                     });
                 }

@@ -87,11 +87,11 @@ impl Drop for Held {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Points;
 
-/// The collecting end of an edge of a task.
-pub(crate) type Collector = corsair::edge::Collector<Parcel, Ring<Points>>;
+/// The sending end of an edge of a task.
+pub(crate) type Sender = corsair::edge::Sender<Parcel, Ring<Points>>;
 
-/// The emitting end of an edge of a task.
-pub(crate) type Emitter = corsair::edge::Emitter<Parcel, Ring<Points>>;
+/// The receiving end of an edge of a task.
+pub(crate) type Receiver = corsair::edge::Receiver<Parcel, Ring<Points>>;
 
 impl Weigh<Parcel> for Points {
     fn weight(parcel: &Parcel) -> u64 {

@@ -3,9 +3,9 @@
 #[macro_use]
 mod flavour;
 
-mod collectors;
 mod contract;
 mod graph;
 mod model;
+mod senders;
 mod tasks;
 mod waits;

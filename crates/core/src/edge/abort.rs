@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What a handle can abort.
 pub trait Abort: Send + Sync {
-    /// As [`Collector::abort`](super::Collector::abort).
+    /// As [`Sender::abort`](super::Sender::abort).
     fn abort(&self);
 }
 
@@ -21,7 +21,7 @@ pub trait Abort: Send + Sync {
 /// let graph = AbortHandle::new();
 /// let (mut tx, _rx) = edge::ring::<u32>(Options::new(1).abort_handle(graph.clone()));
 /// graph.abort();
-/// assert!(tx.try_collect(1).is_err());
+/// assert!(tx.try_send(1).is_err());
 /// let (_tx, rx) = edge::ring::<u32>(Options::new(1).abort_handle(graph));
 /// assert!(rx.is_aborted(), "made with a handle that has aborted");
 /// ```

@@ -67,9 +67,9 @@ impl Blocked {
     }
 }
 
-/// Written by the collecting end.
+/// Written by the sending end.
 #[derive(Debug)]
-pub(super) struct Collected {
+pub(super) struct SenderCounters {
     /// Weight of what was published. Not kept if all messages weigh 1.
     pub(super) weight: Counter,
     /// Weight of what the overflow policy has dropped.
@@ -79,17 +79,17 @@ pub(super) struct Collected {
     pub(super) blocked: Blocked,
 }
 
-/// Written by the emitting end.
+/// Written by the receiving end.
 #[derive(Debug)]
-pub(super) struct Emitted {
-    /// Weight of what was emitted. Not kept if the head tells.
+pub(super) struct ReceiverCounters {
+    /// Weight of what was received. Not kept if the head tells.
     pub(super) weight: Counter,
     pub(super) blocked: Blocked,
 }
 
-impl Collected {
-    pub(super) fn new() -> Collected {
-        Collected {
+impl SenderCounters {
+    pub(super) fn new() -> SenderCounters {
+        SenderCounters {
             weight: Counter::new(),
             dropped: Counter::new(),
             high_water: Counter::new(),
@@ -98,9 +98,9 @@ impl Collected {
     }
 }
 
-impl Emitted {
-    pub(super) fn new() -> Emitted {
-        Emitted {
+impl ReceiverCounters {
+    pub(super) fn new() -> ReceiverCounters {
+        ReceiverCounters {
             weight: Counter::new(),
             blocked: Blocked::new(),
         }

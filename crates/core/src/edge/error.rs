@@ -1,4 +1,4 @@
-//! Why a message was not collected, or none emitted.
+//! Why a message was not sent, or none received.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Aborted<T>(pub T);
 
 impl<T> Aborted<T> {
-    /// The message that was not collected.
+    /// The message that was not sent.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -22,100 +22,98 @@ impl<T> fmt::Debug for Aborted<T> {
     }
 }
 
-/// Why a message was not collected at once. It holds the message.
+/// Why a message was not sent at once. It holds the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TryCollectError<T> {
+pub enum TrySendError<T> {
     /// There is no room now.
-    #[error("the edge is full; collect again when something has been emitted")]
+    #[error("the edge is full; send again when something has been received")]
     Full(T),
     /// The edge has been aborted, or closed by this end.
     #[error("the edge has been aborted or closed and takes no more messages")]
     Aborted(T),
 }
 
-impl<T> TryCollectError<T> {
-    /// The message that was not collected.
+impl<T> TrySendError<T> {
+    /// The message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
-            TryCollectError::Full(message) | TryCollectError::Aborted(message) => message,
+            TrySendError::Full(message) | TrySendError::Aborted(message) => message,
         }
     }
 }
 
-impl<T> fmt::Debug for TryCollectError<T> {
+impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryCollectError::Full(_) => "Full(..)",
-            TryCollectError::Aborted(_) => "Aborted(..)",
+            TrySendError::Full(_) => "Full(..)",
+            TrySendError::Aborted(_) => "Aborted(..)",
         })
     }
 }
 
-impl<T> From<Aborted<T>> for TryCollectError<T> {
+impl<T> From<Aborted<T>> for TrySendError<T> {
     fn from(Aborted(message): Aborted<T>) -> Self {
-        TryCollectError::Aborted(message)
+        TrySendError::Aborted(message)
     }
 }
 
-/// Why a message was not collected in time. It holds the message.
+/// Why a message was not sent in time. It holds the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CollectTimeoutError<T> {
+pub enum SendTimeoutError<T> {
     /// There was no room in time.
-    #[error("the edge stayed full; collect again, or give it more time or a larger capacity")]
+    #[error("the edge stayed full; send again, or give it more time or a larger capacity")]
     TimedOut(T),
     /// The edge has been aborted, or closed by this end.
     #[error("the edge has been aborted or closed and takes no more messages")]
     Aborted(T),
 }
 
-impl<T> CollectTimeoutError<T> {
-    /// The message that was not collected.
+impl<T> SendTimeoutError<T> {
+    /// The message that was not sent.
     pub fn into_inner(self) -> T {
         match self {
-            CollectTimeoutError::TimedOut(message) | CollectTimeoutError::Aborted(message) => {
-                message
-            }
+            SendTimeoutError::TimedOut(message) | SendTimeoutError::Aborted(message) => message,
         }
     }
 }
 
-impl<T> fmt::Debug for CollectTimeoutError<T> {
+impl<T> fmt::Debug for SendTimeoutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CollectTimeoutError::TimedOut(_) => "TimedOut(..)",
-            CollectTimeoutError::Aborted(_) => "Aborted(..)",
+            SendTimeoutError::TimedOut(_) => "TimedOut(..)",
+            SendTimeoutError::Aborted(_) => "Aborted(..)",
         })
     }
 }
 
-impl<T> From<Aborted<T>> for CollectTimeoutError<T> {
+impl<T> From<Aborted<T>> for SendTimeoutError<T> {
     fn from(Aborted(message): Aborted<T>) -> Self {
-        CollectTimeoutError::Aborted(message)
+        SendTimeoutError::Aborted(message)
     }
 }
 
-/// Why no message was emitted in time.
+/// Why no message was received in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EmitTimeoutError {
-    /// Nothing was collected in time.
-    #[error("the edge stayed empty; emit again, or give it more time")]
+pub enum RecvTimeoutError {
+    /// Nothing was sent in time.
+    #[error("the edge stayed empty; recv again, or give it more time")]
     TimedOut,
-    /// The other end has closed the edge, and everything has been emitted.
-    #[error("the edge was closed, and everything has been emitted")]
+    /// The other end has closed the edge, and everything has been received.
+    #[error("the edge was closed, and everything has been received")]
     Closed,
     /// The edge has been aborted.
     #[error("the edge has been aborted")]
     Aborted,
 }
 
-/// Why no message was emitted at once.
+/// Why no message was received at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TryEmitError {
+pub enum TryRecvError {
     /// Nothing is buffered now.
-    #[error("the edge is empty; emit again when something has been collected")]
+    #[error("the edge is empty; recv again when something has been sent")]
     Empty,
-    /// The other end has closed the edge, and everything has been emitted.
-    #[error("the edge was closed, and everything has been emitted")]
+    /// The other end has closed the edge, and everything has been received.
+    #[error("the edge was closed, and everything has been received")]
     Closed,
     /// The edge has been aborted.
     #[error("the edge has been aborted")]

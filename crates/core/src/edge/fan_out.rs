@@ -1,8 +1,8 @@
 //! One message to many edges.
 
-use super::collector::Collector;
-use super::error::{Aborted, TryCollectError};
+use super::error::{Aborted, TrySendError};
 use super::flavour::{Flavour, Ring};
+use super::sender::Sender;
 use std::fmt;
 
 /// Sends every message to each of its edges, a clone to each; with an [`Arc`](std::sync::Arc) it is
@@ -10,8 +10,8 @@ use std::fmt;
 ///
 /// A message is first offered to all edges, so that one whose policy drops never keeps its
 /// siblings waiting; then those that are full and block are waited for. An edge that has been aborted
-/// is removed. When there is none left, `collect` fails, and the
-/// feeder of the fan-out should abort in turn, which dropping its own emitter does.
+/// is removed. When there is none left, `send` fails, and the
+/// feeder of the fan-out should abort in turn, which dropping its own receiver does.
 ///
 /// Edges come and go by [`add`](FanOut::add) and [`remove`](FanOut::remove). Dropping it closes all.
 ///
@@ -24,15 +24,15 @@ use std::fmt;
 /// let (tx, mut slow) = edge::ring(Options::new(1).overflow(Overflow::DropOldest));
 /// let slow_one = all.add(tx);
 /// for point in ["a", "b", "c"] {
-///     all.collect_blocking(Arc::from(point))?;
+///     all.send_blocking(Arc::from(point))?;
 /// }
-/// assert_eq!(fast.try_emit().as_deref(), Ok("a"));
-/// assert_eq!(slow.try_emit().as_deref(), Ok("c"));
+/// assert_eq!(fast.try_recv().as_deref(), Ok("a"));
+/// assert_eq!(slow.try_recv().as_deref(), Ok("c"));
 /// assert!(all.remove(slow_one).is_some());
 /// # Ok::<(), edge::Aborted<Arc<str>>>(())
 /// ```
 pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
-    edges: Vec<(Branch, Collector<T, F>)>,
+    edges: Vec<(Branch, Sender<T, F>)>,
     /// Of the next one that is added.
     next: u64,
     /// Positions of those that were full.
@@ -54,16 +54,16 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
     }
 
     /// Sends to this edge, too, from the next message on.
-    pub fn add(&mut self, collector: Collector<T, F>) -> Branch {
+    pub fn add(&mut self, sender: Sender<T, F>) -> Branch {
         let branch = Branch(self.next);
         self.next += 1;
-        self.edges.push((branch, collector));
+        self.edges.push((branch, sender));
         branch
     }
 
     /// Sends to this edge no more, and returns it, open as it is. `None` if it has been aborted and
     /// removed. O(edges).
-    pub fn remove(&mut self, branch: Branch) -> Option<Collector<T, F>> {
+    pub fn remove(&mut self, branch: Branch) -> Option<Sender<T, F>> {
         let at = self.edges.iter().position(|(it, _)| *it == branch)?;
         Some(self.edges.remove(at).1)
     }
@@ -79,7 +79,7 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
     }
 
     /// The edges.
-    pub fn iter(&self) -> impl Iterator<Item = (Branch, &Collector<T, F>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Branch, &Sender<T, F>)> {
         self.edges.iter().map(|(branch, edge)| (*branch, edge))
     }
 }
@@ -90,7 +90,7 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
     ///
     /// # Errors
     /// [`Aborted`] with the message if there are no edges, or none any more.
-    pub fn try_collect(&mut self, message: T) -> Result<Vec<Branch>, Aborted<T>> {
+    pub fn try_send(&mut self, message: T) -> Result<Vec<Branch>, Aborted<T>> {
         self.offer(&message);
         if self.edges.is_empty() {
             return Err(Aborted(message));
@@ -98,12 +98,12 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         Ok(self.full.iter().map(|at| self.edges[*at].0).collect())
     }
 
-    /// As [`Collector::close`], all edges.
+    /// As [`Sender::close`], all edges.
     pub fn close(&mut self) {
         self.edges.iter_mut().for_each(|(_, edge)| edge.close());
     }
 
-    /// As [`Collector::abort`], all edges.
+    /// As [`Sender::abort`], all edges.
     pub fn abort(&self) {
         self.edges.iter().for_each(|(_, edge)| edge.abort());
     }
@@ -113,13 +113,13 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         self.full.clear();
         let mut at = 0;
         while at < self.edges.len() {
-            match self.edges[at].1.try_collect(message.clone()) {
+            match self.edges[at].1.try_send(message.clone()) {
                 Ok(()) => at += 1,
-                Err(TryCollectError::Full(_)) => {
+                Err(TrySendError::Full(_)) => {
                     self.full.push(at);
                     at += 1;
                 }
-                Err(TryCollectError::Aborted(_)) => drop(self.edges.remove(at)),
+                Err(TrySendError::Aborted(_)) => drop(self.edges.remove(at)),
             }
         }
     }
@@ -142,11 +142,11 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
     ///
     /// # Errors
     /// [`Aborted`] with the message if there are no edges, or none any more.
-    pub async fn collect(&mut self, message: T) -> Result<(), Aborted<T>> {
+    pub async fn send(&mut self, message: T) -> Result<(), Aborted<T>> {
         self.offer(&message);
         let mut aborted = Vec::new();
         for at in self.full.drain(..) {
-            if self.edges[at].1.collect(message.clone()).await.is_err() {
+            if self.edges[at].1.send(message.clone()).await.is_err() {
                 aborted.push(at);
             }
         }
@@ -157,11 +157,11 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
     ///
     /// # Errors
     /// [`Aborted`] with the message if there are no edges, or none any more.
-    pub fn collect_blocking(&mut self, message: T) -> Result<(), Aborted<T>> {
+    pub fn send_blocking(&mut self, message: T) -> Result<(), Aborted<T>> {
         self.offer(&message);
         let mut aborted = Vec::new();
         for at in self.full.drain(..) {
-            if self.edges[at].1.collect_blocking(message.clone()).is_err() {
+            if self.edges[at].1.send_blocking(message.clone()).is_err() {
                 aborted.push(at);
             }
         }
@@ -175,10 +175,10 @@ impl<T: Send + 'static, F: Flavour<T>> Default for FanOut<T, F> {
     }
 }
 
-impl<T: Send + 'static, F: Flavour<T>> FromIterator<Collector<T, F>> for FanOut<T, F> {
-    fn from_iter<I: IntoIterator<Item = Collector<T, F>>>(collectors: I) -> Self {
+impl<T: Send + 'static, F: Flavour<T>> FromIterator<Sender<T, F>> for FanOut<T, F> {
+    fn from_iter<I: IntoIterator<Item = Sender<T, F>>>(senders: I) -> Self {
         let mut all = FanOut::new();
-        for end in collectors {
+        for end in senders {
             all.add(end);
         }
         all

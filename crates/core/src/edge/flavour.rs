@@ -1,9 +1,9 @@
-//! What a flavour of edges provides: two ends without ways to wait. [`Collector`](super::Collector) and
-//! [`Emitter`](super::Emitter) build all of their methods on these.
+//! What a flavour of edges provides: two ends without ways to wait. [`Sender`](super::Sender) and
+//! [`Receiver`](super::Receiver) build all of their methods on these.
 
 use super::abort::Abort;
 use super::batch::Batch;
-use super::error::{Aborted, TryCollectError, TryEmitError};
+use super::error::{Aborted, TryRecvError, TrySendError};
 use super::meter::Source;
 use super::weigh::One;
 use std::marker::PhantomData;
@@ -12,19 +12,19 @@ use std::task::{Context, Poll};
 
 /// A flavour of edges: [`Ring`] or [`Queue`].
 pub trait Flavour<T: Send + 'static>: 'static {
-    /// What a [`Collector`](super::Collector) is made of.
+    /// What a [`Sender`](super::Sender) is made of.
     #[doc(hidden)]
-    type Collecting: Collecting<T>;
-    /// What an [`Emitter`](super::Emitter) is made of.
+    type SenderEnd: SenderEnd<T>;
+    /// What an [`Receiver`](super::Receiver) is made of.
     #[doc(hidden)]
-    type Emitting: Emitting<T>;
+    type ReceiverEnd: ReceiverEnd<T>;
 }
 
-/// The flavour of [`ring()`](super::ring()): one collector, one emitter, no lock.
+/// The flavour of [`ring()`](super::ring()): one sender, one receiver, no lock.
 #[derive(Debug)]
 pub struct Ring<W = One>(PhantomData<fn() -> W>);
 
-/// The flavour of [`queue()`](super::queue()): many collectors, one emitter, a rendezvous if it holds
+/// The flavour of [`queue()`](super::queue()): many senders, one receiver, a rendezvous if it holds
 /// nothing.
 #[derive(Debug)]
 pub struct Queue<W = One>(PhantomData<fn() -> W>);
@@ -34,40 +34,40 @@ pub trait Shared: Abort + Source {}
 
 impl<E: Abort + Source> Shared for E {}
 
-/// The collecting end of a flavour.
-pub trait Collecting<T>: Send + Unpin {
+/// The sending end of a flavour.
+pub trait SenderEnd<T>: Send + Unpin {
     fn edge(&self) -> &dyn Shared;
 
     fn source(&self) -> Arc<dyn Source>;
 
-    fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>>;
+    fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>>;
 
-    /// Collects at once if that is all that a `collect` which may wait has to do.
+    /// Sends at once if that is all that a `send` which may wait has to do.
     #[inline]
-    fn collect_at_once(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        self.try_collect(message)
+    fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
+        self.try_send(message)
     }
 
-    /// Collects the message, which is there at the first poll. While this is pending the message is
-    /// in `message` or with the edge, until [`withdraw`](Collecting::withdraw).
-    fn poll_collect(
+    /// Sends the message, which is there at the first poll. While this is pending the message is
+    /// in `message` or with the edge, until [`withdraw`](SenderEnd::withdraw).
+    fn poll_send(
         &mut self,
         message: &mut Option<T>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted<T>>>;
 
-    /// Collects from the batch as much as there is room for. Whether that is all of it.
-    fn try_collect_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
+    /// Sends from the batch as much as there is room for. Whether that is all of it.
+    fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
 
-    /// As [`collect_at_once`](Collecting::collect_at_once), of a batch. Whether that was all of it.
+    /// As [`send_now`](SenderEnd::send_now), of a batch. Whether that was all of it.
     #[inline]
-    fn collect_all_at_once(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
-        self.try_collect_all(batch)
+    fn send_all_now(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        self.try_send_all(batch)
     }
 
-    /// Collects all of the batch. While this is pending its first message may be with the edge, until
-    /// [`withdraw`](Collecting::withdraw).
-    fn poll_collect_all(
+    /// Sends all of the batch. While this is pending its first message may be with the edge, until
+    /// [`withdraw`](SenderEnd::withdraw).
+    fn poll_send_all(
         &mut self,
         batch: &mut Batch<'_, T>,
         context: &mut Context<'_>,
@@ -92,33 +92,33 @@ pub trait Collecting<T>: Send + Unpin {
     fn close(&mut self);
 }
 
-/// The emitting end of a flavour.
-pub trait Emitting<T>: Send + Unpin {
+/// The receiving end of a flavour.
+pub trait ReceiverEnd<T>: Send + Unpin {
     fn edge(&self) -> &dyn Shared;
 
     fn source(&self) -> Arc<dyn Source>;
 
-    fn try_emit(&mut self) -> Result<T, TryEmitError>;
+    fn try_recv(&mut self) -> Result<T, TryRecvError>;
 
-    fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError>;
+    fn try_recv_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryRecvError>;
 
-    /// Whether it is known to be empty, so that an `emit` which may wait begins with that.
+    /// Whether it is known to be empty, so that a `recv` which may wait begins with that.
     #[inline]
     fn is_known_empty(&self) -> bool {
         false
     }
 
-    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>>;
+    fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>>;
 
-    /// As [`poll_emit`](Emitting::poll_emit), many; 0 when there will be none any more.
-    fn poll_emit_many(
+    /// As [`poll_recv`](ReceiverEnd::poll_recv), many; 0 when there will be none any more.
+    fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
         max: usize,
         context: &mut Context<'_>,
     ) -> Poll<usize>;
 
-    /// Whether a `try_emit` would tell anything but that the edge is empty; if not, arranges to be woken.
+    /// Whether a `try_recv` would tell anything but that the edge is empty; if not, arranges to be woken.
     fn poll_some(&mut self, context: &mut Context<'_>) -> bool;
 
     /// Ends a wait: this end is not blocked any more.

@@ -1,27 +1,27 @@
-//! Emitters as iterators of a thread.
+//! Receivers as iterators of a thread.
 
-use super::emitter::Emitter;
 use super::flavour::{Flavour, Ring};
+use super::receiver::Receiver;
 
-/// Yields messages, blocking the thread for each; ends when the edge has. By [`Emitter::iter`].
+/// Yields messages, blocking the thread for each; ends when the edge has. By [`Receiver::iter`].
 #[derive(Debug)]
-pub struct Iter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Emitter<T, F>);
+pub struct Iter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
-/// Yields the messages that are there, without waiting. By [`Emitter::try_iter`].
+/// Yields the messages that are there, without waiting. By [`Receiver::try_iter`].
 #[derive(Debug)]
-pub struct TryIter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Emitter<T, F>);
+pub struct TryIter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
-/// As [`Iter`], with the emitter, which is dropped with it: an edge that has not ended is aborted then.
+/// As [`Iter`], with the receiver, which is dropped with it: an edge that has not ended is aborted then.
 #[derive(Debug)]
-pub struct IntoIter<T: Send + 'static, F: Flavour<T> = Ring>(Emitter<T, F>);
+pub struct IntoIter<T: Send + 'static, F: Flavour<T> = Ring>(Receiver<T, F>);
 
-impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
+impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// Yields messages, blocking the thread for each; ends when the edge has.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_collect_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("there is room");
     /// assert_eq!(rx.iter().next(), Some(1));
     /// drop(tx);
     /// assert_eq!(rx.iter().collect::<Vec<_>>(), [2, 3]);
@@ -35,7 +35,7 @@ impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
     /// ```
     /// use corsair::edge::{self, Options};
     /// let (mut tx, mut rx) = edge::ring(Options::new(4));
-    /// tx.try_collect_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// tx.try_send_all(&mut vec![1, 2, 3]).expect("there is room");
     /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
     /// ```
     pub fn try_iter(&mut self) -> TryIter<'_, T, F> {
@@ -48,7 +48,7 @@ impl<T: Send + 'static, F: Flavour<T>> Iterator for Iter<'_, T, F> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.0.emit_blocking()
+        self.0.recv_blocking()
     }
 }
 
@@ -57,7 +57,7 @@ impl<T: Send + 'static, F: Flavour<T>> Iterator for TryIter<'_, T, F> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.0.try_emit().ok()
+        self.0.try_recv().ok()
     }
 }
 
@@ -66,11 +66,11 @@ impl<T: Send + 'static, F: Flavour<T>> Iterator for IntoIter<T, F> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.0.emit_blocking()
+        self.0.recv_blocking()
     }
 }
 
-impl<'a, T: Send + 'static, F: Flavour<T>> IntoIterator for &'a mut Emitter<T, F> {
+impl<'a, T: Send + 'static, F: Flavour<T>> IntoIterator for &'a mut Receiver<T, F> {
     type Item = T;
     type IntoIter = Iter<'a, T, F>;
 
@@ -79,7 +79,7 @@ impl<'a, T: Send + 'static, F: Flavour<T>> IntoIterator for &'a mut Emitter<T, F
     }
 }
 
-impl<T: Send + 'static, F: Flavour<T>> IntoIterator for Emitter<T, F> {
+impl<T: Send + 'static, F: Flavour<T>> IntoIterator for Receiver<T, F> {
     type Item = T;
     type IntoIter = IntoIter<T, F>;
 

@@ -1,10 +1,10 @@
 //! Many edges read as one.
 
-use super::emitter::Emitter;
-use super::error::TryEmitError;
+use super::error::TryRecvError;
 use super::fan_out::Branch;
 use super::flavour::{Flavour, Ring};
 use super::meter::State;
+use super::receiver::Receiver;
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -12,31 +12,31 @@ use std::task::{Context, Poll};
 /// Reads from all of its edges, in turns: while one has messages, each of the others is asked once
 /// before it is asked again.
 ///
-/// An edge that has ended is removed; when there is none left, `emit` ends. If one of them was
+/// An edge that has ended is removed; when there is none left, `recv` ends. If one of them was
 /// aborted, the merge [`is_aborted`](Merge::is_aborted) from then on, so that its reader can
 /// tell that something is missing, and abort in turn.
 ///
 /// Edges come and go by [`add`](Merge::add) and [`remove`](Merge::remove). Dropping it aborts all, as
-/// dropping an emitter does.
+/// dropping a receiver does.
 ///
 /// ```
 /// use corsair::edge::{self, Merge, Options};
 /// let mut all = Merge::new();
 /// let edges = [1, 2].map(|_| edge::ring::<u32>(Options::new(8)));
-/// let mut collectors = edges.map(|(tx, rx)| {
+/// let mut senders = edges.map(|(tx, rx)| {
 ///     all.add(rx);
 ///     tx
 /// });
 /// for number in 0..4 {
-///     collectors[number % 2].try_collect(number as u32).expect("there is room");
+///     senders[number % 2].try_send(number as u32).expect("there is room");
 /// }
-/// drop(collectors);
-/// let mut numbers: Vec<u32> = std::iter::from_fn(|| all.emit_blocking()).collect();
+/// drop(senders);
+/// let mut numbers: Vec<u32> = std::iter::from_fn(|| all.recv_blocking()).collect();
 /// numbers.sort();
 /// assert_eq!(numbers, [0, 1, 2, 3]);
 /// ```
 pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
-    edges: Vec<Emitter<T, F>>,
+    edges: Vec<Receiver<T, F>>,
     /// Their names, in the same order.
     branches: Vec<Branch>,
     /// Of the next one that is added.
@@ -49,7 +49,7 @@ pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
 }
 
 impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
-    /// Without edges: `emit` ends at once.
+    /// Without edges: `recv` ends at once.
     pub const fn new() -> Merge<T, F> {
         Merge {
             edges: Vec::new(),
@@ -62,17 +62,17 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
     }
 
     /// Reads from this edge, too.
-    pub fn add(&mut self, emitter: Emitter<T, F>) -> Branch {
+    pub fn add(&mut self, receiver: Receiver<T, F>) -> Branch {
         let branch = Branch(self.named);
         self.named += 1;
-        self.edges.push(emitter);
+        self.edges.push(receiver);
         self.branches.push(branch);
         branch
     }
 
     /// Reads from this edge no more, and returns it as it is. `None` if it has ended and been
     /// removed. O(edges).
-    pub fn remove(&mut self, branch: Branch) -> Option<Emitter<T, F>> {
+    pub fn remove(&mut self, branch: Branch) -> Option<Receiver<T, F>> {
         let at = self.branches.iter().position(|it| *it == branch)?;
         Some(self.take_out(at))
     }
@@ -93,11 +93,11 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
     }
 
     /// The edges.
-    pub fn iter(&self) -> impl Iterator<Item = (Branch, &Emitter<T, F>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Branch, &Receiver<T, F>)> {
         self.branches.iter().copied().zip(&self.edges)
     }
 
-    fn take_out(&mut self, at: usize) -> Emitter<T, F> {
+    fn take_out(&mut self, at: usize) -> Receiver<T, F> {
         self.branches.remove(at);
         if at < self.turn {
             self.turn -= 1;
@@ -113,30 +113,30 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
     /// The next message of any edge, if there is one.
     ///
     /// # Errors
-    /// As [`Emitter::try_emit`]: [`TryEmitError::Empty`] if all are empty; if none is left,
-    /// [`TryEmitError::Aborted`] if one of them was aborted, else [`TryEmitError::Closed`].
-    pub fn try_emit(&mut self) -> Result<T, TryEmitError> {
-        match self.ask(|edge| match edge.try_emit() {
+    /// As [`Receiver::try_recv`]: [`TryRecvError::Empty`] if all are empty; if none is left,
+    /// [`TryRecvError::Aborted`] if one of them was aborted, else [`TryRecvError::Closed`].
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        match self.ask(|edge| match edge.try_recv() {
             Ok(message) => Poll::Ready(Some(message)),
-            Err(TryEmitError::Empty) => Poll::Pending,
-            Err(TryEmitError::Closed | TryEmitError::Aborted) => Poll::Ready(None),
+            Err(TryRecvError::Empty) => Poll::Pending,
+            Err(TryRecvError::Closed | TryRecvError::Aborted) => Poll::Ready(None),
         }) {
             Poll::Ready(Some(message)) => Ok(message),
-            Poll::Pending => Err(TryEmitError::Empty),
-            Poll::Ready(None) if self.aborted => Err(TryEmitError::Aborted),
-            Poll::Ready(None) => Err(TryEmitError::Closed),
+            Poll::Pending => Err(TryRecvError::Empty),
+            Poll::Ready(None) if self.aborted => Err(TryRecvError::Aborted),
+            Poll::Ready(None) => Err(TryRecvError::Closed),
         }
     }
 
-    /// As [`Emitter::abort`], all edges.
+    /// As [`Receiver::abort`], all edges.
     pub fn abort(&self) {
-        self.edges.iter().for_each(Emitter::abort);
+        self.edges.iter().for_each(Receiver::abort);
     }
 
     /// Asks all edges in turns until one has a message; removes those that have ended.
     fn ask(
         &mut self,
-        mut ask: impl FnMut(&mut Emitter<T, F>) -> Poll<Option<T>>,
+        mut ask: impl FnMut(&mut Receiver<T, F>) -> Poll<Option<T>>,
     ) -> Poll<Option<T>> {
         let mut left = self.edges.len();
         while left > 0 {
@@ -162,9 +162,9 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         }
     }
 
-    /// As [`Emitter::poll_emit`].
-    pub fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let message = self.ask(|edge| edge.poll_emit(context));
+    /// As [`Receiver::poll_recv`].
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let message = self.ask(|edge| edge.poll_recv(context));
         match message.is_pending() {
             true => self.waits = true,
             false => self.rest(),
@@ -174,24 +174,24 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
 
     /// Waits for the next message of any edge; `None` when all have ended. A future that is dropped
     /// before it is ready has taken nothing.
-    pub async fn emit(&mut self) -> Option<T> {
+    pub async fn recv(&mut self) -> Option<T> {
         let resting = Resting(self);
-        poll_fn(|context| resting.0.poll_emit(context)).await
+        poll_fn(|context| resting.0.poll_recv(context)).await
     }
 
     /// The edges are not waited for any more.
     fn rest(&mut self) {
         if std::mem::take(&mut self.waits) {
-            self.edges.iter_mut().for_each(Emitter::rest);
+            self.edges.iter_mut().for_each(Receiver::rest);
         }
     }
 
     /// Blocks the thread until there is a message of any edge; `None` when all have ended.
-    pub fn emit_blocking(&mut self) -> Option<T> {
+    pub fn recv_blocking(&mut self) -> Option<T> {
         loop {
-            match self.try_emit() {
+            match self.try_recv() {
                 Ok(message) => return Some(message),
-                Err(TryEmitError::Empty) => Emitter::wait_any(&mut self.edges),
+                Err(TryRecvError::Empty) => Receiver::wait_any(&mut self.edges),
                 Err(_) => return None,
             }
         }
@@ -213,10 +213,10 @@ impl<T: Send + 'static, F: Flavour<T>> Default for Merge<T, F> {
     }
 }
 
-impl<T: Send + 'static, F: Flavour<T>> FromIterator<Emitter<T, F>> for Merge<T, F> {
-    fn from_iter<I: IntoIterator<Item = Emitter<T, F>>>(emitters: I) -> Self {
+impl<T: Send + 'static, F: Flavour<T>> FromIterator<Receiver<T, F>> for Merge<T, F> {
+    fn from_iter<I: IntoIterator<Item = Receiver<T, F>>>(receivers: I) -> Self {
         let mut all = Merge::new();
-        for end in emitters {
+        for end in receivers {
             all.add(end);
         }
         all

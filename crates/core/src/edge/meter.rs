@@ -9,9 +9,9 @@ use std::time::Duration;
 pub enum State {
     /// It does.
     Open,
-    /// The collecting end has closed it or is gone. What is buffered is still emitted.
+    /// The sending end has closed it or is gone. What is buffered is still received.
     Closed,
-    /// It was aborted before everything was emitted.
+    /// It was aborted before everything was received.
     Aborted,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for State {
 /// What an edge has done so far.
 ///
 /// Messages count 1 each, or what [`Weigh`](super::Weigh) says. When both ends rest,
-/// `collected == emitted + dropped_by_abort + dropped_by_overflow` and what is buffered; while they
+/// `sent == received + dropped_by_abort + dropped_by_overflow` and what is buffered; while they
 /// work, numbers may be a few messages apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeStatistics {
@@ -38,21 +38,21 @@ pub struct EdgeStatistics {
     pub capacity: usize,
     /// How many messages it holds now.
     pub buffered: usize,
-    /// The most messages that it has held at once, as its collecting end saw it.
+    /// The most messages that it has held at once, as its sending end saw it.
     pub high_water: usize,
-    /// Of how many `collect` said that they were accepted, dropped ones included.
-    pub collected: u64,
-    /// How many were emitted.
-    pub emitted: u64,
+    /// Of how many `send` said that they were accepted, dropped ones included.
+    pub sent: u64,
+    /// How many were received.
+    pub received: u64,
     /// How many were buffered when the edge was aborted.
     pub dropped_by_abort: u64,
     /// How many [`Overflow::DropNewest`](super::Overflow::DropNewest) and
     /// [`Overflow::DropOldest`](super::Overflow::DropOldest) have dropped.
     pub dropped_by_overflow: u64,
-    /// How long `collect` has waited for room, up to now; of several collectors, how long any of them has.
-    pub blocked_collecting: Duration,
-    /// How long `emit` has waited for messages, up to now.
-    pub blocked_emitting: Duration,
+    /// How long `send` has waited for room, up to now; of several senders, how long any of them has.
+    pub blocked_sending: Duration,
+    /// How long `recv` has waited for messages, up to now.
+    pub blocked_receiving: Duration,
 }
 
 impl EdgeStatistics {
@@ -63,12 +63,12 @@ impl EdgeStatistics {
             capacity,
             buffered,
             high_water: 0,
-            collected: 0,
-            emitted: 0,
+            sent: 0,
+            received: 0,
             dropped_by_abort: 0,
             dropped_by_overflow: 0,
-            blocked_collecting: Duration::ZERO,
-            blocked_emitting: Duration::ZERO,
+            blocked_sending: Duration::ZERO,
+            blocked_receiving: Duration::ZERO,
         }
     }
 }
@@ -82,10 +82,10 @@ impl EdgeStatistics {
 /// use corsair::edge::{self, Options};
 /// let (mut tx, rx) = edge::ring::<u32>(Options::new(8));
 /// let meter = rx.meter();
-/// tx.try_collect(7).expect("there is room");
+/// tx.try_send(7).expect("there is room");
 /// drop((tx, rx));
 /// let read = meter.read();
-/// assert_eq!((read.collected, read.dropped_by_abort), (1, 1));
+/// assert_eq!((read.sent, read.dropped_by_abort), (1, 1));
 /// ```
 #[derive(Clone)]
 pub struct Meter(Arc<dyn Source>);
@@ -127,7 +127,7 @@ macro_rules! of_the_edge {
             self.end.edge().state()
         }
 
-        /// Whether the edge was aborted before everything was emitted.
+        /// Whether the edge was aborted before everything was received.
         pub fn is_aborted(&self) -> bool {
             self.state() == State::Aborted
         }

@@ -1,14 +1,14 @@
 //! Edges are made here.
 
-use super::collector::Collector;
-use super::emitter::Emitter;
 use super::flavour::{Queue, Ring};
 use super::options::Options;
 use super::queue::ends as queue_ends;
+use super::receiver::Receiver;
 use super::ring::ends as ring_ends;
+use super::sender::Sender;
 use super::weigh::{One, Weigh};
 
-/// Makes an edge of one collector and one emitter, without locks. It holds at least one message.
+/// Makes an edge of one sender and one receiver, without locks. It holds at least one message.
 /// O(capacity): its memory is there from the beginning.
 ///
 /// ```
@@ -18,13 +18,13 @@ use super::weigh::{One, Weigh};
 /// let (mut tx, mut rx) = edge::ring(Options::new(16));
 /// let reader = thread::spawn(move || rx.iter().sum::<u32>());
 /// for number in 1..=100 {
-///     tx.collect_blocking(number)?;
+///     tx.send_blocking(number)?;
 /// }
-/// drop(tx); // closes: what is buffered is still emitted
+/// drop(tx); // closes: what is buffered is still received
 /// assert_eq!(reader.join().unwrap(), 5050);
 /// # Ok::<(), edge::Aborted<u32>>(())
 /// ```
-pub fn ring<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) {
+pub fn ring<T: Send + 'static>(options: Options) -> (Sender<T>, Receiver<T>) {
     ring_weighed::<T, One>(options)
 }
 
@@ -41,22 +41,22 @@ pub fn ring<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) {
 /// }
 ///
 /// let (mut tx, rx) = edge::ring_weighed::<Vec<f64>, Points>(Options::new(8));
-/// tx.try_collect(vec![1.0, 2.0, 3.0]).expect("there is room");
+/// tx.try_send(vec![1.0, 2.0, 3.0]).expect("there is room");
 /// let statistics = rx.meter().read();
-/// assert_eq!((statistics.collected, statistics.buffered), (3, 1));
+/// assert_eq!((statistics.sent, statistics.buffered), (3, 1));
 /// ```
 pub fn ring_weighed<T: Send + 'static, W: Weigh<T>>(
     options: Options,
-) -> (Collector<T, Ring<W>>, Emitter<T, Ring<W>>) {
-    let (collecting, emitting) = ring_ends::<T, W>(&options);
-    (Collector::new(collecting), Emitter::new(emitting))
+) -> (Sender<T, Ring<W>>, Receiver<T, Ring<W>>) {
+    let (sending, receiving) = ring_ends::<T, W>(&options);
+    (Sender::new(sending), Receiver::new(receiving))
 }
 
-/// Makes an edge whose collectors can be cloned. Those that wait are served in their order.
+/// Makes an edge whose senders can be cloned. Those that wait are served in their order.
 /// O(capacity) if it blocks when it is full, without a limit by weight; the memory of other queues grows with what
 /// they hold.
 ///
-/// With capacity 0 it is a rendezvous: `collect` ends when the message has been emitted.
+/// With capacity 0 it is a rendezvous: `send` ends when the message has been received.
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -64,13 +64,13 @@ pub fn ring_weighed<T: Send + 'static, W: Weigh<T>>(
 ///
 /// let (mut tx, mut rx) = edge::queue(Options::new(0));
 /// let sender = thread::spawn(move || {
-///     tx.collect_blocking("hello").expect("the emitter lives");
+///     tx.send_blocking("hello").expect("the receiver lives");
 ///     // Here it is certain that the other thread has it.
 /// });
-/// assert_eq!(rx.emit_blocking(), Some("hello"));
+/// assert_eq!(rx.recv_blocking(), Some("hello"));
 /// sender.join().unwrap();
 /// ```
-pub fn queue<T: Send + 'static>(options: Options) -> (Collector<T, Queue>, Emitter<T, Queue>) {
+pub fn queue<T: Send + 'static>(options: Options) -> (Sender<T, Queue>, Receiver<T, Queue>) {
     queue_weighed::<T, One>(options)
 }
 
@@ -81,12 +81,12 @@ pub fn queue<T: Send + 'static>(options: Options) -> (Collector<T, Queue>, Emitt
 /// let options = Options::new(1_000).weight_limit(1 << 20);
 /// let (tx, _rx) = edge::queue_weighed::<Vec<u8>, Bytes>(options);
 /// let mut other = tx.clone();
-/// other.try_collect(vec![0; 1 << 20]).expect("1 MiB");
-/// assert!(other.try_collect(vec![0]).is_err(), "a byte more is too much");
+/// other.try_send(vec![0; 1 << 20]).expect("1 MiB");
+/// assert!(other.try_send(vec![0]).is_err(), "a byte more is too much");
 /// ```
 pub fn queue_weighed<T: Send + 'static, W: Weigh<T>>(
     options: Options,
-) -> (Collector<T, Queue<W>>, Emitter<T, Queue<W>>) {
-    let (collecting, emitting) = queue_ends::<T, W>(&options);
-    (Collector::new(collecting), Emitter::new(emitting))
+) -> (Sender<T, Queue<W>>, Receiver<T, Queue<W>>) {
+    let (sending, receiving) = queue_ends::<T, W>(&options);
+    (Sender::new(sending), Receiver::new(receiving))
 }

@@ -10,7 +10,7 @@ pub const MAX_CAPACITY: usize = 1 << 24;
 /// What happens to a message for an edge that is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// `collect` waits until there is room.
+    /// `send` waits until there is room.
     #[default]
     Block,
     /// The message is dropped and counted.
@@ -88,7 +88,7 @@ impl Options {
     /// asked for. It blocks when it is full, and keeps statistics.
     ///
     /// A [`queue`](super::queue()) of capacity 0 is a rendezvous: a message goes from a waiting
-    /// collector to the emitter, and is never held in between. A [`ring`](super::ring()) holds at least one.
+    /// sender to the receiver, and is never held in between. A [`ring`](super::ring()) holds at least one.
     pub const fn new(capacity: usize) -> Options {
         Options {
             capacity: match capacity {
@@ -110,8 +110,8 @@ impl Options {
     /// use corsair::edge::{self, Bytes, Options};
     /// let options = Options::new(64).weight_limit(1 << 20); // 64 messages, 1 MiB
     /// let (mut tx, _rx) = edge::queue_weighed::<Vec<u8>, Bytes>(options);
-    /// tx.try_collect(vec![0; 2 << 20]).expect("it is empty");
-    /// assert!(tx.try_collect(vec![0]).is_err(), "it holds more than the limit");
+    /// tx.try_send(vec![0; 2 << 20]).expect("it is empty");
+    /// assert!(tx.try_send(vec![0]).is_err(), "it holds more than the limit");
     /// ```
     #[must_use]
     pub fn weight_limit(mut self, limit: u64) -> Options {

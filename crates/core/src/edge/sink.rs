@@ -1,25 +1,25 @@
-//! Collectors as sinks of a task.
+//! Senders as sinks of a task.
 
-use super::collector::Collector;
 use super::error::Aborted;
 use super::flavour::{Flavour, Ring};
+use super::sender::Sender;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A collector as a [`Sink`](futures_sink::Sink). By [`Collector::into_sink`].
+/// A sender as a [`Sink`](futures_sink::Sink). By [`Sender::into_sink`].
 ///
 /// It holds one message beside the edge, from `start_send` until there is room for it; `flush` waits for that.
-/// What it holds when it is dropped was not collected, and [`into_parts`](CollectorSink::into_parts) gives it back.
-pub struct CollectorSink<T: Send + 'static, F: Flavour<T> = Ring> {
-    collector: Collector<T, F>,
-    /// Sent and not yet collected, unless it waits with the edge.
+/// What it holds when it is dropped was not sent, and [`into_parts`](SenderSink::into_parts) gives it back.
+pub struct SenderSink<T: Send + 'static, F: Flavour<T> = Ring> {
+    sender: Sender<T, F>,
+    /// Sent and not yet sent, unless it waits with the edge.
     message: Option<T>,
     /// The last poll of the message was pending.
     pending: bool,
 }
 
-impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
+impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// Makes a [`Sink`](futures_sink::Sink) of it, for [`forward`] and the like. Closing the sink closes the edge.
     ///
     /// [`forward`]: https://docs.rs/futures-util/latest/futures_util/stream/trait.StreamExt.html#method.forward
@@ -39,17 +39,17 @@ impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
     /// assert_eq!(end.collect::<Vec<_>>().await, [10, 20]);
     /// # });
     /// ```
-    pub fn into_sink(self) -> CollectorSink<T, F> {
-        CollectorSink {
-            collector: self,
+    pub fn into_sink(self) -> SenderSink<T, F> {
+        SenderSink {
+            sender: self,
             message: None,
             pending: false,
         }
     }
 }
 
-impl<T: Send + 'static, F: Flavour<T>> CollectorSink<T, F> {
-    /// The collector again, and the message that was sent and has not been collected.
+impl<T: Send + 'static, F: Flavour<T>> SenderSink<T, F> {
+    /// The sender again, and the message that was sent and has not been sent.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -61,19 +61,19 @@ impl<T: Send + 'static, F: Flavour<T>> CollectorSink<T, F> {
     /// let (tx, message) = sink.into_parts();
     /// assert_eq!((tx.buffered(), message), (1, Some(2)));
     /// ```
-    pub fn into_parts(mut self) -> (Collector<T, F>, Option<T>) {
+    pub fn into_parts(mut self) -> (Sender<T, F>, Option<T>) {
         if self.pending {
-            self.collector.withdraw(&mut self.message);
+            self.sender.withdraw(&mut self.message);
         }
-        (self.collector, self.message)
+        (self.sender, self.message)
     }
 
-    /// Collects the message that was sent.
+    /// Sends the message that was sent.
     fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>> {
         if self.message.is_none() && !self.pending {
             return Poll::Ready(Ok(()));
         }
-        let result = self.collector.poll_collect(&mut self.message, context);
+        let result = self.sender.poll_send(&mut self.message, context);
         self.pending = result.is_pending();
         result.map_err(|Aborted(message)| {
             self.message = Some(message);
@@ -83,9 +83,9 @@ impl<T: Send + 'static, F: Flavour<T>> CollectorSink<T, F> {
 }
 
 // The message is not pinned.
-impl<T: Send + 'static, F: Flavour<T>> Unpin for CollectorSink<T, F> {}
+impl<T: Send + 'static, F: Flavour<T>> Unpin for SenderSink<T, F> {}
 
-impl<T: Send + 'static, F: Flavour<T>> futures_sink::Sink<T> for CollectorSink<T, F> {
+impl<T: Send + 'static, F: Flavour<T>> futures_sink::Sink<T> for SenderSink<T, F> {
     type Error = Aborted<()>;
 
     fn poll_ready(
@@ -114,16 +114,16 @@ impl<T: Send + 'static, F: Flavour<T>> futures_sink::Sink<T> for CollectorSink<T
         let this = self.get_mut();
         let result = this.poll_sent(context);
         if result == Poll::Ready(Ok(())) {
-            this.collector.close();
+            this.sender.close();
         }
         result
     }
 }
 
-impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for CollectorSink<T, F> {
+impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for SenderSink<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CollectorSink")
-            .field("collector", &self.collector)
+        f.debug_struct("SenderSink")
+            .field("sender", &self.sender)
             .field("holds", &(self.message.is_some() || self.pending))
             .finish()
     }

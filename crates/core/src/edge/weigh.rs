@@ -4,7 +4,7 @@
 ///
 /// Statistics count messages by weight, and an edge with a
 /// [limit by weight](super::Options::weight_limit) holds no more than that. A message is weighed when
-/// it is collected and may be weighed again when it leaves; the answers must agree. [`One`], the
+/// it is sent and may be weighed again when it leaves; the answers must agree. [`One`], the
 /// default, costs nothing.
 ///
 /// ```
@@ -45,10 +45,10 @@ impl<T> Weigh<T> for One {
 ///
 /// let options = Options::new(1_000).weight_limit(10);
 /// let (mut tx, mut rx) = edge::ring_weighed::<String, Bytes>(options);
-/// tx.try_collect("seven b".to_owned()).expect("7 of 10 bytes");
-/// assert!(tx.try_collect("four".to_owned()).is_err(), "11 bytes are too many");
-/// rx.try_emit().expect("there is one");
-/// assert!(tx.try_collect("four".to_owned()).is_ok());
+/// tx.try_send("seven b".to_owned()).expect("7 of 10 bytes");
+/// assert!(tx.try_send("four".to_owned()).is_err(), "11 bytes are too many");
+/// rx.try_recv().expect("there is one");
+/// assert!(tx.try_send("four".to_owned()).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bytes;

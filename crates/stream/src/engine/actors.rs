@@ -263,7 +263,7 @@ mod tests {
         engine.drain().await;
         let good = engine.status("good").unwrap();
         assert_eq!(good.state, TaskState::Ended);
-        assert_eq!(good.edges[2].statistics.emitted, 2);
+        assert_eq!(good.edges[2].statistics.received, 2);
         assert!(engine.close().await.unwrap().is_ok());
     }
 }

@@ -8,9 +8,9 @@
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
 use crate::node::Counter;
-use crate::pending::{Collector, Load, Parcel, PendingWrite, Sent};
+use crate::pending::{Load, Parcel, PendingWrite, Sender, Sent};
 use crate::pipeline::Subscription;
-use corsair::edge::{Overflow, TryCollectError};
+use corsair::edge::{Overflow, TrySendError};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ struct Line {
 #[derive(Debug)]
 enum End {
     /// The edge; no write waits for room on it.
-    Free(Collector),
+    Free(Sender),
     /// A task of its own waits for room.
     Waiting {
         /// Whether the edge is closed once nothing waits.
@@ -57,7 +57,7 @@ impl Entrance {
     pub(super) fn new(
         wants: Subscription,
         task: Arc<str>,
-        edge: Collector,
+        edge: Sender,
         overflow: Overflow,
         held: Arc<AtomicUsize>,
         limit: usize,
@@ -120,7 +120,7 @@ impl Entrance {
             End::Waiting { .. } => return line.waiting.push_back(parcel),
             End::Closed => return,
         };
-        if let Err(TryCollectError::Full(parcel)) = edge.try_collect(parcel)
+        if let Err(TrySendError::Full(parcel)) = edge.try_send(parcel)
             && let End::Free(edge) = std::mem::replace(&mut line.end, End::Waiting { close: false })
         {
             line.waiting.push_back(parcel);
@@ -138,7 +138,7 @@ impl Entrance {
     }
 
     /// Puts on the edge what waits, in order.
-    async fn pump(self: Arc<Self>, mut edge: Collector) {
+    async fn pump(self: Arc<Self>, mut edge: Sender) {
         loop {
             let next = {
                 let mut line = self.line.lock();
@@ -153,7 +153,7 @@ impl Entrance {
                     }
                 }
             };
-            if edge.collect(next).await.is_err() {
+            if edge.send(next).await.is_err() {
                 // The task has failed or was deleted.
                 let mut line = self.line.lock();
                 line.end = End::Closed;

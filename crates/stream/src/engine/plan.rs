@@ -7,7 +7,7 @@ use super::{EngineState, TaskOptions};
 use crate::node::body::{Inputs, Outputs};
 use crate::node::definition::{Context, Delivery, Work};
 use crate::node::faults::Faults;
-use crate::pending::{Collector, Emitter, Parcel, Points};
+use crate::pending::{Parcel, Points, Receiver, Sender};
 use crate::pipeline::{Node, Pipeline};
 use corsair::edge::{self, AbortHandle};
 use parking_lot::Mutex;
@@ -50,8 +50,8 @@ pub(super) fn plan(
     };
     let mut parts = Vec::with_capacity(nodes.len());
     let mut work = Vec::with_capacity(nodes.len());
-    let mut inputs: Vec<Vec<Emitter>> = Vec::with_capacity(nodes.len());
-    let mut outputs: Vec<Vec<Collector>> = nodes.iter().map(|_| Vec::new()).collect();
+    let mut inputs: Vec<Vec<Receiver>> = Vec::with_capacity(nodes.len());
+    let mut outputs: Vec<Vec<Sender>> = nodes.iter().map(|_| Vec::new()).collect();
     let mut edges = Vec::new();
     let mut entrances = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
@@ -93,16 +93,16 @@ pub(super) fn plan(
         work.push(built.work);
         let mut feeding = Vec::new();
         if let Some(wanted) = node.what.definition().subscription() {
-            let (collector, emitter) = connect();
+            let (sender, receiver) = connect();
             edges.push(EdgeParts {
                 from: None,
                 to: at,
-                meter: emitter.meter(),
+                meter: receiver.meter(),
             });
             let entrance = Entrance::new(
                 wanted.clone(),
                 name.clone(),
-                collector,
+                sender,
                 options.overflow,
                 held.clone(),
                 shared.options.task_memory,
@@ -110,17 +110,17 @@ pub(super) fn plan(
             let over_memory = entrance.over_memory.clone();
             node_parts.counters.push(("over_task_memory", over_memory));
             entrances.push(Arc::new(entrance));
-            feeding.push(emitter);
+            feeding.push(receiver);
         }
         for &from in &node.inputs {
-            let (collector, emitter) = connect();
+            let (sender, receiver) = connect();
             edges.push(EdgeParts {
                 from: Some(from),
                 to: at,
-                meter: emitter.meter(),
+                meter: receiver.meter(),
             });
-            outputs[from].push(collector);
-            feeding.push(emitter);
+            outputs[from].push(sender);
+            feeding.push(receiver);
         }
         inputs.push(feeding);
         parts.push(node_parts);

@@ -110,14 +110,14 @@ impl EdgeStatus {
         let s = &self.statistics;
         let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         [
-            ("collected", s.collected),
-            ("emitted", s.emitted),
+            ("collected", s.sent),
+            ("emitted", s.received),
             ("dropped_by_abort", s.dropped_by_abort),
             ("dropped_by_overflow", s.dropped_by_overflow),
             ("buffered", s.buffered as u64),
             ("high_water", s.high_water as u64),
-            ("collect_blocked_ns", nanos(s.blocked_collecting)),
-            ("emit_blocked_ns", nanos(s.blocked_emitting)),
+            ("collect_blocked_ns", nanos(s.blocked_sending)),
+            ("emit_blocked_ns", nanos(s.blocked_receiving)),
         ]
     }
 }
@@ -148,7 +148,7 @@ impl TaskStatus {
                 to,
                 statistics: s,
             } = edge;
-            let (emitted, collected) = (s.emitted, s.collected);
+            let (emitted, collected) = (s.received, s.sent);
             let _ = writeln!(
                 dot,
                 "  {from} -> {to} [label=\"{emitted} of {collected}\"];"

@@ -6,7 +6,7 @@ use super::sink::Sink;
 use super::state::State;
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
-use crate::pending::{Emitter, Load, Parcel, PendingWrite, Points, Sent};
+use crate::pending::{Load, Parcel, PendingWrite, Points, Receiver, Sent};
 use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -19,7 +19,7 @@ const TAKEN: usize = 64;
 /// What a node reads from.
 pub(crate) struct Inputs {
     /// One, or those of a join or union. `None`: it has ended.
-    edges: Vec<Option<Emitter>>,
+    edges: Vec<Option<Receiver>>,
     /// What has arrived on one input and not been looked at, the last first.
     arrived: Vec<Parcel>,
     /// The input on which it has arrived.
@@ -52,7 +52,7 @@ enum Arrival {
 }
 
 impl Inputs {
-    pub(crate) fn new(edges: Vec<Emitter>) -> Inputs {
+    pub(crate) fn new(edges: Vec<Receiver>) -> Inputs {
         Inputs {
             arrived: Vec::new(),
             from: 0,
@@ -103,7 +103,7 @@ impl Inputs {
     async fn fill(&mut self) {
         if let [edge] = &mut self.edges[..] {
             let count = match edge {
-                Some(edge) => edge.emit_many(&mut self.arrived, TAKEN).await,
+                Some(edge) => edge.recv_many(&mut self.arrived, TAKEN).await,
                 None => 0,
             };
             if count == 0 {
@@ -127,10 +127,10 @@ impl Inputs {
                 if alignment.blocked[at] {
                     continue;
                 }
-                match edge.poll_emit(context) {
+                match edge.poll_recv(context) {
                     Poll::Ready(Some(parcel)) => {
                         arrived.push(parcel);
-                        let _ = edge.try_emit_many(arrived, TAKEN - 1);
+                        let _ = edge.try_recv_many(arrived, TAKEN - 1);
                         arrived.reverse();
                         (*from, *turn) = (at, at + 1);
                         return Poll::Ready(());
@@ -161,7 +161,7 @@ impl Alignment {
     }
 
     /// The barrier, if it has been received from all inputs that have not ended.
-    fn complete(&mut self, edges: &[Option<Emitter>]) -> Option<Barrier> {
+    fn complete(&mut self, edges: &[Option<Receiver>]) -> Option<Barrier> {
         self.barrier.as_ref()?;
         let mut inputs = edges.iter().zip(&self.blocked);
         if inputs.any(|(edge, blocked)| edge.is_some() && !blocked) {
@@ -223,7 +223,7 @@ async fn send(
             pending,
             load,
         });
-        let _ = outputs.collect(parcel).await;
+        let _ = outputs.send(parcel).await;
     }
 }
 
@@ -249,7 +249,7 @@ pub(crate) async fn operate(
             }
             Next::Arrived(Arrival::Barrier(barrier)) => {
                 report(&barrier, operator.save());
-                let _ = outputs.collect(Parcel::Barrier(barrier)).await;
+                let _ = outputs.send(Parcel::Barrier(barrier)).await;
             }
             Next::Arrived(Arrival::Ended) => break,
             Next::Strike(time) => {
@@ -313,7 +313,7 @@ pub(crate) async fn deliver(
             Arrival::Sent(_, sent) => sent,
             Arrival::Barrier(barrier) => {
                 report(&barrier, undelivered(&sink));
-                let _ = outputs.collect(Parcel::Barrier(barrier)).await;
+                let _ = outputs.send(Parcel::Barrier(barrier)).await;
                 continue;
             }
             Arrival::Ended => break,

@@ -84,7 +84,7 @@ async fn a_write_whose_client_goes_away_reaches_all_its_tasks_or_none() {
         tasks.map(|name| {
             let status = service.engine.status(name).unwrap();
             assert_eq!(status.state, TaskState::Running);
-            status.edges[0].statistics.collected
+            status.edges[0].statistics.sent
         })
     };
     for times in 0.. {

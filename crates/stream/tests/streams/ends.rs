@@ -128,7 +128,7 @@ async fn tasks_come_and_go_while_points_are_written() {
     tokio::join!(writer, changes);
     service.engine.drain().await;
     let stays = service.engine.status("stays").unwrap();
-    assert_eq!(stays.edges[0].statistics.emitted, 300);
+    assert_eq!(stays.edges[0].statistics.received, 300);
 }
 
 #[tokio::test]

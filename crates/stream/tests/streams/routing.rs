@@ -10,7 +10,7 @@ fn got(service: &Service, task: &str) -> u64 {
         .edges
         .iter()
         .filter(|edge| edge.from == "stream")
-        .map(|edge| edge.statistics.emitted)
+        .map(|edge| edge.statistics.received)
         .sum()
 }
 

@@ -1,6 +1,6 @@
 //! All flavours of edges behind one trait, so that one test runs over each; and messages that count.
 
-use corsair::edge::{self, Aborted, Collector, Emitter, Options, Queue, Ring};
+use corsair::edge::{self, Aborted, Options, Queue, Receiver, Ring, Sender};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,12 +13,12 @@ pub trait Flavour: 'static {
     type Edge: edge::Flavour<Message>;
 
     fn edge(options: Options) -> (Tx<Self>, Rx<Self>);
-    fn collect(tx: &mut Tx<Self>, message: Message) -> Result<(), Aborted<Message>>;
-    fn emit(rx: &mut Rx<Self>) -> Option<Message>;
+    fn send(tx: &mut Tx<Self>, message: Message) -> Result<(), Aborted<Message>>;
+    fn recv(rx: &mut Rx<Self>) -> Option<Message>;
 }
 
-pub type Tx<F> = Collector<Message, <F as Flavour>::Edge>;
-pub type Rx<F> = Emitter<Message, <F as Flavour>::Edge>;
+pub type Tx<F> = Sender<Message, <F as Flavour>::Edge>;
+pub type Rx<F> = Receiver<Message, <F as Flavour>::Edge>;
 
 /// A ring, waited for in `async` code.
 pub struct RingAsync;
@@ -31,7 +31,7 @@ pub struct QueueBlocking;
 
 /// Makes a type a [`Flavour`].
 macro_rules! flavour {
-    ($name:ident: $edge:ty = $open:path, $collect:expr, $emit:expr) => {
+    ($name:ident: $edge:ty = $open:path, $send:expr, $recv:expr) => {
         impl Flavour for $name {
             type Edge = $edge;
 
@@ -39,25 +39,25 @@ macro_rules! flavour {
                 $open(options)
             }
 
-            fn collect(tx: &mut Tx<Self>, message: Message) -> Result<(), edge::Aborted<Message>> {
-                ($collect)(tx, message)
+            fn send(tx: &mut Tx<Self>, message: Message) -> Result<(), edge::Aborted<Message>> {
+                ($send)(tx, message)
             }
 
-            fn emit(rx: &mut Rx<Self>) -> Option<Message> {
-                ($emit)(rx)
+            fn recv(rx: &mut Rx<Self>) -> Option<Message> {
+                ($recv)(rx)
             }
         }
     };
 }
 
 flavour!(RingAsync: Ring = edge::ring,
-    |tx: &mut Tx<Self>, message| wait(tx.collect(message)), |rx: &mut Rx<Self>| wait(rx.emit()));
+    |tx: &mut Tx<Self>, message| wait(tx.send(message)), |rx: &mut Rx<Self>| wait(rx.recv()));
 flavour!(RingBlocking: Ring = edge::ring,
-    Collector::collect_blocking, Emitter::emit_blocking);
+    Sender::send_blocking, Receiver::recv_blocking);
 flavour!(QueueAsync: Queue = edge::queue,
-    |tx: &mut Tx<Self>, message| wait(tx.collect(message)), |rx: &mut Rx<Self>| wait(rx.emit()));
+    |tx: &mut Tx<Self>, message| wait(tx.send(message)), |rx: &mut Rx<Self>| wait(rx.recv()));
 flavour!(QueueBlocking: Queue = edge::queue,
-    Collector::collect_blocking, Emitter::emit_blocking);
+    Sender::send_blocking, Receiver::recv_blocking);
 
 /// A test of each of these functions on every flavour.
 macro_rules! on_every_flavour {

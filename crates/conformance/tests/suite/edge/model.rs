@@ -1,32 +1,32 @@
 //! Any sequence of operations on an edge does what a plain queue does.
 
 use super::flavour::{Drops, Flavour, Message, QueueBlocking, RingBlocking, Rx, Tx};
-use corsair::edge::{self, Collector, Emitter, Options, Overflow, Queue, Ring, State};
-use corsair::edge::{TryCollectError, TryEmitError, Weigh};
+use corsair::edge::{self, Options, Overflow, Queue, Receiver, Ring, Sender, State};
+use corsair::edge::{TryRecvError, TrySendError, Weigh};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
 /// One call of either end.
 #[derive(Clone, Copy, Debug)]
 enum Call {
-    Collect,
-    CollectAll(usize),
-    Emit,
-    EmitMany(usize),
+    Send,
+    SendAll(usize),
+    Recv,
+    RecvMany(usize),
     Close,
-    AbortByCollector,
-    AbortByEmitter,
+    AbortBySender,
+    AbortByReceiver,
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let call = prop_oneof![
-        30 => Just(Call::Collect),
-        6 => (0..9_usize).prop_map(Call::CollectAll),
-        24 => Just(Call::Emit),
-        6 => (1..9_usize).prop_map(Call::EmitMany),
+        30 => Just(Call::Send),
+        6 => (0..9_usize).prop_map(Call::SendAll),
+        24 => Just(Call::Recv),
+        6 => (1..9_usize).prop_map(Call::RecvMany),
         1 => Just(Call::Close),
-        1 => Just(Call::AbortByCollector),
-        1 => Just(Call::AbortByEmitter),
+        1 => Just(Call::AbortBySender),
+        1 => Just(Call::AbortByReceiver),
     ];
     prop::collection::vec(call, 0..120)
 }
@@ -41,8 +41,8 @@ struct Model {
     state: State,
     dropped: u64,
     dropped_by_abort: u64,
-    collected: u64,
-    emitted: u64,
+    sent: u64,
+    received: u64,
     high_water: usize,
 }
 
@@ -53,16 +53,16 @@ impl Model {
         self.queue.len() < self.capacity && (light || self.queue.is_empty())
     }
 
-    fn collect(&mut self, number: usize) -> Result<(), TryCollectError<usize>> {
+    fn send(&mut self, number: usize) -> Result<(), TrySendError<usize>> {
         if self.state != State::Open {
-            return Err(TryCollectError::Aborted(number));
+            return Err(TrySendError::Aborted(number));
         }
         while !self.fits(number) {
             match self.overflow {
-                Overflow::Block => return Err(TryCollectError::Full(number)),
+                Overflow::Block => return Err(TrySendError::Full(number)),
                 Overflow::DropNewest => {
                     self.dropped += (self.weigh)(number);
-                    self.collected += (self.weigh)(number);
+                    self.sent += (self.weigh)(number);
                     return Ok(());
                 }
                 Overflow::DropOldest => {
@@ -71,25 +71,25 @@ impl Model {
                 }
                 Overflow::Abort => {
                     self.abort();
-                    return Err(TryCollectError::Aborted(number));
+                    return Err(TrySendError::Aborted(number));
                 }
             }
         }
         self.queue.push_back(number);
-        self.collected += (self.weigh)(number);
+        self.sent += (self.weigh)(number);
         self.high_water = self.high_water.max(self.queue.len());
         Ok(())
     }
 
-    fn emit(&mut self) -> Result<usize, TryEmitError> {
+    fn recv(&mut self) -> Result<usize, TryRecvError> {
         match (self.state, self.queue.pop_front()) {
-            (State::Aborted, _) => Err(TryEmitError::Aborted),
+            (State::Aborted, _) => Err(TryRecvError::Aborted),
             (_, Some(number)) => {
-                self.emitted += (self.weigh)(number);
+                self.received += (self.weigh)(number);
                 Ok(number)
             }
-            (State::Open, None) => Err(TryEmitError::Empty),
-            (State::Closed, None) => Err(TryEmitError::Closed),
+            (State::Open, None) => Err(TryRecvError::Empty),
+            (State::Closed, None) => Err(TryRecvError::Closed),
         }
     }
 
@@ -130,28 +130,28 @@ fn compare<F: Flavour>(
         state: State::Open,
         dropped: 0,
         dropped_by_abort: 0,
-        collected: 0,
-        emitted: 0,
+        sent: 0,
+        received: 0,
         high_water: 0,
     };
     let mut made = 0;
     for call in calls {
         match *call {
-            Call::Collect => {
-                let result = tx.try_collect(drops.message(made));
+            Call::Send => {
+                let result = tx.try_send(drops.message(made));
                 let result = result.map_err(|error| match error {
-                    TryCollectError::Full(it) => TryCollectError::Full(it.number),
-                    TryCollectError::Aborted(it) => TryCollectError::Aborted(it.number),
+                    TrySendError::Full(it) => TrySendError::Full(it.number),
+                    TrySendError::Aborted(it) => TrySendError::Aborted(it.number),
                 });
-                assert_eq!(result, model.collect(made));
+                assert_eq!(result, model.send(made));
                 made += 1;
             }
-            Call::CollectAll(count) => {
+            Call::SendAll(count) => {
                 let batch = (made..made + count).map(|number| drops.message(number));
                 let mut batch: Vec<_> = batch.collect();
-                let _ = tx.try_collect_all(&mut batch);
+                let _ = tx.try_send_all(&mut batch);
                 let mut numbers = made..made + count;
-                let taken = numbers.by_ref().take_while(|it| model.collect(*it).is_ok());
+                let taken = numbers.by_ref().take_while(|it| model.send(*it).is_ok());
                 let left = count - taken.count();
                 assert!(
                     batch
@@ -161,16 +161,16 @@ fn compare<F: Flavour>(
                 );
                 made += count;
             }
-            Call::Emit => {
-                let result = rx.try_emit().map(|it| it.number);
-                assert_eq!(result, model.emit());
+            Call::Recv => {
+                let result = rx.try_recv().map(|it| it.number);
+                assert_eq!(result, model.recv());
             }
-            Call::EmitMany(max) => {
+            Call::RecvMany(max) => {
                 let mut messages = Vec::new();
-                let result = rx.try_emit_many(&mut messages, max);
-                let mut expected = vec![model.emit()];
+                let result = rx.try_recv_many(&mut messages, max);
+                let mut expected = vec![model.recv()];
                 while expected.len() < max && expected.last().is_some_and(Result::is_ok) {
-                    expected.push(model.emit());
+                    expected.push(model.recv());
                 }
                 match result {
                     Err(error) => assert_eq!(expected, [Err(error)]),
@@ -185,11 +185,11 @@ fn compare<F: Flavour>(
                 tx.close();
                 model.close();
             }
-            Call::AbortByCollector => {
+            Call::AbortBySender => {
                 tx.abort();
                 model.abort();
             }
-            Call::AbortByEmitter => {
+            Call::AbortByReceiver => {
                 rx.abort();
                 model.abort();
             }
@@ -197,8 +197,8 @@ fn compare<F: Flavour>(
         let read = meter.read();
         assert_eq!(read.state, model.state);
         assert_eq!(read.buffered, model.queue.len());
-        assert_eq!(read.collected, model.collected);
-        assert_eq!(read.emitted, model.emitted);
+        assert_eq!(read.sent, model.sent);
+        assert_eq!(read.received, model.received);
         assert_eq!(read.dropped_by_overflow, model.dropped);
         assert_eq!(read.dropped_by_abort, model.dropped_by_abort);
         assert_eq!(read.high_water, model.high_water);
@@ -227,9 +227,9 @@ struct RingWeighed;
 struct QueueWeighed;
 
 flavour!(RingWeighed: Ring<ByNumber> = edge::ring_weighed,
-    Collector::collect_blocking, Emitter::emit_blocking);
+    Sender::send_blocking, Receiver::recv_blocking);
 flavour!(QueueWeighed: Queue<ByNumber> = edge::queue_weighed,
-    Collector::collect_blocking, Emitter::emit_blocking);
+    Sender::send_blocking, Receiver::recv_blocking);
 
 fn policies() -> impl Strategy<Value = Overflow> {
     prop::sample::select(Overflow::ALL.to_vec())
@@ -249,7 +249,7 @@ proptest! {
 
     // Guarantee: core-94.
     #[test]
-    fn an_edge_of_many_collectors_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
+    fn an_edge_of_many_senders_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
         compare::<QueueBlocking>(&calls, capacity, u64::MAX, overflow, |_| 1);
     }
 

@@ -1,7 +1,7 @@
 //! Time-outs, iterators, streams and sinks, on every flavour.
 
 use super::flavour::{Drops, Flavour, many, once, wait};
-use corsair::edge::{CollectTimeoutError, EmitTimeoutError, Options, State};
+use corsair::edge::{Options, RecvTimeoutError, SendTimeoutError, State};
 use futures_util::{SinkExt, StreamExt};
 use std::future::{pending, ready};
 use std::thread;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 on_every_flavour! {
     // Guarantee: core-110.
-    a_collect_with_a_timeout_gives_its_message_back
+    a_send_with_a_timeout_gives_its_message_back
     // Guarantee: core-110.
-    an_emit_with_a_timeout_takes_nothing
+    a_recv_with_a_timeout_takes_nothing
     waits_with_a_timeout_end_with_what_they_wait_for
     // Guarantee: core-110.
     waits_with_a_timeout_tell_of_the_end
@@ -19,61 +19,61 @@ on_every_flavour! {
     // Guarantee: core-110.
     time_outs_lose_nothing
     // Guarantee: core-112.
-    an_emitter_is_an_iterator
+    a_receiver_is_an_iterator
     // Guarantee: core-112.
-    an_emitter_is_a_stream
+    a_receiver_is_a_stream
     // Guarantee: core-112.
-    a_collector_is_a_sink
+    a_sender_is_a_sink
     // Guarantee: core-112.
-    a_sink_gives_back_what_was_not_collected
+    a_sink_gives_back_what_was_not_sent
 }
 
 const SHORT: Duration = Duration::from_millis(2);
 
-fn a_collect_with_a_timeout_gives_its_message_back<F: Flavour>() {
+fn a_send_with_a_timeout_gives_its_message_back<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(1));
-    tx.collect_timeout(drops.message(0), SHORT)
+    tx.send_timeout(drops.message(0), SHORT)
         .expect("there is room");
     for wait_for in [SHORT, Duration::ZERO] {
-        match tx.collect_timeout(drops.message(1), wait_for) {
-            Err(CollectTimeoutError::TimedOut(message)) => assert_eq!(message.number, 1),
+        match tx.send_timeout(drops.message(1), wait_for) {
+            Err(SendTimeoutError::TimedOut(message)) => assert_eq!(message.number, 1),
             other => panic!("it is full: {other:?}"),
         }
     }
-    match wait(tx.collect_until(drops.message(2), ready(()))) {
-        Err(CollectTimeoutError::TimedOut(message)) => assert_eq!(message.number, 2),
+    match wait(tx.send_until(drops.message(2), ready(()))) {
+        Err(SendTimeoutError::TimedOut(message)) => assert_eq!(message.number, 2),
         other => panic!("it is full: {other:?}"),
     }
-    assert!(once(tx.collect_until(drops.message(3), pending::<()>())).is_pending());
-    assert_eq!(tx.meter().read().collected, 1);
-    assert_eq!(rx.try_emit().map(|it| it.number).ok(), Some(0));
-    assert!(rx.try_emit().is_err());
+    assert!(once(tx.send_until(drops.message(3), pending::<()>())).is_pending());
+    assert_eq!(tx.meter().read().sent, 1);
+    assert_eq!(rx.try_recv().map(|it| it.number).ok(), Some(0));
+    assert!(rx.try_recv().is_err());
 }
 
-fn an_emit_with_a_timeout_takes_nothing<F: Flavour>() {
+fn a_recv_with_a_timeout_takes_nothing<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(2));
     for wait_for in [SHORT, Duration::ZERO] {
         assert_eq!(
-            rx.emit_timeout(wait_for).err(),
-            Some(EmitTimeoutError::TimedOut)
+            rx.recv_timeout(wait_for).err(),
+            Some(RecvTimeoutError::TimedOut)
         );
     }
     assert_eq!(
-        wait(rx.emit_until(ready(()))).err(),
-        Some(EmitTimeoutError::TimedOut)
+        wait(rx.recv_until(ready(()))).err(),
+        Some(RecvTimeoutError::TimedOut)
     );
-    let blocked = rx.meter().read().blocked_emitting;
+    let blocked = rx.meter().read().blocked_receiving;
     thread::sleep(Duration::from_millis(10));
     assert_eq!(
-        rx.meter().read().blocked_emitting,
+        rx.meter().read().blocked_receiving,
         blocked,
         "it does not wait any more"
     );
-    tx.try_collect(drops.message(7)).expect("there is room");
+    tx.try_send(drops.message(7)).expect("there is room");
     assert_eq!(
-        rx.emit_timeout(Duration::ZERO).map(|it| it.number).ok(),
+        rx.recv_timeout(Duration::ZERO).map(|it| it.number).ok(),
         Some(7)
     );
 }
@@ -81,25 +81,25 @@ fn an_emit_with_a_timeout_takes_nothing<F: Flavour>() {
 fn waits_with_a_timeout_end_with_what_they_wait_for<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(1));
-    tx.try_collect(drops.message(0)).expect("there is room");
+    tx.try_send(drops.message(0)).expect("there is room");
     let message = drops.message(1);
     let sender = thread::spawn(move || {
-        let result = tx.collect_timeout(message, Duration::from_secs(600));
+        let result = tx.send_timeout(message, Duration::from_secs(600));
         (tx, result.is_ok())
     });
     thread::sleep(SHORT);
     for number in 0..2 {
-        let emitted = rx.emit_timeout(Duration::from_secs(600));
-        assert_eq!(emitted.map(|it| it.number).ok(), Some(number));
+        let received = rx.recv_timeout(Duration::from_secs(600));
+        assert_eq!(received.map(|it| it.number).ok(), Some(number));
     }
-    let (mut tx, collected) = sender.join().expect("it does not panic");
-    assert!(collected);
+    let (mut tx, sent) = sender.join().expect("it does not panic");
+    assert!(sent);
     let sender = thread::spawn(move || {
         thread::sleep(SHORT);
-        F::collect(&mut tx, drops.message(2)).is_ok()
+        F::send(&mut tx, drops.message(2)).is_ok()
     });
-    let emitted = wait(rx.emit_until(pending::<()>()));
-    assert_eq!(emitted.map(|it| it.number).ok(), Some(2));
+    let received = wait(rx.recv_until(pending::<()>()));
+    assert_eq!(received.map(|it| it.number).ok(), Some(2));
     assert_eq!(sender.join().ok(), Some(true));
 }
 
@@ -107,28 +107,28 @@ fn waits_with_a_timeout_tell_of_the_end<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(1));
     tx.close();
-    assert_eq!(rx.emit_timeout(SHORT).err(), Some(EmitTimeoutError::Closed));
+    assert_eq!(rx.recv_timeout(SHORT).err(), Some(RecvTimeoutError::Closed));
     assert_eq!(
-        wait(rx.emit_until(ready(()))).err(),
-        Some(EmitTimeoutError::Closed)
+        wait(rx.recv_until(ready(()))).err(),
+        Some(RecvTimeoutError::Closed)
     );
     let (mut tx, mut rx) = F::edge(Options::new(1));
-    tx.try_collect(drops.message(0)).expect("there is room");
+    tx.try_send(drops.message(0)).expect("there is room");
     let message = drops.message(1);
-    let waiting = thread::spawn(move || tx.collect_timeout(message, Duration::from_secs(600)));
+    let waiting = thread::spawn(move || tx.send_timeout(message, Duration::from_secs(600)));
     thread::sleep(SHORT);
     rx.abort();
     match waiting.join().expect("it does not panic") {
-        Err(CollectTimeoutError::Aborted(message)) => assert_eq!(message.number, 1),
+        Err(SendTimeoutError::Aborted(message)) => assert_eq!(message.number, 1),
         other => panic!("it was aborted: {other:?}"),
     }
     assert_eq!(
-        rx.emit_timeout(SHORT).err(),
-        Some(EmitTimeoutError::Aborted)
+        rx.recv_timeout(SHORT).err(),
+        Some(RecvTimeoutError::Aborted)
     );
     assert_eq!(
-        wait(rx.emit_until(ready(()))).err(),
-        Some(EmitTimeoutError::Aborted)
+        wait(rx.recv_until(ready(()))).err(),
+        Some(RecvTimeoutError::Aborted)
     );
 }
 
@@ -137,13 +137,13 @@ fn a_timeout_without_end_waits_without_end<F: Flavour>() {
     let (mut tx, mut rx) = F::edge(Options::new(1));
     let sender = thread::spawn(move || {
         for number in 0..3 {
-            tx.collect_timeout(drops.message(number), Duration::MAX)
-                .expect("it is emitted");
+            tx.send_timeout(drops.message(number), Duration::MAX)
+                .expect("it is received");
         }
     });
     for number in 0..3 {
-        let emitted = rx.emit_timeout(Duration::MAX).map(|it| it.number);
-        assert_eq!(emitted.ok(), Some(number));
+        let received = rx.recv_timeout(Duration::MAX).map(|it| it.number);
+        assert_eq!(received.ok(), Some(number));
     }
     sender.join().expect("it does not panic");
 }
@@ -160,7 +160,7 @@ fn time_outs_lose_nothing<F: Flavour>() {
                 let mut message = drops.message(number);
                 made += 1;
                 let patience = Duration::from_micros(number as u64 % 3);
-                while let Err(refused) = tx.collect_timeout(message, patience) {
+                while let Err(refused) = tx.send_timeout(message, patience) {
                     message = refused.into_inner();
                 }
             }
@@ -169,13 +169,13 @@ fn time_outs_lose_nothing<F: Flavour>() {
     });
     let mut expected = 0;
     loop {
-        match rx.emit_timeout(Duration::from_micros(expected as u64 % 2)) {
+        match rx.recv_timeout(Duration::from_micros(expected as u64 % 2)) {
             Ok(message) => {
                 assert_eq!(message.number, expected);
                 expected += 1;
             }
-            Err(EmitTimeoutError::TimedOut) => {}
-            Err(ended) => break assert_eq!(ended, EmitTimeoutError::Closed),
+            Err(RecvTimeoutError::TimedOut) => {}
+            Err(ended) => break assert_eq!(ended, RecvTimeoutError::Closed),
         }
     }
     assert_eq!(expected, count);
@@ -183,12 +183,12 @@ fn time_outs_lose_nothing<F: Flavour>() {
     assert_eq!(drops.count(), count);
 }
 
-fn an_emitter_is_an_iterator<F: Flavour>() {
+fn a_receiver_is_an_iterator<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(4));
     let sender = thread::spawn(move || {
         for number in 0..100 {
-            F::collect(&mut tx, drops.message(number)).expect("no end aborts");
+            F::send(&mut tx, drops.message(number)).expect("no end aborts");
         }
     });
     assert_eq!(rx.iter().next().map(|it| it.number), Some(0));
@@ -202,12 +202,12 @@ fn an_emitter_is_an_iterator<F: Flavour>() {
     sender.join().expect("it does not panic");
 }
 
-fn an_emitter_is_a_stream<F: Flavour>() {
+fn a_receiver_is_a_stream<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, rx) = F::edge(Options::new(4));
     let sender = thread::spawn(move || {
         for number in 0..100 {
-            F::collect(&mut tx, drops.message(number)).expect("no end aborts");
+            F::send(&mut tx, drops.message(number)).expect("no end aborts");
         }
     });
     let numbers: Vec<_> = wait(rx.map(|it| it.number).collect());
@@ -215,12 +215,12 @@ fn an_emitter_is_a_stream<F: Flavour>() {
     sender.join().expect("it does not panic");
 }
 
-fn a_collector_is_a_sink<F: Flavour>() {
+fn a_sender_is_a_sink<F: Flavour>() {
     let drops = Drops::default();
     let (tx, mut rx) = F::edge(Options::new(2));
     let reader = thread::spawn(move || {
         let mut numbers = Vec::new();
-        while let Some(message) = F::emit(&mut rx) {
+        while let Some(message) = F::recv(&mut rx) {
             numbers.push(message.number);
         }
         (numbers, rx.state())
@@ -232,7 +232,7 @@ fn a_collector_is_a_sink<F: Flavour>() {
     assert_eq!(state, State::Closed, "forward closes the sink");
 }
 
-fn a_sink_gives_back_what_was_not_collected<F: Flavour>() {
+fn a_sink_gives_back_what_was_not_sent<F: Flavour>() {
     let drops = Drops::default();
     let (tx, mut rx) = F::edge(Options::new(1));
     let mut sink = tx.into_sink();
@@ -242,9 +242,9 @@ fn a_sink_gives_back_what_was_not_collected<F: Flavour>() {
     assert_eq!(message.map(|it| it.number), Some(1));
     let mut sink = tx.into_sink();
     assert!(once(sink.send(drops.message(2))).is_pending());
-    assert_eq!(F::emit(&mut rx).map(|it| it.number), Some(0));
+    assert_eq!(F::recv(&mut rx).map(|it| it.number), Some(0));
     wait(sink.flush()).expect("there is room");
-    assert_eq!(F::emit(&mut rx).map(|it| it.number), Some(2));
+    assert_eq!(F::recv(&mut rx).map(|it| it.number), Some(2));
     wait(sink.send(drops.message(3))).expect("there is room");
     assert!(once(sink.send(drops.message(4))).is_pending());
     rx.abort();

@@ -1,30 +1,30 @@
-//! A queue that holds messages of one weight and blocks when it is full: a [ring](crate::edge::ring()) whose collecting
+//! A queue that holds messages of one weight and blocks when it is full: a [ring](crate::edge::ring()) whose sending
 //! end lies under a lock.
 //!
-//! The emitter is that of a ring, and takes no lock: it meets the collectors in the two words of the ring alone, where
-//! it is also decided whether an abort came first. Collectors meet each other at the lock.
+//! The receiver is that of a ring, and takes no lock: it meets the senders in the two words of the ring alone, where
+//! it is also decided whether an abort came first. Senders meet each other at the lock.
 //!
-//! **The line is served by the emitter.** While offers wait, *waits* is set in the head of the ring, with a waker
-//! that takes the lock, puts what there is room for, and wakes the collectors of that. So the emitter serves the line
+//! **The line is served by the receiver.** While offers wait, *waits* is set in the head of the ring, with a waker
+//! that takes the lock, puts what there is room for, and wakes the senders of that. So the receiver serves the line
 //! as it makes room, and an abort finds it, too. The waker is set anew, under the same lock, before an offer is
 //! left waiting: while the line is not empty, either *waits* is set, or a thread that has cleared it is about to
 //! serve.
 
-use super::collecting::Collected;
 use super::later::Later;
 use super::line::{Fate, Line, Told};
 use super::lock::Lock;
+use super::sender::SendTarget;
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
-use crate::edge::error::{Aborted, TryCollectError};
+use crate::edge::error::{Aborted, TrySendError};
 use crate::edge::meter::{EdgeStatistics, Source, State};
-use crate::edge::ring::{Deferred, Lack, Look, RingCollecting, RingEdge, Wait};
+use crate::edge::ring::{Deferred, Lack, Look, RingEdge, RingSender, Wait};
 use crate::edge::weigh::Weigh;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-/// What the collecting ends share. The emitter knows the ring alone.
+/// What the sending ends share. The receiver knows the ring alone.
 pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     entrance: CachePadded<Lock<Entrance<T, W>>>,
@@ -33,10 +33,10 @@ pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
 
 /// What lies under the lock.
 struct Entrance<T: Send + 'static, W: Weigh<T>> {
-    end: RingCollecting<T, W>,
+    end: RingSender<T, W>,
     line: Line<T>,
-    /// How many collectors have not closed.
-    collectors: usize,
+    /// How many senders have not closed.
+    senders: usize,
     /// Serves the line.
     server: Waker,
 }
@@ -45,9 +45,9 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
     pub(super) fn new(ring: Arc<RingEdge<T, W>>) -> Arc<BufferedEdge<T, W>> {
         Arc::new_cyclic(|edge: &Weak<BufferedEdge<T, W>>| BufferedEdge {
             entrance: CachePadded::new(Lock::new(Entrance {
-                end: RingCollecting::new(Arc::clone(&ring)).deferring(),
+                end: RingSender::new(Arc::clone(&ring)).deferring(),
                 line: Line::new(),
-                collectors: 1,
+                senders: 1,
                 server: Waker::from(Arc::new(Server(edge.clone()))),
             })),
             told: CachePadded::new(Told::new()),
@@ -73,8 +73,8 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
     #[cold]
     fn act(&self) {
         let Deferred { woken, aborted } = self.entrance.with(|entrance| entrance.end.deferred());
-        if let Some(emitter) = woken {
-            emitter.wake();
+        if let Some(receiver) = woken {
+            receiver.wake();
         }
         self.ring.settle_aborted();
         if aborted {
@@ -104,7 +104,7 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
         while !self.line.is_empty() {
             let seen = match self.end.look() {
                 Look::Aborted => {
-                    // Offers stay where they are: each collector takes its own message back.
+                    // Offers stay where they are: each sender takes its own message back.
                     self.line.take_wakers().for_each(|waker| later.wake(waker));
                     break;
                 }
@@ -151,7 +151,7 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Collected<T> for BufferedEdge<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
     #[inline]
     fn told(&self) -> &Told {
         &self.told
@@ -162,20 +162,20 @@ impl<T: Send + 'static, W: Weigh<T>> Collected<T> for BufferedEdge<T, W> {
     }
 
     #[inline]
-    fn put(&self, message: T) -> Result<(), TryCollectError<T>> {
+    fn put(&self, message: T) -> Result<(), TrySendError<T>> {
         self.put_with(|entrance| {
             if !entrance.line.is_empty() {
                 return Err(match entrance.end.look() {
-                    Look::Aborted => TryCollectError::Aborted(message),
-                    Look::At(..) => TryCollectError::Full(message),
+                    Look::Aborted => TrySendError::Aborted(message),
+                    Look::At(..) => TrySendError::Full(message),
                 });
             }
             entrance
                 .end
                 .put_or_lack(message)
                 .map_err(|refused| match refused {
-                    (Lack::Aborted, message) => TryCollectError::Aborted(message),
-                    (_, message) => TryCollectError::Full(message),
+                    (Lack::Aborted, message) => TrySendError::Aborted(message),
+                    (_, message) => TrySendError::Full(message),
                 })
         })
     }
@@ -244,13 +244,13 @@ impl<T: Send + 'static, W: Weigh<T>> Collected<T> for BufferedEdge<T, W> {
     }
 
     fn join(&self) {
-        self.entrance.with(|entrance| entrance.collectors += 1);
+        self.entrance.with(|entrance| entrance.senders += 1);
     }
 
     fn leave(&self) {
         let last = self.entrance.with(|entrance| {
-            entrance.collectors -= 1;
-            entrance.collectors == 0
+            entrance.senders -= 1;
+            entrance.senders == 0
         });
         if last {
             self.ring.close();

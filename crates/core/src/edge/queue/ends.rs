@@ -1,27 +1,27 @@
 //! The two ends of a queue, of either kind.
 
 use super::buffered::BufferedEdge;
-use super::collecting::CollectingEnd;
-use super::locked::{LockedEdge, LockedEmitting};
+use super::locked::{LockedEdge, LockedReceiver};
+use super::sender::EdgeSender;
 use crate::edge::batch::Batch;
-use crate::edge::error::{Aborted, TryCollectError, TryEmitError};
-use crate::edge::flavour::{Collecting, Emitting, Shared};
+use crate::edge::error::{Aborted, TryRecvError, TrySendError};
+use crate::edge::flavour::{ReceiverEnd, SenderEnd, Shared};
 use crate::edge::meter::Source;
-use crate::edge::ring::RingEmitting;
+use crate::edge::ring::RingReceiver;
 use crate::edge::weigh::Weigh;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A collecting end of a [`queue`](crate::edge::queue()).
-pub enum QueueCollecting<T: Send + 'static, W: Weigh<T>> {
-    Buffered(CollectingEnd<T, BufferedEdge<T, W>>),
-    Locked(CollectingEnd<T, LockedEdge<T, W>>),
+/// A sending end of a [`queue`](crate::edge::queue()).
+pub enum QueueSender<T: Send + 'static, W: Weigh<T>> {
+    Buffered(EdgeSender<T, BufferedEdge<T, W>>),
+    Locked(EdgeSender<T, LockedEdge<T, W>>),
 }
 
-/// The emitting end of a [`queue`](crate::edge::queue()).
-pub enum QueueEmitting<T: Send + 'static, W: Weigh<T>> {
-    Buffered(RingEmitting<T, W>),
-    Locked(LockedEmitting<T, W>),
+/// The receiving end of a [`queue`](crate::edge::queue()).
+pub enum QueueReceiver<T: Send + 'static, W: Weigh<T>> {
+    Buffered(RingReceiver<T, W>),
+    Locked(LockedReceiver<T, W>),
 }
 
 /// Calls a method of whichever end it is.
@@ -34,125 +34,125 @@ macro_rules! either {
     };
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for QueueSender<T, W> {
     fn edge(&self) -> &dyn Shared {
-        either!(QueueCollecting: self.edge())
+        either!(QueueSender: self.edge())
     }
 
     fn source(&self) -> Arc<dyn Source> {
-        either!(QueueCollecting: self.source())
+        either!(QueueSender: self.source())
     }
 
     #[inline]
-    fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        either!(QueueCollecting: self.try_collect(message))
+    fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
+        either!(QueueSender: self.try_send(message))
     }
 
     #[inline]
-    fn collect_at_once(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        either!(QueueCollecting: self.collect_at_once(message))
+    fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
+        either!(QueueSender: self.send_now(message))
     }
 
-    fn poll_collect(
+    fn poll_send(
         &mut self,
         message: &mut Option<T>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted<T>>> {
-        either!(QueueCollecting: self.poll_collect(message, context))
+        either!(QueueSender: self.poll_send(message, context))
     }
 
-    fn try_collect_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
-        either!(QueueCollecting: self.try_collect_all(batch))
+    fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        either!(QueueSender: self.try_send_all(batch))
     }
 
-    fn collect_all_at_once(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
-        either!(QueueCollecting: self.collect_all_at_once(batch))
+    fn send_all_now(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        either!(QueueSender: self.send_all_now(batch))
     }
 
-    fn poll_collect_all(
+    fn poll_send_all(
         &mut self,
         batch: &mut Batch<'_, T>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted<()>>> {
-        either!(QueueCollecting: self.poll_collect_all(batch, context))
+        either!(QueueSender: self.poll_send_all(batch, context))
     }
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>> {
-        either!(QueueCollecting: self.poll_ready(context))
+        either!(QueueSender: self.poll_ready(context))
     }
 
     fn withdraw(&mut self, message: &mut Option<T>) {
-        either!(QueueCollecting: self.withdraw(message));
+        either!(QueueSender: self.withdraw(message));
     }
 
     fn linger_for_room(&self) -> bool {
-        either!(QueueCollecting: self.linger_for_room())
+        either!(QueueSender: self.linger_for_room())
     }
 
     fn linger(&self) -> bool {
-        either!(QueueCollecting: self.linger())
+        either!(QueueSender: self.linger())
     }
 
     fn close(&mut self) {
-        either!(QueueCollecting: self.close());
+        either!(QueueSender: self.close());
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Clone for QueueCollecting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> Clone for QueueSender<T, W> {
     fn clone(&self) -> Self {
         match self {
-            QueueCollecting::Buffered(end) => QueueCollecting::Buffered(end.clone()),
-            QueueCollecting::Locked(end) => QueueCollecting::Locked(end.clone()),
+            QueueSender::Buffered(end) => QueueSender::Buffered(end.clone()),
+            QueueSender::Locked(end) => QueueSender::Locked(end.clone()),
         }
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for QueueReceiver<T, W> {
     fn edge(&self) -> &dyn Shared {
-        either!(QueueEmitting: self.edge())
+        either!(QueueReceiver: self.edge())
     }
 
     fn source(&self) -> Arc<dyn Source> {
-        either!(QueueEmitting: self.source())
+        either!(QueueReceiver: self.source())
     }
 
     #[inline]
-    fn try_emit(&mut self) -> Result<T, TryEmitError> {
-        either!(QueueEmitting: self.try_emit())
+    fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        either!(QueueReceiver: self.try_recv())
     }
 
     #[inline]
-    fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError> {
-        either!(QueueEmitting: self.try_emit_many(messages, max))
+    fn try_recv_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryRecvError> {
+        either!(QueueReceiver: self.try_recv_many(messages, max))
     }
 
     #[inline]
     fn is_known_empty(&self) -> bool {
-        either!(QueueEmitting: self.is_known_empty())
+        either!(QueueReceiver: self.is_known_empty())
     }
 
-    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
-        either!(QueueEmitting: self.poll_emit(context))
+    fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        either!(QueueReceiver: self.poll_recv(context))
     }
 
-    fn poll_emit_many(
+    fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
         max: usize,
         context: &mut Context<'_>,
     ) -> Poll<usize> {
-        either!(QueueEmitting: self.poll_emit_many(messages, max, context))
+        either!(QueueReceiver: self.poll_recv_many(messages, max, context))
     }
 
     fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
-        either!(QueueEmitting: self.poll_some(context))
+        either!(QueueReceiver: self.poll_some(context))
     }
 
     fn rest(&mut self) {
-        either!(QueueEmitting: self.rest());
+        either!(QueueReceiver: self.rest());
     }
 
     fn linger(&self) {
-        either!(QueueEmitting: self.linger());
+        either!(QueueReceiver: self.linger());
     }
 }

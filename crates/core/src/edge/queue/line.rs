@@ -1,4 +1,4 @@
-//! The line of collectors that wait: what they offer, in their order.
+//! The line of senders that wait: what they offer, in their order.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
@@ -12,12 +12,12 @@ pub enum Fate<T> {
     Aborted(Option<T>),
 }
 
-/// What collectors may know without the lock. Written under it when it changes, not with every message, so that
+/// What senders may know without the lock. Written under it when it changes, not with every message, so that
 /// it stays in the caches of those who read it.
 pub struct Told {
     /// The number of the first offer in the line.
     decided: AtomicU64,
-    /// Whether a collector would have to wait in the line; a hint.
+    /// Whether a sender would have to wait in the line; a hint.
     crowded: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl Told {
     }
 }
 
-/// What a collector waits for.
+/// What a sender waits for.
 pub(super) struct Offer<T> {
     number: u64,
     /// The message and its weight; `None`: only for room.

@@ -3,17 +3,17 @@
 
 mod blocked;
 mod contents;
-mod emitting;
+mod receiver;
 
-pub(super) use emitting::LockedEmitting;
+pub(super) use receiver::LockedReceiver;
 
-use super::collecting::Collected;
 use super::later::Later;
 use super::line::{Fate, Told};
 use super::lock::Lock;
+use super::sender::SendTarget;
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
-use crate::edge::error::{Aborted, TryCollectError};
+use crate::edge::error::{Aborted, TrySendError};
 use crate::edge::meter::{EdgeStatistics, Source, State};
 use crate::edge::options::Options;
 use crate::edge::weigh::Weigh;
@@ -27,7 +27,7 @@ use std::task::Waker;
 pub struct LockedEdge<T, W> {
     contents: CachePadded<Lock<Contents<T>>>,
     told: CachePadded<Told>,
-    /// The emitter has found the edge empty, and nothing has come since. Written under the lock.
+    /// The receiver has found the edge empty, and nothing has come since. Written under the lock.
     vacant: CachePadded<AtomicBool>,
     weigh: PhantomData<fn() -> W>,
 }
@@ -64,7 +64,7 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Collected<T> for LockedEdge<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
     #[inline]
     fn told(&self) -> &Told {
         &self.told
@@ -75,12 +75,12 @@ impl<T: Send + 'static, W: Weigh<T>> Collected<T> for LockedEdge<T, W> {
     }
 
     #[inline]
-    fn put(&self, message: T) -> Result<(), TryCollectError<T>> {
+    fn put(&self, message: T) -> Result<(), TrySendError<T>> {
         let weight = W::weight(&message);
         let put = self.change(|contents, later| contents.put(message, weight, later));
         put.map_err(|refused| match refused {
-            Refused::Full(message, _) => TryCollectError::Full(message),
-            Refused::Aborted(message) => TryCollectError::Aborted(message),
+            Refused::Full(message, _) => TrySendError::Full(message),
+            Refused::Aborted(message) => TrySendError::Aborted(message),
         })
     }
 

@@ -1,4 +1,4 @@
-//! What the messages of a ring with a limit by weight weigh. Only the collector knows: it sees by the
+//! What the messages of a ring with a limit by weight weigh. Only the sender knows: it sees by the
 //! head which have left, and so nothing is shared.
 
 use std::collections::VecDeque;
@@ -35,13 +35,13 @@ impl Load {
     }
 
     /// A message was put at the tail.
-    pub(super) fn collected(&mut self, weight: u64) {
+    pub(super) fn sent(&mut self, weight: u64) {
         self.weights.push_back(weight);
         self.total = self.total.saturating_add(weight);
     }
 
     /// The head is here now.
-    pub(super) fn emitted_up_to(&mut self, head: u64) {
+    pub(super) fn received_up_to(&mut self, head: u64) {
         while self.first < head {
             let Some(weight) = self.weights.pop_front() else {
                 break;

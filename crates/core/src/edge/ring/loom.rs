@@ -2,7 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib edge::ring::loom`
 
-use crate::edge::{AbortHandle, Options, Overflow, State, TryCollectError, TryEmitError, ring};
+use crate::edge::{AbortHandle, Options, Overflow, State, TryRecvError, TrySendError, ring};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ fn bounded(preemptions: usize) -> loom::model::Builder {
 
 // Guarantee: core-97.
 #[test]
-fn nothing_is_collected_or_emitted_after_an_abort() {
+fn nothing_is_sent_or_received_after_an_abort() {
     bounded(3).check(|| {
         let alive = Alive::new();
         let handle = AbortHandle::new();
         let (mut tx, mut rx) = ring(Options::new(2).abort_handle(handle.clone()));
-        tx.try_collect(alive.message(0)).expect("there is room");
+        tx.try_send(alive.message(0)).expect("there is room");
         // Some thread knows of the abort.
         let known = Arc::new(AtomicBool::new(false));
         let aborter = {
@@ -62,41 +62,41 @@ fn nothing_is_collected_or_emitted_after_an_abort() {
                 known.store(true, Ordering::Release);
             })
         };
-        let collector = {
+        let sender = {
             let (known, message) = (Arc::clone(&known), alive.message(1));
             thread::spawn(move || {
                 let before = known.load(Ordering::Acquire);
-                match tx.try_collect(message) {
-                    Ok(()) => assert!(!before, "collected after the abort"),
-                    Err(TryCollectError::Aborted(message)) => {
+                match tx.try_send(message) {
+                    Ok(()) => assert!(!before, "sent after the abort"),
+                    Err(TrySendError::Aborted(message)) => {
                         assert_eq!(message.0, 1);
                         known.store(true, Ordering::Release);
                     }
-                    Err(TryCollectError::Full(_)) => panic!("there is room"),
+                    Err(TrySendError::Full(_)) => panic!("there is room"),
                 }
                 tx
             })
         };
-        let mut emitted = 0;
+        let mut received = 0;
         for _ in 0..2 {
             let before = known.load(Ordering::Acquire);
-            match rx.try_emit() {
+            match rx.try_recv() {
                 Ok(message) => {
-                    assert!(!before, "emitted after the abort");
-                    assert_eq!(message.0, emitted);
-                    emitted += 1;
+                    assert!(!before, "received after the abort");
+                    assert_eq!(message.0, received);
+                    received += 1;
                 }
-                Err(TryEmitError::Empty) => assert!(!before),
-                Err(TryEmitError::Aborted) => known.store(true, Ordering::Release),
-                Err(TryEmitError::Closed) => panic!("the edge is not closed"),
+                Err(TryRecvError::Empty) => assert!(!before),
+                Err(TryRecvError::Aborted) => known.store(true, Ordering::Release),
+                Err(TryRecvError::Closed) => panic!("the edge is not closed"),
             }
         }
         aborter.join().expect("it does not panic");
-        let tx = collector.join().expect("it does not panic");
+        let tx = sender.join().expect("it does not panic");
         let read = rx.meter().read();
         assert_eq!(read.state, State::Aborted);
-        assert_eq!(read.emitted, u64::from(emitted));
-        assert_eq!(read.collected, read.emitted + read.dropped_by_abort);
+        assert_eq!(read.received, u64::from(received));
+        assert_eq!(read.sent, read.received + read.dropped_by_abort);
         alive.none();
         drop((tx, rx));
         alive.none();
@@ -105,30 +105,30 @@ fn nothing_is_collected_or_emitted_after_an_abort() {
 
 // Guarantee: core-97.
 #[test]
-fn a_batch_is_collected_whole_or_given_back_whole_at_an_abort() {
+fn a_batch_is_sent_whole_or_given_back_whole_at_an_abort() {
     loom::model(|| {
         let alive = Alive::new();
         let (mut tx, mut rx) = ring(Options::new(2));
-        let collector = {
+        let sender = {
             let mut batch = vec![alive.message(0), alive.message(1)];
             thread::spawn(move || {
-                let result = tx.collect_all_blocking(&mut batch);
+                let result = tx.send_all_blocking(&mut batch);
                 assert_eq!(batch.len(), if result.is_ok() { 0 } else { 2 });
             })
         };
         let mut batch = Vec::new();
-        let emitted = rx.try_emit_many(&mut batch, 2).unwrap_or(0);
+        let received = rx.try_recv_many(&mut batch, 2).unwrap_or(0);
         rx.abort();
-        assert!(emitted == 0 || emitted == 2);
+        assert!(received == 0 || received == 2);
         assert_eq!(
-            rx.try_emit().err(),
-            if emitted == 2 && rx.state() == State::Closed {
-                Some(TryEmitError::Closed)
+            rx.try_recv().err(),
+            if received == 2 && rx.state() == State::Closed {
+                Some(TryRecvError::Closed)
             } else {
-                Some(TryEmitError::Aborted)
+                Some(TryRecvError::Aborted)
             }
         );
-        collector.join().expect("it does not panic");
+        sender.join().expect("it does not panic");
         drop(batch);
         drop(rx);
         alive.none();
@@ -137,31 +137,31 @@ fn a_batch_is_collected_whole_or_given_back_whole_at_an_abort() {
 
 // Guarantee: core-102.
 #[test]
-fn an_emitter_that_waits_is_woken_by_a_message_and_by_the_close() {
+fn a_receiver_that_waits_is_woken_by_a_message_and_by_the_close() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = ring::<u32>(Options::new(2));
-        let collector = thread::spawn(move || {
-            tx.try_collect(1).expect("there is room");
+        let sender = thread::spawn(move || {
+            tx.try_send(1).expect("there is room");
         });
-        assert_eq!(rx.emit_blocking(), Some(1));
-        assert_eq!(rx.emit_blocking(), None);
+        assert_eq!(rx.recv_blocking(), Some(1));
+        assert_eq!(rx.recv_blocking(), None);
         assert_eq!(rx.state(), State::Closed);
-        collector.join().expect("it does not panic");
+        sender.join().expect("it does not panic");
     });
 }
 
 // Guarantee: core-102.
 #[test]
-fn a_collector_that_waits_is_woken_when_there_is_room() {
+fn a_sender_that_waits_is_woken_when_there_is_room() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = ring::<u32>(Options::new(1));
-        let collector = thread::spawn(move || {
-            tx.collect_blocking(1).expect("the edge is not aborted");
-            tx.collect_blocking(2).expect("the edge is not aborted");
+        let sender = thread::spawn(move || {
+            tx.send_blocking(1).expect("the edge is not aborted");
+            tx.send_blocking(2).expect("the edge is not aborted");
         });
-        assert_eq!(rx.emit_blocking(), Some(1));
-        assert_eq!(rx.emit_blocking(), Some(2));
-        collector.join().expect("it does not panic");
+        assert_eq!(rx.recv_blocking(), Some(1));
+        assert_eq!(rx.recv_blocking(), Some(2));
+        sender.join().expect("it does not panic");
     });
 }
 
@@ -173,16 +173,16 @@ fn ends_that_wait_are_woken_by_an_abort() {
         let options = Options::new(1).abort_handle(handle.clone());
         let (mut full, _rx) = ring::<u32>(options.clone());
         let (_tx, mut empty) = ring::<u32>(options);
-        full.try_collect(1).expect("there is room");
-        let collector = thread::spawn(move || {
-            let refused = full.collect_blocking(2).expect_err("there is no room");
+        full.try_send(1).expect("there is room");
+        let sender = thread::spawn(move || {
+            let refused = full.send_blocking(2).expect_err("there is no room");
             assert_eq!(refused.into_inner(), 2);
         });
         let aborter = thread::spawn(move || handle.abort());
-        assert_eq!(empty.emit_blocking(), None);
+        assert_eq!(empty.recv_blocking(), None);
         assert!(empty.is_aborted());
         aborter.join().expect("it does not panic");
-        collector.join().expect("it does not panic");
+        sender.join().expect("it does not panic");
     });
 }
 
@@ -197,30 +197,30 @@ impl Wake for Woken {
 
 // Guarantee: core-102.
 #[test]
-fn an_emitter_polled_again_is_woken_by_its_last_waker() {
+fn a_receiver_polled_again_is_woken_by_its_last_waker() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = ring::<u32>(Options::new(2));
-        let collector = thread::spawn(move || {
-            tx.try_collect(1).expect("there is room");
-            tx.try_collect(2).expect("there is room");
+        let sender = thread::spawn(move || {
+            tx.try_send(1).expect("there is room");
+            tx.try_send(2).expect("there is room");
             tx
         });
         let wakes = [(); 3].map(|()| Arc::new(Woken::default()));
-        let mut emitted = 0;
+        let mut received = 0;
         let mut pending = None;
         for (at, woken) in wakes.iter().enumerate() {
             let waker = Waker::from(Arc::clone(woken));
-            match rx.poll_emit(&mut Context::from_waker(&waker)) {
+            match rx.poll_recv(&mut Context::from_waker(&waker)) {
                 Poll::Ready(message) => {
-                    emitted += 1;
-                    assert_eq!(message, Some(emitted));
+                    received += 1;
+                    assert_eq!(message, Some(received));
                     pending = None;
                 }
                 Poll::Pending => pending = Some(at),
             }
         }
-        let _tx = collector.join().expect("it does not panic");
-        if let Some(at) = pending.filter(|_| emitted < 2) {
+        let _tx = sender.join().expect("it does not panic");
+        if let Some(at) = pending.filter(|_| received < 2) {
             assert!(
                 wakes[at].0.load(Relaxed) > 0,
                 "the task would never be polled again"
@@ -236,29 +236,29 @@ fn the_oldest_is_taken_by_one_end() {
         let alive = Alive::new();
         let (mut tx, mut rx) = ring(Options::new(1).overflow(Overflow::DropOldest));
         let meter = tx.meter();
-        // So that cells come back from the emitter.
-        tx.try_collect(alive.message(0)).expect("there is room");
-        let mut last = rx.try_emit().map(|message| message.0).ok();
+        // So that cells come back from the receiver.
+        tx.try_send(alive.message(0)).expect("there is room");
+        let mut last = rx.try_recv().map(|message| message.0).ok();
         assert_eq!(last, Some(0));
-        let collector = {
+        let sender = {
             let messages = [1, 2, 3].map(|number| alive.message(number));
             thread::spawn(move || {
                 for message in messages {
-                    assert!(tx.try_collect(message).is_ok());
+                    assert!(tx.try_send(message).is_ok());
                 }
             })
         };
         for _ in 0..2 {
-            if let Ok(message) = rx.try_emit() {
+            if let Ok(message) = rx.try_recv() {
                 assert!(last < Some(message.0), "older ones do not come later");
                 last = Some(message.0);
             }
         }
-        collector.join().expect("it does not panic");
+        sender.join().expect("it does not panic");
         let read = meter.read();
-        assert_eq!(read.collected, 4);
+        assert_eq!(read.sent, 4);
         assert_eq!(
-            read.emitted + read.dropped_by_overflow + read.buffered as u64,
+            read.received + read.dropped_by_overflow + read.buffered as u64,
             4
         );
         drop(rx);
@@ -273,14 +273,14 @@ fn the_oldest_is_dropped_once_if_an_abort_comes() {
         let handle = AbortHandle::new();
         let options = Options::new(1).abort_handle(handle.clone());
         let (mut tx, mut rx) = ring(options.overflow(Overflow::DropOldest));
-        tx.try_collect(alive.message(0)).expect("there is room");
-        let collector = {
+        tx.try_send(alive.message(0)).expect("there is room");
+        let sender = {
             let message = alive.message(1);
-            thread::spawn(move || drop(tx.try_collect(message)))
+            thread::spawn(move || drop(tx.try_send(message)))
         };
         let aborter = thread::spawn(move || handle.abort());
-        drop(rx.try_emit());
-        collector.join().expect("it does not panic");
+        drop(rx.try_recv());
+        sender.join().expect("it does not panic");
         aborter.join().expect("it does not panic");
         alive.none();
     });
@@ -293,11 +293,11 @@ fn both_ends_may_go_at_once() {
         let alive = Alive::new();
         let (mut tx, rx) = ring(Options::new(2));
         let message = alive.message(0);
-        let collector = thread::spawn(move || {
-            drop(tx.try_collect(message));
+        let sender = thread::spawn(move || {
+            drop(tx.try_send(message));
         });
         drop(rx);
-        collector.join().expect("it does not panic");
+        sender.join().expect("it does not panic");
         alive.none();
     });
 }

@@ -1,10 +1,10 @@
-//! Where messages lie if the collector, too, takes them out at the head (`drop_oldest`).
+//! Where messages lie if the sender, too, takes them out at the head (`drop_oldest`).
 //!
 //! Positions hold numbers of cells. The end that moves the head past a position owns the cell whose number it
 //! has read there before: no other number can have been written there as long as the head had
-//! not moved. The collector reuses cells it has emptied itself; those emptied by the emitter come
-//! back to it on a second ring. With twice as many cells as the edge holds messages, an emitter may
-//! hold a full batch, and the collector still finds a free one.
+//! not moved. The sender reuses cells it has emptied itself; those emptied by the receiver come
+//! back to it on a second ring. With twice as many cells as the edge holds messages, a receiver may
+//! hold a full batch, and the sender still finds a free one.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -39,23 +39,23 @@ impl Order {
         Order::at(&self.numbers, position).load(Ordering::Relaxed)
     }
 
-    /// The collector puts a cell at the tail; publishing the tail publishes the number.
+    /// The sender puts a cell at the tail; publishing the tail publishes the number.
     fn put(&self, position: u64, number: u32) {
         Order::at(&self.numbers, position).store(number, Ordering::Relaxed);
     }
 
-    /// The emitter gives back the cell that it has emptied as its `count`-th, from 0.
+    /// The receiver gives back the cell that it has emptied as its `count`-th, from 0.
     pub(super) fn give_back(&self, count: u64, number: u32) {
         Order::at(&self.returned, count).store(number, Ordering::Relaxed);
         self.returns.store(count + 1, Ordering::Release);
     }
 }
 
-/// The cells that the collector may fill.
+/// The cells that the sender may fill.
 #[derive(Debug)]
 pub(super) struct Free {
     numbers: Vec<u32>,
-    /// How many of the emitter's returns are in `numbers`.
+    /// How many of the receiver's returns are in `numbers`.
     fetched: u64,
 }
 
@@ -90,7 +90,7 @@ impl Free {
             .expect("twice as many cells as messages leave one free")
     }
 
-    /// A cell that the collector has emptied itself.
+    /// A cell that the sender has emptied itself.
     pub(super) fn put(&mut self, number: u32) {
         self.numbers.push(number);
     }

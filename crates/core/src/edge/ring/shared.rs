@@ -7,7 +7,7 @@
 use super::order::Order;
 use super::slots::Slots;
 use crate::edge::abort::Abort;
-use crate::edge::counters::{Collected, Counter, Emitted};
+use crate::edge::counters::{Counter, ReceiverCounters, SenderCounters};
 use crate::edge::meter::{EdgeStatistics, Source, State};
 use crate::edge::options::{Options, Overflow};
 use crate::edge::park::Parked;
@@ -22,7 +22,7 @@ use std::task::Waker;
 pub(super) const ABORTED: u64 = 1;
 /// The other end waits for this word to change.
 pub(super) const WAITS: u64 = 2;
-/// In the tail: the collector has closed.
+/// In the tail: the sender has closed.
 pub(super) const CLOSED: u64 = 4;
 /// Bits below the position.
 const BITS: u32 = 3;
@@ -63,16 +63,16 @@ pub(in crate::edge) enum Wait {
 pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
     pub(super) head: CachePadded<AtomicU64>,
-    /// Up to where the collector has published, told by a plain store after the fact.
+    /// Up to where the sender has published, told by a plain store after the fact.
     pub(super) published: CachePadded<AtomicU64>,
-    /// Up to where the emitter has taken, told likewise; not with `drop_oldest`.
+    /// Up to where the receiver has taken, told likewise; not with `drop_oldest`.
     pub(super) taken: CachePadded<AtomicU64>,
-    pub(super) collected: CachePadded<Collected>,
-    pub(super) emitted: CachePadded<Emitted>,
-    /// The collector that waits for room, by the bit of the head.
-    collector: CachePadded<Parked>,
-    /// The emitter that waits for messages, by the bit of the tail.
-    emitter: CachePadded<Parked>,
+    pub(super) sent: CachePadded<SenderCounters>,
+    pub(super) received: CachePadded<ReceiverCounters>,
+    /// The sender that waits for room, by the bit of the head.
+    sender: CachePadded<Parked>,
+    /// The receiver that waits for messages, by the bit of the tail.
+    receiver: CachePadded<Parked>,
     pub(super) slots: Slots<T>,
     /// With `drop_oldest`.
     pub(super) order: Option<Order>,
@@ -99,10 +99,10 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             head: CachePadded::new(AtomicU64::new(0)),
             published: CachePadded::new(AtomicU64::new(0)),
             taken: CachePadded::new(AtomicU64::new(0)),
-            collected: CachePadded::new(Collected::new()),
-            emitted: CachePadded::new(Emitted::new()),
-            collector: CachePadded::new(Parked::new()),
-            emitter: CachePadded::new(Parked::new()),
+            sent: CachePadded::new(SenderCounters::new()),
+            received: CachePadded::new(ReceiverCounters::new()),
+            sender: CachePadded::new(Parked::new()),
+            receiver: CachePadded::new(Parked::new()),
             order: oldest.then(|| Order::new(slots.len())),
             slots,
             aborted_weight: Counter::new(),
@@ -121,11 +121,11 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         published.saturating_sub(taken) >= self.capacity
     }
 
-    /// Moves the tail over the messages that the collector has put from `from` on. What is returned is the
-    /// waker of the emitter that waits for them, to be called.
+    /// Moves the tail over the messages that the sender has put from `from` on. What is returned is the
+    /// waker of the receiver that waits for them, to be called.
     ///
     /// # Safety
-    /// The caller is the collector, and has put them.
+    /// The caller is the sender, and has put them.
     #[inline]
     pub(super) unsafe fn publish(&self, from: u64, count: u64) -> Result<Option<Waker>, Unsettled> {
         // Releases the messages; acquires the waker.
@@ -153,7 +153,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                     return Ok(match found & WAITS {
                         0 => None,
                         // SAFETY: this thread has cleared the bit just now.
-                        _ => unsafe { self.emitter.take() },
+                        _ => unsafe { self.receiver.take() },
                     });
                 }
                 Err(now) => found = now,
@@ -162,10 +162,10 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(Unsettled(found))
     }
 
-    /// Moves the head over `count` messages from `from` on: they are the emitter's.
+    /// Moves the head over `count` messages from `from` on: they are the receiver's.
     ///
     /// # Safety
-    /// The caller is the emitter, they have been published, and no other thread moves the head, that
+    /// The caller is the receiver, they have been published, and no other thread moves the head, that
     /// is, the policy is not `drop_oldest`.
     #[inline]
     pub(super) unsafe fn advance(&self, from: u64, count: u64) -> Result<(), IsAborted> {
@@ -193,7 +193,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                 Ok(_) => {
                     if found & WAITS != 0 {
                         // SAFETY: this thread has cleared the bit just now.
-                        unsafe { self.collector.wake() };
+                        unsafe { self.sender.wake() };
                     }
                     return Ok(());
                 }
@@ -203,10 +203,10 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(IsAborted)
     }
 
-    /// With `drop_oldest`, where no collector waits for room: moves the head on from where it was `seen`.
+    /// With `drop_oldest`, where no sender waits for room: moves the head on from where it was `seen`.
     /// False if it is no longer there.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
-        debug_assert_eq!(seen & WAITS, 0, "no collector waits for room");
+        debug_assert_eq!(seen & WAITS, 0, "no sender waits for room");
         self.head
             .compare_exchange(
                 seen,
@@ -217,17 +217,17 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             .is_ok()
     }
 
-    /// The collector is to be woken when the head is no longer as it was `seen`.
+    /// The sender is to be woken when the head is no longer as it was `seen`.
     pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> Wait {
-        // SAFETY: the collector calls this, by exclusive reference; no other thread puts a waker in.
-        unsafe { await_change(&self.head, &self.collector, seen, waker) }
+        // SAFETY: the sender calls this, by exclusive reference; no other thread puts a waker in.
+        unsafe { await_change(&self.head, &self.sender, seen, waker) }
     }
 
-    /// The emitter is to be woken when the tail is no longer as it was `seen`. False if that is so
+    /// The receiver is to be woken when the tail is no longer as it was `seen`. False if that is so
     /// already.
     pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
-        // SAFETY: as above, of the emitter.
-        match unsafe { await_change(&self.tail, &self.emitter, seen, waker) } {
+        // SAFETY: as above, of the receiver.
+        match unsafe { await_change(&self.tail, &self.receiver, seen, waker) } {
             Wait::Begun => true,
             Wait::Over => false,
             Wait::Waking => {
@@ -250,7 +250,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                 Ok(_) => {
                     if found & WAITS != 0 {
                         // SAFETY: this thread has cleared the bit just now.
-                        unsafe { self.emitter.wake() };
+                        unsafe { self.receiver.wake() };
                     }
                     return;
                 }
@@ -260,7 +260,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     }
 
     /// Completes an abort whose bit is in the tail: aborts the head, and returns what is buffered, to
-    /// be dropped. An edge that was closed and has emitted everything stays as it is.
+    /// be dropped. An edge that was closed and has received everything stays as it is.
     #[cold]
     pub(super) fn settle(&self, tail: u64) -> Vec<T> {
         debug_assert_ne!(tail & ABORTED, 0, "then the tail stays as it is");
@@ -282,7 +282,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
         if found & WAITS != 0 {
             // SAFETY: this thread has cleared the bit just now.
-            unsafe { self.collector.wake() };
+            unsafe { self.sender.wake() };
         }
         let slots = self.slots.view();
         let buffered: Vec<T> = (position(found)..position(tail))
@@ -325,7 +325,7 @@ impl<T: Send, W: Weigh<T>> Abort for RingEdge<T, W> {
         if found & (ABORTED | WAITS) == WAITS {
             // SAFETY: no thread clears the bit of an aborted tail, so it belongs to the thread
             // that has aborted it, which is this one.
-            unsafe { self.emitter.wake() };
+            unsafe { self.receiver.wake() };
         }
         // Foreign code, which may panic: when everything else is done.
         drop(buffered);
@@ -334,8 +334,8 @@ impl<T: Send, W: Weigh<T>> Abort for RingEdge<T, W> {
 
 impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     fn read(&self) -> EdgeStatistics {
-        // The head first: what is seen emitted has been seen collected.
-        let emitted_weight = self.emitted.weight.get();
+        // The head first: what is seen received has been seen sent.
+        let received_weight = self.received.weight.get();
         let head = self.head.load(Ordering::Acquire);
         let tail = self.tail.load(Ordering::Acquire);
         let between = position(tail)
@@ -350,18 +350,18 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
         if !self.statistics {
             return statistics;
         }
-        let counts = &self.collected;
+        let counts = &self.sent;
         statistics.high_water = counts.high_water.get() as usize;
         statistics.dropped_by_overflow = counts.dropped.get();
-        statistics.emitted = match W::ALL_ONE && self.order.is_none() {
+        statistics.received = match W::ALL_ONE && self.order.is_none() {
             true => position(head),
-            false => emitted_weight,
+            false => received_weight,
         };
         let published = match W::ALL_ONE {
             true => position(tail),
             false => counts.weight.get(),
         };
-        statistics.collected = match self.overflow {
+        statistics.sent = match self.overflow {
             Overflow::DropNewest => published + statistics.dropped_by_overflow,
             _ => published,
         };
@@ -369,8 +369,8 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
             true => aborted,
             false => self.aborted_weight.get(),
         };
-        statistics.blocked_collecting = counts.blocked.read();
-        statistics.blocked_emitting = self.emitted.blocked.read();
+        statistics.blocked_sending = counts.blocked.read();
+        statistics.blocked_receiving = self.received.blocked.read();
         statistics
     }
 

@@ -3,8 +3,8 @@
 
 use crate::edge::park::block_on;
 use crate::edge::{
-    AbortHandle, Aborted, Collector, Emitter, Options, Overflow, State, TryCollectError,
-    TryEmitError, ring,
+    AbortHandle, Aborted, Options, Overflow, Receiver, Sender, State, TryRecvError, TrySendError,
+    ring,
 };
 use std::pin::pin;
 use std::sync::Arc;
@@ -49,12 +49,12 @@ fn messages_come_out_in_order_around_the_ring() {
         for round in 0..20 {
             let many = round % 5;
             for message in next..next + many {
-                tx.try_collect(Box::new(message)).expect("there is room");
+                tx.try_send(Box::new(message)).expect("there is room");
             }
             for message in next..next + many {
-                assert_eq!(rx.try_emit().as_deref(), Ok(&message), "{options:?}");
+                assert_eq!(rx.try_recv().as_deref(), Ok(&message), "{options:?}");
             }
-            assert_eq!(rx.try_emit(), Err(TryEmitError::Empty));
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
             next += many;
         }
     }
@@ -68,10 +68,10 @@ fn batches_go_through_whole_and_in_order() {
         for round in 0..20 {
             let mut batch: Vec<_> = (next..next + round % 5).map(Box::new).collect();
             next += batch.len();
-            tx.collect_all_blocking(&mut batch).expect("there is room");
+            tx.send_all_blocking(&mut batch).expect("there is room");
             assert!(batch.is_empty());
             let mut out = Vec::new();
-            while rx.try_emit_many(&mut out, 3).is_ok() {}
+            while rx.try_recv_many(&mut out, 3).is_ok() {}
             assert!(out.iter().map(|it| **it).eq(next - out.len()..next));
         }
     }
@@ -82,16 +82,16 @@ fn batches_go_through_whole_and_in_order() {
 fn a_batch_longer_than_the_edge_goes_through_in_parts() {
     let (mut tx, mut rx) = ring::<Box<usize>>(Options::new(3));
     let mut batch: Vec<_> = (0..10).map(Box::new).collect();
-    assert!(once(tx.collect_all(&mut batch)).is_pending());
+    assert!(once(tx.send_all(&mut batch)).is_pending());
     assert_eq!(
         batch.len(),
         7,
         "what did not fit is left when the future is dropped"
     );
     assert!(batch.iter().map(|it| **it).eq(3..10));
-    let sender = thread::spawn(move || tx.collect_all_blocking(&mut batch));
+    let sender = thread::spawn(move || tx.send_all_blocking(&mut batch));
     let mut out = Vec::new();
-    while rx.emit_many_blocking(&mut out, 2) > 0 {}
+    while rx.recv_many_blocking(&mut out, 2) > 0 {}
     assert!(out.iter().map(|it| **it).eq(0..10));
     assert_eq!(sender.join().expect("it does not panic"), Ok(()));
     assert_eq!(rx.state(), State::Closed);
@@ -101,14 +101,14 @@ fn a_batch_longer_than_the_edge_goes_through_in_parts() {
 fn a_leaked_batch_has_no_message_twice() {
     let (mut tx, mut rx) = ring::<Box<usize>>(Options::new(2));
     let mut messages: Vec<_> = (0..5).map(Box::new).collect();
-    let mut future = Box::pin(tx.collect_all(&mut messages));
+    let mut future = Box::pin(tx.send_all(&mut messages));
     let poll = future
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     assert!(poll.is_pending());
     let rest = Box::leak(Box::new(future));
-    assert_eq!(rx.try_emit().as_deref(), Ok(&0));
-    assert!(rx.try_emit().is_ok());
+    assert_eq!(rx.try_recv().as_deref(), Ok(&0));
+    assert!(rx.try_recv().is_ok());
     // So that miri finds no leak.
     // SAFETY: it is what was leaked above.
     drop(unsafe { Box::from_raw(rest) });
@@ -118,7 +118,7 @@ fn a_leaked_batch_has_no_message_twice() {
 // Guarantee: core-100.
 #[test]
 fn every_message_is_dropped_once_however_the_edge_ends() {
-    type Ending = fn(&AbortHandle, &mut Collector<Counted>, &mut Emitter<Counted>);
+    type Ending = fn(&AbortHandle, &mut Sender<Counted>, &mut Receiver<Counted>);
     let endings: [Ending; 4] = [
         |handle, _, _| handle.abort(),
         |_, tx, _| tx.abort(),
@@ -132,13 +132,13 @@ fn every_message_is_dropped_once_however_the_edge_ends() {
             let (mut tx, mut rx) = ring(options.clone().abort_handle(handle.clone()));
             let message = |number| Counted(Arc::clone(&drops), Box::new(number));
             for number in 0..3 {
-                tx.try_collect(message(number)).expect("there is room");
+                tx.try_send(message(number)).expect("there is room");
             }
-            assert_eq!(*rx.try_emit().expect("there are three").1, 0);
-            tx.try_collect(message(3)).expect("there is room");
+            assert_eq!(*rx.try_recv().expect("there are three").1, 0);
+            tx.try_send(message(3)).expect("there is room");
             end(&handle, &mut tx, &mut rx);
-            let refused = tx.try_collect(message(4));
-            assert!(matches!(refused, Err(TryCollectError::Aborted(_))));
+            let refused = tx.try_send(message(4));
+            assert!(matches!(refused, Err(TrySendError::Aborted(_))));
             drop(refused);
             drop(rx);
             drop(tx);
@@ -148,17 +148,17 @@ fn every_message_is_dropped_once_however_the_edge_ends() {
 }
 
 #[test]
-fn the_oldest_make_room_while_the_emitter_reads() {
+fn the_oldest_make_room_while_the_receiver_reads() {
     let drops = Arc::new(AtomicUsize::new(0));
     let (mut tx, mut rx) = ring(Options::new(3).overflow(Overflow::DropOldest));
     let meter = rx.meter();
-    let emitter = thread::spawn(move || {
+    let receiver = thread::spawn(move || {
         let (mut last, mut count, mut batch) = (None, 0, Vec::new());
         loop {
             if count % 3 == 0 {
-                batch.extend(rx.emit_blocking());
+                batch.extend(rx.recv_blocking());
             } else {
-                rx.emit_many_blocking(&mut batch, 2);
+                rx.recv_many_blocking(&mut batch, 2);
             }
             if batch.is_empty() {
                 return count;
@@ -172,17 +172,17 @@ fn the_oldest_make_room_while_the_emitter_reads() {
         }
     });
     for number in 0..MANY {
-        tx.collect_blocking(Counted(Arc::clone(&drops), Box::new(number)))
+        tx.send_blocking(Counted(Arc::clone(&drops), Box::new(number)))
             .expect("the edge is not aborted");
     }
     drop(tx);
-    let emitted = emitter.join().expect("it does not panic");
+    let received = receiver.join().expect("it does not panic");
     assert_eq!(drops.load(Ordering::Relaxed), MANY);
     let statistics = meter.read();
-    assert_eq!(statistics.emitted as usize, emitted);
+    assert_eq!(statistics.received as usize, received);
     assert_eq!(
         statistics.dropped_by_overflow as usize,
-        MANY - emitted,
+        MANY - received,
         "{statistics:?}"
     );
 }
@@ -194,20 +194,20 @@ fn threads_exchange_messages_one_by_one_and_in_batches() {
         let mut batch = Vec::new();
         for number in 0..MANY {
             if number % 3 == 0 {
-                tx.collect_all_blocking(&mut batch)?;
-                wait(tx.collect(Box::new(number))).map_err(|_| Aborted(()))?;
+                tx.send_all_blocking(&mut batch)?;
+                wait(tx.send(Box::new(number))).map_err(|_| Aborted(()))?;
             } else {
                 batch.push(Box::new(number));
             }
         }
-        tx.collect_all_blocking(&mut batch)
+        tx.send_all_blocking(&mut batch)
     });
     let mut expected = 0;
-    while let Some(message) = wait(rx.emit()) {
+    while let Some(message) = wait(rx.recv()) {
         assert_eq!(*message, expected);
         expected += 1;
         let mut many = Vec::new();
-        if expected % 7 == 0 && wait(rx.emit_many(&mut many, 4)) > 0 {
+        if expected % 7 == 0 && wait(rx.recv_many(&mut many, 4)) > 0 {
             for message in many {
                 assert_eq!(*message, expected);
                 expected += 1;
@@ -223,12 +223,12 @@ fn one_thread_waits_for_several_rings() {
     let (mut tx, first) = ring::<u8>(Options::new(1));
     let (other, second) = ring::<u8>(Options::new(1));
     let mut both = [first, second];
-    let sender = thread::spawn(move || tx.collect_blocking(1));
-    Emitter::wait_any(&mut both);
-    assert_eq!(both[0].try_emit(), Ok(1));
+    let sender = thread::spawn(move || tx.send_blocking(1));
+    Receiver::wait_any(&mut both);
+    assert_eq!(both[0].try_recv(), Ok(1));
     assert_eq!(sender.join().expect("it does not panic"), Ok(()));
     drop(other);
-    Emitter::wait_any(&mut both[1..]);
-    assert_eq!(both[1].try_emit(), Err(TryEmitError::Closed));
-    Emitter::wait_any(&mut both[..0]);
+    Receiver::wait_any(&mut both[1..]);
+    assert_eq!(both[1].try_recv(), Err(TryRecvError::Closed));
+    Receiver::wait_any(&mut both[..0]);
 }

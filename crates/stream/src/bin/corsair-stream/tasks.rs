@@ -84,7 +84,7 @@ pub(crate) async fn end(engine: &Engine) -> anyhow::Result<()> {
 pub(crate) fn tell(engine: &Engine) -> ExitCode {
     for task in engine.statuses() {
         let from_writes = task.edges.iter().filter(|edge| edge.from == "stream");
-        let points: u64 = from_writes.map(|edge| edge.statistics.emitted).sum();
+        let points: u64 = from_writes.map(|edge| edge.statistics.received).sum();
         if let TaskState::Failed { node, reason } = &task.state {
             complain(format_args!("task {}: {node} failed: {reason}", task.name));
             continue;

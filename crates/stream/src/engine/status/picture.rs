@@ -167,8 +167,8 @@ fn lines(node: &NodeStatus) -> Vec<String> {
 fn label(edge: &EdgeStatus) -> String {
     let s = &edge.statistics;
     match s.dropped_by_overflow {
-        0 => format!("{} of {}", s.emitted, s.collected),
-        dropped => format!("{} of {}, {dropped} dropped", s.emitted, s.collected),
+        0 => format!("{} of {}", s.received, s.sent),
+        dropped => format!("{} of {}, {dropped} dropped", s.received, s.sent),
     }
 }
 

@@ -1,9 +1,9 @@
 //! What lies under the lock of a queue: plain data, and the rules by which messages and offers move.
 
-mod collect;
-mod emit;
+mod recv;
+mod send;
 
-pub(super) use collect::Refused;
+pub(super) use send::Refused;
 
 use super::blocked::Blocked;
 use crate::edge::meter::{EdgeStatistics, State};
@@ -15,10 +15,10 @@ use std::task::Waker;
 
 pub(super) struct Contents<T> {
     messages: VecDeque<T>,
-    /// Of collectors that wait. While there is room it is empty.
+    /// Of senders that wait. While there is room it is empty.
     line: Line<T>,
-    /// The emitter, if it waits.
-    emitter: Option<Waker>,
+    /// The receiver, if it waits.
+    receiver: Option<Waker>,
     /// How many messages it may hold; 0: a rendezvous.
     most: usize,
     state: State,
@@ -26,10 +26,10 @@ pub(super) struct Contents<T> {
     statistics: bool,
     /// Messages have weights; else each weighs 1, and `most` is all that limits them.
     weighs: bool,
-    /// The emitter has found nothing, and nothing has come since.
+    /// The receiver has found nothing, and nothing has come since.
     vacant: bool,
-    collected: u64,
-    emitted: u64,
+    sent: u64,
+    received: u64,
     high_water: usize,
     /// Of the messages, if they have any.
     weights: VecDeque<u64>,
@@ -38,12 +38,12 @@ pub(super) struct Contents<T> {
     limit: u64,
     /// As it was asked for.
     capacity: usize,
-    /// How many collectors have not closed.
-    collectors: usize,
+    /// How many senders have not closed.
+    senders: usize,
     dropped_by_abort: u64,
     dropped_by_overflow: u64,
-    blocked_collecting: Blocked,
-    blocked_emitting: Blocked,
+    blocked_sending: Blocked,
+    blocked_receiving: Blocked,
 }
 
 impl<T> Contents<T> {
@@ -54,7 +54,7 @@ impl<T> Contents<T> {
         Contents {
             messages: VecDeque::new(),
             line: Line::new(),
-            emitter: None,
+            receiver: None,
             most: match all_one {
                 true => capacity.min(limit),
                 false => capacity,
@@ -64,18 +64,18 @@ impl<T> Contents<T> {
             statistics: options.keeps_statistics(),
             weighs: !all_one,
             vacant: false,
-            collected: 0,
-            emitted: 0,
+            sent: 0,
+            received: 0,
             high_water: 0,
             weights: VecDeque::new(),
             weight: 0,
             limit: options.limit(),
             capacity,
-            collectors: 1,
+            senders: 1,
             dropped_by_abort: 0,
             dropped_by_overflow: 0,
-            blocked_collecting: Blocked::default(),
-            blocked_emitting: Blocked::default(),
+            blocked_sending: Blocked::default(),
+            blocked_receiving: Blocked::default(),
         }
     }
 
@@ -94,23 +94,23 @@ impl<T> Contents<T> {
         self.line.decided()
     }
 
-    /// Whether a collector would have to wait.
+    /// Whether a sender would have to wait.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_room())
     }
 
-    /// Whether the emitter has found nothing, and nothing has come since.
+    /// Whether the receiver has found nothing, and nothing has come since.
     #[inline]
     pub(super) fn is_vacant(&self) -> bool {
         self.vacant
     }
 
-    /// How many messages it may hold now. A rendezvous holds the one that was given to an emitter which waits.
+    /// How many messages it may hold now. A rendezvous holds the one that was given to a receiver which waits.
     #[inline]
     fn room(&self) -> usize {
         match self.most {
-            0 => usize::from(self.emitter.is_some()),
+            0 => usize::from(self.receiver.is_some()),
             most => most,
         }
     }
@@ -137,17 +137,17 @@ impl<T> Contents<T> {
             self.weights.push_back(weight);
             self.weight = self.weight.saturating_add(weight);
         }
-        self.collected += weight;
+        self.sent += weight;
         self.high_water = self.high_water.max(self.messages.len());
         self.arrived(later);
     }
 
-    /// There is something for the emitter.
+    /// There is something for the receiver.
     #[inline]
     fn arrived(&mut self, later: &mut Later<T>) {
         self.vacant = false;
-        if let Some(emitter) = self.emitter.take() {
-            later.wake(emitter);
+        if let Some(receiver) = self.receiver.take() {
+            later.wake(receiver);
         }
     }
 
@@ -171,10 +171,10 @@ impl<T> Contents<T> {
         };
     }
 
-    /// An offer has left the line: its collector is woken.
+    /// An offer has left the line: its sender is woken.
     fn served(&mut self, waker: Option<Waker>, later: &mut Later<T>) {
         if self.statistics {
-            self.blocked_collecting.end();
+            self.blocked_sending.end();
         }
         if let Some(waker) = waker {
             later.wake(waker);
@@ -189,7 +189,7 @@ impl<T> Contents<T> {
         }
         while let Some(first) = self.line.first() {
             let fits = match first.message {
-                // A rendezvous takes messages from the line only as the emitter asks for them.
+                // A rendezvous takes messages from the line only as the receiver asks for them.
                 Some((_, weight)) => self.most > 0 && self.fits(weight),
                 None => self.has_room(),
             };
@@ -231,12 +231,12 @@ impl<T> Contents<T> {
         }
         EdgeStatistics {
             high_water: self.high_water,
-            collected: self.collected,
-            emitted: self.emitted,
+            sent: self.sent,
+            received: self.received,
             dropped_by_abort: self.dropped_by_abort,
             dropped_by_overflow: self.dropped_by_overflow,
-            blocked_collecting: self.blocked_collecting.read(),
-            blocked_emitting: self.blocked_emitting.read(),
+            blocked_sending: self.blocked_sending.read(),
+            blocked_receiving: self.blocked_receiving.read(),
             ..uncounted
         }
     }

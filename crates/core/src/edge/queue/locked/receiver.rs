@@ -3,8 +3,8 @@
 use super::LockedEdge;
 use super::contents::Contents;
 use crate::edge::abort::Abort;
-use crate::edge::error::TryEmitError;
-use crate::edge::flavour::{Emitting, Shared};
+use crate::edge::error::TryRecvError;
+use crate::edge::flavour::{ReceiverEnd, Shared};
 use crate::edge::meter::{Source, State};
 use crate::edge::park::spin_until;
 use crate::edge::queue::later::Later;
@@ -13,16 +13,16 @@ use crate::sync::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The emitting end of a queue under one lock.
-pub struct LockedEmitting<T: Send + 'static, W: Weigh<T>> {
+/// The receiving end of a queue under one lock.
+pub struct LockedReceiver<T: Send + 'static, W: Weigh<T>> {
     queue: Arc<LockedEdge<T, W>>,
     /// Its waker may be with the edge, and the time spent blocked is running.
     waits: bool,
 }
 
-impl<T: Send + 'static, W: Weigh<T>> LockedEmitting<T, W> {
-    pub(in crate::edge::queue) fn new(queue: Arc<LockedEdge<T, W>>) -> LockedEmitting<T, W> {
-        LockedEmitting {
+impl<T: Send + 'static, W: Weigh<T>> LockedReceiver<T, W> {
+    pub(in crate::edge::queue) fn new(queue: Arc<LockedEdge<T, W>>) -> LockedReceiver<T, W> {
+        LockedReceiver {
             queue,
             waits: false,
         }
@@ -32,12 +32,12 @@ impl<T: Send + 'static, W: Weigh<T>> LockedEmitting<T, W> {
     fn try_take<R>(
         &mut self,
         take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
-    ) -> Result<R, TryEmitError> {
+    ) -> Result<R, TryRecvError> {
         self.queue.change(|contents, later| {
             take(contents, later).ok_or_else(|| match contents.found_empty() {
-                State::Open => TryEmitError::Empty,
-                State::Closed => TryEmitError::Closed,
-                State::Aborted => TryEmitError::Aborted,
+                State::Open => TryRecvError::Empty,
+                State::Closed => TryRecvError::Closed,
+                State::Aborted => TryRecvError::Aborted,
             })
         })
     }
@@ -54,7 +54,7 @@ impl<T: Send + 'static, W: Weigh<T>> LockedEmitting<T, W> {
             let taken = take(contents, later);
             if taken.is_none() && contents.found_empty() == State::Open {
                 if !std::mem::replace(waits, true) {
-                    contents.begin_blocked_emitting();
+                    contents.begin_blocked_receiving();
                 }
                 contents.await_message(context.waker(), later);
                 return Poll::Pending;
@@ -78,7 +78,7 @@ fn many<T>(
     (count > 0).then_some(count)
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for LockedEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for LockedReceiver<T, W> {
     fn edge(&self) -> &dyn Shared {
         &*self.queue
     }
@@ -88,12 +88,12 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for LockedEmitting<T, W> {
     }
 
     #[inline]
-    fn try_emit(&mut self) -> Result<T, TryEmitError> {
+    fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.try_take(Contents::take)
     }
 
     #[inline]
-    fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError> {
+    fn try_recv_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryRecvError> {
         self.try_take(|contents, later| many(contents, messages, max, later))
     }
 
@@ -102,11 +102,11 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for LockedEmitting<T, W> {
         self.queue.vacant.load(Ordering::Acquire)
     }
 
-    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         self.poll_take(context, Contents::take)
     }
 
-    fn poll_emit_many(
+    fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
         max: usize,
@@ -135,7 +135,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for LockedEmitting<T, W> {
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Drop for LockedEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> Drop for LockedReceiver<T, W> {
     fn drop(&mut self) {
         self.rest();
         self.queue.abort();

@@ -8,8 +8,8 @@ use super::order::Free;
 use super::shared::{ABORTED, RingEdge, Wait, position};
 use super::slots::View;
 use crate::edge::batch::Batch;
-use crate::edge::error::{Aborted, TryCollectError};
-use crate::edge::flavour::{Collecting, Shared};
+use crate::edge::error::{Aborted, TrySendError};
+use crate::edge::flavour::{SenderEnd, Shared};
 use crate::edge::meter::Source;
 use crate::edge::options::Overflow;
 use crate::edge::park::spin_until;
@@ -19,14 +19,14 @@ pub(in crate::edge) use lack::{Lack, Look};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// The collecting end of a [`ring`](crate::edge::ring()).
-pub struct RingCollecting<T: Send + 'static, W: Weigh<T>> {
+/// The sending end of a [`ring`](crate::edge::ring()).
+pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     /// Those of the ring, which keeps them.
     slots: View<T>,
     /// Where the next message is put.
     tail: u64,
-    /// Where the emitter was last seen.
+    /// Where the receiver was last seen.
     head: u64,
     /// This many messages, counted from there, may be put without looking again: as many as fit,
     /// and no more than the high-water mark, so that what never grows is not counted. 0 with a limit
@@ -57,10 +57,10 @@ pub(in crate::edge) struct Deferred {
     pub(in crate::edge) aborted: bool,
 }
 
-impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
-    pub(in crate::edge) fn new(ring: Arc<RingEdge<T, W>>) -> RingCollecting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
+    pub(in crate::edge) fn new(ring: Arc<RingEdge<T, W>>) -> RingSender<T, W> {
         let load = (ring.weight_limit < u64::MAX).then(|| Box::new(Load::new(ring.weight_limit)));
-        RingCollecting {
+        RingSender {
             tail: 0,
             head: 0,
             limit: match ring.statistics || load.is_some() {
@@ -98,14 +98,14 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
         std::mem::take(&mut self.deferred)
     }
 
-    /// Wakes the emitter.
+    /// Wakes the receiver.
     #[cold]
-    fn wake(&mut self, emitter: Waker) {
+    fn wake(&mut self, receiver: Waker) {
         match self.defers {
-            false => emitter.wake(),
+            false => receiver.wake(),
             true => {
                 self.has_deferred = true;
-                self.deferred.woken = Some(emitter);
+                self.deferred.woken = Some(receiver);
             }
         }
     }
@@ -144,7 +144,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
-            self.ring.collected.blocked.begin();
+            self.ring.sent.blocked.begin();
         }
     }
 
@@ -152,12 +152,12 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     pub(in crate::edge) fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
-            self.ring.collected.blocked.end();
+            self.ring.sent.blocked.end();
         }
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
     fn edge(&self) -> &dyn Shared {
         &*self.ring
     }
@@ -167,11 +167,11 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
     }
 
     #[inline]
-    fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
+    fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
         match self.put_or_lack(message) {
             Ok(()) => Ok(()),
-            Err((Lack::Full(_), message)) => Err(TryCollectError::Full(message)),
-            Err((Lack::Aborted, message)) => Err(TryCollectError::Aborted(message)),
+            Err((Lack::Full(_), message)) => Err(TrySendError::Full(message)),
+            Err((Lack::Aborted, message)) => Err(TrySendError::Aborted(message)),
             Err((Lack::Drop, message)) => {
                 self.count_dropped(std::slice::from_ref(&message));
                 Ok(())
@@ -179,7 +179,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
         }
     }
 
-    fn poll_collect(
+    fn poll_send(
         &mut self,
         waiting: &mut Option<T>,
         context: &mut Context<'_>,
@@ -204,11 +204,11 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
         Poll::Ready(Ok(()))
     }
 
-    fn try_collect_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+    fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
         Ok(self.put_all(batch)?.is_none())
     }
 
-    fn poll_collect_all(
+    fn poll_send_all(
         &mut self,
         batch: &mut Batch<'_, T>,
         context: &mut Context<'_>,
@@ -263,7 +263,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Drop for RingCollecting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> Drop for RingSender<T, W> {
     fn drop(&mut self) {
         self.rest();
         self.ring.close();

@@ -4,7 +4,7 @@
     reason = "messages are written to cells that the ring's positions give to this end"
 )]
 
-use super::RingCollecting;
+use super::RingSender;
 use super::lack::{Lack, Look};
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
@@ -15,15 +15,15 @@ use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 use std::mem::MaybeUninit;
 
-impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
-    /// Whether what the emitter has told makes room, without reaching a new mark.
+impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
+    /// Whether what the receiver has told makes room, without reaching a new mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         self.head = self.head.max(self.ring.taken.load(Ordering::Acquire));
         self.tail - self.head < self.limit
     }
 
-    /// Looks where the emitter is.
+    /// Looks where the receiver is.
     pub(in crate::edge) fn look(&mut self) -> Look {
         let seen = self.ring.head.load(Ordering::Acquire);
         if self.closed || seen & ABORTED != 0 {
@@ -31,7 +31,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
         }
         self.head = position(seen);
         if let Some(load) = &mut self.load {
-            load.emitted_up_to(self.head);
+            load.received_up_to(self.head);
         }
         Look::At(seen, self.ring.capacity - (self.tail - self.head))
     }
@@ -93,16 +93,16 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     pub(super) fn count_dropped(&self, messages: &[T]) {
         if self.ring.statistics {
             let weight = messages.iter().map(W::weight).sum();
-            self.ring.collected.dropped.add(weight);
+            self.ring.sent.dropped.add(weight);
         }
     }
 
-    /// `count` messages are about to be put, and the emitter has just been looked for.
+    /// `count` messages are about to be put, and the receiver has just been looked for.
     pub(super) fn raise_mark(&mut self, count: u64) {
         let filled = self.tail - self.head + count;
         if filled > self.mark {
             self.mark = filled;
-            self.ring.collected.high_water.set(filled);
+            self.ring.sent.high_water.set(filled);
         }
         // With a limit by weight every message is looked for.
         if self.load.is_none() {
@@ -115,12 +115,12 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     pub(super) fn put(&mut self, message: T) -> Result<(), Aborted<T>> {
         let weight = W::weight(&message);
         let cell = self.fill(self.tail, MaybeUninit::new(message));
-        // SAFETY: this is the collector, and the message is there.
+        // SAFETY: this is the sender, and the message is there.
         match unsafe { self.ring.publish(self.tail, 1) } {
             Ok(woken) => {
                 self.moved(1, weight);
-                if let Some(emitter) = woken {
-                    self.wake(emitter);
+                if let Some(receiver) = woken {
+                    self.wake(receiver);
                 }
                 Ok(())
             }
@@ -170,14 +170,14 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
                 let copy = unsafe { std::ptr::from_ref(message).cast::<MaybeUninit<T>>().read() };
                 self.fill(at, copy);
             }
-            // SAFETY: this is the collector, and the messages are there.
+            // SAFETY: this is the sender, and the messages are there.
             match unsafe { self.ring.publish(self.tail, count) } {
                 Ok(woken) => {
                     // SAFETY: those published belong to the edge.
                     unsafe { batch.taken(count as usize) };
                     self.moved(count, weight);
-                    if let Some(emitter) = woken {
-                        self.wake(emitter);
+                    if let Some(receiver) = woken {
+                        self.wake(receiver);
                     }
                 }
                 Err(Unsettled(tail)) => {
@@ -233,8 +233,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
                 None => at,
             },
         };
-        // SAFETY: where there is room the emitter has been, and it will be here only after the
-        // publication; a free cell is the collector's.
+        // SAFETY: where there is room the receiver has been, and it will be here only after the
+        // publication; a free cell is the sender's.
         unsafe { self.slots.write(cell, message) };
         cell
     }
@@ -254,10 +254,10 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
         // Releases the messages.
         self.ring.published.store(self.tail, Ordering::Release);
         if let Some(load) = &mut self.load {
-            load.collected(weight);
+            load.sent(weight);
         }
         if !W::ALL_ONE && self.ring.statistics {
-            self.ring.collected.weight.add(weight);
+            self.ring.sent.weight.add(weight);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What collectors do with the contents of a queue: they put messages, or offer them and wait.
+//! What senders do with the contents of a queue: they put messages, or offer them and wait.
 
 use super::Contents;
 use crate::edge::batch::Batch;
@@ -65,7 +65,7 @@ impl<T> Contents<T> {
         if self.fits(weight) {
             self.push(message, weight, later);
         } else {
-            self.collected += weight;
+            self.sent += weight;
             self.dropped_by_overflow += weight;
             later.drop(message);
         }
@@ -85,7 +85,7 @@ impl<T> Contents<T> {
             self.messages.extend(batch.by_ref().take(count));
             let count = self.messages.len() - before;
             if count > 0 {
-                self.collected += count as u64;
+                self.sent += count as u64;
                 self.high_water = self.high_water.max(self.messages.len());
                 self.arrived(later);
             }
@@ -118,7 +118,7 @@ impl<T> Contents<T> {
     ) -> Result<Option<u64>, Aborted<T>> {
         let meets = self.most == 0 && self.overflow == Overflow::Block;
         let (message, weight) = match meets && self.state == State::Open {
-            // Collected once the emitter has it, not already because it waits for it.
+            // Sent once the receiver has it, not already because it waits for it.
             true => (message, weight),
             false => match self.put(message, weight, later) {
                 Ok(()) => return Ok(None),
@@ -145,7 +145,7 @@ impl<T> Contents<T> {
     /// Adds an offer to the line, of an edge that is open and has no room for it. Returns its number.
     fn offer(&mut self, message: Option<(T, u64)>, waker: &Waker, later: &mut Later<T>) -> u64 {
         if self.statistics {
-            self.blocked_collecting.begin();
+            self.blocked_sending.begin();
         }
         if message.is_some() && self.most == 0 {
             self.arrived(later);
@@ -178,7 +178,7 @@ impl<T> Contents<T> {
     ) -> Option<T> {
         let offer = self.line.remove(number)?;
         if self.statistics {
-            self.blocked_collecting.end();
+            self.blocked_sending.end();
         }
         later.old = offer.waker;
         // Lighter ones behind it may fit.
@@ -187,13 +187,13 @@ impl<T> Contents<T> {
     }
 
     pub(in crate::edge::queue) fn join(&mut self) {
-        self.collectors += 1;
+        self.senders += 1;
     }
 
-    /// One collector collects no more; the last one closes the edge.
+    /// One sender sends no more; the last one closes the edge.
     pub(in crate::edge::queue) fn leave(&mut self, later: &mut Later<T>) {
-        self.collectors -= 1;
-        if self.collectors == 0 && self.state == State::Open {
+        self.senders -= 1;
+        if self.senders == 0 && self.state == State::Open {
             self.state = State::Closed;
             self.arrived(later);
         }

@@ -3,22 +3,22 @@
 use super::line::{Fate, Told};
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
-use crate::edge::error::{Aborted, TryCollectError};
-use crate::edge::flavour::{Collecting, Shared};
+use crate::edge::error::{Aborted, TrySendError};
+use crate::edge::flavour::{SenderEnd, Shared};
 use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// What collecting ends do with what all ends share.
-pub trait Collected<T>: Abort + Source + 'static {
+/// What sending ends do with what all ends share.
+pub trait SendTarget<T>: Abort + Source + 'static {
     fn told(&self) -> &Told;
 
     /// Whether there is no room; a hint.
     fn is_full(&self) -> bool;
 
-    fn put(&self, message: T) -> Result<(), TryCollectError<T>>;
+    fn put(&self, message: T) -> Result<(), TrySendError<T>>;
 
     /// Puts as much of a batch as possible. Whether that is all of it.
     fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
@@ -35,27 +35,27 @@ pub trait Collected<T>: Abort + Source + 'static {
     /// Takes an offer out of the line, if it is still there.
     fn withdraw(&self, number: u64) -> Option<T>;
 
-    /// There is one collector more.
+    /// There is one sender more.
     fn join(&self);
 
-    /// One collector collects no more; the last one closes the edge.
+    /// One sender sends no more; the last one closes the edge.
     fn leave(&self);
 }
 
-/// A collecting end.
-pub struct CollectingEnd<T: Send + 'static, E: Collected<T>> {
+/// A sending end.
+pub struct EdgeSender<T: Send + 'static, E: SendTarget<T>> {
     edge: Arc<E>,
     /// The number of its offer, if it waits.
     offer: Option<u64>,
     closed: bool,
-    /// The edge holds nothing: a collect is over when the emitter has the message.
+    /// The edge holds nothing: a send is over when the receiver has the message.
     rendezvous: bool,
     messages: PhantomData<fn(T)>,
 }
 
-impl<T: Send + 'static, E: Collected<T>> CollectingEnd<T, E> {
-    pub(super) fn new(edge: Arc<E>, rendezvous: bool) -> CollectingEnd<T, E> {
-        CollectingEnd {
+impl<T: Send + 'static, E: SendTarget<T>> EdgeSender<T, E> {
+    pub(super) fn new(edge: Arc<E>, rendezvous: bool) -> EdgeSender<T, E> {
+        EdgeSender {
             edge,
             offer: None,
             closed: false,
@@ -98,7 +98,7 @@ impl<T: Send + 'static, E: Collected<T>> CollectingEnd<T, E> {
     }
 }
 
-impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
+impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
     fn edge(&self) -> &dyn Shared {
         &*self.edge
     }
@@ -108,23 +108,23 @@ impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
     }
 
     #[inline]
-    fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
+    fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
         match self.closed {
-            true => Err(TryCollectError::Aborted(message)),
+            true => Err(TrySendError::Aborted(message)),
             false => self.edge.put(message),
         }
     }
 
     #[inline]
-    fn collect_at_once(&mut self, message: T) -> Result<(), TryCollectError<T>> {
+    fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
         // What is wrongly taken to be full is looked at under the lock, before anything waits.
         match self.rendezvous || self.edge.told().is_crowded() {
-            true => Err(TryCollectError::Full(message)),
-            false => self.try_collect(message),
+            true => Err(TrySendError::Full(message)),
+            false => self.try_send(message),
         }
     }
 
-    fn poll_collect(
+    fn poll_send(
         &mut self,
         waiting: &mut Option<T>,
         context: &mut Context<'_>,
@@ -148,7 +148,7 @@ impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
         }
     }
 
-    fn try_collect_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+    fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
         if batch.rest().is_empty() {
             return Ok(true);
         }
@@ -158,14 +158,14 @@ impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
         self.edge.put_all(batch)
     }
 
-    fn collect_all_at_once(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+    fn send_all_now(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
         match self.rendezvous && !batch.rest().is_empty() {
             true => Ok(false),
-            false => self.try_collect_all(batch),
+            false => self.try_send_all(batch),
         }
     }
 
-    fn poll_collect_all(
+    fn poll_send_all(
         &mut self,
         batch: &mut Batch<'_, T>,
         context: &mut Context<'_>,
@@ -174,13 +174,13 @@ impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
             let first = match self.offer {
                 // The first of the rest is in the line.
                 Some(_) => None,
-                None => match self.collect_all_at_once(batch) {
+                None => match self.send_all_now(batch) {
                     Ok(true) => return Poll::Ready(Ok(())),
                     Ok(false) => batch.next(),
                     Err(aborted) => return Poll::Ready(Err(aborted)),
                 },
             };
-            match self.poll_collect(&mut { first }, context) {
+            match self.poll_send(&mut { first }, context) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(Aborted(message))) => {
@@ -237,12 +237,12 @@ impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
     }
 }
 
-impl<T: Send + 'static, E: Collected<T>> Clone for CollectingEnd<T, E> {
+impl<T: Send + 'static, E: SendTarget<T>> Clone for EdgeSender<T, E> {
     fn clone(&self) -> Self {
         if !self.closed {
             self.edge.join();
         }
-        CollectingEnd {
+        EdgeSender {
             edge: Arc::clone(&self.edge),
             offer: None,
             closed: self.closed,
@@ -252,7 +252,7 @@ impl<T: Send + 'static, E: Collected<T>> Clone for CollectingEnd<T, E> {
     }
 }
 
-impl<T: Send + 'static, E: Collected<T>> Drop for CollectingEnd<T, E> {
+impl<T: Send + 'static, E: SendTarget<T>> Drop for EdgeSender<T, E> {
     fn drop(&mut self) {
         self.close();
     }

@@ -1,4 +1,4 @@
-//! What a collector finds when it looks for room.
+//! What a sender finds when it looks for room.
 
 /// Why there is no room.
 pub(in crate::edge) enum Lack {
@@ -9,7 +9,7 @@ pub(in crate::edge) enum Lack {
     Aborted,
 }
 
-/// What the collector sees of the other end.
+/// What the sender sees of the other end.
 pub(in crate::edge) enum Look {
     /// The head, and for how many messages there is room.
     At(u64, u64),

@@ -1,4 +1,4 @@
-//! What the emitter does with the contents of a queue: it takes messages, or waits.
+//! What the receiver does with the contents of a queue: it takes messages, or waits.
 
 use super::Contents;
 use crate::edge::meter::State;
@@ -6,34 +6,34 @@ use crate::edge::queue::later::Later;
 use std::task::Waker;
 
 impl<T> Contents<T> {
-    /// The emitter has found nothing; of an edge that is open, that may change.
+    /// The receiver has found nothing; of an edge that is open, that may change.
     #[inline]
     pub(in crate::edge::queue) fn found_empty(&mut self) -> State {
         self.vacant = self.state == State::Open;
         self.state
     }
 
-    /// Whether there is a message for the emitter.
+    /// Whether there is a message for the receiver.
     pub(in crate::edge::queue) fn has_some(&self) -> bool {
         let offered = || self.state != State::Aborted && self.line.has_message();
         !self.messages.is_empty() || offered()
     }
 
-    /// Takes the next message for the emitter.
+    /// Takes the next message for the receiver.
     #[inline]
     pub(in crate::edge::queue) fn take(&mut self, later: &mut Later<T>) -> Option<T> {
         let (message, weight) = match self.pop() {
             Some(taken) => taken,
             None => self.take_offer(later)?,
         };
-        self.emitted += weight;
+        self.received += weight;
         if !self.line.is_empty() {
             self.admit(later);
         }
         Some(message)
     }
 
-    /// Takes up to `max` messages for the emitter, and returns how many.
+    /// Takes up to `max` messages for the receiver, and returns how many.
     pub(in crate::edge::queue) fn take_many(
         &mut self,
         messages: &mut Vec<T>,
@@ -49,12 +49,12 @@ impl<T> Contents<T> {
                 weight = self.weights.drain(..count).sum();
                 self.lighter_by(weight);
             }
-            self.emitted += weight;
+            self.received += weight;
         }
         while messages.len() - before < max
             && let Some((message, weight)) = self.take_offer(later)
         {
-            self.emitted += weight;
+            self.received += weight;
             messages.push(message);
         }
         if !self.line.is_empty() {
@@ -72,33 +72,33 @@ impl<T> Contents<T> {
         let offer = self.line.take_first_message()?;
         self.served(offer.waker, later);
         let (message, weight) = offer.message?;
-        self.collected += weight;
+        self.sent += weight;
         Some((message, weight))
     }
 
-    /// The emitter waits from now on, with this waker.
+    /// The receiver waits from now on, with this waker.
     pub(in crate::edge::queue) fn await_message(&mut self, waker: &Waker, later: &mut Later<T>) {
-        match &self.emitter {
+        match &self.receiver {
             Some(kept) if kept.will_wake(waker) => {}
-            _ => later.old = self.emitter.replace(waker.clone()),
+            _ => later.old = self.receiver.replace(waker.clone()),
         }
         if self.most == 0 && !self.line.is_empty() {
             self.admit(later);
         }
     }
 
-    pub(in crate::edge::queue) fn begin_blocked_emitting(&mut self) {
+    pub(in crate::edge::queue) fn begin_blocked_receiving(&mut self) {
         if self.statistics {
-            self.blocked_emitting.begin();
+            self.blocked_receiving.begin();
         }
     }
 
-    /// The emitter waits no more.
+    /// The receiver waits no more.
     pub(in crate::edge::queue) fn rest(&mut self, later: &mut Later<T>) {
         if self.statistics {
-            self.blocked_emitting.end();
+            self.blocked_receiving.end();
         }
-        if let Some(waker) = self.emitter.take() {
+        if let Some(waker) = self.receiver.take() {
             later.old = Some(waker);
         }
     }

@@ -6,8 +6,8 @@ mod take;
 use super::shared::{RingEdge, position};
 use super::slots::View;
 use crate::edge::abort::Abort;
-use crate::edge::error::TryEmitError;
-use crate::edge::flavour::{Emitting, Shared};
+use crate::edge::error::TryRecvError;
+use crate::edge::flavour::{ReceiverEnd, Shared};
 use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
@@ -16,8 +16,8 @@ use lack::Lack;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The emitting end of a [`ring`](crate::edge::ring()).
-pub struct RingEmitting<T: Send + 'static, W: Weigh<T>> {
+/// The receiving end of a [`ring`](crate::edge::ring()).
+pub struct RingReceiver<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     /// Those of the ring, which keeps them.
     slots: View<T>,
@@ -37,9 +37,9 @@ pub struct RingEmitting<T: Send + 'static, W: Weigh<T>> {
     blocked: bool,
 }
 
-impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
-    pub(in crate::edge) fn new(ring: Arc<RingEdge<T, W>>) -> RingEmitting<T, W> {
-        RingEmitting {
+impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
+    pub(in crate::edge) fn new(ring: Arc<RingEdge<T, W>>) -> RingReceiver<T, W> {
+        RingReceiver {
             head: 0,
             tail: 0,
             seen: 0,
@@ -79,12 +79,12 @@ impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
-            self.ring.emitted.blocked.begin();
+            self.ring.received.blocked.begin();
         }
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for RingReceiver<T, W> {
     fn edge(&self) -> &dyn Shared {
         &*self.ring
     }
@@ -94,20 +94,20 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
     }
 
     #[inline]
-    fn try_emit(&mut self) -> Result<T, TryEmitError> {
+    fn try_recv(&mut self) -> Result<T, TryRecvError> {
         Ok(self.take()?)
     }
 
     #[inline]
-    fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError> {
+    fn try_recv_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryRecvError> {
         Ok(self.take_many(messages, max)?)
     }
 
-    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         self.poll(context, Self::take)
     }
 
-    fn poll_emit_many(
+    fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
         max: usize,
@@ -128,7 +128,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
     fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
-            self.ring.emitted.blocked.end();
+            self.ring.received.blocked.end();
         }
     }
 
@@ -138,7 +138,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Drop for RingEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> Drop for RingReceiver<T, W> {
     fn drop(&mut self) {
         self.rest();
         self.ring.abort();

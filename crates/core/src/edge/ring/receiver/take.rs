@@ -4,14 +4,14 @@
     reason = "messages are read from cells that the ring's positions give to this end"
 )]
 
-use super::RingEmitting;
+use super::RingReceiver;
 use super::lack::Lack;
 use crate::edge::meter::{Source, State};
 use crate::edge::ring::shared::{ABORTED, CLOSED, own, position};
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 
-impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
     /// This many messages have been taken.
     #[inline]
     pub(super) fn moved(&mut self, count: u64) {
@@ -20,7 +20,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
         self.ring.taken.store(self.head, Ordering::Release);
     }
 
-    /// Whether the collector has told of messages after the head.
+    /// Whether the sender has told of messages after the head.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         let published = self.ring.published.load(Ordering::Acquire);
@@ -31,7 +31,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
         more
     }
 
-    /// Looks where the collector is, if it has put anything after `head`.
+    /// Looks where the sender is, if it has put anything after `head`.
     #[cold]
     pub(super) fn look(&mut self, head: u64) -> Result<(), Lack> {
         let seen = self.ring.tail.load(Ordering::Acquire);
@@ -60,9 +60,9 @@ impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
         if self.head == self.tail && !self.glance() {
             self.look(self.head)?;
         }
-        // SAFETY: it is published; the collector writes there only after the head has passed.
+        // SAFETY: it is published; the sender writes there only after the head has passed.
         let copy = unsafe { self.slots.copy(self.head) };
-        // SAFETY: this is the emitter, and the policy is not to drop the oldest.
+        // SAFETY: this is the receiver, and the policy is not to drop the oldest.
         unsafe { self.ring.advance(self.head, 1) }?;
         self.moved(1);
         // SAFETY: taken just now; there is no other owner.
@@ -154,11 +154,11 @@ impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
         }
     }
 
-    /// These have been emitted.
+    /// These have been received.
     pub(super) fn count(&self, messages: &[T]) {
         if self.ring.statistics {
             let weight = messages.iter().map(W::weight).sum();
-            self.ring.emitted.weight.add(weight);
+            self.ring.received.weight.add(weight);
         }
     }
 }
