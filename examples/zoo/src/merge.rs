@@ -65,7 +65,7 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
             Input::Timer(_) => {
                 // Rare enough that replicas hear of each other between two counts, as a rule.
                 let now = cx.now().elapsed().as_millis() as u32;
-                if now < 2_000 && (now / 40 + machine.index) % 9 == 0 {
+                if now < 2_000 && (now / 40 + machine.index).is_multiple_of(9) {
                     self.counts[machine.index as usize] += 1;
                     self.counted += 1;
                     self.save(machine);

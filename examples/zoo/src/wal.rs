@@ -66,7 +66,7 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
                         self.value = value;
                         machine.disk.append("log", &value.to_le_bytes());
                         // The log is synced later, with what has come until then.
-                        if !BUG || value % 8 == 0 {
+                        if !BUG || value.is_multiple_of(8) {
                             machine.disk.sync();
                         }
                     }
