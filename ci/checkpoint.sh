@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Kills runs with -9 at random moments, goes on from their last checkpoint with any number of workers, and compares the digest
 # and all files with those of a run without a stop: half of the kills with pirates, half with netflixoss. Then the same over two
-# processes, of which one or who has started them is killed, and they go on over one to three. And disks get full. Asked for by
+# processes, of which one or mpirun is killed, and they go on over one to three. And disks get full. Asked for by
 # hand: it takes some minutes.
 #
 #   ci/checkpoint.sh [KILLS [KILLS OVER PROCESSES]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kills=${1:-100} over_processes=${2:-50}
-cargo build --bin corsair --features cluster
+cargo build --bin corsair --features mpi
 corsair=$(realpath "${CARGO_TARGET_DIR:-target}/debug/corsair")
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
@@ -17,7 +17,7 @@ cd "$directory"
 digest() { grep -o '"digest":"[^"]*"'; }
 outputs="json gml json_metrics csv_metrics times"
 
-# Kills a process of a run as soon as it has come so far: any of those that it has started, or who has started them.
+# Kills a process of a run: mpirun, or one that it has started.
 kill_one_of() {
     local all victims victim
     victims=("$1")

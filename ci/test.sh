@@ -6,8 +6,7 @@
 #   ci/test.sh miri       must be asked for: undefined behaviour in the engine
 #   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
-#   ci/test.sh cluster    must be asked for: runs over several real processes, which are killed and stopped
-#   ci/test.sh mpi        must be asked for: runs over the processes of mpirun, which it installs
+#   ci/test.sh cluster    must be asked for: runs over processes of mpirun, which it installs, and kills and stops
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
@@ -165,7 +164,7 @@ step_features() {
         cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
     done
     cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
-    cargo clippy -p corsair-cli --bins --features ui,cluster -- -D warnings
+    cargo clippy -p corsair-cli --bins --features ui -- -D warnings
     ci/cluster.sh quick
 }
 
@@ -179,14 +178,9 @@ step_courier() {
     ci/courier.sh
 }
 
-# Real processes of one run are killed, stopped and cut off; not among all steps, because that takes minutes.
+# Processes of one run, which mpirun starts, are killed and stopped; not among all steps, because that takes minutes.
 step_cluster() {
     ci/cluster.sh
-}
-
-# Events over MPI; not among all steps, because it installs an MPI library.
-step_mpi() {
-    ci/mpi.sh
 }
 
 # Runs of pirates are killed at random moments and gone on with; not among all steps, because it takes minutes.

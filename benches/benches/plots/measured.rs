@@ -149,7 +149,7 @@ fn corsair<'a>(
         "--bin",
         "corsair",
         "--features",
-        "cluster",
+        "mpi",
         "--",
     ]);
     command.args(args).args(["--format", "json"]);

@@ -36,13 +36,13 @@ pub fn run_part<C: Carrier>(
     topology: Topology,
     plan: &Plan,
     start: Start<'_>,
-    carriers: Vec<impl FnOnce() -> C + Send>,
+    carrier: C,
     saving: Option<&dyn Saving>,
 ) -> Result<(Vec<u8>, Totals), ResumeError> {
     let run = |config: &Config, model: &Arc<Model>, beginning: Beginning<'_, Msg, Scene>| {
         let kinds = kinds(model);
         let told =
-            cluster::run_part::<_, Scene, C>(config, part, &kinds, beginning, carriers, saving);
+            cluster::run_part::<_, Scene, C>(config, part, &kinds, beginning, carrier, saving);
         Ok((told?, totals(model)))
     };
     let prepared = |topology| prepare(Executor::Virtual, base, topology, plan);

@@ -3,7 +3,7 @@
 pub mod saved;
 pub mod source;
 mod spent;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 mod spread;
 mod summary;
 mod timeline;
@@ -33,7 +33,7 @@ pub struct Services<'a> {
     /// Where it goes on from.
     from: Option<Arc<Checkpoint>>,
     /// What is told of it when several processes have run it, and where it is written what happened over time.
-    #[cfg(feature = "cluster")]
+    #[cfg(feature = "mpi")]
     spread: Option<(Described, Vec<timeline::File>)>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Services<'a> {
             options: services,
             topology,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
-            #[cfg(feature = "cluster")]
+            #[cfg(feature = "mpi")]
             spread: None,
         })
     }

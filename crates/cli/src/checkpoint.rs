@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use corsair::{Snapshot, Time};
 pub use corsair_observe::checkpoint::RECORDER;
 use corsair_observe::checkpoint::{self, Checkpoint, Program};
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 pub use corsair_observe::run::Pace;
 use corsair_observe::run::{Checkpointing, DriveError, Finished, Run, SaveEvent, Workload};
 use corsair_observe::{Population, Recorder, Resumed};

@@ -1,12 +1,12 @@
-//! `--hosts`, `--processes` and `--mpi`: one run over several processes.
+//! `--processes` and `--mpi`: one run over several processes.
 
-#[cfg(feature = "cluster")]
-mod lineage;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
+mod listening;
+#[cfg(feature = "mpi")]
 pub mod member;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 mod saving;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 mod start;
 
 use crate::flags::values::Values;
@@ -17,10 +17,10 @@ use corsair::Executor;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Flags that hold the run, or look at the process in which it is.
+/// Flags of what holds the run, or looks at the process in which it is.
 const ONE_PROCESS: [&str; 4] = ["ui", "replay", "metrics", "cpuprofile"];
 
-/// Starts the processes or joins the others, if the flags ask for that; then this is what the process ends with.
+/// Runs over several processes if the flags ask for that, and returns the exit code.
 ///
 /// # Errors
 /// The first flag that is wrong or does not go with another, and how the run failed.
@@ -45,7 +45,7 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
             asked.spelled()
         );
     }
-    #[cfg(feature = "cluster")]
+    #[cfg(feature = "mpi")]
     {
         let mut options = options.clone();
         if options.checkpoints.is_none() {
@@ -53,16 +53,16 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
         }
         start::run(values, options, args).map(Some)
     }
-    #[cfg(not(feature = "cluster"))]
-    {
-        let feature = match values.switch("mpi")? {
-            true => "mpi",
-            false => "cluster",
-        };
-        let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
-        bail!(
-            "this build runs in one process; type: cargo run --features {feature} -- {}",
-            words.join(" ")
-        );
-    }
+    #[cfg(not(feature = "mpi"))]
+    Err(not_built(args))
+}
+
+/// What a build without MPI says.
+#[cfg(not(feature = "mpi"))]
+pub fn not_built(args: &[OsString]) -> anyhow::Error {
+    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+    anyhow::anyhow!(
+        "this build runs in one process; install MPI and libclang, for example with `apt-get install libopenmpi-dev openmpi-bin libclang-dev`, and type: cargo run --features mpi -- {}",
+        words.join(" ")
+    )
 }

@@ -76,7 +76,7 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
     },
     entry!(
         "plan",
-        "Estimate the speed of a run over several machines (--features cluster)",
+        "Estimate the speed of a run over several machines (--features mpi)",
         plan::PlanArgs
     ),
     entry!(

@@ -6,6 +6,7 @@
 
 pub mod normalise;
 pub mod refusal;
+pub mod removed;
 mod table;
 pub mod values;
 

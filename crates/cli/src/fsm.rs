@@ -3,7 +3,7 @@
 mod names;
 mod network;
 mod saved;
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 mod spread;
 mod summary;
 mod watch;
@@ -36,7 +36,7 @@ pub struct Pirates {
     /// Where they go on from.
     from: Option<Arc<Checkpoint>>,
     /// What they have done in this process, of several.
-    #[cfg(feature = "cluster")]
+    #[cfg(feature = "mpi")]
     done: Option<PirateResults>,
 }
 
@@ -89,7 +89,7 @@ impl Pirates {
             names: Names::new(&options.arch, listed),
             scenario,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
-            #[cfg(feature = "cluster")]
+            #[cfg(feature = "mpi")]
             done: None,
         })
     }

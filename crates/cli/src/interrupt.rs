@@ -66,3 +66,29 @@ impl Presses {
         self.0.recv().await.is_some()
     }
 }
+
+/// Calls `end` when the process gets SIGTERM. Where the system gives no handler, the signal ends the process.
+#[cfg(all(feature = "mpi", unix))]
+pub fn on_terminate(end: impl FnOnce() + Send + 'static) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
+        return;
+    };
+    let inside = runtime.enter();
+    let Ok(mut signals) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    drop(inside);
+    let wait = move || {
+        if runtime.block_on(signals.recv()).is_some() {
+            end();
+        }
+    };
+    thread::Builder::new()
+        .name("sigterm".to_owned())
+        .spawn(wait)
+        .unwrap_or_else(|error| panic!("no thread for SIGTERM: {error}"));
+}
+
+#[cfg(all(feature = "mpi", not(unix)))]
+pub fn on_terminate(_: impl FnOnce() + Send + 'static) {}

@@ -46,14 +46,11 @@ pub struct Summary<S> {
     wall: Duration,
 }
 
-/// What one of several processes had to do with the others.
+/// How much one of several processes has exchanged with the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessSummary {
-    /// Which part of the time its workers spent on meetings with others, from the first byte sent to the last
-    /// received, on average.
+    /// Share of the run's time in which it exchanged batches with the others, or waited for them.
     pub exchange_share: f64,
-    /// Which part of the time they did nothing but wait there.
-    pub waiting_share: f64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
     pub peak_memory_bytes: Option<u64>,
@@ -173,9 +170,8 @@ impl<S: Subject> fmt::Display for Summary<S> {
             let percent = |share: f64| format!("{:.0} %", share * 100.0);
             write!(
                 f,
-                "  process {number}    {} of the time in exchange ({} waiting), {} sent, {} received",
+                "  process {number}    {} of the time in exchange, {} sent, {} received",
                 percent(process.exchange_share),
-                percent(process.waiting_share),
                 bytes(process.sent_bytes),
                 bytes(process.received_bytes)
             )?;

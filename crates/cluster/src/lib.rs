@@ -1,49 +1,31 @@
-//! One run over many processes, on one machine or on many.
+//! One run over many processes, on MPI.
 //!
-//! Processes [find each other](Membership::meet) by a list of hosts, prove to each other that they know a
-//! secret, and compare what program and configuration they have. From then on they watch over each other: if one
-//! ends, is stopped or hangs, all end, with the same sentence and in a stated time.
-#![deny(unsafe_code)]
+//! `mpirun`, SLURM or the MPI operator of Kubernetes starts the processes, places them and tells each its number. A
+//! [`Member`] is one of them: it [compares](Member::agree) program and flags with the others, exchanges their events at the
+//! end of every window (it is a [`Carrier`](corsair::cluster::Carrier)), takes [mail](Mailbox) such as records to the first
+//! process with them, and [collects](Member::end) the outcome of all. [`Mpi`] has the carrier that connects processes
+//! (feature `mpi`); [`corsair::cluster::thread_carriers`] connects threads, for tests. [`start`] runs `mpirun`.
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod carrier;
 mod error;
-mod handshake;
-mod hosts;
-mod limits;
-mod lines;
-mod link;
-mod listening;
-mod local;
+mod launch;
+mod mail;
+#[cfg(feature = "mpi")]
 mod measure;
+mod member;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod origin;
-mod relay;
-mod rendezvous;
-mod secret;
-mod shared;
-mod supervisor;
-mod tcp;
-mod told;
-mod wire;
+mod watch;
 
 #[cfg(feature = "mpi")]
-pub use self::mpi::{Introduction, Mpi};
-pub use carrier::{CarrierBuilder, ClusterCarrier, ClusterRun, ExchangeReport, ExchangeTime};
+pub use self::mpi::{Mpi, MpiCarrier};
 pub use error::ClusterError;
-pub use hosts::{DEFAULT_PORT, Host, Hosts, MOST_PROCESSES};
-pub use limits::Limits;
-pub use local::{Ended, Inherited, LOST, Lineage, LocalProcesses};
+#[cfg(feature = "mpi")]
+pub use launch::output;
+pub use launch::{INSTALL, is_started, start};
+pub use mail::{Mailbox, Topic};
+#[cfg(feature = "mpi")]
 pub use measure::{ExchangeCost, measure_exchange};
-pub use origin::Origin;
-pub use relay::RelaySocket;
-pub use rendezvous::{Membership, Mesh};
-pub use secret::Secret;
-pub use supervisor::{Health, Supervisor};
-pub use told::ProcessEnd;
-
-/// A hash of what must be the same in all processes, for [`Membership::configuration`].
-pub fn hash(bytes: &[u8]) -> [u8; 32] {
-    blake3::hash(bytes).into()
-}
+pub use member::{Agreement, ExchangeReport, Member, ProcessEnd, Terms};
+pub use watch::{Arrivals, Watch};

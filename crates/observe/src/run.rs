@@ -227,7 +227,7 @@ impl<'a, W: Workload> Run<'a, W> {
         }
     }
 
-    /// Runs the part of the run that this process has, with carriers to the other processes. Returns the serialized outcome
+    /// Runs the part of the run that this process has, with a carrier to the other processes. Returns the serialized outcome
     /// for [`conclude_parts`](cluster::conclude_parts), and what the actors of this process have done.
     ///
     /// # Errors
@@ -235,7 +235,7 @@ impl<'a, W: Workload> Run<'a, W> {
     pub fn over<C: Carrier>(
         self,
         part: Part,
-        carriers: Vec<impl FnOnce() -> C + Send>,
+        carrier: C,
         saving: Option<&dyn Saving>,
     ) -> Result<(Vec<u8>, W::Totals), W::Error> {
         let Run {
@@ -251,7 +251,7 @@ impl<'a, W: Workload> Run<'a, W> {
         };
         let (config, kinds) = (workload.config(), workload.kinds());
         let outcome = cluster::run_part::<W::Message, W::Root, C>(
-            config, part, &kinds, beginning, carriers, saving,
+            config, part, &kinds, beginning, carrier, saving,
         )?;
         Ok((outcome, workload.totals()))
     }

@@ -44,18 +44,17 @@ impl Spread for Services<'_> {
             (Some(snapshot), None) => Start::Saved(snapshot),
             (Some(snapshot), Some(branch)) => Start::Branch(snapshot, branch),
         };
-        let carriers = std::mem::take(&mut run.carriers);
+        let carrier = run.carrier.take().context("a part is run once")?;
         let details = saved::details(&self.topology)?;
         let outputs = |time| Ok((details.clone(), run.recorder.save(time)?));
-        let fail = run.fail();
-        let keeper = run.keeper(&outputs, &fail);
+        let keeper = run.keeper(&outputs);
         let ran = corsair_arch::run_part(
             &options.config,
             run.part,
             self.topology.clone(),
             &plan,
             start,
-            carriers,
+            carrier,
             keeper.as_ref().map(|keeper| keeper as &dyn Saving),
         );
         let (told, totals) = ran.map_err(|error| {

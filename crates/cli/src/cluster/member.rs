@@ -1,55 +1,43 @@
 //! One process of a run over several.
 
-use super::lineage::Newest;
-use super::saving::{Keeper, Outputs, Place, Writer, advice};
+use super::listening::{Listening, Records};
+use super::saving::{Keeper, Outputs, Place, Writer};
 use crate::arch::Services;
 use crate::checkpoint;
 use crate::console::{Console, complain};
+use crate::flags::Group;
+use crate::flags::values::Values;
 use crate::fsm::Pirates;
 use crate::options::{Checkpoints, Options, What, failed};
 use crate::progress::{Bar, Measure};
 use crate::simulation::{self, Ending};
 use crate::summary::ProcessSummary;
 use crate::workload::Workload;
-use crate::{exit_code, interrupt, observed};
-use anyhow::{Context, Result, anyhow, bail};
-use corsair::cluster::{Part, conclude_parts};
+use crate::{exit_code, interrupt};
+use anyhow::{Context, Result, bail};
+use corsair::cluster::{Carrier, Part, conclude_parts};
 use corsair::fsm::Form;
 use corsair::{Config, Message, Snapshot};
-use corsair_cluster::{
-    CarrierBuilder, ClusterCarrier, ClusterError, ClusterRun, Health, Hosts, LOST, Limits,
-    Membership, Mesh, Origin, ProcessEnd, RelaySocket, Secret,
-};
-use corsair_observe::checkpoint::Claim;
-use corsair_observe::{Observer, Recorder, Relay, Replacement, Resumed, Settings, Source};
-use std::net::TcpListener;
+use corsair_cluster::{Agreement, ClusterError, Member, ProcessEnd, Terms, Topic};
+use corsair_observe::checkpoint::{Claim, RunId};
+use corsair_observe::{Recorder, Replacement, Resumed};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Which process this is, and what it needs to find the others.
+/// What a process was started with.
 #[derive(Debug)]
-pub struct Member {
-    pub hosts: Hosts,
-    pub process: usize,
-    /// How many workers each process has.
-    pub workers: NonZeroUsize,
-    pub secret: Secret,
-    pub listener: Option<TcpListener>,
-    pub parent: Option<u32>,
+pub struct Setting {
+    /// The flags, as files quote them.
+    pub described: String,
+    /// See [`configuration`].
+    pub configuration: Vec<u8>,
+    /// How many workers each process has, if the user has said so.
+    pub workers: Option<NonZeroUsize>,
     /// All processes are on this machine.
     pub is_local: bool,
-    pub limits: Limits,
-    /// Where the run goes on from, because it was lost before.
-    pub origin: Option<Origin>,
-    /// What workers of different processes have for each other goes this way.
-    pub connect: Connect,
 }
-
-/// [`Mesh::connect`], or another way.
-pub type Connect = fn(Mesh) -> Result<(Vec<CarrierBuilder>, ClusterRun), ClusterError>;
 
 /// A workload of which several processes have a part each.
 pub trait Spread: Workload {
@@ -86,315 +74,307 @@ pub struct PartRun<'a> {
     pub part: Part,
     pub recorder: Recorder,
     pub console: &'a Arc<Console>,
-    /// Where it goes on from.
+    /// Where it resumes from.
     pub snapshot: Option<Snapshot>,
-    pub carriers: Vec<Box<dyn FnOnce() -> ClusterCarrier + Send>>,
+    /// Taken once.
+    pub carrier: Option<&'a mut dyn Carrier>,
     writer: Option<&'a Writer>,
-    health: Health,
 }
 
 impl<'a> PartRun<'a> {
     /// What saves the run as it goes, if it is to be saved.
-    pub fn keeper<'b>(
-        &'b self,
-        outputs: &'b Outputs<'b>,
-        fail: &'b (dyn Fn(String) + Sync),
-    ) -> Option<Keeper<'b>>
+    pub fn keeper<'b>(&'b self, outputs: &'b Outputs<'b>) -> Option<Keeper<'b>>
     where
         'a: 'b,
     {
         let checkpoints = self.options.checkpoints.as_ref()?;
         let workers = self.part.workers.get();
-        Some(self.writer?.keeper(checkpoints, workers, outputs, fail))
+        Some(self.writer?.keeper(checkpoints, workers, outputs))
     }
+}
 
-    /// What ends the run of all processes.
-    pub fn fail(&self) -> impl Fn(String) + Sync + use<> {
-        let health = self.health.clone();
-        move |why| health.fail(why)
+/// Checks that the run can be on several processes.
+///
+/// # Errors
+/// Why it cannot.
+pub fn check(options: &Options) -> Result<()> {
+    match &options.what {
+        What::Pirates(pirates) if pirates.form == Form::Async => bail!(
+            "--form async and several processes do not go together: an async body cannot be sent to another process; leave it out"
+        ),
+        _ => Ok(()),
     }
+}
+
+/// All flags that must be equal in all processes, as bytes.
+pub fn configuration(values: &Values, options: &Options) -> Vec<u8> {
+    let mut text = String::new();
+    let mut add = |name: &str, value: &str| text.extend([name, "=", value, "\0"]);
+    for (flag, value) in values.differing() {
+        if flag.group != Group::Processes && flag.name != "workers" && flag.name != "cpus" {
+            add(flag.name, value);
+        }
+    }
+    if let Some(saved) = &options.checkpoints {
+        let from = saved.from.as_ref().map(|from| &from.manifest);
+        add(
+            "resumed",
+            &from.map_or_else(String::new, |from| format!("{} {}", from.run, from.time)),
+        );
+        add(
+            "until",
+            &saved
+                .until
+                .map_or_else(String::new, |until| until.as_nanos().to_string()),
+        );
+        add(
+            "seed-from-here",
+            &saved
+                .reseed
+                .map_or_else(String::new, |seed| seed.to_string()),
+        );
+        for setting in &saved.set {
+            add("set", &setting.typed());
+        }
+    }
+    text.into_bytes()
 }
 
 /// Runs the part of this process.
 ///
 /// # Errors
-/// Why the processes do not run together, or how the run failed.
-pub fn run(options: Options, described: &str, member: Member) -> Result<ExitCode> {
-    match options.what.clone() {
-        What::Pirates(pirates) if pirates.form == Form::Handler => {
-            let machines = if member.is_local {
-                1
-            } else {
-                member.hosts.len()
-            };
-            let make = |options: &Options| Pirates::new_shared(options, &pirates, machines as u32);
-            spread(options, described, member, make)
-        }
-        What::Pirates(_) => bail!(
-            "--form async and several processes do not go together: an async body cannot be sent to another process; leave it out"
-        ),
-        What::Services(services) => {
-            let make = |options: &Options| Services::new(options, &services);
-            spread(options, described, member, make)
-        }
+/// How the run failed in this process, while others may still run.
+pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -> Result<ExitCode> {
+    let machines = match setting.is_local {
+        true => 1,
+        false => member.processes() as u32,
+    };
+    match &options.what {
+        What::Pirates(pirates) => spread(options, setting, member, || {
+            check(options)?;
+            Pirates::new_shared(options, pirates, machines)
+        }),
+        What::Services(services) => spread(options, setting, member, || {
+            Services::new(options, services)
+        }),
     }
 }
 
 fn spread<W: Spread>(
-    mut options: Options,
-    described: &str,
-    member: Member,
-    make: impl Fn(&Options) -> Result<W>,
+    options: &Options,
+    setting: &Setting,
+    mut member: Member<impl Carrier>,
+    make: impl FnOnce() -> Result<W>,
 ) -> Result<ExitCode> {
-    let mut workload = make(&options)?;
-    let part = Part {
-        process: member.process,
-        processes: NonZeroUsize::new(member.hosts.len()).unwrap_or(NonZeroUsize::MIN),
-        workers: member.workers,
-        until: options.checkpoints.as_ref().and_then(|saved| saved.until),
-    };
-    let is_child = member.parent.is_some();
-    let resumed = options.checkpoints.as_ref().and_then(origin_of);
-    let membership = Membership {
-        hosts: member.hosts,
-        process: member.process,
-        workers: member.workers.get(),
-        secret: member.secret,
-        program: format!("corsair {}", env!("CARGO_PKG_VERSION")),
-        configuration: configuration(&options, &workload)?,
-        listener: member.listener,
-        parent: member.parent,
-        limits: member.limits,
-        origin: member.origin.max(resumed.clone()),
-        relays: simulation::settings(&options, described, &workload)?.wants_records(),
-        shares_memory: true,
+    let prepared =
+        make().and_then(|workload| Prepared::new(options, setting, workload, &mut member));
+    let failure = prepared.as_ref().err().map(|error| format!("{error:#}"));
+    let configuration = prepared
+        .as_ref()
+        .map_or(&[][..], |prepared| &prepared.configuration);
+    let agreed = member.agree(&Terms {
+        program: concat!("corsair ", env!("CARGO_PKG_VERSION")),
+        configuration,
+        workers: setting.workers,
+        failure: failure.as_deref(),
+    });
+    let agreement = match agreed {
+        Ok(agreement) => agreement,
+        Err(ClusterError::Lost) => bail!(ClusterError::Lost),
+        Err(refused) => {
+            // All processes know, and one says so.
+            if member.process() == 0 {
+                complain(refused);
+            }
+            return Ok(ExitCode::from(exit_code::REFUSED));
+        }
     };
     interrupt::on_ctrl_c(options.config.cancel.clone());
-    let (builders, mut cluster) = (member.connect)(membership.meet()?)?;
-    if let Some(origin) = cluster.origin() {
-        go_on(&mut options, origin, resumed.as_ref())?;
-        // What it has opened is opened again.
-        drop(workload);
-        workload = make(&options)?;
-    }
-    let newest = options.checkpoints.as_ref().map(Newest::since_now);
-    let lost = {
-        let newest = newest.clone();
-        move |why: &str| {
-            let advice = newest
-                .as_ref()
-                .map_or_else(String::new, |it| advice(Some(it)));
-            complain(format_args!("{why}{advice}"));
-            if is_child { LOST } else { exit_code::REFUSED }
-        }
-    };
-    let on_hang = lost.clone();
-    (cluster.supervisor()).on_hang(move |why| std::process::exit(on_hang(why).into()));
-    let carriers = builders.into_iter().map(|builder| {
-        let make: Box<dyn FnOnce() -> ClusterCarrier + Send> = Box::new(move || builder.build());
-        make
-    });
-    let carriers = carriers.collect();
-    let ran = attend(
-        &options,
-        described,
-        &mut workload,
-        part,
-        &mut cluster,
-        carriers,
-    );
-    let attended = match ran {
-        Ok(attended) => attended,
-        Err(failed) => {
-            // The others are told why.
-            let health = cluster.supervisor().health();
-            return match health.lost() {
-                Some(why) => Ok(ExitCode::from(lost(why))),
-                None => {
-                    health.fail(format!("process {}: {failed:#}", part.process));
-                    Err(failed)
-                }
-            };
-        }
-    };
-    let ends = match cluster.end(attended.told.0, attended.told.1) {
-        Ok(ends) => ends,
-        Err(ClusterError::Lost(why)) => return Ok(ExitCode::from(lost(&why))),
-        Err(error) => return Err(error.into()),
-    };
-    if let Some(writer) = attended.writer {
-        writer.finish();
-    }
-    let Some(observer) = attended.observer else {
-        return Ok(match options.config.cancel.is_cancelled() {
-            true => ExitCode::from(interrupt::EXIT_CODE),
-            false => ExitCode::SUCCESS,
-        });
-    };
-    let parts: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
-    let beside: Vec<Vec<u8>> = ends.iter().map(|end| end.beside.clone()).collect();
-    let console = attended.console;
-    let config = workload.config(&options);
-    let report = conclude_parts::<W::Message>(&config, part, &parts, attended.wall);
-    let report = report.map_err(|error| failed(&error, &error, &console))?;
-    let processes = ends.iter();
-    let processes = processes.map(|end| process(end, attended.wall, part.workers));
-    let ending = Ending {
-        observer,
-        per_actor: attended.per_actor,
-        processes: processes.collect(),
-    };
-    let results = workload.into_results(&options, &beside)?;
-    simulation::tell(&options, &console, &report, results, ending)
-}
-
-/// What all processes must have alike: the course of the run, and what is told of it.
-fn configuration(options: &Options, workload: &impl Spread) -> Result<[u8; 32]> {
-    let mut course = workload.course(options)?;
-    let saved = options.checkpoints.as_ref();
-    let saved = saved.map(|saved| (&saved.at, saved.until, saved.reseed, &saved.set));
-    let told = (options.graph_json, options.graph_ml, options.messages);
-    let more = format!("{told:?} {} {saved:?}", options.neo4j.is_some());
-    course.extend(more.into_bytes());
-    Ok(corsair_cluster::hash(&course))
-}
-
-fn origin_of(checkpoints: &Checkpoints) -> Option<Origin> {
-    let from = checkpoints.from.as_ref()?;
-    Some(Origin {
-        time: from.manifest.time,
-        place: from.directory.display().to_string(),
+    let ran = prepared?.run(options, &agreement, &mut member)?;
+    let (part, beside) = ran.reported.clone();
+    let ends = member.end(part, beside)?;
+    // From here on no other process waits for this one.
+    ran.conclude(options, &ends).or_else(|error| {
+        complain(format_args!("{error:#}"));
+        Ok(ExitCode::from(exit_code::REFUSED))
     })
 }
 
-/// All processes go on from here; `resumed` is where this one was told to.
-fn go_on(options: &mut Options, origin: &Origin, resumed: Option<&Origin>) -> Result<()> {
-    let Some(checkpoints) = &mut options.checkpoints else {
-        bail!(
-            "the run goes on from {}, which needs --checkpoint-dir here as in the other processes",
-            origin.place
-        );
-    };
-    if resumed != Some(origin) {
-        let read = checkpoint::read(origin.place.as_ref())?;
-        checkpoints.from = Some(Arc::new(read));
-        // What was saved later has the other seed already.
-        checkpoints.reseed = None;
-    }
-    Ok(())
+/// A part that is ready to be run, with everything that listens to it.
+struct Prepared<W> {
+    workload: W,
+    configuration: Vec<u8>,
+    console: Arc<Console>,
+    /// The line behind which the log of messages continues.
+    logged: Option<u64>,
+    listening: Listening,
+    per_actor: Option<Replacement>,
+    snapshot: Option<Snapshot>,
+    /// The identity of the run, if it is saved.
+    run: Option<RunId>,
+    claim: Option<Claim>,
 }
 
-/// What is left of a part that has been run.
-struct Attended {
-    told: (Vec<u8>, Vec<u8>),
+impl<W: Spread> Prepared<W> {
+    fn new(
+        options: &Options,
+        setting: &Setting,
+        workload: W,
+        member: &mut Member<impl Carrier>,
+    ) -> Result<Prepared<W>> {
+        let is_first = member.process() == 0;
+        let mut configuration = setting.configuration.clone();
+        let settings = simulation::settings(options, &setting.described, &workload)?;
+        let logged = settings.resumed.as_ref();
+        let logged = logged.filter(|_| options.messages && is_first);
+        let logged = logged.map(Resumed::lines).transpose()?;
+        let checkpoints = options.checkpoints.as_ref();
+        let snapshot = checkpoints.map(snapshot).transpose()?.flatten();
+        let course = workload.course(options)?;
+        let run = checkpoints.map(|saved| saved.run(&course));
+        configuration.extend(course);
+        let claimed = checkpoints.zip(run).filter(|_| is_first);
+        let claim = claimed.map(|(checkpoints, run)| Claim::new(&checkpoints.directory, run));
+        let claim = claim.transpose()?;
+        let listening = Listening::start(options, settings, member)?;
+        let per_actor = options.per_actor.as_deref().filter(|_| is_first);
+        let per_actor = per_actor.map(Replacement::begin).transpose();
+        Ok(Prepared {
+            workload,
+            configuration,
+            console: Arc::new(Console::new(!options.json && is_first)),
+            logged,
+            listening,
+            per_actor: per_actor.context("--per-actor")?,
+            snapshot,
+            run,
+            claim,
+        })
+    }
+
+    /// Runs the part to its end, and sends everything that was recorded in it.
+    fn run(
+        mut self,
+        options: &Options,
+        agreement: &Agreement,
+        member: &mut Member<impl Carrier>,
+    ) -> Result<Ran<W>> {
+        let checkpoints = options.checkpoints.as_ref();
+        let (process, processes) = (member.process(), member.processes());
+        let part = Part {
+            process,
+            processes: NonZeroUsize::new(processes).unwrap_or(NonZeroUsize::MIN),
+            workers: agreement.workers,
+            until: checkpoints.and_then(|saved| saved.until),
+        };
+        if let Some(lines) = self.logged {
+            self.console.line(format_args!(
+                "corsair: the log of messages goes on behind line {lines} of it"
+            ));
+        }
+        let recorder = self.listening.recorder();
+        let writer = checkpoints.zip(self.run).map(|(checkpoints, run)| {
+            let place = Place {
+                process,
+                processes,
+                session: agreement.session,
+            };
+            let console = Arc::clone(&self.console);
+            let mut writer = Writer::start(
+                checkpoints,
+                run,
+                place,
+                console,
+                &recorder,
+                member.mailbox(),
+            )?;
+            if process == 0 {
+                corsair_observe::checkpoint::remove_left(&checkpoints.directory);
+                writer.listen(member.receiver(Topic::Checkpoints))?;
+            }
+            anyhow::Ok(writer)
+        });
+        let writer = writer.transpose()?;
+        let measure = Measure::Virtual(options.config.progress.clone());
+        let bar = (process == 0).then(|| Bar::begin(&self.console, measure));
+        let began = Instant::now();
+        let reported = self.workload.run_part(PartRun {
+            options,
+            part,
+            recorder,
+            console: &self.console,
+            snapshot: self.snapshot,
+            carrier: Some(member),
+            writer: writer.as_ref(),
+        });
+        let wall = began.elapsed();
+        drop(bar);
+        let reported = reported?;
+        let records = self.listening.flush()?;
+        // The first process writes until it has heard from all.
+        let writer = match writer {
+            Some(writer) if process > 0 => {
+                writer.finish();
+                None
+            }
+            writer => writer,
+        };
+        Ok(Ran {
+            workload: self.workload,
+            part,
+            reported,
+            wall,
+            console: self.console,
+            writer,
+            records,
+            per_actor: self.per_actor,
+            _claim: self.claim,
+        })
+    }
+}
+
+/// A part that was run.
+struct Ran<W> {
+    workload: W,
+    part: Part,
+    reported: (Vec<u8>, Vec<u8>),
     wall: Duration,
     console: Arc<Console>,
     writer: Option<Writer>,
     /// In the first process.
-    observer: Option<Observer>,
+    records: Option<Records>,
     per_actor: Option<Replacement>,
-    /// On where it is saved, as long as something may be written there.
+    /// On where the run is saved, as long as something may be written there.
     _claim: Option<Claim>,
 }
 
-/// Runs the part of this process, with all that listens to it.
-fn attend<W: Spread>(
-    options: &Options,
-    described: &str,
-    workload: &mut W,
-    part: Part,
-    cluster: &mut ClusterRun,
-    carriers: Vec<Box<dyn FnOnce() -> ClusterCarrier + Send>>,
-) -> Result<Attended> {
-    let is_first = part.process == 0;
-    let console = Arc::new(Console::new(!options.json && is_first));
-    let settings = simulation::settings(options, described, workload)?;
-    let logged = settings.resumed.as_ref();
-    let logged = logged.filter(|_| options.messages && is_first);
-    if let Some(lines) = logged.map(Resumed::lines).transpose()? {
-        console.line(format_args!(
-            "corsair: the log of messages goes on behind line {lines} of it"
-        ));
-    }
-    let sockets = cluster.take_relays();
-    let listening = match is_first {
-        true => Listening::first(options, settings, sockets)?,
-        false => Listening::other(&settings, sockets)?,
-    };
-    let per_actor = options.per_actor.as_deref().filter(|_| is_first);
-    let per_actor = per_actor.map(Replacement::begin).transpose();
-    let per_actor = per_actor.context("--per-actor")?;
-    let supervisor = cluster.supervisor();
-    let saved = options.checkpoints.as_ref();
-    let run = saved.map(|saved| workload.course(options).map(|course| saved.run(&course)));
-    let saved = saved.zip(run.transpose()?);
-    let claimed = saved.filter(|_| is_first);
-    let claim = claimed.map(|(checkpoints, run)| Claim::new(&checkpoints.directory, run));
-    let claim = claim.transpose()?;
-    let writer = saved.map(|(checkpoints, run)| {
-        let place = Place {
-            process: part.process,
-            processes: part.processes.get(),
-            session: cluster.session(),
+impl<W: Spread> Ran<W> {
+    /// In the first process, writes the files and prints the summary of the run.
+    fn conclude(self, options: &Options, ends: &[ProcessEnd]) -> Result<ExitCode> {
+        if let Some(writer) = self.writer {
+            writer.finish();
+        }
+        let Some(records) = self.records else {
+            return Ok(match options.config.cancel.is_cancelled() {
+                true => ExitCode::from(interrupt::EXIT_CODE),
+                false => ExitCode::SUCCESS,
+            });
         };
-        let writer = Writer::start(
-            checkpoints,
-            run,
-            place,
-            Arc::clone(&console),
-            &listening.recorder(),
-            supervisor.teller(),
-        )?;
-        if is_first {
-            corsair_observe::checkpoint::remove_left(&checkpoints.directory);
-            supervisor.on_told(writer.listener());
-        }
-        anyhow::Ok(writer)
-    });
-    let writer = writer.transpose()?;
-    let from = options.checkpoints.as_ref();
-    let snapshot = from.map(snapshot).transpose()?.flatten();
-    let bar =
-        is_first.then(|| Bar::begin(&console, Measure::Virtual(options.config.progress.clone())));
-    let began = Instant::now();
-    let told = workload.run_part(PartRun {
-        options,
-        part,
-        recorder: listening.recorder(),
-        console: &console,
-        snapshot,
-        carriers,
-        writer: writer.as_ref(),
-        health: supervisor.health(),
-    });
-    let wall = began.elapsed();
-    drop(bar);
-    let (told, listened) = (told?, listening.end());
-    // Of a run that is lost the supervisor says why.
-    let observer = match (listened, supervisor.health().lost()) {
-        (Ok(observer), _) => observer,
-        (Err(_), Some(_)) => None,
-        (Err(error), None) => return Err(error),
-    };
-    // The first process writes until it has heard of all parts.
-    let writer = match is_first {
-        true => writer,
-        false => {
-            if let Some(writer) = writer {
-                writer.finish();
-            }
-            None
-        }
-    };
-    Ok(Attended {
-        told,
-        wall,
-        console,
-        writer,
-        observer,
-        per_actor,
-        _claim: claim,
-    })
+        let observer = records.wait()?;
+        let parts: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
+        let beside: Vec<Vec<u8>> = ends.iter().map(|end| end.beside.clone()).collect();
+        let config = self.workload.config(options);
+        let report = conclude_parts::<W::Message>(&config, self.part, &parts, self.wall);
+        let report = report.map_err(|error| failed(&error, &error, &self.console))?;
+        let processes = ends.iter().map(|end| summary(end, self.wall));
+        let ending = Ending {
+            observer,
+            per_actor: self.per_actor,
+            processes: processes.collect(),
+        };
+        let results = self.workload.into_results(options, &beside)?;
+        simulation::tell(options, &self.console, &report, results, ending)
+    }
 }
 
 /// The saved run that this one goes on from.
@@ -409,93 +389,11 @@ fn snapshot(checkpoints: &Checkpoints) -> Result<Option<Snapshot>> {
     Ok(Some(snapshot))
 }
 
-/// What listens to the actors of this process: in the first one what writes files of all, in others what takes it there.
-enum Listening {
-    Observer(Box<Observer>, Vec<JoinHandle<std::io::Result<()>>>),
-    Relay(Relay),
-    Nothing,
-}
-
-impl Listening {
-    fn first(
-        options: &Options,
-        mut settings: Settings,
-        sockets: Vec<RelaySocket>,
-    ) -> Result<Listening> {
-        settings.sources = sockets.len();
-        let observer = Observer::start(settings);
-        let observer = observer.map_err(|error| observed::with_flag(options, error))?;
-        let sources = sockets.into_iter().zip(observer.sources());
-        let threads = sources.map(|(socket, source)| {
-            let named = std::thread::Builder::new().name("records".to_owned());
-            named.spawn(move || listen(socket, source))
-        });
-        let threads = threads.collect::<Result<_, _>>()?;
-        Ok(Listening::Observer(Box::new(observer), threads))
-    }
-
-    fn other(settings: &Settings, mut sockets: Vec<RelaySocket>) -> Result<Listening> {
-        let Some(mut socket) = sockets.pop() else {
-            return Ok(Listening::Nothing);
-        };
-        let relay = Relay::start(settings, move |batch| socket.send(batch))?;
-        Ok(Listening::Relay(relay))
-    }
-
-    fn recorder(&self) -> Recorder {
-        match self {
-            Listening::Observer(observer, _) => observer.recorder(),
-            Listening::Relay(relay) => relay.recorder(),
-            Listening::Nothing => Recorder::off(),
-        }
-    }
-
-    /// The run is over here: waits until all has been told.
-    fn end(self) -> Result<Option<Observer>> {
-        match self {
-            Listening::Observer(observer, threads) => {
-                for thread in threads {
-                    let ended = thread.join();
-                    ended.map_err(|_| anyhow!("what listens to another process has failed"))??;
-                }
-                Ok(Some(*observer))
-            }
-            Listening::Relay(relay) => relay.finish().map(|()| None).map_err(Into::into),
-            Listening::Nothing => Ok(None),
-        }
-    }
-}
-
-/// Takes in what another process tells, up to its end.
-fn listen(mut socket: RelaySocket, mut source: Source) -> std::io::Result<()> {
-    let mut batch = Vec::new();
-    loop {
-        socket.receive(&mut batch)?;
-        match source.receive(&batch) {
-            Ok(true) => return Ok(()),
-            Ok(false) => {}
-            Err(error) => {
-                socket.fail(error.to_string());
-                return Err(std::io::Error::other(error));
-            }
-        }
-    }
-}
-
-/// What one process had to do with others, on the average of its workers.
-fn process(end: &ProcessEnd, wall: Duration, workers: NonZeroUsize) -> ProcessSummary {
-    let share = |time: Duration| {
-        let all = wall.as_secs_f64() * workers.get() as f64;
-        if all > 0.0 {
-            time.as_secs_f64() / all
-        } else {
-            0.0
-        }
-    };
+fn summary(end: &ProcessEnd, wall: Duration) -> ProcessSummary {
     let exchange = &end.exchange;
+    let share = exchange.time.as_secs_f64() / wall.as_secs_f64();
     ProcessSummary {
-        exchange_share: share(exchange.time.total),
-        waiting_share: share(exchange.time.waiting),
+        exchange_share: if share.is_finite() { share } else { 0.0 },
         sent_bytes: exchange.sent,
         received_bytes: exchange.received,
         peak_memory_bytes: end.peak_memory,

@@ -1,16 +1,19 @@
-//! A run over several processes is saved: every process writes the parts of its workers, and the first one makes a
-//! checkpoint of them when all are there.
+//! Checkpoints of a run over several processes: every process writes the parts of its workers, and the first one completes
+//! the checkpoint when all parts are written.
 
-use super::lineage::Newest;
 use crate::checkpoint::signal::Signals;
 use crate::checkpoint::{PROGRAM, Pace, RECORDER};
 use crate::console::{Console, complain};
+use crate::exit_code;
 use crate::options::Checkpoints;
 use crate::text::{self, GoDuration};
 use anyhow::{Result, anyhow};
 use corsair::Time;
 use corsair::cluster::{SavedPart, Saving};
-use corsair_observe::checkpoint::{Draft, HEAD, RunId, SavedFile, Staging, part_name};
+use corsair_cluster::{Mailbox, Topic};
+use corsair_observe::checkpoint::{
+    self as stored, Draft, HEAD, RunId, SavedFile, Staging, part_name,
+};
 use corsair_observe::{Recorder, SavedOutputs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,9 +32,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// paused at this point of virtual time.
 pub type Outputs<'a> = dyn Fn(Time) -> Result<(Value, SavedOutputs)> + Sync + 'a;
 
-/// What a process tells the first one of a checkpoint.
+/// What a process reports to the first one about a checkpoint.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Told {
+struct WrittenFiles {
     number: u64,
     /// It was asked for by hand there.
     asked: bool,
@@ -39,12 +42,12 @@ pub struct Told {
     files: Result<Vec<(String, u64, u32)>, String>,
 }
 
-/// What the thread that writes is told.
+/// What the thread that writes receives.
 enum Event {
     /// All workers of this process have saved their parts.
     Saved(Set),
-    /// A process has told this.
-    Told(usize, Told),
+    /// A process has written its files, or has failed to.
+    Written(usize, WrittenFiles),
 }
 
 /// The parts of this process, and in the first one all that belongs to the whole.
@@ -71,8 +74,6 @@ pub struct Keeper<'a> {
     checkpoints: &'a Checkpoints,
     workers: usize,
     outputs: &'a Outputs<'a>,
-    /// Ends the run of all processes, for this reason.
-    fail: &'a (dyn Fn(String) + Sync),
     pausing: Mutex<Pausing>,
     shared: Arc<Shared>,
     events: Mutex<Sender<Event>>,
@@ -94,8 +95,7 @@ struct Shared {
 pub struct Writer {
     shared: Arc<Shared>,
     events: Sender<Event>,
-    timer: JoinHandle<()>,
-    writer: JoinHandle<()>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// Who this process is among those that write.
@@ -106,14 +106,14 @@ pub struct Place {
 }
 
 impl Writer {
-    /// Begins to watch the clock, the files and the signal. `tell` tells the first process.
+    /// Begins to watch the clock, the files and the signal. `mailbox` goes to the first process.
     pub fn start(
         checkpoints: &Checkpoints,
         run: RunId,
         place: Place,
         console: Arc<Console>,
         recorder: &Recorder,
-        tell: impl Fn(Vec<u8>) + Send + 'static,
+        mailbox: Mailbox,
     ) -> Result<Writer> {
         let shared = Arc::new(Shared {
             wanted: AtomicU64::new(0),
@@ -122,7 +122,7 @@ impl Writer {
             is_writing: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         });
-        let (events, told) = channel();
+        let (events, received) = channel();
         // The clock is that of the first process, and so are the files.
         let every = checkpoints.every.filter(|_| place.process == 0);
         let pace = Pace::new(every, recorder);
@@ -139,24 +139,34 @@ impl Writer {
             console,
             shared: Arc::clone(&shared),
         };
-        let named = |name: &str| thread::Builder::new().name(name.to_owned());
         Ok(Writer {
-            timer: named("checkpoints").spawn(watch)?,
-            writer: named("checkpoint").spawn(move || files.write_all(&told, &tell))?,
+            threads: vec![
+                named("checkpoints").spawn(watch)?,
+                named("checkpoint").spawn(move || files.write_all(&received, &mailbox))?,
+            ],
             shared,
             events,
         })
     }
 
-    /// Who listens in the first process to what others tell.
-    pub fn listener(&self) -> impl Fn(usize, Vec<u8>) + Send + use<> {
+    /// In the first process: takes what the others report.
+    pub fn listen(&mut self, reports: Receiver<(usize, Vec<u8>)>) -> Result<()> {
         let events = self.events.clone();
-        move |from, told: Vec<u8>| {
-            // What makes no sense is of no checkpoint; without a writer there is none.
-            if let Ok(told) = serde_json::from_slice(&told) {
-                let _ = events.send(Event::Told(from, told));
+        let listen = move || {
+            for (from, report) in reports {
+                let files = serde_json::from_slice(&report).unwrap_or_else(|error| WrittenFiles {
+                    number: 0,
+                    asked: false,
+                    files: Err(format!(
+                        "the report of process {from} cannot be read: {error}"
+                    )),
+                });
+                // What writes is there until this has ended.
+                let _ = events.send(Event::Written(from, files));
             }
-        }
+        };
+        self.threads.push(named("reports").spawn(listen)?);
+        Ok(())
     }
 
     /// What workers save their parts with.
@@ -165,13 +175,11 @@ impl Writer {
         checkpoints: &'a Checkpoints,
         workers: usize,
         outputs: &'a Outputs<'a>,
-        fail: &'a (dyn Fn(String) + Sync),
     ) -> Keeper<'a> {
         Keeper {
             checkpoints,
             workers,
             outputs,
-            fail,
             pausing: Mutex::default(),
             shared: Arc::clone(&self.shared),
             events: Mutex::new(self.events.clone()),
@@ -182,7 +190,7 @@ impl Writer {
     pub fn finish(self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         drop(self.events);
-        for thread in [self.timer, self.writer] {
+        for thread in self.threads {
             if let Err(panic) = thread.join() {
                 std::panic::resume_unwind(panic);
             }
@@ -233,7 +241,9 @@ impl Saving for Keeper<'_> {
         let parts = std::mem::take(&mut *pausing).parts;
         drop(pausing);
         if let Err(error) = self.hand_over(parts, since) {
-            (self.fail)(format!("the run cannot be saved: {error:#}"));
+            complain(format_args!("the run cannot be saved: {error:#}"));
+            // The other processes end with this one.
+            std::process::exit(exit_code::REFUSED.into());
         }
     }
 }
@@ -290,34 +300,35 @@ struct Open {
 }
 
 impl Files {
-    fn write_all(&self, events: &Receiver<Event>, tell: &impl Fn(Vec<u8>)) {
+    fn write_all(&self, events: &Receiver<Event>, mailbox: &Mailbox) {
         let mut open: BTreeMap<u64, Open> = BTreeMap::new();
         for event in events {
-            let (from, told) = match event {
+            let (from, written) = match event {
                 Event::Saved(mut set) => {
                     let number = set.number;
                     let files = self.write(&mut set).map_err(|error| error.to_string());
                     let asked = set.asked;
-                    let told = Told {
+                    let written = WrittenFiles {
                         number,
                         asked,
                         files,
                     };
                     if self.place.process > 0 {
                         self.shared.is_writing.store(false, Ordering::Relaxed);
-                        tell(serde_json::to_vec(&told).unwrap_or_default());
+                        let report = serde_json::to_vec(&written).unwrap_or_default();
+                        mailbox.post(Topic::Checkpoints, &report);
                         continue;
                     }
                     open.entry(number).or_default().own = Some(set);
-                    (0, told)
+                    (0, written)
                 }
-                Event::Told(from, told) => (from, told),
+                Event::Written(from, written) => (from, written),
             };
-            let Told {
+            let WrittenFiles {
                 number,
                 asked,
                 files,
-            } = told;
+            } = written;
             let one = open.entry(number).or_default();
             one.asked |= asked;
             let files = match files {
@@ -414,13 +425,40 @@ impl Files {
     }
 }
 
-/// What is to be said of a run that is lost: where it can go on.
-pub fn advice(newest: Option<&Newest>) -> String {
-    newest.map_or_else(String::new, |newest| match newest.origin() {
-        Some(origin) => format!(
-            "; the last checkpoint is {}, go on with `corsair resume {0}`",
-            origin.place
-        ),
-        None => "; nothing was saved before".to_owned(),
-    })
+fn named(name: &str) -> thread::Builder {
+    thread::Builder::new().name(name.to_owned())
+}
+
+/// Looks for the newest checkpoint of a run.
+#[derive(Clone, Debug)]
+pub struct Newest {
+    directory: PathBuf,
+    /// The newest one that was there before the run.
+    before: Option<PathBuf>,
+    /// The checkpoint from which the run was resumed.
+    from: Option<PathBuf>,
+}
+
+impl Newest {
+    /// Of a run that starts now.
+    pub fn since_now(checkpoints: &Checkpoints) -> Newest {
+        Newest {
+            before: stored::find(&checkpoints.directory).ok(),
+            directory: checkpoints.directory.clone(),
+            from: checkpoints.from.as_ref().map(|from| from.directory.clone()),
+        }
+    }
+
+    /// The end of the sentence about a run that was lost: where it can be resumed.
+    pub fn advice(&self) -> String {
+        let found = stored::find(&self.directory).ok();
+        let found = found.filter(|found| Some(found) != self.before.as_ref());
+        match found.or_else(|| self.from.clone()) {
+            Some(place) => format!(
+                "; the last checkpoint is {}, resume from it with `corsair resume {0}`",
+                place.display()
+            ),
+            None => "; nothing was saved before".to_owned(),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `corsair plan`: estimates the speed of a run over several machines.
 
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 mod model;
 
 use crate::commands::variants::RunArgs;
@@ -42,12 +42,17 @@ pub struct PlanArgs {
 /// # Errors
 /// What is wrong with the flags, or that the part cannot be run.
 pub fn run(args: &PlanArgs) -> Result<()> {
-    #[cfg(feature = "cluster")]
-    return model::tell(args);
-    #[cfg(not(feature = "cluster"))]
-    anyhow::bail!(
-        "this build runs in one process; type: cargo run --features cluster -- plan -a {} --hosts {}",
-        args.arch,
-        args.hosts
-    );
+    #[cfg(feature = "mpi")]
+    return match corsair_cluster::is_started() {
+        true => model::measure(),
+        false => model::tell(args),
+    };
+    #[cfg(not(feature = "mpi"))]
+    Err(crate::cluster::not_built(&[
+        "plan".into(),
+        "-a".into(),
+        args.arch.clone().into(),
+        "--hosts".into(),
+        args.hosts.to_string().into(),
+    ]))
 }

@@ -48,30 +48,15 @@ pub struct ResumeArgs {
     /// Directory of the output files [default: as before; for a branch, its own directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on over N processes of this machine (--features cluster)
+    /// Continue on N processes of this machine, which mpirun starts (--features mpi)
     #[arg(long, value_name = "N")]
     processes: Option<String>,
-    /// Go on over many machines, a line HOST or HOST:PORT for each
-    #[arg(long, value_name = "FILE")]
-    hosts: Option<String>,
-    /// With --hosts: which line this process is, from 0
-    #[arg(long, value_name = "I")]
-    process: Option<String>,
-    /// With --hosts: what all processes know and nothing else does
-    #[arg(long, value_name = "FILE")]
-    secret_file: Option<String>,
-    /// Go on over the processes that mpirun has started (--features mpi)
+    /// Continue as one of the processes that mpirun, SLURM or Kubernetes has started (--features mpi)
     #[arg(long)]
     mpi: bool,
-    /// How long processes wait for each other before the run [default: 60s]
-    #[arg(long, value_name = "TIME")]
-    meet_within: Option<String>,
-    /// How long a window may take on several processes [default: 300s]
+    /// How long a process waits for the others at the end of a window before it ends the run [default: 300s]
     #[arg(long, value_name = "TIME")]
     window_within: Option<String>,
-    /// Go on so often from the last checkpoint if a process of the run is lost
-    #[arg(long, value_name = "N")]
-    restarts: Option<String>,
     /// Output: text, or one JSON object [default: as before]
     #[arg(long, value_name = "text|json")]
     format: Option<String>,
@@ -209,13 +194,8 @@ fn given(args: &ResumeArgs, values: &mut Values, directory: &Path) -> Result<()>
         ("out", path(&args.out)),
         ("format", args.format.clone()),
         ("processes", args.processes.clone()),
-        ("hosts", args.hosts.clone()),
-        ("process", args.process.clone()),
-        ("secret-file", args.secret_file.clone()),
         ("mpi", args.mpi.then(|| "true".to_owned())),
-        ("meet-within", args.meet_within.clone()),
         ("window-within", args.window_within.clone()),
-        ("restarts", args.restarts.clone()),
     ];
     for (name, text) in given {
         if let Some(text) = text {

@@ -1,5 +1,6 @@
 //! Errors of the parser, one sentence each.
 
+use super::removed::instead_of;
 use super::{FLAGS, Flag, nearest};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -16,6 +17,9 @@ pub fn sentence(error: &clap::Error, called: &Command) -> String {
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
+        ErrorKind::UnknownArgument if let Some(instead) = instead_of(argument) => {
+            format!("{argument} was removed: {instead}")
+        }
         ErrorKind::UnknownArgument if command == "corsair" => unknown(argument),
         ErrorKind::UnknownArgument => match text(ContextKind::SuggestedArg) {
             Some(near) => format!("{command} has no flag {argument}; did you mean {near}?"),

@@ -260,55 +260,20 @@ pub static FLAGS: &[Flag] = &[
         name: "processes",
         value: Value::One("N"),
         group: Group::Processes,
-        help: "Run on N processes of this machine, to try out what many machines do (--features cluster)",
-        ..PLAIN
-    },
-    Flag {
-        name: "hosts",
-        value: Value::One("FILE"),
-        group: Group::Processes,
-        help: "Run on many machines, a line HOST or HOST:PORT for each; start it on all of them",
-        ..PLAIN
-    },
-    Flag {
-        name: "process",
-        value: Value::One("I"),
-        group: Group::Processes,
-        help: "With --hosts: which line this process is, from 0",
-        ..PLAIN
-    },
-    Flag {
-        name: "secret-file",
-        value: Value::One("FILE"),
-        group: Group::Processes,
-        help: "With --hosts: what all processes know and nothing else does, 16 bytes or more",
+        help: "Start N processes on this machine with mpirun, to try out what many machines do (--features mpi)",
         ..PLAIN
     },
     Flag {
         name: "mpi",
         group: Group::Processes,
-        help: "Run on the processes that mpirun has started, and let MPI carry events (--features mpi)",
-        ..PLAIN
-    },
-    Flag {
-        name: "meet-within",
-        value: Value::One("TIME"),
-        group: Group::Processes,
-        help: "How long processes wait for each other before the run [default: 60s]",
+        help: "Run as one of the processes that mpirun, SLURM or Kubernetes has started (--features mpi)",
         ..PLAIN
     },
     Flag {
         name: "window-within",
         value: Value::One("TIME"),
         group: Group::Processes,
-        help: "How long a window may take on several processes before they give up [default: 300s]",
-        ..PLAIN
-    },
-    Flag {
-        name: "restarts",
-        value: Value::One("N"),
-        group: Group::Processes,
-        help: "Go on so often from the last checkpoint if a process of the run is lost",
+        help: "How long a process waits for the others at the end of a window before it ends the run [default: 300s]",
         ..PLAIN
     },
     Flag {

@@ -19,7 +19,7 @@ struct Details {
 ///
 /// # Errors
 /// If something is written that cannot be gone on with.
-#[cfg(feature = "cluster")]
+#[cfg(feature = "mpi")]
 pub(super) fn outputs(
     stages: &Stages,
     recorder: &corsair_observe::Recorder,

@@ -4,7 +4,7 @@ use super::watch::{Recorded, Stages};
 use super::{PirateResults, Pirates, failed, saved};
 use crate::cluster::member::{PartRun, Spread};
 use crate::options::Options;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use corsair::Config;
 use corsair::cluster::Saving;
 use corsair::fsm::{self, Fsm, Msg, Watch};
@@ -54,11 +54,10 @@ fn run_watched<W: Watch>(
     scenario: &Fsm<W>,
     stages: &Stages,
 ) -> Result<(Vec<u8>, Option<fsm::Tally>)> {
-    let carriers = std::mem::take(&mut run.carriers);
+    let carrier = run.carrier.take().context("a part is run once")?;
     let recorder = run.recorder.clone();
     let outputs = |time| saved::outputs(stages, &recorder, time);
-    let fail = run.fail();
-    let keeper = run.keeper(&outputs, &fail);
+    let keeper = run.keeper(&outputs);
     let saving = keeper.as_ref().map(|keeper| keeper as &dyn Saving);
     let from = run.snapshot.as_ref();
     let ran = fsm::run_part(
@@ -66,7 +65,7 @@ fn run_watched<W: Watch>(
         run.part,
         scenario,
         from,
-        carriers,
+        carrier,
         saving,
     );
     ran.map_err(|error| failed(&error, run.console))

@@ -13,6 +13,7 @@ mod fsm;
 mod hand;
 mod message;
 mod network;
+mod processes;
 mod progress;
 mod restarts;
 mod results;

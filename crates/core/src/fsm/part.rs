@@ -18,7 +18,7 @@ pub fn run_part<W: Watch, C: Carrier>(
     part: Part,
     fsm: &Fsm<W>,
     from: Option<&Snapshot>,
-    carriers: Vec<impl FnOnce() -> C + Send>,
+    carrier: C,
     saving: Option<&dyn Saving>,
 ) -> Result<(Vec<u8>, Option<Tally>), FsmError> {
     fsm.check()?;
@@ -29,7 +29,7 @@ pub fn run_part<W: Watch, C: Carrier>(
     };
     let (config, kinds) = (configured::<W>(base), kinds(&local));
     let told =
-        cluster::run_part::<Msg, Monster<W>, C>(&config, part, &kinds, beginning, carriers, saving);
+        cluster::run_part::<Msg, Monster<W>, C>(&config, part, &kinds, beginning, carrier, saving);
     Ok((told?, local.tally()))
 }
 

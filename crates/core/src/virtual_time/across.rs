@@ -1,17 +1,19 @@
 //! A run whose shards are in several processes.
 //!
-//! Shards are numbered over all processes, so many in a row in each; a shard meets those of its own process
-//! as ever, by swapping parcels, and writes what it has for any other into pieces, which a [`Carrier`] takes
-//! there. The first piece of a window has the shard's vote, the last says that it is the last. A shard can be no
-//! more than one window ahead of another, because it needs what that one sends.
+//! Shards are numbered over all processes, a contiguous range in each. At the end of a window each shard swaps parcels
+//! with the shards of its own process, and serializes its parcels for other processes into one batch per process. The
+//! process's first shard exchanges the batches through the [`Carrier`]; then every shard reads its own sections of the
+//! batches that have arrived. Each batch carries the vote of its process, so one exchange also does the reduction.
 
+mod batch;
 mod part;
-mod pieces;
+mod report;
 mod saving;
-mod told;
+mod threads;
 
 pub use part::{Beginning, Part, conclude_parts, course, run_part};
 pub use saving::{SavedPart, Saving};
+pub use threads::{ThreadCarrier, thread_carriers};
 
 use super::buffer::Pool;
 use super::exchange::{Exchange, Matrix, Port, Vote};
@@ -20,71 +22,234 @@ use super::parcel::Parcel;
 use super::shard::Shard;
 use super::travel::Kinds;
 use crate::contract::{Message, Progress};
+use crate::sync::lock;
+use batch::{take_vote, write_vote};
 use saving::Saves;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError, RwLock};
 
-/// Takes pieces of bytes between one worker and the workers of other processes.
+/// Exchanges batches of bytes between the processes of a run. Each process has one carrier.
 ///
-/// Workers are numbered over all processes. What one sends another arrives in the order of sending, and whole.
-pub trait Carrier {
-    /// The worker has come to the end of a window. What it sends and receives from here on belongs to the meeting.
-    fn begin(&mut self);
-
-    /// Sends a piece to a worker of another process. It is left empty, with the memory that it had.
-    fn send(&mut self, to: usize, piece: &mut Vec<u8>);
-
-    /// Waits for the next piece of a worker of another process, and shows it.
+/// # Examples
+/// [`thread_carriers`] connects processes that are threads, for tests:
+/// ```
+/// use corsair::cluster::{Carrier, thread_carriers};
+///
+/// let [mut first, mut second] = <[_; 2]>::try_from(thread_carriers(2)).unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || second.exchange(&mut [b"hello".to_vec(), vec![]], &mut [vec![], vec![]]));
+///     let mut incoming = [vec![], vec![]];
+///     first.exchange(&mut [vec![], vec![]], &mut incoming).unwrap();
+///     assert_eq!(incoming[1], b"hello");
+/// });
+/// ```
+pub trait Carrier: Send {
+    /// Sends `outgoing[p]` to each other process `p`, and replaces `incoming[p]` by the batch that `p` sends. Returns
+    /// when all batches have arrived, so all processes have to call it the same number of times. The entries of the own
+    /// process are ignored; the carrier may change the bytes in `outgoing`, which are not used again.
     ///
     /// # Errors
-    /// If the run is over because of another process.
-    fn receive(&mut self, from: usize, read: &mut dyn FnMut(&[u8])) -> Result<(), Lost>;
-
-    /// The meeting is over.
-    fn end(&mut self);
-
-    /// Ends the run of all processes, and says why.
-    fn fail(&mut self, why: String);
+    /// [`Lost`] if another process has ended. A carrier may end the process instead.
+    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost>;
 }
 
-/// The run is over because of another process; whoever made the [`Carrier`] knows why.
+impl<C: Carrier + ?Sized> Carrier for &mut C {
+    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+        (**self).exchange(outgoing, incoming)
+    }
+}
+
+/// Another process of the run has ended before the run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost;
 
 type Cargo<M> = Parcel<M, Shard<M>>;
 
-/// A shard's side of the meetings with shards of its own and of other processes.
+/// Batches that keep more memory than this between windows give back what they did not need.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// The batches of one process, which its shards share.
+///
+/// Shards append to `outgoing` before the first barrier of a window, and read `incoming` after the second one. The first
+/// shard has both to itself in between, so nobody waits for these locks but shards that append at the same time.
+struct Batches {
+    outgoing: Box<[Mutex<Vec<u8>>]>,
+    incoming: RwLock<Vec<Vec<u8>>>,
+}
+
+impl Batches {
+    fn new(processes: usize) -> Batches {
+        Batches {
+            outgoing: (0..processes).map(|_| Mutex::default()).collect(),
+            incoming: RwLock::new(vec![Vec::new(); processes]),
+        }
+    }
+
+    /// Appends the sections of a shard to the batch for this process, and leaves `sections` empty. The first shard that
+    /// comes gives its memory instead of copying.
+    fn append(&self, process: usize, sections: &mut Vec<u8>) {
+        let mut batch = lock(&self.outgoing[process]);
+        if batch.is_empty() {
+            std::mem::swap(&mut *batch, sections);
+        } else {
+            batch.append(sections);
+        }
+    }
+
+    /// Exchanges the batches, each with the vote of its process behind it. Returns the reduction over the votes of all
+    /// other processes.
+    fn exchange(
+        &self,
+        own: usize,
+        vote: Vote,
+        carrier: &mut impl Carrier,
+    ) -> Result<Vote, Failure> {
+        let take = |(to, batch): (usize, &Mutex<Vec<u8>>)| {
+            let mut batch = std::mem::take(&mut *lock(batch));
+            if to != own {
+                write_vote(vote, &mut batch);
+            }
+            batch
+        };
+        let mut outgoing: Vec<_> = self.outgoing.iter().enumerate().map(take).collect();
+        let mut incoming = self
+            .incoming
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        carrier.exchange(&mut outgoing, &mut incoming)?;
+        for (to, mut batch) in self.outgoing.iter().zip(outgoing) {
+            if batch.capacity() > KEPT_BYTES {
+                batch.shrink_to(batch.len() * 2);
+            }
+            batch.clear();
+            *lock(to) = batch;
+        }
+        let mut others = Vote::NONE;
+        for (process, batch) in incoming
+            .iter_mut()
+            .enumerate()
+            .filter(|(from, _)| *from != own)
+        {
+            others =
+                others.and(take_vote(batch).ok_or_else(|| Failure::senseless(process, "vote"))?);
+            if batch.capacity() > KEPT_BYTES {
+                batch.shrink_to(batch.len() * 2);
+            }
+        }
+        Ok(others)
+    }
+}
+
+/// Why a process cannot go on with its part of a run.
+#[derive(Debug)]
+enum Failure {
+    /// See [`Lost`].
+    Lost,
+    /// What is wrong in this process.
+    Here(String),
+}
+
+impl From<Lost> for Failure {
+    fn from(_: Lost) -> Failure {
+        Failure::Lost
+    }
+}
+
+impl Failure {
+    fn senseless(process: usize, what: &str) -> Failure {
+        Failure::Here(format!(
+            "the batch of process {process} has a {what} that cannot be read"
+        ))
+    }
+}
+
+/// A shard's side of the exchange with the shards of its own and of other processes.
 struct Across<'a, M: Message, C> {
     local: Port<Cargo<M>, &'a Matrix<Cargo<M>>>,
+    batches: &'a Batches,
+    /// In the first shard of the process.
+    carrier: Option<C>,
     /// The shards of this process.
     own: Range<usize>,
     me: usize,
-    carrier: C,
     kinds: Kinds<M>,
-    /// The memory of the piece that was sent last.
-    piece: Vec<u8>,
+    /// The memory of the sections that were written last.
+    sections: Vec<u8>,
     /// Memory for the events of other processes.
     pool: Pool<M>,
-    is_lost: bool,
-    /// What all shards agreed on when they met last.
+    failure: Option<Failure>,
+    /// The reduction at the last barrier.
     agreed: Vote,
-    /// Told by the first shard of the process, if the root's is in another one.
+    /// Set by the first shard of the process, if the root's is in another one.
     progress: Option<(Progress, u32)>,
     saves: Saves<'a>,
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
-    /// The run ends here, and for the other shards of this process.
-    fn lose(&mut self, vote: Vote) -> Vote {
-        self.is_lost = true;
+    /// Ends the run in this process.
+    fn fail(&mut self, failure: Failure, vote: Vote) -> Vote {
+        self.failure.get_or_insert(failure);
         self.local.abandon();
         Vote { halt: true, ..vote }
     }
 
-    /// The shards of other processes, beginning with the next one, so that not all begin with the same.
-    fn others(&self, shards: usize) -> impl Iterator<Item = usize> + use<M, C> {
-        let (me, own) = (self.me, self.own.clone());
-        let next = (1..shards).map(move |ahead| (me + ahead) % shards);
-        next.filter(move |shard| !own.contains(shard))
+    /// The number of this process.
+    fn process(&self) -> usize {
+        self.own.start / self.own.len()
+    }
+
+    /// The numbers of the other processes, beginning with the next one, so that not all begin with the same.
+    fn others(&self, processes: usize) -> impl Iterator<Item = usize> + use<M, C> {
+        let own = self.process();
+        (1..processes).map(move |ahead| (own + ahead) % processes)
+    }
+
+    /// Exchanges the batches that the shards of this process have appended to, and waits for the other shards of this process.
+    /// Returns the reduction over the votes of all processes.
+    fn exchange_batches(
+        &mut self,
+        vote: Vote,
+        idle: impl FnMut() -> bool,
+    ) -> Result<Vote, Failure> {
+        let process = self.process();
+        let others = match &mut self.carrier {
+            Some(carrier) => self.batches.exchange(process, vote, carrier)?,
+            None => Vote::NONE,
+        };
+        let agreed = self
+            .local
+            .exchange(vote.and(others), &mut [], &mut [], idle);
+        match self.local.is_broken() {
+            true => Err(Failure::Lost),
+            false => Ok(agreed),
+        }
+    }
+
+    /// As [`Exchange::exchange`].
+    fn try_exchange(
+        &mut self,
+        vote: Vote,
+        out: &mut [Cargo<M>],
+        inbox: &mut [Cargo<M>],
+        mut idle: impl FnMut() -> bool,
+    ) -> Result<Vote, Failure> {
+        let workers = self.own.len();
+        let processes = out.len() / workers;
+        let shards = |process: usize| process * workers..(process + 1) * workers;
+        for process in self.others(processes) {
+            let (out, back) = (&mut out[shards(process)], &mut inbox[shards(process)]);
+            self.write(process, out, back)?;
+        }
+        let own = self.own.clone();
+        let vote = (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own], &mut idle);
+        if self.local.is_broken() {
+            return Err(Failure::Lost);
+        }
+        let agreed = self.exchange_batches(vote, &mut idle)?;
+        for process in self.others(processes) {
+            self.read(process, &mut inbox[shards(process)])?;
+        }
+        Ok(agreed)
     }
 }
 
@@ -94,35 +259,17 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
         vote: Vote,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
-        mut idle: impl FnMut() -> bool,
+        idle: impl FnMut() -> bool,
     ) -> Vote {
-        if self.is_lost {
+        if self.failure.is_some() {
             return Vote { halt: true, ..vote };
         }
         let pause = self.saves.is_wanted();
         let vote = Vote { pause, ..vote };
-        self.carrier.begin();
-        for to in self.others(out.len()) {
-            if let Err(why) = self.send(to, vote, &mut out[to], &mut inbox[to]) {
-                self.carrier.fail(why);
-                return self.lose(vote);
-            }
-        }
-        let own = self.own.clone();
-        let mut agreed =
-            (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own], &mut idle);
-        if self.local.is_broken() {
-            return self.lose(vote);
-        }
-        // What is done ahead here would be done later, if there is nothing to wait for.
-        idle();
-        for from in self.others(inbox.len()) {
-            match self.receive(from, &mut inbox[from]) {
-                Ok(other) => agreed = agreed.and(other),
-                Err(Lost) => return self.lose(vote),
-            }
-        }
-        self.carrier.end();
+        let agreed = match self.try_exchange(vote, out, inbox, idle) {
+            Ok(agreed) => agreed,
+            Err(failure) => return self.fail(failure, vote),
+        };
         self.agreed = agreed;
         if let Some((progress, window_bits)) = &self.progress
             && agreed.next != u64::MAX

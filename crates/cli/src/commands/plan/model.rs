@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use corsair::fsm::{self, Fsm};
 use corsair::{Config, Executor, Report, available_memory};
 use corsair_arch::simulate;
-use corsair_cluster::{ExchangeCost, measure_exchange};
+use corsair_cluster::{ExchangeCost, Mpi, measure_exchange};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -60,6 +60,38 @@ struct Plan<'a> {
     advice: String,
 }
 
+/// What an exchange between two processes of this machine costs, which `mpirun` starts for that.
+fn exchange_cost() -> Result<ExchangeCost> {
+    let output = corsair_cluster::output(2, &["plan".into()])?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let cost = printed
+        .lines()
+        .find_map(|line| serde_json::from_str(line).ok());
+    cost.ok_or_else(|| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().find(|line| !line.trim_matches('-').is_empty());
+        anyhow!(
+            "the exchange between two processes could not be measured: {}",
+            said.unwrap_or("mpirun says nothing")
+        )
+    })
+}
+
+/// One of the two processes between which an exchange is measured: the first one prints what it costs, as JSON.
+pub fn measure() -> Result<()> {
+    let mpi = Mpi::begin()?;
+    let member = mpi.member();
+    let is_first = member.process() == 0;
+    let cost = measure_exchange(member)?;
+    if is_first {
+        Console::new(true).print(|out| {
+            serde_json::to_writer(&mut *out, &cost).map_err(io::Error::from)?;
+            writeln!(out)
+        });
+    }
+    Ok(())
+}
+
 /// See [`super::run`].
 pub fn tell(args: &PlanArgs) -> Result<()> {
     let workers = args.run.config().workers.get();
@@ -68,7 +100,7 @@ pub fn tell(args: &PlanArgs) -> Result<()> {
     } else {
         services(args)?
     };
-    let cost = measure_exchange()?;
+    let cost = exchange_cost()?;
     let machines = Machines {
         workers: workers as f64,
         cost,
@@ -120,9 +152,9 @@ struct Machines {
 }
 
 impl Machines {
-    /// What a meeting of workers on a number of machines takes beside the bytes.
+    /// Seconds of an exchange between a number of machines, besides the bytes.
     fn meeting(&self, hosts: f64) -> f64 {
-        let peers = (hosts - 1.0) * self.workers - 1.0;
+        let peers = hosts - 2.0;
         self.cost.window.as_secs_f64()
             + self.round_trip / 2.0
             + peers * self.cost.peer.as_secs_f64()
@@ -305,7 +337,7 @@ fn lines(plan: &Plan, args: &PlanArgs, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "  measured here  {} an event; {} an exchange, {} more for each further worker, {} a megabyte; round trip {}",
+        "  measured here  {} an event; {} an exchange, {} more for each further machine, {} a megabyte; round trip {}",
         short(model.event_seconds),
         short(plan.exchange_seconds),
         short(plan.peer_seconds),

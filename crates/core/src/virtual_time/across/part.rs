@@ -1,7 +1,7 @@
 //! The part of a run that one process has, and the parts put together.
 
 use super::saving::{Constant, Saves, Saving};
-use super::{Across, Cargo, Carrier};
+use super::{Across, Batches, Cargo, Carrier, Failure};
 use crate::contract::{Addr, Config, Kind, Message, Report, RunError, Script, Time};
 use crate::sync::lock;
 use crate::virtual_time::buffer::Pool;
@@ -60,30 +60,26 @@ pub enum Beginning<'a, M, S: Kind> {
     Branch(&'a Snapshot, &'a Inject<'a, M>),
 }
 
-/// Runs the part of a run that one process has to its end, and returns what [`conclude_parts`] is to be told of it, in
-/// the first process; `config.workers` does not matter.
+/// Runs the part of a run that one process has, to the end of the run. Returns the serialized outcome, which
+/// [`conclude_parts`] takes in the first process. The number of workers comes from `part`, not from `config`.
 ///
-/// Each worker makes its carrier on its own thread, all at once. If somebody is `saving` the run, somebody is in every
-/// process.
+/// The first worker, which runs on the calling thread, uses the carrier. If one process has a `saving`, all have one.
 ///
 /// # Errors
-/// [`SnapshotError::Run`] if the configuration contradicts itself or the system refuses a thread; another
-/// [`SnapshotError`] if the run cannot go on from where it was saved.
-///
-/// # Panics
-/// If there is not a carrier for each worker.
+/// [`SnapshotError::Run`] if the configuration contradicts itself, the system refuses a thread, something cannot be sent to
+/// another process, or another process has ended; another [`SnapshotError`] if the saved run cannot be restored. The caller
+/// then ends the other processes, which wait for this one.
 pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     config: &Config,
     part: Part,
     kinds: &Kinds<M>,
     beginning: Beginning<'_, M, S>,
-    carriers: Vec<impl FnOnce() -> C + Send>,
+    carrier: C,
     saving: Option<&dyn Saving>,
 ) -> Result<Vec<u8>, SnapshotError> {
     let config = &part.configure(config);
     config.check_for::<M>().map_err(RunError::from)?;
     let own = part.workers.get();
-    assert_eq!(carriers.len(), own, "each worker has a carrier");
     let first = part.process * own;
     let mut begun = begin(config, first..first + own, kinds, beginning)?;
     begun
@@ -91,42 +87,66 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
         .iter_mut()
         .for_each(PausableShard::share_what_is_portable);
     let matrix = Matrix::<Cargo<M>>::new(own);
-    let workers = carriers.into_iter().zip(begun.shards);
-    let workers: Vec<_> = workers.map(|one| Mutex::new(Some(one))).collect();
+    let batches = Batches::new(part.processes.get());
+    let workers = begun
+        .shards
+        .into_iter()
+        .zip(std::iter::once(Some(carrier)).chain(std::iter::repeat_with(|| None)));
+    let workers: Vec<_> = workers.map(|worker| Mutex::new(Some(worker))).collect();
     let work = |index: usize| {
-        let (make, mut shard) = lock(&workers[index]).take().expect("each is taken once");
-        // The shard that has the root tells it by itself.
+        let (mut shard, carrier) = lock(&workers[index]).take().expect("each is taken once");
+        // The shard that has the root reports its own progress.
         let progress = (index == 0 && first > 0)
             .then(|| (config.progress.clone(), config.lookahead_nanos().ilog2()));
         let mut across = Across {
             local: matrix.port(index),
+            batches: &batches,
+            carrier,
             own: first..first + own,
             me: first + index,
-            carrier: make(),
             kinds: kinds.clone(),
-            piece: Vec::new(),
+            sections: Vec::new(),
             pool: Pool::new(),
-            is_lost: false,
+            failure: None,
             agreed: Vote::NONE,
             progress,
             saves: Saves::new(saving, begun.now),
         };
         let end = across.run(config, begun.head, part.until, &mut shard);
-        match end {
+        let outcome = match end {
             End::Paused => shard.so_far(config, end),
             end => shard.finish(config, end),
-        }
+        };
+        (outcome, across.failure)
     };
     let outcomes = on_threads(config, own, || matrix.abandon(), work)?;
-    let mut told = Vec::new();
-    let told_of = |outcome: Outcome| outcome.tell(&mut told);
-    outcomes
-        .into_iter()
-        .try_for_each(told_of)
-        .map_err(|error| RunError::Parts {
-            what: error.to_string(),
-        })?;
-    Ok(told)
+    let (outcomes, failures): (Vec<_>, Vec<_>) = outcomes.into_iter().unzip();
+    if let Some(error) = worst(failures) {
+        return Err(error.into());
+    }
+    let mut report = Vec::new();
+    for outcome in outcomes {
+        outcome.write(&mut report).map_err(parts)?;
+    }
+    Ok(report)
+}
+
+/// The failure that explains the others: a shard that fails makes those of its process lose it.
+fn worst(failures: Vec<Option<Failure>>) -> Option<RunError> {
+    let mut failures: Vec<_> = failures.into_iter().flatten().collect();
+    let here = failures
+        .iter()
+        .position(|failure| matches!(failure, Failure::Here(_)));
+    let what = match failures.swap_remove(here.or((!failures.is_empty()).then_some(0))?) {
+        Failure::Here(what) => what,
+        Failure::Lost => "another process has ended before the run did".to_owned(),
+    };
+    Some(RunError::Parts { what })
+}
+
+fn parts(error: CodecError) -> RunError {
+    let what = error.to_string();
+    RunError::Parts { what }
 }
 
 /// The shards of a process, before they run.
@@ -194,14 +214,14 @@ fn go_on<M: Message>(
     })
 }
 
-/// All that decides the result of a run, as bytes that all processes of it must have alike. What they have
-/// of their own, the [`Kind::Local`] of each kind, is no part of it.
+/// Everything that determines the result of a run, as bytes that must be equal in all of its processes. The
+/// [`Kind::Local`] of a kind belongs to one process and is not included.
 pub fn course<M: Message, S: Kind + Script<M>>(
     config: &Config,
     parameters: &S::Parameters,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What cannot be written here cannot be sent either, which is told then.
+    // Parameters that cannot be serialized cannot be sent either, and sending them reports it.
     let _ = put(&mut bytes, &(S::NAME, settings::<M>(config), config.strict));
     let _ = put(&mut bytes, parameters);
     bytes
@@ -209,35 +229,29 @@ pub fn course<M: Message, S: Kind + Script<M>>(
 
 type Root<M> = Arc<dyn Blueprint<M, Shard<M>>>;
 
-/// The end of a run of which all processes have told their parts, in the order of their numbers; `wall` is how
-/// long it took.
+/// Combines the reports of all processes, in the order of their numbers, into the report of the run; `wall` is how long
+/// it took.
 ///
 /// # Errors
-/// See [`RunError`]; [`RunError::Parts`] if what was told makes no sense.
+/// See [`RunError`]; [`RunError::Parts`] if the reports are incomplete or cannot be read.
 pub fn conclude_parts<M: Message>(
     config: &Config,
     part: Part,
-    told: &[Vec<u8>],
+    reports: &[Vec<u8>],
     wall: Duration,
 ) -> Result<Report, RunError> {
     let mut outcomes = Vec::new();
-    let mut read = |mut from: &[u8]| -> Result<(), CodecError> {
+    for report in reports {
+        let mut from = report.as_slice();
         while !from.is_empty() {
-            outcomes.push(Outcome::read(&mut from)?);
+            outcomes.push(Outcome::read(&mut from).map_err(parts)?);
         }
-        Ok(())
-    };
-    let read = told.iter().try_for_each(|told| read(told));
-    let all = part.processes.get() * part.workers.get();
-    match read {
-        Ok(()) if outcomes.len() == all => {
-            conclude(M::KINDS, &part.configure(config), wall, outcomes)
-        }
-        Ok(()) => Err(RunError::Parts {
-            what: format!("{} of {all} workers have told how it ended", outcomes.len()),
-        }),
-        Err(error) => Err(RunError::Parts {
-            what: error.to_string(),
-        }),
     }
+    let all = part.processes.get() * part.workers.get();
+    if outcomes.len() != all {
+        return Err(RunError::Parts {
+            what: format!("{} of {all} workers have reported", outcomes.len()),
+        });
+    }
+    conclude(M::KINDS, &part.configure(config), wall, outcomes)
 }

@@ -128,9 +128,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         }
     }
 
-    /// Waits until all shards of this process have come so far. False if one will never come; the next meeting ends the
-    /// run then.
-    fn meet_own(&mut self) -> bool {
+    /// Waits for the other shards of this process. False if one of them has failed; the next exchange then ends the run.
+    fn wait_for_own(&mut self) -> bool {
         self.local.exchange(Vote::NONE, &mut [], &mut [], || false);
         !self.local.is_broken()
     }
@@ -157,8 +156,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             let head = Head::new::<M>(config, time.as_nanos(), injected, stream_seed, common);
             encoded(&head)
         });
-        // What actors of this process change together is written while none of them runs.
-        if self.kinds.has_state() && !self.meet_own() {
+        // Process state is written while none of its actors runs.
+        if self.kinds.has_state() && !self.wait_for_own() {
             return;
         }
         let part = shard.save(&self.kinds, self.me == self.own.start);
@@ -166,6 +165,12 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             Ok(head) => (head, part),
             Err(error) => (None, Err(SnapshotError::corrupt(0, error))),
         };
+        // Recorders flush before the processes exchange batches, and the first process saves its recorder after that: then
+        // it has the records of all.
+        let is_first = self.own.start == 0;
+        if is_first && !self.flush() {
+            return;
+        }
         by.save(SavedPart {
             number: self.saves.number,
             time,
@@ -174,7 +179,20 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             head,
             part,
         });
-        // What is saved beside the parts is of this moment, too.
-        self.meet_own();
+        // Nothing happens in this process before all of it is saved.
+        if self.wait_for_own() && !is_first {
+            self.flush();
+        }
+    }
+
+    /// Exchanges empty batches, with which a carrier sends what else it has for other processes. False if the run is lost.
+    fn flush(&mut self) -> bool {
+        match self.exchange_batches(Vote::NONE, || false) {
+            Ok(_) => true,
+            Err(failure) => {
+                self.fail(failure, Vote::NONE);
+                false
+            }
+        }
     }
 }

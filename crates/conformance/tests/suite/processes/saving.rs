@@ -1,11 +1,9 @@
 //! A run over several processes that is saved, and goes on over others.
 
-use crate::cluster::{members, met, start};
-use crate::pirates::{result, run_from, run_until};
+use super::{result, run_from, run_until};
 use corsair::cluster::{SavedPart, Saving};
 use corsair::fsm::{self, Fsm};
 use corsair::{Config, Executor, Snapshot, StoredPart, Time};
-use corsair_cluster::Origin;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -182,22 +180,4 @@ fn each_process_reads_of_a_saved_run_what_its_own_shards_need() {
     // All of it once, and the index once for each process.
     assert!(read >= bytes as u64, "{read} of {bytes}");
     assert!(read < bytes as u64 * 11 / 10, "{read} of {bytes}");
-}
-
-// Guarantee: cluster-4.
-#[test]
-fn all_go_on_from_the_latest_that_any_of_them_knows() {
-    let origin = |time, place: &str| {
-        Some(Origin {
-            time,
-            place: place.to_owned(),
-        })
-    };
-    let (_, mut all) = members(3);
-    all[1].origin = origin(7, "saved/000002");
-    all[2].origin = origin(5, "saved/000001");
-    for mesh in met(start(all)) {
-        let (_, run) = mesh.connect().unwrap();
-        assert_eq!(run.origin(), origin(7, "saved/000002").as_ref());
-    }
 }

@@ -1,4 +1,4 @@
-//! What a worker tells the first process at the end.
+//! The outcome of a shard as bytes, which the first process reads at the end of a run.
 
 use crate::contract::{ActorTotals, Addr, Waiting, WaitingActor};
 use crate::virtual_time::engine::{End, Outcome};
@@ -8,29 +8,29 @@ use crate::virtual_time::travel::{CodecError, Input, get, put};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct ShardReport {
     end: End,
     counters: Counters,
-    /// What counters do not write of themselves, because a run that is saved has none.
+    /// Apart from the counters, which do not serialize it because a saved run has none.
     failure: Option<Failure>,
     too_many: bool,
     spawned: u64,
     windows: u64,
     next: u64,
-    waiting: Vec<ToldWaiting>,
+    waiting: Vec<WaitingReport>,
     totals: Vec<ActorTotals>,
     names: Vec<NamedRange>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct ToldWaiting {
+struct WaitingReport {
     who: u32,
     name: String,
     waiting: WaitsFor,
     kept: usize,
 }
 
-/// [`Waiting`], as far as actors of a kind wait: those wait at no place in the source.
+/// [`Waiting`] without places in the source, at which actors of a kind never wait.
 #[derive(Serialize, Deserialize)]
 enum WaitsFor {
     Message,
@@ -40,9 +40,9 @@ enum WaitsFor {
     Other,
 }
 
-impl ToldWaiting {
-    fn new(actor: WaitingActor) -> ToldWaiting {
-        ToldWaiting {
+impl WaitingReport {
+    fn new(actor: WaitingActor) -> WaitingReport {
+        WaitingReport {
             who: actor.who.as_u32(),
             name: actor.name,
             waiting: match actor.waiting {
@@ -74,10 +74,10 @@ impl ToldWaiting {
 }
 
 impl Outcome {
-    /// Writes it for another process.
-    pub(super) fn tell(mut self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+    /// Serializes it for another process.
+    pub(super) fn write(mut self, to: &mut Vec<u8>) -> Result<(), CodecError> {
         let failure = self.counters.failure.take();
-        let told = Told {
+        let report = ShardReport {
             end: self.end,
             failure,
             too_many: self.counters.too_many,
@@ -85,27 +85,31 @@ impl Outcome {
             spawned: self.spawned,
             windows: self.windows,
             next: self.next,
-            waiting: self.waiting.into_iter().map(ToldWaiting::new).collect(),
+            waiting: self.waiting.into_iter().map(WaitingReport::new).collect(),
             totals: self.totals,
             names: self.names,
         };
-        put(to, &told)
+        put(to, &report)
     }
 
-    /// Reads what another process has written.
+    /// Reads an outcome that another process has written.
     pub(super) fn read(from: &mut Input<'_>) -> Result<Outcome, CodecError> {
-        let mut told: Told = get(from)?;
-        told.counters.failure = told.failure;
-        told.counters.too_many = told.too_many;
+        let mut report: ShardReport = get(from)?;
+        report.counters.failure = report.failure;
+        report.counters.too_many = report.too_many;
         Ok(Outcome {
-            end: told.end,
-            counters: told.counters,
-            spawned: told.spawned,
-            windows: told.windows,
-            next: told.next,
-            waiting: told.waiting.into_iter().map(ToldWaiting::read).collect(),
-            totals: told.totals,
-            names: told.names,
+            end: report.end,
+            counters: report.counters,
+            spawned: report.spawned,
+            windows: report.windows,
+            next: report.next,
+            waiting: report
+                .waiting
+                .into_iter()
+                .map(WaitingReport::read)
+                .collect(),
+            totals: report.totals,
+            names: report.names,
         })
     }
 }

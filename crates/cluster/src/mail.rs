@@ -1,0 +1,130 @@
+//! Messages to the first process, which travel with the batches of events.
+//!
+//! ```text
+//! batch for process 0    the events, the mail, the length of the events (8 bytes)
+//! mail                   for each message its topic (1 byte), its length (8 bytes) and its bytes
+//! ```
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// How many messages of a topic wait in the first process before its workers wait for whoever reads them.
+const WAITING: usize = 64;
+
+/// What a message to the first process is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// What actors record.
+    Records,
+    /// Which files of a checkpoint a process has written.
+    Checkpoints,
+}
+
+const TOPICS: [Topic; 2] = [Topic::Records, Topic::Checkpoints];
+
+/// Takes messages to the first process, which receives them after the next exchange of batches.
+///
+/// Posting never waits, so a mailbox holds what is posted in one window. In the first process itself it has no use.
+#[derive(Clone, Debug, Default)]
+pub struct Mailbox(Arc<Mutex<Vec<u8>>>);
+
+impl Mailbox {
+    /// Adds a message.
+    pub fn post(&self, topic: Topic, message: &[u8]) {
+        let mut mail = self.0.lock();
+        mail.push(topic as u8);
+        mail.extend_from_slice(&(message.len() as u64).to_le_bytes());
+        mail.extend_from_slice(message);
+    }
+
+    /// Moves all messages behind the events of a batch.
+    pub(crate) fn move_to(&self, batch: &mut Vec<u8>) {
+        let events = batch.len() as u64;
+        batch.append(&mut self.0.lock());
+        batch.extend_from_slice(&events.to_le_bytes());
+    }
+}
+
+/// A message, with the process that it is from.
+type From = (usize, Vec<u8>);
+
+/// The receiving side, in the first process.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox([Option<SyncSender<From>>; TOPICS.len()]);
+
+impl Inbox {
+    /// The messages of a topic, with the process that each is from, as long as the inbox lives. Without a receiver they are
+    /// dropped.
+    pub(crate) fn receiver(&mut self, topic: Topic) -> Receiver<From> {
+        let (sender, receiver) = sync_channel(WAITING);
+        self.0[topic as usize] = Some(sender);
+        receiver
+    }
+
+    /// Removes the mail from a batch and hands it out. None if it cannot be read.
+    pub(crate) fn deliver(&self, from: usize, batch: &mut Vec<u8>) -> Option<()> {
+        let (rest, events) = batch.split_last_chunk::<8>()?;
+        let events = usize::try_from(u64::from_le_bytes(*events)).ok()?;
+        let mut mail = rest.get(events..)?;
+        while let Some((&topic, rest)) = mail.split_first() {
+            let (length, rest) = rest.split_first_chunk::<8>()?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            let (message, rest) = rest.split_at_checked(length)?;
+            let topic = TOPICS.into_iter().find(|&known| known as u8 == topic)?;
+            if let Some(to) = &self.0[topic as usize] {
+                // A receiver that is gone wants no more messages.
+                let _ = to.send((from, message.to_vec()));
+            }
+            mail = rest;
+        }
+        batch.truncate(events);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_arrives_by_topic_and_in_order_and_the_events_stay() {
+        let (mailbox, mut inbox) = (Mailbox::default(), Inbox::default());
+        let records = inbox.receiver(Topic::Records);
+        let checkpoints = inbox.receiver(Topic::Checkpoints);
+        mailbox.post(Topic::Records, b"one");
+        mailbox.post(Topic::Checkpoints, b"");
+        mailbox.post(Topic::Records, b"two");
+        let mut batch = b"events".to_vec();
+        mailbox.move_to(&mut batch);
+        inbox.deliver(3, &mut batch).unwrap();
+        assert_eq!(batch, b"events");
+        let all: Vec<_> = records.try_iter().collect();
+        assert_eq!(all, [(3, b"one".to_vec()), (3, b"two".to_vec())]);
+        assert_eq!(checkpoints.try_iter().count(), 1);
+        // And nothing twice.
+        mailbox.move_to(&mut batch);
+        inbox.deliver(3, &mut batch).unwrap();
+        assert_eq!(
+            (batch.as_slice(), records.try_iter().count()),
+            (&b"events"[..], 0)
+        );
+    }
+
+    #[test]
+    fn mail_that_is_shorter_than_it_says_or_of_no_topic_is_refused() {
+        let mailbox = Mailbox::default();
+        mailbox.post(Topic::Records, b"message");
+        let mut whole = b"events".to_vec();
+        mailbox.move_to(&mut whole);
+        let read = |mut batch: Vec<u8>| Inbox::default().deliver(1, &mut batch);
+        assert!(read(whole.clone()).is_some());
+        assert!((0..8).all(|length| read(whole[..length].to_vec()).is_none()));
+        // A topic, a length that is too long or too short, and a place of the mail behind the batch.
+        for (at, byte) in [(6, 9), (7, 200), (14, 1), (7, 5), (whole.len() - 1, 1)] {
+            let mut changed = whole.clone();
+            changed[at] = byte;
+            assert!(read(changed).is_none(), "{byte} at {at}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A run over several processes, which are threads of the test, has the result of one process.
+
+mod digest;
+mod failures;
+mod saving;
+
+use corsair::cluster::{
+    Carrier, Lost, Part, Saving, ThreadCarrier, conclude_parts, thread_carriers,
+};
+use corsair::fsm::{self, Fsm, FsmError, Msg, Tally};
+use corsair::{Config, Report, RunError, Snapshot, Time};
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+/// The outcome of a run over processes: its report, the FSM's tally, and the bytes and batches of the first process.
+type Outcome = (Result<Report, RunError>, Option<Tally>, Counted);
+
+/// Runs pirates over a number of processes with a number of workers each.
+fn run(config: &Config, scenario: &Fsm, processes: usize, workers: usize) -> Outcome {
+    run_from(config, scenario, (processes, workers), None, None)
+}
+
+/// As [`run`], from a snapshot and with checkpoints.
+fn run_from(
+    config: &Config,
+    scenario: &Fsm,
+    over: (usize, usize),
+    from: Option<&Snapshot>,
+    saving: Option<&dyn Saving>,
+) -> Outcome {
+    run_until(config, scenario, over, from, saving, None)
+}
+
+/// As [`run_from`], up to a point of virtual time.
+fn run_until(
+    config: &Config,
+    scenario: &Fsm,
+    (processes, workers): (usize, usize),
+    from: Option<&Snapshot>,
+    saving: Option<&dyn Saving>,
+    until: Option<Time>,
+) -> Outcome {
+    let part = |process| Part {
+        until,
+        ..part(process, processes, workers)
+    };
+    let one = |(process, carrier)| {
+        let mut carrier = Counting {
+            carrier,
+            counted: Counted::default(),
+        };
+        let part = part(process);
+        let ran = fsm::run_part(config, part, scenario, from, &mut carrier, saving);
+        let (report, tally) = ran.unwrap();
+        (report, tally, carrier.counted)
+    };
+    let carriers = thread_carriers(processes).into_iter().enumerate();
+    let ends: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = carriers
+            .map(|carrier| scope.spawn(|| one(carrier)))
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap();
+        threads.into_iter().map(join).collect()
+    });
+    assert!(ends[1..].iter().all(|(_, tally, _)| tally.is_none()));
+    let reports: Vec<Vec<u8>> = ends.iter().map(|(report, ..)| report.clone()).collect();
+    let config = fsm::config(config.clone());
+    let report = conclude_parts::<Msg>(&config, part(0), &reports, Duration::from_secs(1));
+    (report, ends[0].1, ends[0].2)
+}
+
+fn part(process: usize, processes: usize, workers: usize) -> Part {
+    let number = |number| NonZeroUsize::new(number).unwrap();
+    Part {
+        process,
+        processes: number(processes),
+        workers: number(workers),
+        until: None,
+    }
+}
+
+/// Bytes, and how many times batches were exchanged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    sent: usize,
+    received: usize,
+    exchanges: u64,
+}
+
+struct Counting {
+    carrier: ThreadCarrier,
+    counted: Counted,
+}
+
+impl Carrier for Counting {
+    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+        let all = |batches: &[Vec<u8>]| batches.iter().map(Vec::len).sum::<usize>();
+        self.counted.sent += all(outgoing);
+        self.counted.exchanges += 1;
+        self.carrier.exchange(outgoing, incoming)?;
+        self.counted.received += all(incoming);
+        Ok(())
+    }
+}
+
+/// Everything in a report that does not depend on the clock or the machine.
+fn result(report: &Report) -> String {
+    let result = Report {
+        workers: 0,
+        wall: Duration::ZERO,
+        peak_memory: None,
+        ..report.clone()
+    };
+    format!("{result:?}")
+}

@@ -1,0 +1,357 @@
+//! Votes and parcels as bytes.
+//!
+//! ```text
+//! batch    a section for each pair of shards that has something, then the vote of the process
+//! section  the shards that it is from and for, its length, then parts
+//! part     WINDOW its number, how many events, the events; FAR how many, each with its time; SPAWN one; MULTICAST one
+//! ```
+//!
+//! [`Wire`](crate::virtual_time::travel::Wire) writes the events. Only spawns, and messages that are not plain data, go
+//! through a serializer.
+
+use super::{Across, Cargo, Carrier, Failure};
+use crate::contract::Message;
+use crate::virtual_time::buffer::{Buffer, Pool};
+use crate::virtual_time::exchange::Vote;
+use crate::virtual_time::parcel::Far;
+use crate::virtual_time::travel::{
+    CodecError, Kinds, read_multicast, read_spawn, take, take_u64, write_multicast, write_spawn,
+};
+use std::sync::PoisonError;
+
+const WINDOW: u8 = 1;
+const FAR: u8 = 2;
+const SPAWN: u8 = 3;
+const MULTICAST: u8 = 4;
+
+/// The bytes of a vote: four numbers and the flags.
+const VOTE: usize = 33;
+
+impl<M: Message, C: Carrier> Across<'_, M, C> {
+    /// Appends the parcels of this shard for the shards of another process to the batch for that process. The memory of
+    /// the events goes back to its owners with `back`.
+    ///
+    /// # Errors
+    /// If a parcel cannot be serialized.
+    pub(super) fn write(
+        &mut self,
+        process: usize,
+        out: &mut [Cargo<M>],
+        back: &mut [Cargo<M>],
+    ) -> Result<(), Failure> {
+        let mut sections = std::mem::take(&mut self.sections);
+        let first = process * out.len();
+        for ((to, parcel), back) in (first..).zip(out).zip(back) {
+            parcel
+                .spent
+                .drain(..)
+                .for_each(|spent| self.pool.put(spent));
+            if parcel.is_empty() {
+                continue;
+            }
+            for shard in [self.me, to] {
+                sections.extend_from_slice(&(shard as u32).to_le_bytes());
+            }
+            let length_at = sections.len();
+            sections.extend_from_slice(&[0; 8]);
+            write_parcel(&self.kinds, parcel, back, &mut sections).map_err(Failure::Here)?;
+            let begin = length_at + 8;
+            let length = (sections.len() - begin) as u64;
+            sections[length_at..begin].copy_from_slice(&length.to_le_bytes());
+        }
+        if !sections.is_empty() {
+            self.batches.append(process, &mut sections);
+        }
+        self.sections = sections;
+        Ok(())
+    }
+
+    /// Reads the sections for this shard from the batch of another process.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(super) fn read(&mut self, process: usize, inbox: &mut [Cargo<M>]) -> Result<(), Failure> {
+        let incoming = self.batches.incoming.read();
+        let incoming = incoming.unwrap_or_else(PoisonError::into_inner);
+        let mut batch = incoming[process].as_slice();
+        let first = process * inbox.len();
+        let mut read = || -> Result<(), CodecError> {
+            while !batch.is_empty() {
+                let [from, to] = [take(&mut batch)?, take(&mut batch)?].map(u32::from_le_bytes);
+                let length = take_u64(&mut batch)?;
+                let section = usize::try_from(length)
+                    .ok()
+                    .and_then(|length| batch.split_at_checked(length));
+                let (section, rest) = section.ok_or_else(CodecError::short)?;
+                batch = rest;
+                if to as usize == self.me {
+                    let parcel = (from as usize).checked_sub(first);
+                    let parcel = parcel.and_then(|index| inbox.get_mut(index));
+                    let parcel = parcel.ok_or(CodecError::Number(from.into(), "shard"))?;
+                    read_parcel(&self.kinds, &mut self.pool, parcel, section)?;
+                }
+            }
+            Ok(())
+        };
+        read().map_err(|error| Failure::senseless(process, &format!("section ({error})")))
+    }
+}
+
+/// Writes how many events there are in front of them, at a place that was left for it.
+fn write_count(at: usize, count: u32, to: &mut [u8]) {
+    to[at..at + 4].copy_from_slice(&count.to_le_bytes());
+}
+
+/// Leaves a place for the number of events.
+fn begin_count(to: &mut Vec<u8>) -> usize {
+    to.extend_from_slice(&[0; 4]);
+    to.len() - 4
+}
+
+/// Writes a parcel and empties it; the sentence why it cannot be written is an error.
+fn write_parcel<M: Message>(
+    kinds: &Kinds<M>,
+    parcel: &mut Cargo<M>,
+    back: &mut Cargo<M>,
+    to: &mut Vec<u8>,
+) -> Result<(), String> {
+    let wire = kinds.wire();
+    let unwritten =
+        |error: CodecError| format!("a message cannot be sent to another process: {error}");
+    for (window, buffer) in parcel.windows.drain(..) {
+        to.push(WINDOW);
+        to.extend_from_slice(&window.to_le_bytes());
+        let (at, mut count, mut failed) = (begin_count(to), 0, None);
+        buffer.for_each_chunk(|begin, end| {
+            // SAFETY: `for_each_chunk` gives the place of a chunk's first event and the end of its last one.
+            match unsafe { (wire.write_events)(begin, end, to) } {
+                Ok(events) => count += events,
+                Err(error) => failed = Some(error),
+            }
+        });
+        write_count(at, count, to);
+        back.spent.push(buffer.into_cleared());
+        failed.map_or(Ok(()), |error| Err(unwritten(error)))?;
+    }
+    if !parcel.far.is_empty() {
+        to.push(FAR);
+        let (at, count) = (begin_count(to), parcel.far.len());
+        for Far { time, event } in parcel.far.drain(..) {
+            to.extend_from_slice(&time.to_le_bytes());
+            (wire.write_event)(&event, to).map_err(unwritten)?;
+        }
+        write_count(at, count as u32, to);
+    }
+    for spawn in parcel.spawns.drain(..) {
+        to.push(SPAWN);
+        write_spawn(&spawn, to).map_err(|error| {
+            let name = spawn.spawn.name(0);
+            match error {
+                CodecError::NoKind => format!(
+                    "the actor {name} is spawned by a closure or has an async body, and cannot be on several processes; spawn it by kind (`spawn_kind`)"
+                ),
+                error => format!("the actor {name} cannot be spawned on another process: {error}"),
+            }
+        })?;
+    }
+    for multicast in parcel.multicasts.drain(..) {
+        to.push(MULTICAST);
+        write_multicast(&multicast, to).map_err(unwritten)?;
+    }
+    Ok(())
+}
+
+/// Adds what a section has to a parcel.
+fn read_parcel<M: Message>(
+    kinds: &Kinds<M>,
+    pool: &mut Pool<M>,
+    parcel: &mut Cargo<M>,
+    mut section: &[u8],
+) -> Result<(), CodecError> {
+    let (wire, from) = (kinds.wire(), &mut section);
+    while !from.is_empty() {
+        match take(from)? {
+            [WINDOW] => {
+                let (window, mut buffer) = (take_u64(from)?, Buffer::new());
+                let count = u32::from_le_bytes(take(from)?);
+                (wire.read_events)(count, from, &mut buffer, pool)?;
+                parcel.windows.push((window, buffer));
+            }
+            [FAR] => {
+                for _ in 0..u32::from_le_bytes(take(from)?) {
+                    let time = take_u64(from)?;
+                    let event = (wire.read_event)(from)?;
+                    parcel.far.push(Far { time, event });
+                }
+            }
+            [SPAWN] => parcel.spawns.push(read_spawn(kinds, from)?),
+            [MULTICAST] => parcel.multicasts.push(read_multicast(kinds, from)?),
+            [other] => return Err(CodecError::Number(other.into(), "part of a section")),
+        }
+    }
+    Ok(())
+}
+
+/// Appends a vote.
+pub(super) fn write_vote(vote: Vote, to: &mut Vec<u8>) {
+    let Vote {
+        next,
+        end,
+        halt,
+        pause,
+        busy,
+        events,
+        last,
+    } = vote;
+    for number in [next, end, events, last] {
+        to.extend_from_slice(&number.to_le_bytes());
+    }
+    to.push(u8::from(halt) | u8::from(busy) << 1 | u8::from(pause) << 2);
+}
+
+/// Removes the vote from the end of a batch.
+pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Vote> {
+    let begin = batch.len().checked_sub(VOTE)?;
+    let (numbers, flags) = batch[begin..].split_at(VOTE - 1);
+    let (numbers, _) = numbers.as_chunks::<8>();
+    let &[next, end, events, last] = numbers else {
+        return None;
+    };
+    let [next, end, events, last] = [next, end, events, last].map(u64::from_le_bytes);
+    let bit = |bit: u8| flags[0] & bit != 0;
+    let vote = Vote {
+        next,
+        end,
+        halt: bit(1),
+        busy: bit(2),
+        pause: bit(4),
+        events,
+        last,
+    };
+    batch.truncate(begin);
+    Some(vote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Time;
+    use crate::fsm::Msg;
+    use crate::virtual_time::across::saving::Saves;
+    use crate::virtual_time::across::{Batches, ThreadCarrier};
+    use crate::virtual_time::exchange::Matrix;
+    use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+
+    type Shard<'a> = Across<'a, Msg, ThreadCarrier>;
+
+    fn shard<'a>(me: usize, matrix: &'a Matrix<Cargo<Msg>>, batches: &'a Batches) -> Shard<'a> {
+        Across {
+            local: matrix.port(0),
+            batches,
+            carrier: None,
+            own: me..me + 1,
+            me,
+            kinds: Kinds::plain(),
+            sections: Vec::new(),
+            pool: Pool::new(),
+            failure: None,
+            agreed: Vote::NONE,
+            progress: None,
+            saves: Saves::new(None, Time::ZERO),
+        }
+    }
+
+    /// A parcel with so many events for window 7.
+    fn parcel(count: u32, pool: &mut Pool<Msg>) -> Cargo<Msg> {
+        let mut buffer = Buffer::new();
+        for seq in 0..count {
+            let head = Head::new(5, Kind::Plain, 1, 2, seq, 0);
+            buffer.push(pool, Scheduled::with_body(head, Msg::GoldCoin(seq)));
+        }
+        let mut parcel = Cargo::default();
+        parcel.windows.push((7, buffer));
+        parcel
+    }
+
+    /// The batch with which shard 0 sends a parcel to shard 1 of another process.
+    fn batch(parcel: Cargo<Msg>, back: &mut Cargo<Msg>) -> Vec<u8> {
+        let (matrix, batches) = (Matrix::new(1), Batches::new(2));
+        let mut out = [parcel];
+        let back = std::slice::from_mut(back);
+        shard(0, &matrix, &batches)
+            .write(1, &mut out, back)
+            .unwrap();
+        assert!(out[0].is_empty());
+        let batch = batches.outgoing[1].lock().unwrap();
+        batch.clone()
+    }
+
+    fn read(batch: Vec<u8>) -> Result<Cargo<Msg>, Failure> {
+        let (matrix, batches) = (Matrix::new(1), Batches::new(2));
+        batches.incoming.write().unwrap()[0] = batch;
+        let mut inbox = [Cargo::default()];
+        shard(1, &matrix, &batches).read(0, &mut inbox)?;
+        let [parcel] = inbox;
+        Ok(parcel)
+    }
+
+    // Guarantee: cluster-1.
+    #[test]
+    fn parcels_arrive_and_their_memory_goes_back_to_its_owner() {
+        let mut pool = Pool::new();
+        for count in [1, 5, if cfg!(miri) { 500 } else { 9000 }] {
+            let mut back = Cargo::default();
+            let batch = batch(parcel(count, &mut pool), &mut back);
+            assert_eq!(back.spent.len(), 1);
+            back.spent.drain(..).for_each(|spent| pool.put(spent));
+            let mut seqs = Vec::new();
+            for (window, buffer) in &read(batch).unwrap().windows {
+                assert_eq!(*window, 7);
+                // SAFETY: `for_each` gives the places of events that the buffer holds.
+                buffer.for_each(|event| seqs.push(unsafe { (*event).label.seq }));
+            }
+            assert!(seqs.into_iter().eq(0..count));
+        }
+    }
+
+    #[test]
+    fn an_empty_parcel_takes_no_section() {
+        assert!(batch(Cargo::default(), &mut Cargo::default()).is_empty());
+    }
+
+    #[test]
+    fn a_batch_that_is_cut_or_for_another_shard_is_an_error() {
+        let whole = batch(parcel(20, &mut Pool::new()), &mut Cargo::default());
+        for length in 1..whole.len() {
+            assert!(read(whole[..length].to_vec()).is_err(), "{length} bytes");
+        }
+        let mut from_nobody = whole;
+        from_nobody[0] = 9;
+        let Err(Failure::Here(said)) = read(from_nobody) else {
+            panic!("a section from a shard of no process was accepted");
+        };
+        assert!(
+            said.contains("process 0") && said.contains("shard"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_vote_is_read_as_it_was_written_and_missing_bytes_are_noticed() {
+        let vote = Vote {
+            next: 7,
+            end: 8,
+            halt: true,
+            pause: true,
+            busy: false,
+            events: 9,
+            last: 10,
+        };
+        let mut bytes = vec![1, 2, 3];
+        write_vote(vote, &mut bytes);
+        assert_eq!(take_vote(&mut bytes.clone()), Some(vote));
+        assert_eq!(take_vote(&mut bytes[..VOTE - 1].to_vec()), None);
+        take_vote(&mut bytes);
+        assert_eq!(bytes, [1, 2, 3]);
+    }
+}
