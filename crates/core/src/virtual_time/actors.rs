@@ -10,6 +10,7 @@
 mod own_pages;
 mod shared_pages;
 
+use super::delivery::{MessageDelivery, TimerDelivery};
 use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::places::Lineage;
@@ -17,6 +18,7 @@ use super::population::{Population, Seen};
 use super::region::Ahead;
 use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
+use super::shard_cell::ShardCell;
 use super::stored::Stored;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
@@ -225,7 +227,7 @@ trait Actors<M: Message> {
             (*shard).turn.me = actor;
             (*shard).turn.header = &raw mut (*slot).header;
             (*shard).turn.arrived = std::ptr::null_mut();
-            Self::Form::ask(Slot::actor(slot), shard);
+            Self::Form::ask(&mut *Slot::actor(slot), ShardCell::new(shard));
         }
     }
 
@@ -242,7 +244,7 @@ trait Actors<M: Message> {
             if (*slot).header.state == State::Live {
                 (*shard).turn.me = actor;
                 (*shard).turn.header = &raw mut (*slot).header;
-                Self::Form::finish(Slot::actor(slot), shard);
+                Self::Form::finish(&mut *Slot::actor(slot), ShardCell::new(shard));
             }
         }
     }
@@ -336,7 +338,8 @@ trait Actors<M: Message> {
                 self.begin(shard, slot);
                 (*shard).turn.arrived = std::ptr::null_mut();
             }
-            Self::Form::receive(Slot::actor(slot), shard, event)
+            let message = MessageDelivery::new(event);
+            Self::Form::receive(&mut *Slot::actor(slot), ShardCell::new(shard), message)
         }
     }
 
@@ -358,7 +361,9 @@ trait Actors<M: Message> {
             }
             (*shard).counters.others += 1;
             (*shard).count_timer(Stored::token(event).into());
-            if Self::Form::due(Slot::actor(slot), shard, event) == Flow::Stop {
+            let timer = TimerDelivery::new(event);
+            let actor = &mut *Slot::actor(slot);
+            if Self::Form::due(actor, ShardCell::new(shard), timer) == Flow::Stop {
                 self.end(shard, slot, Reason::Returned);
             }
             true
@@ -386,7 +391,8 @@ trait Actors<M: Message> {
                 Ready::No => return,
                 Ready::Ends(reason) => return self.end(shard, slot, reason),
             }
-            if Self::Form::handle(Slot::actor(slot), shard) == Flow::Stop {
+            let actor = &mut *Slot::actor(slot);
+            if Self::Form::handle(actor, ShardCell::new(shard)) == Flow::Stop {
                 self.end(shard, slot, Reason::Returned);
             }
         }
@@ -474,7 +480,7 @@ trait Actors<M: Message> {
         unsafe {
             self.make(shard, slot, (*shard).turn.me);
             (*shard).counters.begun += 1;
-            Self::Form::begin(Slot::actor(slot), shard);
+            Self::Form::begin(&mut *Slot::actor(slot), ShardCell::new(shard));
         }
     }
 
@@ -656,7 +662,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         // SAFETY: passed on.
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
-            R::Form::save(Slot::actor(slot), to)
+            R::Form::save(&*Slot::actor(slot), to)
         }
     }
 

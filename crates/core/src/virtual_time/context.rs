@@ -18,6 +18,7 @@ use super::scheduled::Kind;
 #[cfg(feature = "serde")]
 use super::shard::ByKind as EachByKind;
 use super::shard::{ByClosure as EachByClosure, Shard};
+use super::shard_cell::ShardCell;
 use super::waker;
 #[cfg(feature = "serde")]
 use crate::contract::EachKind;
@@ -105,20 +106,20 @@ impl Drop for Running {
 
 /// A way to a shard.
 pub(super) trait ShardAccess<M>: Send {
-    /// The shard of the actor being run. Valid, and no reference to it is held.
-    fn shard(&self) -> *mut Shard<M>;
+    /// The shard of the actor being run.
+    fn shard(&self) -> ShardCell<M>;
 }
 
 /// The way of a handler: the context is lent to it for one event.
-pub(super) struct ForEvent<M>(*mut Shard<M>);
+pub(super) struct ForEvent<M>(ShardCell<M>);
 
-// SAFETY: the pointer is lent with the context for the time of one event, in which the shard's own
+// SAFETY: the cell is lent with the context for the time of one event, in which the shard's own
 // thread does nothing else. A handler can give the context only to a thread that it waits for.
 unsafe impl<M: Send> Send for ForEvent<M> {}
 
 impl<M: Message> ShardAccess<M> for ForEvent<M> {
     #[inline(always)]
-    fn shard(&self) -> *mut Shard<M> {
+    fn shard(&self) -> ShardCell<M> {
         self.0
     }
 }
@@ -129,22 +130,19 @@ pub(super) struct ForBody<M>(u32, PhantomData<fn() -> M>);
 
 impl<M: Message> ShardAccess<M> for ForBody<M> {
     #[inline(always)]
-    fn shard(&self) -> *mut Shard<M> {
-        let (id, shard) = RUNNING.get();
-        if id != self.0 {
-            used_outside_its_body();
-        }
-        // Numbers of shards are unique, so this is the shard that made the context, of type M.
-        shard.cast()
+    fn shard(&self) -> ShardCell<M> {
+        self.find().unwrap_or_else(|| used_outside_its_body())
     }
 }
 
 impl<M> ForBody<M> {
     /// The shard, if it runs on this thread.
-    fn find(&self) -> Option<*mut Shard<M>> {
+    #[inline(always)]
+    fn find(&self) -> Option<ShardCell<M>> {
         let (id, shard) = RUNNING.get();
-        // As in `ShardAccess::shard`.
-        (id == self.0).then(|| shard.cast())
+        // SAFETY: numbers of shards are unique, so this is the shard that made the context, of type M. It runs on this
+        // thread, in code of an actor of its own, while the engine holds no reference to it.
+        (id == self.0).then(|| unsafe { ShardCell::new(shard.cast()) })
     }
 }
 
@@ -175,9 +173,9 @@ impl<M, R: ShardAccess<M>> VirtualContext<M, R> {
         reason = "see the safety comment; every use is one expression"
     )]
     fn shard(&self) -> &mut Shard<M> {
-        // SAFETY: the engine holds no reference while actors run, and each reference made here is
-        // used up in the expression that asks for it, before any other code runs.
-        unsafe { &mut *self.access.shard() }
+        // SAFETY: the cell's shard is there and this thread's, and each reference made here is used up in the expression
+        // that asks for it, before any other code runs.
+        unsafe { &mut *self.access.shard().as_ptr() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The loop of a shard: meet, run a window, meet again.
 
+mod actor_cache;
 mod control;
-mod known;
+mod density;
 mod lanes;
 mod multicasts;
 mod outcome;
@@ -9,17 +10,17 @@ mod outcome;
 mod restoring;
 #[cfg(feature = "serde")]
 mod saving;
-mod solo;
+mod single_threaded;
+mod sparse;
 mod spawning;
-mod thin;
 mod window;
 
 pub(super) use control::PausableShard;
+use density::Density;
 use lanes::Lane;
 pub(super) use outcome::Outcome;
-use solo::Thickness;
-pub(super) use solo::run_together;
-use thin::{Rooms, run_thin};
+pub(super) use single_threaded::run_together;
+use sparse::{Rooms, run_sparse};
 
 use super::buffer::{Buffer, Spent};
 use super::exchange::{Exchange, Vote};
@@ -31,6 +32,7 @@ use super::population::{Blueprint, Population};
 use super::region::Ahead;
 use super::scheduled::{Head, Kind, Label, Scheduled};
 use super::shard::{ROOT, Shard};
+use super::shard_cell::ShardCell;
 use super::slab::Slab;
 use crate::contract::{Addr, Config, Message, Spawn};
 use std::any::TypeId;
@@ -84,7 +86,7 @@ pub(super) struct Engine<M: Message> {
     counted: bool,
     /// The window being run reaches beyond the limit.
     hold_back: bool,
-    thickness: Thickness,
+    density: Density,
     /// How the run ended while another thread ran this shard.
     lent_end: Option<End>,
     /// When the first event that did not happen would have been.
@@ -129,7 +131,7 @@ impl<M: Message> Engine<M> {
             busy: false,
             counted: true,
             hold_back: false,
-            thickness: Thickness::default(),
+            density: Density::default(),
             lent_end: None,
             next: u64::MAX,
             over: 0,
@@ -141,6 +143,13 @@ impl<M: Message> Engine<M> {
         // SAFETY: the shard is valid as long as the engine, on this thread only. The reference
         // borrows the engine, so it ends before the engine runs actors.
         unsafe { &mut *self.shard }
+    }
+
+    /// The shard, for what reaches it in turn with actors.
+    fn cell(&mut self) -> ShardCell<M> {
+        // SAFETY: the shard is valid as long as the engine, on this thread only. References that `shard` makes borrow the
+        // engine, and end before anything else is done with it.
+        unsafe { ShardCell::new(self.shard) }
     }
 
     /// Spawns the root, and runs its start at time 0.
@@ -177,14 +186,14 @@ impl<M: Message> Engine<M> {
             } = self;
             let idle = || populate_ahead(growing, populations);
             let agreed = exchange.exchange(vote, out, inbox, idle);
-            self.thickness.count(&agreed);
+            self.density.count(&agreed);
             if let Some(end) = self.carry_out(config, agreed, pause) {
                 return end;
             }
             if self.out.len() == 1 && exchange.can_lend() {
                 self.run_alone(config, pause);
             }
-            if self.thickness.is_thin()
+            if self.density.is_sparse()
                 && self.out.len() > 1
                 && exchange.can_lend()
                 && let Some(end) = self.run_lent(config, exchange, pause)
@@ -197,9 +206,9 @@ impl<M: Message> Engine<M> {
     /// Runs windows of the only shard there is, until there is something to decide.
     fn run_alone<P: Pause>(&mut self, config: &Config, pause: &P) {
         let mut lanes = [Lane::new(self)];
-        let mut thickness = Thickness::default();
+        let mut density = Density::default();
         // SAFETY: there is no other shard, and this one is borrowed exclusively.
-        unsafe { run_thin::<M, P, true>(&mut lanes, &mut thickness, config, pause) };
+        unsafe { run_sparse::<M, P, true>(&mut lanes, &mut density, config, pause) };
     }
 
     /// What this shard has to say before the next window, and to hand over.

@@ -1,8 +1,9 @@
 //! What an actor is made of: its form, and its place in memory.
 
+use super::delivery::{MessageDelivery, TimerDelivery};
 use super::header::{Header, State};
 use super::shard::Shard;
-use super::stored::Stored;
+use super::shard_cell::ShardCell;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason};
@@ -16,55 +17,32 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     type Actor: 'static;
 
     /// Makes the actor with this index.
-    fn make(&self, shard: *mut Shard<M>, index: u32) -> Self::Actor;
+    fn make(&self, shard: ShardCell<M>, index: u32) -> Self::Actor;
 
-    /// Does what it does before its first event.
-    ///
-    /// # Safety
-    /// Called on the shard's thread, with a shard to which no reference is held; `actor` is
-    /// pinned in its slot and not used otherwise. So for the other functions.
-    unsafe fn begin(actor: *mut Self::Actor, shard: *mut Shard<M>);
+    /// Does what it does before its first event. The actor is in its slot, here and for the other functions.
+    fn begin(actor: &mut Self::Actor, shard: ShardCell<M>);
 
     /// Lets it handle the event that has arrived, if one has; if not, it has just begun.
-    ///
-    /// # Safety
-    /// As for [`Form::begin`].
-    unsafe fn handle(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
+    fn handle(actor: &mut Self::Actor, shard: ShardCell<M>) -> Flow;
 
     /// Lets an actor that has begun handle a message.
-    ///
-    /// # Safety
-    /// As for [`Form::begin`]; `message` has not been moved out, and is from here on.
     #[inline(always)]
-    unsafe fn receive(
-        actor: *mut Self::Actor,
-        shard: *mut Shard<M>,
-        message: *mut Stored<M>,
-    ) -> Flow
+    fn receive(actor: &mut Self::Actor, shard: ShardCell<M>, message: MessageDelivery<M>) -> Flow
     where
         M: Message,
     {
-        // SAFETY: passed on.
-        unsafe {
-            (*shard).turn.arrived = message;
-            Self::handle(actor, shard)
-        }
+        shard.with(|shard| shard.turn.arrived = message.into_ptr());
+        Self::handle(actor, shard)
     }
 
     /// Lets an actor that has begun handle a timer of its own.
-    ///
-    /// # Safety
-    /// As for [`Form::begin`]; `timer` is a timer with a token of the actor's, and is there until this returns.
     #[inline(always)]
-    unsafe fn due(actor: *mut Self::Actor, shard: *mut Shard<M>, timer: *mut Stored<M>) -> Flow
+    fn due(actor: &mut Self::Actor, shard: ShardCell<M>, timer: TimerDelivery<M>) -> Flow
     where
         M: Message,
     {
-        // SAFETY: passed on.
-        unsafe {
-            (*shard).turn.arrived = timer;
-            Self::handle(actor, shard)
-        }
+        shard.with(|shard| shard.turn.arrived = timer.into_ptr());
+        Self::handle(actor, shard)
     }
 
     /// The name of the kind of its actors, if they are of one.
@@ -78,11 +56,8 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     }
 
     /// Writes an actor.
-    ///
-    /// # Safety
-    /// `actor` is one of this form, and is not changed meanwhile.
     #[cfg(feature = "serde")]
-    unsafe fn save(_: *const Self::Actor, _: &mut Vec<u8>) -> Result<(), CodecError> {
+    fn save(_: &Self::Actor, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Err(CodecError::NoKind)
     }
 
@@ -95,21 +70,15 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// Its state as a value, if it shows that.
     ///
     /// # Safety
-    /// `actor` is one of this form, and is not used otherwise meanwhile.
+    /// `actor` points to an actor of this form, which nothing changes meanwhile.
     #[cfg(feature = "serde")]
     unsafe fn state(actor: *const ()) -> Option<serde_json::Value>;
 
     /// Lets it do what it does when the run is over.
-    ///
-    /// # Safety
-    /// As for [`Form::begin`].
-    unsafe fn finish(actor: *mut Self::Actor, shard: *mut Shard<M>);
+    fn finish(actor: &mut Self::Actor, shard: ShardCell<M>);
 
     /// Lets it say in the shard's `waiting` what it waits for.
-    ///
-    /// # Safety
-    /// As for [`Form::begin`].
-    unsafe fn ask(actor: *mut Self::Actor, shard: *mut Shard<M>);
+    fn ask(actor: &mut Self::Actor, shard: ShardCell<M>);
 }
 
 /// An actor's place in memory.
@@ -186,7 +155,7 @@ impl<M, F: Form<M>> Slot<M, F> {
                 (*shard).leave();
                 (*shard).turn.header = &raw mut (*slot).header;
                 let body = Slot::actor(slot);
-                Shard::at_end(shard, actor, || body.drop_in_place());
+                Shard::at_end(ShardCell::new(shard), actor, || body.drop_in_place());
             }
         }
     }

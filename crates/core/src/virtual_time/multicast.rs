@@ -6,6 +6,7 @@
 //! in the order are a matter of its sender, its number and its receiver, whoever makes it.
 
 use super::addresses::PAGE;
+use super::shard_cell::TurnCell;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
 use std::ops::Range;
@@ -55,10 +56,7 @@ impl<S> Clone for Multicast<S> {
 /// The messages for each receiver. `S` is the shard that makes them.
 pub(super) trait Bodies<S>: Send + Sync {
     /// Puts the messages for the receivers with these indices on their way.
-    ///
-    /// # Safety
-    /// The shard is valid and this thread's, and no reference to it is held.
-    unsafe fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: *mut S);
+    fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: TurnCell<S>);
 
     /// The name of their kind; `None`: a closure, which cannot travel.
     #[cfg(feature = "serde")]

@@ -9,6 +9,7 @@ use crate::virtual_time::form::{Form, Origin, Slot};
 use crate::virtual_time::population::{Blueprint, Pages, Population};
 use crate::virtual_time::region::{Ahead, Region};
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::shard_cell::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::CodecError;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
@@ -118,9 +119,10 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
 
     #[inline]
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
-        let made = self.form.make(shard, actor - self.first);
-        // SAFETY: the slot is valid, by the contract, and has no actor yet.
+        // SAFETY: the shard is the caller's, to which no reference is held. The slot is one of this population's and has
+        // no actor yet.
         unsafe {
+            let made = self.form.make(ShardCell::new(shard), actor - self.first);
             Slot::begin(slot, made);
         }
     }

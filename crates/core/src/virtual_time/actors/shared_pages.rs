@@ -9,6 +9,7 @@ use crate::contract::{Message, Reason};
 use crate::virtual_time::form::{Form, Slot};
 use crate::virtual_time::header::State;
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::shard_cell::ShardCell;
 use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
 #[cfg(feature = "serde")]
@@ -62,7 +63,7 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
             let place = (*shard).places.shared_slot(actor);
             let index = place.map_or(0, |place| place.index);
             let origin = Slot::origin(slot);
-            let made = (*origin).form.make(shard, index);
+            let made = (*origin).form.make(ShardCell::new(shard), index);
             let origin = origin.read();
             Slot::begin(slot, made);
             drop(origin);
@@ -93,7 +94,7 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
                 let actor = actor - place.index + index as u32;
                 if (*slot).header.state == State::Fresh {
                     (*slot).header.end(Reason::Stopped);
-                    Shard::at_end(shard, actor, || self.unmake(slot));
+                    Shard::at_end(ShardCell::new(shard), actor, || self.unmake(slot));
                 } else {
                     Slot::clear(slot, shard, actor);
                 }

@@ -1,10 +1,11 @@
 //! The two forms of actors, as a population runs them.
 
 use super::{ForBody, ForEvent, VirtualContext};
-use crate::contract::{Actor, Addr, Event, Flow, Message, Token, Waiting};
+use crate::contract::{Actor, Flow, Message, Waiting};
+use crate::virtual_time::delivery::{MessageDelivery, TimerDelivery};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::shard_cell::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::CodecError;
 use crate::virtual_time::waker;
@@ -61,7 +62,7 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     type Actor = A;
 
     #[inline(always)]
-    fn make(&self, _: *mut Shard<M>, index: u32) -> A {
+    fn make(&self, _: ShardCell<M>, index: u32) -> A {
         self.make.make(index)
     }
 
@@ -74,9 +75,8 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     }
 
     #[cfg(feature = "serde")]
-    unsafe fn save(actor: *const A, to: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the contract.
-        F::save(unsafe { &*actor }, to)
+    fn save(actor: &A, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        F::save(actor, to)
     }
 
     #[cfg(feature = "serde")]
@@ -85,58 +85,40 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     }
 
     #[inline(always)]
-    unsafe fn begin(actor: *mut A, shard: *mut Shard<M>) {
-        // SAFETY: the shard is valid, and the actor is used by nothing else.
-        unsafe { (*actor).start(&mut VirtualContext::new(ForEvent(shard))) }
+    fn begin(actor: &mut A, shard: ShardCell<M>) {
+        actor.start(&mut VirtualContext::new(ForEvent(shard)));
     }
 
     #[inline(always)]
-    unsafe fn handle(actor: *mut A, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: the shard is valid, the actor used by nothing else; the reference to the shard
-        // ends before the handler runs.
-        unsafe {
-            let Some(event) = (*shard).take_event() else {
-                return Flow::Continue;
-            };
-            (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
-        }
+    fn handle(actor: &mut A, shard: ShardCell<M>) -> Flow {
+        let Some(event) = shard.with(Shard::take_event) else {
+            return Flow::Continue;
+        };
+        actor.on(event, &mut VirtualContext::new(ForEvent(shard)))
     }
 
     #[inline(always)]
-    unsafe fn receive(actor: *mut A, shard: *mut Shard<M>, message: *mut Stored<M>) -> Flow {
-        // SAFETY: as in `handle`; a message has a body.
-        unsafe {
-            let event = Event::Message {
-                from: Addr((*message).label.from),
-                body: Stored::body(message).read(),
-            };
-            (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
-        }
+    fn receive(actor: &mut A, shard: ShardCell<M>, message: MessageDelivery<M>) -> Flow {
+        actor.on(message.take(), &mut VirtualContext::new(ForEvent(shard)))
     }
 
     #[inline(always)]
-    unsafe fn due(actor: *mut A, shard: *mut Shard<M>, timer: *mut Stored<M>) -> Flow {
-        // SAFETY: as in `handle`; a timer has a token.
-        unsafe {
-            let event = Event::Timer(Token(Stored::token(timer)));
-            (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
-        }
+    fn due(actor: &mut A, shard: ShardCell<M>, timer: TimerDelivery<M>) -> Flow {
+        actor.on(timer.take(), &mut VirtualContext::new(ForEvent(shard)))
     }
 
     #[cfg(feature = "serde")]
     unsafe fn state(actor: *const ()) -> Option<serde_json::Value> {
-        // SAFETY: the contract.
+        // SAFETY: it points to an actor of this form, of type `A`, which nothing changes.
         unsafe { (*actor.cast::<A>()).state() }
     }
 
-    unsafe fn finish(actor: *mut A, shard: *mut Shard<M>) {
-        // SAFETY: as in `begin`.
-        unsafe { (*actor).finish(&mut VirtualContext::new(ForEvent(shard))) }
+    fn finish(actor: &mut A, shard: ShardCell<M>) {
+        actor.finish(&mut VirtualContext::new(ForEvent(shard)));
     }
 
-    unsafe fn ask(_: *mut A, shard: *mut Shard<M>) {
-        // SAFETY: the shard is valid.
-        unsafe { (*shard).turn.waiting = Waiting::Message }
+    fn ask(_: &mut A, shard: ShardCell<M>) {
+        shard.with(|shard| shard.turn.waiting = Waiting::Message);
     }
 }
 
@@ -184,41 +166,37 @@ where
 {
     type Actor = B;
 
-    fn make(&self, shard: *mut Shard<M>, index: u32) -> B {
-        // SAFETY: the shard is valid.
-        let id = unsafe { (*shard).id };
+    fn make(&self, shard: ShardCell<M>, index: u32) -> B {
+        let id = shard.with(|shard| shard.id);
         (self.make)(VirtualContext::new(ForBody(id, PhantomData)), index)
     }
 
     /// The first poll is its begin.
     #[inline(always)]
-    unsafe fn begin(_: *mut B, _: *mut Shard<M>) {}
+    fn begin(_: &mut B, _: ShardCell<M>) {}
 
     #[inline(always)]
-    unsafe fn handle(actor: *mut B, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: a body lives in its slot until it is dropped there, so it is pinned; it is used
-        // by nothing else, and no reference to the shard is held while it is polled.
-        unsafe {
-            let me = (*shard).turn.me;
-            let waker = ManuallyDrop::new(waker::of(me));
-            let waits = &raw const (*shard).waits;
-            if (*waits).has_relays() {
-                wake_relay(shard);
+    fn handle(actor: &mut B, shard: ShardCell<M>) -> Flow {
+        // SAFETY: a body is in its slot from when it is made until it is dropped there.
+        let mut body = unsafe { Pin::new_unchecked(actor) };
+        let (me, relays) = shard.with(|shard| (shard.turn.me, shard.waits.has_relays()));
+        let waker = ManuallyDrop::new(waker::of(me));
+        if relays {
+            wake_relay(shard);
+        }
+        loop {
+            waker::begin(me);
+            let task = &mut task::Context::from_waker(&waker);
+            if body.as_mut().poll(task).is_ready() {
+                return_arrived(shard);
+                return Flow::Stop;
             }
-            loop {
-                waker::begin(me);
-                let body = Pin::new_unchecked(&mut *actor);
-                if body.poll(&mut task::Context::from_waker(&waker)).is_ready() {
-                    return_arrived(shard);
-                    return Flow::Stop;
-                }
-                if !waker::was_woken() || !again(shard) {
-                    break;
-                }
+            if !waker::was_woken() || !again(shard) {
+                break;
             }
-            if !(*shard).turn.arrived.is_null() {
-                keep_arrived(shard);
-            }
+        }
+        if shard.with(|shard| !shard.turn.arrived.is_null()) {
+            keep_arrived(shard);
         }
         Flow::Continue
     }
@@ -228,74 +206,55 @@ where
         None
     }
 
-    unsafe fn finish(_: *mut B, _: *mut Shard<M>) {}
+    fn finish(_: &mut B, _: ShardCell<M>) {}
 
-    unsafe fn ask(actor: *mut B, shard: *mut Shard<M>) {
-        // SAFETY: as in `handle`.
-        unsafe {
-            (*shard).turn.waiting = Waiting::Other;
-            wake_relay(shard);
-            let waker = ManuallyDrop::new(waker::of((*shard).turn.me));
-            let body = Pin::new_unchecked(&mut *actor);
-            let _ = body.poll(&mut task::Context::from_waker(&waker));
-        }
+    fn ask(actor: &mut B, shard: ShardCell<M>) {
+        let me = shard.with(|shard| {
+            shard.turn.waiting = Waiting::Other;
+            shard.turn.me
+        });
+        wake_relay(shard);
+        let waker = ManuallyDrop::new(waker::of(me));
+        // SAFETY: a body is in its slot from when it is made until it is dropped there.
+        let body = unsafe { Pin::new_unchecked(actor) };
+        let _ = body.poll(&mut task::Context::from_waker(&waker));
     }
 }
 
 /// Whether a body that was woken while it was polled is to be polled again.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held.
 #[cold]
 #[inline(never)]
-unsafe fn again<M: Message>(shard: *mut Shard<M>) -> bool {
-    // SAFETY: the contract.
-    let shard = unsafe { &mut *shard };
-    let caused = shard.turn.near.count_caused(shard.turn.me, shard.turn.now);
-    shard.may_go_on(caused)
+fn again<M: Message>(shard: ShardCell<M>) -> bool {
+    shard.with(|shard| {
+        let caused = shard.turn.near.count_caused(shard.turn.me, shard.turn.now);
+        shard.may_go_on(caused)
+    })
 }
 
 /// Wakes the waker that a combinator gave to the wait of the actor being run.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held.
 #[cold]
 #[inline(never)]
-unsafe fn wake_relay<M: Message>(shard: *mut Shard<M>) {
-    // SAFETY: the contract; the reference ends before the waker is used, which is foreign code.
-    let relay = unsafe {
-        let (me, waits) = ((*shard).turn.me, &raw mut (*shard).waits);
-        (*waits).take_relay(me)
-    };
+fn wake_relay<M: Message>(shard: ShardCell<M>) {
+    let relay = shard.with(|shard| shard.waits.take_relay(shard.turn.me));
     if let Some(relay) = relay {
         relay.wake();
     }
 }
 
 /// The actor has ended without receiving the event that has arrived, if one has: that is undeliverable.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held.
-pub(super) unsafe fn return_arrived<M: Message>(shard: *mut Shard<M>) {
-    // SAFETY: the contract; each reference ends with its expression, before the event is dropped, which is
-    // foreign code.
-    unsafe {
-        if let Some(event) = (*shard).take_arrived() {
-            let kind = event.message_kind();
-            drop((*shard).undeliverable(event, kind));
-        }
+pub(super) fn return_arrived<M: Message>(shard: ShardCell<M>) {
+    if let Some(event) = shard.with(Shard::take_arrived) {
+        let kind = event.message_kind();
+        drop(shard.with(|shard| shard.undeliverable(event, kind)));
     }
 }
 
-/// The body waits for something else than events: what has arrived is kept for it.
+/// Stashes what has arrived, because the body waits for something else than events.
 #[cold]
-unsafe fn keep_arrived<M: Message>(shard: *mut Shard<M>) {
-    // SAFETY: the shard is valid, by the contract of `Form`.
-    unsafe {
-        if let Some(event) = (*shard).take_arrived()
-            && !event.is_own()
-        {
-            (*shard).keep(event);
-        }
+fn keep_arrived<M: Message>(shard: ShardCell<M>) {
+    if let Some(event) = shard.with(Shard::take_arrived)
+        && !event.is_own()
+    {
+        shard.with(|shard| shard.keep(event));
     }
 }

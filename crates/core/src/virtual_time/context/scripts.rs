@@ -3,11 +3,12 @@
 use super::forms::{Maker, return_arrived};
 use super::waits::next_event;
 use super::{ForEvent, VirtualContext};
-use crate::contract::{Addr, Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
+use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
+use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::form::Form;
 use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::shard_cell::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{CodecError, get, put};
 use std::marker::PhantomData;
@@ -58,7 +59,7 @@ pub(in super::super) fn root_script<M: Message, S: Script<M>>(script: S) -> impl
 impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     type Actor = Scripted<S>;
 
-    fn make(&self, _: *mut Shard<M>, index: u32) -> Scripted<S> {
+    fn make(&self, _: ShardCell<M>, index: u32) -> Scripted<S> {
         Scripted {
             until: Until::Now,
             script: self.make.make(index),
@@ -74,9 +75,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     }
 
     #[cfg(feature = "serde")]
-    unsafe fn save(actor: *const Scripted<S>, to: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the contract.
-        let scripted = unsafe { &*actor };
+    fn save(scripted: &Scripted<S>, to: &mut Vec<u8>) -> Result<(), CodecError> {
         put(to, &scripted.until)?;
         F::save(&scripted.script, to)
     }
@@ -90,63 +89,48 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     }
 
     /// Its first event is its begin.
-    unsafe fn begin(_: *mut Scripted<S>, _: *mut Shard<M>) {}
+    fn begin(_: &mut Scripted<S>, _: ShardCell<M>) {}
 
     #[inline(always)]
-    unsafe fn handle(actor: *mut Scripted<S>, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: the shard is valid, the actor used by nothing else; references to the shard end
-        // before the script goes on.
-        unsafe {
-            loop {
-                let until = (*actor).until;
-                let mut event = match until {
-                    Until::Now => None,
-                    Until::Event => next_event(shard),
-                    Until::Spawned(request) => arrived(shard, |head| {
-                        head.kind() == Kind::Spawned && head.seq == request
-                    }),
-                    Until::Due(token) => arrived(shard, |head| {
-                        head.kind() == Kind::Timer && head.cause.parent == u64::from(token)
-                    }),
-                };
-                match until {
-                    Until::Now => {}
-                    _ if event.is_none() => return Flow::Continue,
-                    // The timer is the library's own.
-                    Until::Due(_) => event = None,
-                    Until::Event | Until::Spawned(_) => {}
-                }
-                if go_on(actor, shard, event) == Flow::Stop {
-                    return Flow::Stop;
-                }
+    fn handle(actor: &mut Scripted<S>, shard: ShardCell<M>) -> Flow {
+        loop {
+            let until = actor.until;
+            let mut event = match until {
+                Until::Now => None,
+                Until::Event => next_event(shard),
+                Until::Spawned(request) => arrived(shard, |head| {
+                    head.kind() == Kind::Spawned && head.seq == request
+                }),
+                Until::Due(token) => arrived(shard, |head| {
+                    head.kind() == Kind::Timer && head.cause.parent == u64::from(token)
+                }),
+            };
+            match until {
+                Until::Now => {}
+                _ if event.is_none() => return Flow::Continue,
+                // The timer is the library's own.
+                Until::Due(_) => event = None,
+                Until::Event | Until::Spawned(_) => {}
+            }
+            if go_on(actor, shard, event) == Flow::Stop {
+                return Flow::Stop;
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn receive(
-        actor: *mut Scripted<S>,
-        shard: *mut Shard<M>,
-        message: *mut Stored<M>,
-    ) -> Flow {
-        // SAFETY: as in `handle`; a message has a body, which is moved out once.
-        unsafe {
-            if !matches!((*actor).until, Until::Event) || (*shard).has_kept_events() {
-                (*shard).turn.arrived = message;
-                return Self::handle(actor, shard);
-            }
-            let event = Event::Message {
-                from: Addr((*message).label.from),
-                body: Stored::body(message).read(),
-            };
-            let context = &mut VirtualContext::new(ForEvent(shard));
-            let wait = (*actor).script.go_on(Some(event), context);
-            // Nothing was kept for it, and nothing has arrived that it has not been given.
-            if wait == Wait::Event {
-                return Flow::Continue;
-            }
-            wait_for(actor, shard, wait)
+    fn receive(actor: &mut Scripted<S>, shard: ShardCell<M>, message: MessageDelivery<M>) -> Flow {
+        if !matches!(actor.until, Until::Event) || shard.with(Shard::has_kept_events) {
+            shard.with(|shard| shard.turn.arrived = message.into_ptr());
+            return Self::handle(actor, shard);
         }
+        let context = &mut VirtualContext::new(ForEvent(shard));
+        let wait = actor.script.go_on(Some(message.take()), context);
+        // Nothing was kept for it, and nothing has arrived that it has not been given.
+        if wait == Wait::Event {
+            return Flow::Continue;
+        }
+        wait_for(actor, shard, wait)
     }
 
     #[cfg(feature = "serde")]
@@ -154,95 +138,68 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         None
     }
 
-    unsafe fn finish(_: *mut Scripted<S>, _: *mut Shard<M>) {}
+    fn finish(_: &mut Scripted<S>, _: ShardCell<M>) {}
 
-    unsafe fn ask(actor: *mut Scripted<S>, shard: *mut Shard<M>) {
-        // SAFETY: the contract.
-        unsafe {
-            (*shard).turn.waiting = match (*actor).until {
-                Until::Now | Until::Event => Waiting::Message,
-                Until::Spawned(_) => Waiting::Spawn,
-                Until::Due(_) => Waiting::Sleep,
-            };
-        }
+    fn ask(actor: &mut Scripted<S>, shard: ShardCell<M>) {
+        let waiting = match actor.until {
+            Until::Now | Until::Event => Waiting::Message,
+            Until::Spawned(_) => Waiting::Spawn,
+            Until::Due(_) => Waiting::Sleep,
+        };
+        shard.with(|shard| shard.turn.waiting = waiting);
     }
 }
 
 /// Lets a script go on to its next wait.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held; the script is used by nothing else.
 #[inline(always)]
-unsafe fn go_on<M: Message, S: Script<M>>(
-    actor: *mut Scripted<S>,
-    shard: *mut Shard<M>,
+fn go_on<M: Message, S: Script<M>>(
+    actor: &mut Scripted<S>,
+    shard: ShardCell<M>,
     event: Option<Event<M>>,
 ) -> Flow {
-    // SAFETY: the contract; references to the shard end before the script goes on.
-    unsafe {
-        let context = &mut VirtualContext::new(ForEvent(shard));
-        let wait = (*actor).script.go_on(event, context);
-        wait_for(actor, shard, wait)
-    }
+    let context = &mut VirtualContext::new(ForEvent(shard));
+    let wait = actor.script.go_on(event, context);
+    wait_for(actor, shard, wait)
 }
 
 /// Notes what a script waits for.
-///
-/// # Safety
-/// As for [`go_on`].
 #[inline(always)]
-unsafe fn wait_for<M: Message, S>(
-    actor: *mut Scripted<S>,
-    shard: *mut Shard<M>,
-    wait: Wait,
-) -> Flow {
-    // SAFETY: the contract.
-    unsafe {
-        (*actor).until = match wait {
-            Wait::Event => Until::Event,
-            Wait::Spawned(request) => Until::Spawned(request),
-            Wait::Sleep(time) => sleep(shard, nanos(time)),
-            Wait::Yield => sleep(shard, (*shard).min_latency()),
-            Wait::Settle => sleep(shard, (*shard).time_to_settle()),
-            Wait::End => {
-                return_arrived(shard);
-                return Flow::Stop;
-            }
-        };
-    }
+fn wait_for<M: Message, S>(actor: &mut Scripted<S>, shard: ShardCell<M>, wait: Wait) -> Flow {
+    actor.until = match wait {
+        Wait::Event => Until::Event,
+        Wait::Spawned(request) => Until::Spawned(request),
+        Wait::Sleep(time) => sleep(shard, nanos(time)),
+        Wait::Yield => sleep(shard, shard.with(|shard| shard.min_latency())),
+        Wait::Settle => sleep(shard, shard.with(|shard| shard.time_to_settle())),
+        Wait::End => {
+            return_arrived(shard);
+            return Flow::Stop;
+        }
+    };
     Flow::Continue
 }
 
 /// Sets a timer of the library's own.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held. So for the other functions.
-unsafe fn sleep<M: Message>(shard: *mut Shard<M>, time: u64) -> Until {
-    // SAFETY: the contract.
-    let shard = unsafe { &mut *shard };
-    let Token(token) = shard.waits.own_token();
-    shard.set_timer(time, token);
-    Until::Due(token)
+fn sleep<M: Message>(shard: ShardCell<M>, time: u64) -> Until {
+    shard.with(|shard| {
+        let Token(token) = shard.waits.own_token();
+        shard.set_timer(time, token);
+        Until::Due(token)
+    })
 }
 
-/// The event that is waited for, if it has arrived; any other is kept.
-///
-/// # Safety
-/// See [`sleep`].
-unsafe fn arrived<M: Message>(
-    shard: *mut Shard<M>,
+/// The event that is waited for, if it has arrived; any other is stashed.
+fn arrived<M: Message>(
+    shard: ShardCell<M>,
     is_wanted: impl FnOnce(&Head) -> bool,
 ) -> Option<Event<M>> {
-    // SAFETY: the contract.
-    unsafe {
-        let event = (*shard).take_arrived()?;
-        if is_wanted(&event.head) {
-            (*shard).resume_kept(event.head, None);
-            return event.into_event();
-        }
-        if !event.is_own() {
-            (*shard).keep(event);
-        }
+    let event = shard.with(Shard::take_arrived)?;
+    if is_wanted(&event.head) {
+        shard.with(|shard| shard.resume_kept(event.head, None));
+        return event.into_event();
+    }
+    if !event.is_own() {
+        shard.with(|shard| shard.keep(event));
     }
     None
 }

@@ -51,8 +51,7 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
             return;
         }
         let bodies = if self.shard().settings.plain {
-            // SAFETY: it is the shard that runs on this thread; no reference is held.
-            match unsafe { Shard::post_each(self.access.shard(), to, bodies) } {
+            match Shard::post_each(self.access.shard(), to, bodies) {
                 Ok(()) => return,
                 Err(bodies) => bodies,
             }

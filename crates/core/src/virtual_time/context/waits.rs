@@ -4,6 +4,7 @@ use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::shard_cell::ShardCell;
 use crate::virtual_time::waker;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
@@ -62,29 +63,21 @@ impl<M: Message> Wanted<M> for Any {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         // The thread is asked for it once: the root receives as many events as all others together.
         let shard = context.access.shard();
-        // SAFETY: the shard is valid, and no reference to it is held.
-        unsafe { next_event(shard) }
+        next_event(shard)
     }
 }
 
-/// What was kept first, then what has arrived.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held.
+/// What was stashed first, then what has arrived.
 #[inline(always)]
-pub(super) unsafe fn next_event<M: Message>(shard: *mut Shard<M>) -> Option<Event<M>> {
-    // SAFETY: the contract; each reference to the shard ends with its expression, before the message is
-    // asked for its kind, which is foreign code.
-    unsafe {
-        while let Some(event) = (*shard).take_kept() {
-            let kind = event.message_kind();
-            (*shard).resume_kept(event.head, kind);
-            if let Some(event) = event.for_actor() {
-                return Some(event);
-            }
+pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
+    while let Some(event) = shard.with(Shard::take_kept) {
+        let kind = event.message_kind();
+        shard.with(|shard| shard.resume_kept(event.head, kind));
+        if let Some(event) = event.for_actor() {
+            return Some(event);
         }
-        (*shard).take_event()
     }
+    shard.with(Shard::take_event)
 }
 
 /// The selective receive. It looks at each event once.
@@ -232,15 +225,13 @@ impl<M> Fresh<M> {
             && let Some(token) = self.own.timer()
             && let Some(shard) = self.access.find()
         {
-            // SAFETY: a shard that is found runs on this thread, and no reference to it is held
-            // while code of actors runs, such as the drop of a wait.
-            unsafe {
-                // A timer that was due earlier has come, whoever looked for it.
-                let due = self.own.due().map(|(_, due)| due.0);
-                if due.is_none_or(|due| due >= (*shard).turn.now) {
-                    (*shard).waits.cancel(self.actor, token);
+            // A timer that was due earlier has come, whoever looked for it.
+            let due = self.own.due().map(|(_, due)| due.0);
+            shard.with(|shard| {
+                if due.is_none_or(|due| due >= shard.turn.now) {
+                    shard.waits.cancel(self.actor, token);
                 }
-            }
+            });
         }
     }
 }

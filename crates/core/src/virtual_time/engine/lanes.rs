@@ -1,7 +1,7 @@
 //! The shards that one thread runs: what each has for windows to come, and how they are joined.
 
 use super::Engine;
-use super::known::Known;
+use super::actor_cache::ActorCache;
 use crate::contract::Message;
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::parcel::{Outbox, next_pending};
@@ -10,26 +10,26 @@ use std::ptr::null_mut;
 
 /// A shard among those that one thread runs.
 pub(super) struct Lane<M: Message> {
-    pub(super) at: Place<M>,
+    pub(super) at: ShardPointers<M>,
     pub(super) ahead: Ahead,
-    pub(super) known: Known<M>,
+    pub(super) cache: ActorCache<M>,
 }
 
 /// Where a shard is.
-pub(super) struct Place<M: Message> {
+pub(super) struct ShardPointers<M: Message> {
     pub(super) engine: *mut Engine<M>,
     pub(super) shard: *mut Shard<M>,
     /// What has been sent to its actors.
     pub(super) own: *mut Outbox<M>,
 }
 
-impl<M: Message> Clone for Place<M> {
-    fn clone(&self) -> Place<M> {
+impl<M: Message> Clone for ShardPointers<M> {
+    fn clone(&self) -> ShardPointers<M> {
         *self
     }
 }
 
-impl<M: Message> Copy for Place<M> {}
+impl<M: Message> Copy for ShardPointers<M> {}
 
 /// What a shard has for windows to come.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ impl<M: Message> Lane<M> {
     /// The lane of a shard, which the thread has.
     pub(super) fn new(engine: *mut Engine<M>) -> Lane<M> {
         Lane {
-            at: Place {
+            at: ShardPointers {
                 engine,
                 shard: null_mut(),
                 own: null_mut(),
@@ -56,7 +56,7 @@ impl<M: Message> Lane<M> {
                 only_timers: false,
                 next: u64::MAX,
             },
-            known: Known::new(),
+            cache: ActorCache::new(),
         }
     }
 
@@ -69,7 +69,7 @@ impl<M: Message> Lane<M> {
     pub(super) unsafe fn take_far(&mut self, window: u64) {
         // SAFETY: the contract; the outbox is no part of the shard.
         unsafe {
-            let Place { shard, own, .. } = self.at;
+            let ShardPointers { shard, own, .. } = self.at;
             if (*shard).window.number < window {
                 (*shard).go_to(window);
             }
@@ -86,7 +86,7 @@ impl Ahead {
     /// # Safety
     /// The thread has the shard, to which no reference is held.
     #[inline(always)]
-    pub(super) unsafe fn look<M: Message>(&mut self, at: Place<M>, window: u64) {
+    pub(super) unsafe fn look<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
         // SAFETY: the contract.
         let (queues, inbound) = unsafe { (&(*at.shard).queues, (*at.engine).inbound_pending) };
         let timers = queues.timers.next();
@@ -102,7 +102,7 @@ impl Ahead {
     /// # Safety
     /// As for [`Ahead::look`].
     #[inline(always)]
-    pub(super) unsafe fn look_first<M: Message>(&mut self, at: Place<M>, window: u64) {
+    pub(super) unsafe fn look_first<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
         // SAFETY: the contract.
         self.next = next_pending(unsafe { (*at.own).pending }, window).min(self.later);
     }

@@ -17,8 +17,7 @@ impl<M: Message> Engine<M> {
                     .places
                     .owns(label.first.wrapping_add(receivers.start))
                 {
-                    // SAFETY: no reference to the shard is held.
-                    unsafe { bodies.send(label, receivers, self.shard) };
+                    bodies.send(label, receivers, self.cell());
                 }
             }
         }
@@ -29,8 +28,7 @@ impl<M: Message> Engine<M> {
     #[cold]
     pub(super) fn send_all(&mut self) {
         for Multicast { label, bodies } in std::mem::take(&mut self.shard().multicasts) {
-            // SAFETY: no reference to the shard is held.
-            unsafe { bodies.send(label, 0..label.count, self.shard) };
+            bodies.send(label, 0..label.count, self.cell());
         }
     }
 }

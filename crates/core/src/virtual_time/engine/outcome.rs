@@ -5,10 +5,12 @@ use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, Waiti
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::header::State;
 use crate::virtual_time::multicast::Multicast;
+use crate::virtual_time::parcel::Outbox;
 use crate::virtual_time::places::NamedRange;
 use crate::virtual_time::population::{Population, SpawnRequest};
 use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::{Counters, ROOT, Shard};
+use crate::virtual_time::shard_cell::ShardCell;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -122,7 +124,9 @@ impl<M: Message> Engine<M> {
                 let Some(population) = self.populations.get(number) else {
                     continue;
                 };
-                Shard::at_end(shard, actor, || population.finish(shard, actor));
+                Shard::at_end(ShardCell::new(shard), actor, || {
+                    population.finish(shard, actor)
+                });
             }
         }
     }
@@ -130,69 +134,64 @@ impl<M: Message> Engine<M> {
     /// Drops all bodies, and then whatever else is foreign code to drop, one by one: a destructor that panics is a
     /// panic of whose it was.
     pub(super) fn clear(&mut self) {
-        let shard = self.shard;
-        // SAFETY: no reference to the shard is held while populations or actors are asked.
-        unsafe {
-            let spawns: Vec<_> = (*shard).places.spawns().collect();
-            for (first, number) in spawns {
-                if let Some(population) = self.populations.get(number) {
-                    Shard::at_end(shard, first, || population.clear(shard, first));
-                }
+        let shard = self.cell();
+        shard.with(Shard::leave);
+        let spawns: Vec<_> = shard.with(|shard| shard.places.spawns().collect());
+        for (first, number) in spawns {
+            if let Some(population) = self.populations.get(number) {
+                Shard::at_end(shard, first, || {
+                    // SAFETY: the shard is the engine's, to which no reference is held; nothing is done with these
+                    // actors afterwards.
+                    unsafe { population.clear(shard.as_ptr(), first) };
+                });
             }
-            for population in self.populations.take_all() {
-                Shard::at_end(shard, ROOT, || drop(population));
-            }
-            self.drop_unread();
         }
+        for population in self.populations.take_all() {
+            Shard::at_end(shard, ROOT, || drop(population));
+        }
+        self.drop_unread();
     }
 
     /// Drops all messages that nobody will receive, and what is left of wakers, spawns and messages to many.
-    ///
-    /// # Safety
-    /// No reference to the shard is held.
-    unsafe fn drop_unread(&mut self) {
-        let shard = self.shard;
-        // SAFETY: the shard is valid, and each reference to it ends before foreign code runs: what is dropped has been
-        // taken out of it before.
-        let drop_one = move |event: Scheduled<M>| unsafe {
+    fn drop_unread(&mut self) {
+        let shard = self.cell();
+        let drop_one = move |event: Scheduled<M>| {
             let to = event.head.to;
             Shard::at_end(shard, to, || drop(event));
         };
         let mut buffers: Vec<Buffer<M>> = Vec::new();
         let inbound = self.inbound.iter_mut().chain([&mut self.events]);
         buffers.extend(inbound.flat_map(|all| all.drain(..).map(|(_, buffer)| buffer)));
-        for mut parcel in self
-            .out
-            .iter_mut()
-            .chain(&mut self.inbox)
-            .map(std::mem::take)
-        {
+        let parcels = self.out.iter_mut().chain(&mut self.inbox);
+        for mut parcel in parcels.map(std::mem::take) {
             buffers.extend(parcel.windows.drain(..).map(|(_, buffer)| buffer));
             parcel.far.drain(..).for_each(|far| drop_one(far.event));
-            // SAFETY: as above.
-            unsafe { drop_requests(shard, parcel.spawns, parcel.multicasts) };
+            drop_requests(shard, parcel.spawns, parcel.multicasts);
         }
-        // SAFETY: as above.
-        unsafe {
-            for outbox in (*shard).queues.out_mut() {
+        let far: Vec<_> = shard.with(|shard| {
+            let take = |outbox: &mut Outbox<M>| {
                 let rings = outbox.ring.iter_mut();
                 buffers.extend(rings.map(|buffer| std::mem::replace(buffer, Buffer::new())));
                 outbox.pending = 0;
-            }
-            let far = (*shard).queues.out_mut().iter_mut();
-            let far: Vec<_> = far
-                .flat_map(|outbox| std::mem::take(&mut outbox.far))
-                .collect();
-            far.into_iter().for_each(|far| drop_one(far.event));
-            let mut far = (*shard).queues.take_far();
-            far.take_all(|far| drop_one(far.event));
-            (*shard).take_unread().for_each(drop_one);
-            for (actor, waker) in (*shard).waits.take_relays() {
-                Shard::at_end(shard, actor, || drop(waker));
-            }
-            let spawns = std::mem::take(&mut (*shard).spawns);
-            drop_requests(shard, spawns, std::mem::take(&mut (*shard).multicasts));
+                std::mem::take(&mut outbox.far)
+            };
+            shard.queues.out_mut().iter_mut().flat_map(take).collect()
+        });
+        far.into_iter().for_each(|far| drop_one(far.event));
+        let mut far = shard.with(|shard| shard.queues.take_far());
+        far.take_all(|far| drop_one(far.event));
+        shard.with(Shard::take_unread).for_each(drop_one);
+        for (actor, waker) in shard.with(|shard| shard.waits.take_relays()) {
+            Shard::at_end(shard, actor, || drop(waker));
         }
+        let take = |shard: &mut Shard<M>| {
+            (
+                std::mem::take(&mut shard.spawns),
+                std::mem::take(&mut shard.multicasts),
+            )
+        };
+        let (spawns, multicasts) = shard.with(take);
+        drop_requests(shard, spawns, multicasts);
         if std::mem::needs_drop::<M>() {
             buffers
                 .into_iter()
@@ -202,22 +201,16 @@ impl<M: Message> Engine<M> {
 }
 
 /// Drops what spawns and messages to many would have been made from.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held.
-unsafe fn drop_requests<M: Message>(
-    shard: *mut Shard<M>,
+fn drop_requests<M: Message>(
+    shard: ShardCell<M>,
     spawns: Vec<SpawnRequest<M, Shard<M>>>,
     multicasts: Vec<Multicast<Shard<M>>>,
 ) {
-    // SAFETY: the caller's shard, to which nobody holds a reference.
-    unsafe {
-        for request in spawns {
-            Shard::at_end(shard, request.parent, || drop(request));
-        }
-        for multicast in multicasts {
-            Shard::at_end(shard, multicast.label.from, || drop(multicast));
-        }
+    for request in spawns {
+        Shard::at_end(shard, request.parent, || drop(request));
+    }
+    for multicast in multicasts {
+        Shard::at_end(shard, multicast.label.from, || drop(multicast));
     }
 }
 

@@ -1,6 +1,6 @@
 //! One window: its events are gathered, ordered, and handed to their populations.
 
-use super::known::Known;
+use super::actor_cache::ActorCache;
 use super::outcome::note_panic;
 use super::{AnyPopulation, Engine};
 use crate::contract::Message;
@@ -124,15 +124,15 @@ impl<M: Message> Engine<M> {
 #[inline(always)]
 pub(super) unsafe fn run_event<M: Message>(
     shard: *mut Shard<M>,
-    known: &mut Known<M>,
+    cache: &mut ActorCache<M>,
     populations: &Slab<AnyPopulation<M>>,
     event: *mut Stored<M>,
 ) {
     // SAFETY: the contract. A population that is known is there.
     unsafe {
         let to = (*event).label.to;
-        let found = known.get(to);
-        let Some((population, slot)) = found.or_else(|| known.find(shard, populations, to)) else {
+        let found = cache.get(to);
+        let Some((population, slot)) = found.or_else(|| cache.find(shard, populations, to)) else {
             return run_order(shard, populations, &[event]);
         };
         let run = || population.as_ref().run_one(shard, slot, event);

@@ -1,4 +1,4 @@
-//! Where actors are that share pages, for those that were looked for last: in thin windows they are few.
+//! Where actors are that share pages, for those that were looked for last: in sparse windows they are few.
 
 use super::{PAGE_BITS, SharedSlot};
 use std::cell::Cell;

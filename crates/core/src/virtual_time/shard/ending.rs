@@ -3,6 +3,7 @@
 use super::Shard;
 use crate::contract::Message;
 use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::shard_cell::ShardCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message> Shard<M> {
@@ -14,19 +15,15 @@ impl<M: Message> Shard<M> {
     }
 
     /// Does something on behalf of an actor when the run is over. If it panics, that is a panic of the actor.
-    ///
-    /// # Safety
-    /// The shard is valid and this thread's, and no reference to it is held. `act` may use it.
-    pub(in super::super) unsafe fn at_end(shard: *mut Shard<M>, actor: u32, act: impl FnOnce()) {
-        // SAFETY: the caller's shard, to which a reference is held while `act` does not run.
-        unsafe {
-            (*shard).turn.me = actor;
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
-                (*shard).turn.me = actor;
-                (*shard).note_panic("the end of the run".to_owned(), None, &*panic);
-            }
-            (*shard).leave();
+    pub(in super::super) fn at_end(shard: ShardCell<M>, actor: u32, act: impl FnOnce()) {
+        shard.with(|shard| shard.turn.me = actor);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
+            shard.with(|shard| {
+                shard.turn.me = actor;
+                shard.note_panic("the end of the run".to_owned(), None, &*panic);
+            });
         }
+        shard.with(Shard::leave);
     }
 
     /// Takes an event that nobody will receive, to be dropped when the run is over.

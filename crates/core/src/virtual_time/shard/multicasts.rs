@@ -6,6 +6,7 @@ use crate::contract::EachKind;
 use crate::contract::{Addr, AddrRange, Message, PanicReport, Time, report::panic_text};
 use crate::virtual_time::addresses::PAGE;
 use crate::virtual_time::multicast::{Bodies, Multicast, MulticastLabel, Sharing};
+use crate::virtual_time::shard_cell::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{CodecError, get, put};
 use std::any::Any;
@@ -78,7 +79,7 @@ struct ByIndex<B, const N: usize>(B);
 
 impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByIndex<B, N> {
     #[inline]
-    unsafe fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: *mut Shard<M>) {
+    fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: ShardCell<M>) {
         let MulticastLabel {
             from, sent, first, ..
         } = label;
@@ -90,17 +91,15 @@ impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByInd
                     at = index;
                     let bodies = self.0.make(index);
                     let seq = label.seq + index * N as u32;
-                    // SAFETY: the contract; the reference ends before the function is called again.
-                    unsafe {
-                        (*shard).post_row(from, sent, seq, first.wrapping_add(index), bodies)
-                    };
+                    let to = first.wrapping_add(index);
+                    shard.with(|shard| shard.post_row(from, sent, seq, to, bodies));
                 }
             });
             let Err(panic) = catch_unwind(send) else {
                 return;
             };
-            // SAFETY: as above.
-            unsafe { (*shard).note_unmade(from, sent, first.wrapping_add(at), &*panic) };
+            let to = first.wrapping_add(at);
+            shard.with(|shard| shard.note_unmade(from, sent, to, &*panic));
             left.start = at + 1;
         }
     }
@@ -120,47 +119,46 @@ impl<M: Message> Shard<M> {
     /// Sends messages of the actor being run to each of a range of others, where nothing is known of a message but its
     /// sender and there is no network. Gives what they are made by back, and nothing is sent, if the actor has not so many sequence
     /// numbers left.
-    ///
-    /// # Safety
-    /// The shard is valid and this thread's, and no reference to it is held.
     #[inline]
-    pub(in super::super) unsafe fn post_each<const N: usize, B: MakeBodies<M, N>>(
-        shard: *mut Shard<M>,
+    pub(in super::super) fn post_each<const N: usize, B: MakeBodies<M, N>>(
+        shard: ShardCell<M>,
         to: AddrRange,
         bodies: B,
     ) -> Result<(), B> {
-        // SAFETY: the contract; references end before code of the user's runs.
-        unsafe {
-            let before = (*shard).header().seq;
+        let label = shard.with(|shard| {
+            let before = shard.header().seq;
             let count = u32::try_from(N).ok();
             let count = count.and_then(|count| count.checked_mul(to.len()));
-            let Some(last) = count.and_then(|count| before.checked_add(count)) else {
-                return Err(bodies);
-            };
-            (*shard).header().seq = last;
-            let label = MulticastLabel {
-                from: (*shard).turn.me,
-                sent: (*shard).turn.now,
+            let last = count.and_then(|count| before.checked_add(count))?;
+            shard.header().seq = last;
+            Some(MulticastLabel {
+                from: shard.turn.me,
+                sent: shard.turn.now,
                 seq: before.wrapping_add(1),
                 first: to.first,
                 count: to.len(),
-            };
-            let bodies = ByIndex(bodies);
-            let shared = match (*shard).settings.sharing {
-                Sharing::None => false,
-                #[cfg(feature = "serde")]
-                Sharing::Portable => B::KIND.is_some(),
-                Sharing::All => true,
-            };
-            if shared && to.len() >= MANY {
-                let bodies = Arc::new(bodies);
-                (*shard).notable = true;
-                (*shard).multicasts.push(Multicast { label, bodies });
-            } else {
-                bodies.send(label, 0..label.count, shard);
-            }
-            Ok(())
+            })
+        });
+        let Some(label) = label else {
+            return Err(bodies);
+        };
+        let bodies = ByIndex(bodies);
+        let shared = match shard.with(|shard| shard.settings.sharing) {
+            Sharing::None => false,
+            #[cfg(feature = "serde")]
+            Sharing::Portable => B::KIND.is_some(),
+            Sharing::All => true,
+        };
+        if shared && to.len() >= MANY {
+            let bodies = Arc::new(bodies);
+            shard.with(|shard| {
+                shard.notable = true;
+                shard.multicasts.push(Multicast { label, bodies });
+            });
+        } else {
+            bodies.send(label, 0..label.count, shard);
         }
+        Ok(())
     }
 
     /// The actor being run sends so many messages fewer than it has numbers for.

@@ -1,4 +1,15 @@
 //! Sending: what an event is labelled with, when it arrives, and where it waits until then.
+//!
+//! A message is *plain* if nothing is known of it but its sender: the run keeps no traces and has no network, and the message
+//! is no request and no reply. It is *near* if it is due within the ring of the next 63 windows, else *far*.
+//!
+//! | | plain | with a cause | by a network |
+//! |---|---|---|---|
+//! | one message | `post_plain` | `post` → `post_in` | `post_in_transit` → `post_in` |
+//! | a row, to one receiver | `post_all` → `post_row` | one by one | one by one |
+//! | to each of a range | `post_each` → `post_row` | one by one | one by one |
+//! | near | `schedule_plain`, `Queues::push_row` | `schedule` | `schedule` |
+//! | far | `schedule_far`, `schedule_row_far` | `schedule_far` | `schedule_far` |
 
 use super::Shard;
 use super::counters::FailureCause;

@@ -4,9 +4,9 @@
 //! nothing is handed over: what actors send is written where its receiver's shard reads it. What ends a run, a pause,
 //! spawns and whatever else concerns all shards is left for the [loop](super) of all windows.
 
-use super::known::Known;
-use super::lanes::{Ahead, Joined, Lane, Place};
-use super::solo::Thickness;
+use super::actor_cache::ActorCache;
+use super::density::Density;
+use super::lanes::{Ahead, Joined, Lane, ShardPointers};
 use super::window::{run_event, run_order};
 use crate::contract::{Config, Message};
 use crate::virtual_time::buffer::Buffer;
@@ -59,9 +59,9 @@ struct Course {
     windows: u64,
     /// Something has happened in it.
     busy: bool,
-    /// There is something on which all shards have to agree, or windows are thick.
+    /// There is something on which all shards have to agree, or windows are dense.
     stops: bool,
-    thickness: Thickness,
+    density: Density,
 }
 
 impl Course {
@@ -79,20 +79,20 @@ impl Course {
         self.busy |= done.busy;
         self.stops |= done.concerns_all;
         if !ALONE {
-            self.stops |= self.thickness.is_thick_after(done.events);
+            self.stops |= self.density.is_dense_after(done.events);
         }
     }
 }
 
-/// Runs windows as long as each concerns nobody but actors, and, unless the shard is `ALONE`, until windows are thick
+/// Runs windows as long as each concerns nobody but actors, and, unless the shard is `ALONE`, until windows are dense
 /// again.
 ///
 /// # Safety
 /// The thread has all shards of the run, of which these are the lanes in their order, and no reference to any.
 /// They have absorbed what was handed over to them, and the first one runs on this thread.
-pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
+pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
     lanes: &mut [Lane<M>],
-    thickness: &mut Thickness,
+    density: &mut Density,
     config: &Config,
     pause: &P,
 ) {
@@ -101,7 +101,7 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
         for lane in &mut *lanes {
             lane.at.shard = (*lane.at.engine).shard;
             lane.at.own = (*lane.at.shard).queues.own().as_ptr();
-            lane.known = Known::new();
+            lane.cache = ActorCache::new();
             if !(*lane.at.shard).is_undisturbed() {
                 return;
             }
@@ -115,7 +115,7 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
             windows: 0,
             busy: false,
             stops: false,
-            thickness: *thickness,
+            density: *density,
         };
         let joined = (!ALONE).then(|| Joined::new(lanes));
         let mut next = u64::MAX;
@@ -142,7 +142,7 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
             course = run_lanes(lanes, &mut running, course, config, pause);
         }
         drop(joined);
-        *thickness = course.thickness;
+        *density = course.density;
         for lane in &mut *lanes {
             let engine = &mut *lane.at.engine;
             engine.windows += course.windows;
@@ -173,7 +173,7 @@ struct Done {
 /// nothing from it.
 ///
 /// # Safety
-/// As for [`run_thin`]; the lane's next window is before `until`.
+/// As for [`run_sparse`]; the lane's next window is before `until`.
 #[inline(always)]
 unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     lanes: &mut [Lane<M>],
@@ -191,7 +191,7 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
         loop {
             let window = ahead.next;
             course.begin(window, config);
-            let done = run_own(at, ahead, &mut lane.known, pause);
+            let done = run_own(at, ahead, &mut lane.cache, pause);
             course.note::<ALONE>(&done);
             ahead.look(at, window);
             if !ALONE && (*at.shard).queues.has_sent {
@@ -210,7 +210,7 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
 /// Runs windows of several shards. Returns how far they have come.
 ///
 /// # Safety
-/// As for [`run_thin`]; `running` is for one of them, and they are joined.
+/// As for [`run_sparse`]; `running` is for one of them, and they are joined.
 unsafe fn run_lanes<M: Message, P: Pause>(
     lanes: &mut [Lane<M>],
     running: &mut Running,
@@ -266,7 +266,7 @@ unsafe fn run_together<M: Message, P: Pause>(
                 continue;
             }
             running.go_to(lane.at.shard);
-            let done = run_own(lane.at, lane.ahead, &mut lane.known, pause);
+            let done = run_own(lane.at, lane.ahead, &mut lane.cache, pause);
             all.events = all.events.max(done.events);
             all.busy |= done.busy;
             all.concerns_all |= done.concerns_all;
@@ -301,15 +301,15 @@ unsafe fn pass_on<M: Message>(lanes: &mut [Lane<M>], window: u64) {
 /// Runs a window of one shard, for which it has something.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_sparse`].
 #[inline(always)]
 unsafe fn run_own<M: Message, P: Pause>(
-    at: Place<M>,
+    at: ShardPointers<M>,
     ahead: Ahead,
-    known: &mut Known<M>,
+    cache: &mut ActorCache<M>,
     pause: &P,
 ) -> Done {
-    let Place { engine, shard, own } = at;
+    let ShardPointers { engine, shard, own } = at;
     let window = ahead.next;
     let place = (window % RING) as usize;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
@@ -320,9 +320,9 @@ unsafe fn run_own<M: Message, P: Pause>(
             if let Some((event, spent)) = (&mut (*own).ring)[place].take_only() {
                 (*own).pending &= !(1 << place);
                 let before = (*engine).counts();
-                run_event(shard, known, &(*engine).populations, event);
+                run_event(shard, cache, &(*engine).populations, event);
                 (*shard).queues.pool().put(spent);
-                return close(at, known, 1, before);
+                return close(at, cache, 1, before);
             }
         } else if !sent && ahead.only_timers {
             let timers = &mut (*shard).queues.timers;
@@ -334,59 +334,59 @@ unsafe fn run_own<M: Message, P: Pause>(
                 let offset = (timer.time - (*shard).window.base) as u32;
                 Stored::<M>::write_timer(room, offset, timer.actor, timer.token);
                 let before = (*engine).counts();
-                run_event(shard, known, &(*engine).populations, room.cast());
-                return close(at, known, 1, before);
+                run_event(shard, cache, &(*engine).populations, room.cast());
+                return close(at, cache, 1, before);
             }
         }
-        run_several(at, known, place, pause)
+        run_several(at, cache, place, pause)
     }
 }
 
 /// Runs a window of one shard, which is there, whatever it has.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_sparse`].
 #[inline(never)]
 unsafe fn run_several<M: Message, P: Pause>(
-    at: Place<M>,
-    known: &mut Known<M>,
+    at: ShardPointers<M>,
+    cache: &mut ActorCache<M>,
     place: usize,
     pause: &P,
 ) -> Done {
-    let Place { engine, shard, .. } = at;
+    let ShardPointers { engine, shard, .. } = at;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         let inbound = (*engine).inbound_pending >> place & 1 == 1;
         if !inbound
             && !(*shard).queues.far.is_due()
-            && let Some(done) = run_few(at, known, place)
+            && let Some(done) = run_few(at, cache, place)
         {
             return done;
         }
-        run_many(at, known, pause)
+        run_many(at, cache, pause)
     }
 }
 
 /// What came of a window with so many events, before which there were these counts.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_sparse`].
 #[inline(always)]
 unsafe fn close<M: Message>(
-    at: Place<M>,
-    known: &mut Known<M>,
+    at: ShardPointers<M>,
+    cache: &mut ActorCache<M>,
     events: u64,
     before: (u64, u64),
 ) -> Done {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        let Place { engine, shard, .. } = at;
+        let ShardPointers { engine, shard, .. } = at;
         let notable = (*shard).notable || (*shard).waits_are_many();
         debug_assert!(notable || !(*shard).concerns_all() && !(*shard).places.has_ended());
         Done {
             events,
             busy: (*engine).counts() != before,
-            concerns_all: notable && close_notable(at, known),
+            concerns_all: notable && close_notable(at, cache),
         }
     }
 }
@@ -394,17 +394,17 @@ unsafe fn close<M: Message>(
 /// The same where something has happened but sending and timers. Returns whether that concerns all shards.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn close_notable<M: Message>(at: Place<M>, known: &mut Known<M>) -> bool {
-    let Place { engine, shard, .. } = at;
+unsafe fn close_notable<M: Message>(at: ShardPointers<M>, cache: &mut ActorCache<M>) -> bool {
+    let ShardPointers { engine, shard, .. } = at;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         (*shard).notable = false;
         if (*shard).places.has_ended() {
             (*shard).leave();
             (*engine).forget_ended();
-            *known = Known::new();
+            *cache = ActorCache::new();
         }
         (*shard).sweep(false);
         (*shard).concerns_all()
@@ -414,10 +414,14 @@ unsafe fn close_notable<M: Message>(at: Place<M>, known: &mut Known<M>) -> bool 
 /// Runs a window of one shard, unless it has more than a few events. Nothing of it is inbound or from afar.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn run_few<M: Message>(at: Place<M>, known: &mut Known<M>, place: usize) -> Option<Done> {
-    let Place { engine, shard, own } = at;
+unsafe fn run_few<M: Message>(
+    at: ShardPointers<M>,
+    cache: &mut ActorCache<M>,
+    place: usize,
+) -> Option<Done> {
+    let ShardPointers { engine, shard, own } = at;
     let mut few = [null_mut::<Stored<M>>(); FEW];
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
@@ -457,7 +461,7 @@ unsafe fn run_few<M: Message>(at: Place<M>, known: &mut Known<M>, place: usize) 
         if let Some(spent) = spent {
             (*shard).queues.pool().put(spent);
         }
-        Some(close(at, known, count as u64, before))
+        Some(close(at, cache, count as u64, before))
     }
 }
 
@@ -480,16 +484,20 @@ unsafe fn sort<M>(events: &mut [*mut Stored<M>]) {
 /// The same for a window with many events.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_sparse`].
 #[inline(never)]
-unsafe fn run_many<M: Message, P: Pause>(at: Place<M>, known: &mut Known<M>, pause: &P) -> Done {
-    let Place { engine, shard, .. } = at;
+unsafe fn run_many<M: Message, P: Pause>(
+    at: ShardPointers<M>,
+    cache: &mut ActorCache<M>,
+    pause: &P,
+) -> Done {
+    let ShardPointers { engine, shard, .. } = at;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         (*engine).counted = false;
         (*engine).gather_window((*shard).window.number);
         (*engine).run_gathered(pause);
-        *known = Known::new();
+        *cache = ActorCache::new();
         (*shard).window.scattered = false;
         (*shard).notable = false;
         (*shard).sweep(false);

@@ -1,7 +1,8 @@
-//! One thread runs all shards, while windows have so few events that meeting costs more.
+//! Single-threaded mode: one thread runs all shards while windows are sparse, because a barrier costs more than it saves.
 
+use super::density::Density;
 use super::lanes::Lane;
-use super::thin::run_thin;
+use super::sparse::run_sparse;
 use super::{End, Engine, PausableShard};
 use crate::contract::{Config, Message};
 use crate::virtual_time::context::Running;
@@ -11,53 +12,8 @@ use crate::virtual_time::parcel::Parcel;
 use crate::virtual_time::pause::{Never, Pause};
 use crate::virtual_time::shard::Shard;
 
-/// A window is thin if no shard has more events in it than this: what those cost is about what a
-/// meeting costs.
-const THIN: u64 = if cfg!(miri) { 4 } else { 64 };
-/// After this many thin windows in a row one thread runs all shards.
-const IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };
-/// And after this many in a row that are not, all run their own again.
-const NOT_IN_A_ROW: u32 = 2;
-
-/// How many windows in a row were thin, or were not.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Thickness {
-    thin: u32,
-    thick: u32,
-}
-
-impl Thickness {
-    /// Counts a window, of which all shards know the same.
-    #[inline]
-    pub(super) fn count(&mut self, agreed: &Vote) {
-        if agreed.events > THIN {
-            (self.thin, self.thick) = (0, self.thick + 1);
-        } else {
-            (self.thin, self.thick) = (self.thin + 1, 0);
-        }
-    }
-
-    /// The same, told the most events that a shard had. Whether all are to run their own again.
-    #[inline(always)]
-    pub(super) fn is_thick_after(&mut self, events: u64) -> bool {
-        self.thick = if events > THIN { self.thick + 1 } else { 0 };
-        self.is_thick()
-    }
-
-    /// Whether one thread is to run all shards.
-    #[inline]
-    pub(super) fn is_thin(&self) -> bool {
-        self.thin >= IN_A_ROW
-    }
-
-    #[inline]
-    pub(super) fn is_thick(&self) -> bool {
-        self.thick >= NOT_IN_A_ROW
-    }
-}
-
 impl<M: Message> Engine<M> {
-    /// Lends this shard to the first one, or runs all of them, until windows are thick again or the
+    /// Lends this shard to the first one, or runs all of them, until windows are dense again or the
     /// run ends or pauses.
     #[cold]
     #[inline(never)]
@@ -78,7 +34,7 @@ impl<M: Message> Engine<M> {
                 end
             }
             Lent::Back => {
-                self.thickness = Thickness::default();
+                self.density = Density::default();
                 self.lent_end.take()
             }
             Lent::Lost => Some(End::Halted),
@@ -86,7 +42,7 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Runs all shards on this thread until windows are thick, before there are others. Returns how the run has ended, if
+/// Runs all shards on this thread until windows are dense, before there are others. Returns how the run has ended, if
 /// it has.
 pub(in super::super) fn run_together<M: Message>(
     shards: &mut [PausableShard<M>],
@@ -111,7 +67,7 @@ unsafe fn run_all<M: Message, P: Pause>(
     let engines = || std::iter::once(first).chain(others.iter().copied());
     let mut lanes: Vec<Lane<M>> = engines().map(Lane::new).collect();
     let engines: Vec<_> = engines().collect();
-    let mut thickness = Thickness::default();
+    let mut density = Density::default();
     // SAFETY: the contract; of all references only one is there at a time, or two to different
     // shards.
     unsafe {
@@ -121,7 +77,7 @@ unsafe fn run_all<M: Message, P: Pause>(
                 agreed = agreed.and((*engine).prepare_vote(config));
             }
             hand_over_all(&engines);
-            thickness.count(&agreed);
+            density.count(&agreed);
             let mut end = None;
             for &engine in &engines {
                 let running = (engine != first).then(|| Running::new((*engine).shard));
@@ -129,12 +85,12 @@ unsafe fn run_all<M: Message, P: Pause>(
                 (*engine).lent_end = end;
                 drop(running);
             }
-            if end.is_none() && !thickness.is_thick() {
-                run_thin::<M, P, false>(&mut lanes, &mut thickness, config, pause);
+            if end.is_none() && !density.is_dense() {
+                run_sparse::<M, P, false>(&mut lanes, &mut density, config, pause);
             }
-            if end.is_some() || thickness.is_thick() {
+            if end.is_some() || density.is_dense() {
                 (*first).lent_end = None;
-                (*first).thickness = Thickness::default();
+                (*first).density = Density::default();
                 return end;
             }
         }

@@ -1,4 +1,4 @@
-//! Where actors are, for those that had events last: in thin windows they are few.
+//! Where actors are, for those that had events last: in sparse windows they are few.
 
 use super::AnyPopulation;
 use crate::contract::Message;
@@ -15,24 +15,24 @@ const MOST: usize = 8;
 type Its<M> = NonNull<dyn Population<M, Shard<M>>>;
 
 /// Actors of one shard, until that forgets any.
-pub(super) struct Known<M: Message> {
+pub(super) struct ActorCache<M: Message> {
     /// Those that share pages with others.
-    actors: [Option<Place<M>>; MOST],
+    actors: [Option<CachedActor<M>>; MOST],
     /// The first of the actors with pages of their own that were looked for last, and how many they are.
     group: (u32, u32),
     population: Option<Its<M>>,
 }
 
 /// Where an actor is.
-struct Place<M: Message> {
+struct CachedActor<M: Message> {
     addr: u32,
     slot: *mut Header,
     population: Its<M>,
 }
 
-impl<M: Message> Known<M> {
-    pub(super) const fn new() -> Known<M> {
-        Known {
+impl<M: Message> ActorCache<M> {
+    pub(super) const fn new() -> ActorCache<M> {
+        ActorCache {
             actors: [const { None }; MOST],
             group: (0, 0),
             population: None,
@@ -70,7 +70,7 @@ impl<M: Message> Known<M> {
                 return Some((its, null_mut()));
             }
             let slot = population.header(shard, addr);
-            self.actors[place(addr)] = Some(Place {
+            self.actors[place(addr)] = Some(CachedActor {
                 addr,
                 slot,
                 population: its,

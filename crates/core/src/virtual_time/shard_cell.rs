@@ -1,0 +1,84 @@
+//! How actors, their contexts and the engine reach a shard in turn.
+
+use super::shard::Shard;
+
+/// A shard that several places have a pointer to, as bevy's `UnsafeWorldCell` is for a world.
+///
+/// # Invariant
+/// At any time there is at most one reference to the shard, and none while foreign code runs: handlers, bodies,
+/// destructors, and what [`Message`](crate::Message) asks of a message. That follows from three facts:
+///
+/// - Whoever makes a cell promises that the shard outlives all its copies, and that one thread at a time uses it.
+/// - [`TurnCell::with`] lends the shard for the time of a closure, and closures given to it run no foreign code. What a
+///   shard is to drop is returned from the closure and dropped after it.
+/// - Closures do not use the cell again. Builds with debug assertions check that.
+///
+/// Whoever reaches the shard by [`TurnCell::as_ptr`] keeps to the invariant without help, and says how.
+pub(super) struct TurnCell<S>(*mut S);
+
+/// The cell of a shard of this message type.
+pub(super) type ShardCell<M> = TurnCell<Shard<M>>;
+
+impl<S> Clone for TurnCell<S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for TurnCell<S> {}
+
+impl<S> TurnCell<S> {
+    /// The cell of a shard.
+    ///
+    /// # Safety
+    /// While the cell or a copy of it is used, the shard is there, only this thread uses it, and no reference to it is
+    /// held that is not made by [`TurnCell::with`].
+    #[inline(always)]
+    pub(super) unsafe fn new(shard: *mut S) -> TurnCell<S> {
+        TurnCell(shard)
+    }
+
+    /// Lends the shard to a closure that runs no foreign code.
+    #[inline(always)]
+    pub(super) fn with<T>(self, act: impl FnOnce(&mut S) -> T) -> T {
+        #[cfg(debug_assertions)]
+        let _lent = checked::Lent::new(self.0.cast());
+        // SAFETY: the shard is there and this thread's, as `new` was promised; there is no other reference, because each
+        // is made here, and the closure that has it neither uses the cell nor runs code that could.
+        act(unsafe { &mut *self.0 })
+    }
+
+    /// The shard.
+    #[inline(always)]
+    pub(super) fn as_ptr(self) -> *mut S {
+        self.0
+    }
+}
+
+#[cfg(debug_assertions)]
+mod checked {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// The shard that is lent on this thread.
+        static LENT: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+    }
+
+    /// While it lives, the shard is not lent again.
+    pub(super) struct Lent(*const ());
+
+    impl Lent {
+        pub(super) fn new(shard: *const ()) -> Lent {
+            let before = LENT.replace(shard);
+            debug_assert!(before != shard, "a shard is lent once at a time");
+            Lent(before)
+        }
+    }
+
+    impl Drop for Lent {
+        fn drop(&mut self) {
+            LENT.set(self.0);
+        }
+    }
+}
