@@ -212,7 +212,7 @@ for run in "${model[*]}" "${services[*]}"; do
     for over in "--processes 2" "--processes 3" ""; do
         # shellcheck disable=SC2086
         "$corsair" resume "$work/checkpoints" $over >"$work/rest"
-        line=$(sed -n 's/.*goes on behind line \([0-9]*\).*/\1/p' "$work/rest")
+        line=$(sed -n 's/.*continues after its line \([0-9]*\).*/\1/p' "$work/rest")
         [ -n "$line" ] || fail "$run: no line is named: $(head -3 "$work/rest")"
         cmp <(logged "$work/all" | tail -n +$((line + 1))) <(logged "$work/rest") || fail "$run: another log with '$over'"
     done
