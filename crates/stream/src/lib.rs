@@ -18,6 +18,7 @@ pub mod engine;
 pub mod expression;
 #[cfg(feature = "flags")]
 pub mod flags;
+mod hash;
 pub mod http;
 mod json;
 pub mod language;

@@ -54,7 +54,7 @@ pub struct ResumeArgs {
     /// Continue as one of the processes that mpirun, SLURM or Kubernetes has started (--features mpi)
     #[arg(long)]
     mpi: bool,
-    /// How long a process waits for the others at the end of a window before it ends the run [default: 300s]
+    /// Maximum wait for other processes at the end of a window [default: 300s]
     #[arg(long, value_name = "TIME")]
     window_within: Option<String>,
     /// Output: text, or one JSON object [default: as before]

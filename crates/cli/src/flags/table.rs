@@ -260,7 +260,7 @@ pub static FLAGS: &[Flag] = &[
         name: "processes",
         value: Value::One("N"),
         group: Group::Processes,
-        help: "Start N processes on this machine with mpirun, to try out what many machines do (--features mpi)",
+        help: "Start N processes on this machine with mpirun (--features mpi)",
         ..PLAIN
     },
     Flag {
@@ -273,7 +273,7 @@ pub static FLAGS: &[Flag] = &[
         name: "window-within",
         value: Value::One("TIME"),
         group: Group::Processes,
-        help: "How long a process waits for the others at the end of a window before it ends the run [default: 300s]",
+        help: "Maximum wait for other processes at the end of a window [default: 300s]",
         ..PLAIN
     },
     Flag {

@@ -220,20 +220,27 @@ pub trait Context<M: Message>: Send {
     /// ```
     /// # use corsair::*;
     /// # use std::time::Duration;
-    /// # #[derive(Message)] struct Letter;
-    /// struct Root;
+    /// # #[derive(Message)] struct Cargo;
+    /// const BY_SHIP: Duration = Duration::from_secs(30 * 24 * 3600);
     ///
-    /// impl Script<Letter> for Root {
-    ///     async fn run<C: AsyncContext<Letter>>(self, mut cx: C) {
-    ///         let friend = cx.spawn_one("friend", |mut cx: C| async move { cx.recv().await; }).await;
-    ///         // By ship, however fast all other messages are.
-    ///         cx.send_in(Duration::from_secs(30 * 24 * 3600), friend, Letter);
+    /// async fn harbour<C: AsyncContext<Cargo>>(mut cx: C) {
+    ///     cx.recv().await;
+    ///     assert!(cx.now() >= Time::ZERO.after(BY_SHIP));
+    /// }
+    ///
+    /// struct Shipping;
+    ///
+    /// impl Scenario<Cargo> for Shipping {
+    ///     async fn root<C: AsyncContext<Cargo>>(self, mut cx: C) {
+    ///         let harbour = cx.spawn(Spawn::one("harbour").watched(), harbour).await.get(0);
+    ///         cx.send_in(BY_SHIP, harbour, Cargo);
+    ///         cx.recv().await; // the end of `harbour`
     ///     }
     /// }
     ///
     /// let config = Config { latency: Latency::constant(Duration::from_millis(1)), ..Config::default() };
-    /// let report = simulate(&config, Root)?;
-    /// assert!(report.elapsed >= Duration::from_secs(30 * 24 * 3600));
+    /// let report = simulate(&config, Shipping)?;
+    /// assert!(report.time >= Time::ZERO.after(BY_SHIP));
     /// # Ok::<(), RunError>(())
     /// ```
     fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId;

@@ -4,8 +4,9 @@ use super::column::NONE;
 use super::spelling::{Piece, Spelling};
 use super::table::Table;
 use super::{Block, Origin};
+use crate::hash::Seeded;
 use crate::line::{LineError, LineErrorKind, Precision, Reader, Role, Span, Tokens};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Builder {
     tokens: Tokens,
-    hasher: DefaultHashBuilder,
+    hasher: Seeded,
     measurements: Vec<Measurement>,
     index: HashTable<u32>,
     /// The measurement of the line before.
@@ -119,7 +120,7 @@ impl Builder {
     pub fn new() -> Builder {
         Builder {
             tokens: Tokens::default(),
-            hasher: DefaultHashBuilder::default(),
+            hasher: Seeded::default(),
             measurements: Vec::new(),
             index: HashTable::new(),
             last: 0,

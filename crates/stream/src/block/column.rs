@@ -5,9 +5,10 @@
 
 use super::spelling::{Piece, Spelling};
 use super::{Cells, Data, Words};
+use crate::hash::Seeded;
 use crate::line::{Escaped, RawValue, Role};
 use crate::{Kind, Value};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -80,7 +81,7 @@ impl TagColumn {
 
     /// The word of this row; rows only grow. Returns about how many bytes it takes more.
     #[inline]
-    pub fn push(&mut self, row: usize, word: Piece<'_>, hasher: &DefaultHashBuilder) -> usize {
+    pub fn push(&mut self, row: usize, word: Piece<'_>, hasher: &Seeded) -> usize {
         let words = self.words.len();
         if self.codes.len() < row {
             self.codes.resize(row, Words::MISSING);
@@ -106,7 +107,7 @@ impl TagColumn {
 
     /// The code of a word that is not the expected one.
     #[inline(never)]
-    fn find(&mut self, word: Piece<'_>, hasher: &DefaultHashBuilder) -> u32 {
+    fn find(&mut self, word: Piece<'_>, hasher: &Seeded) -> u32 {
         let bytes = word.bytes();
         let words = &mut self.words;
         let entry = self.index.entry(

@@ -3,8 +3,9 @@
 use super::column::{FieldColumn, Keyed, NONE, TagColumn};
 use super::spelling::Piece;
 use super::{Block, Column, Origin};
+use crate::hash::Seeded;
 use crate::line::{RawValue, Tokens};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -70,13 +71,7 @@ impl Table {
     /// One more row. Amortised O(tokens); no allocation for what has been there before. Returns about
     /// how many bytes it takes more.
     #[inline]
-    pub fn push(
-        &mut self,
-        region: &str,
-        tokens: &Tokens,
-        time: i64,
-        hasher: &DefaultHashBuilder,
-    ) -> usize {
+    pub fn push(&mut self, region: &str, tokens: &Tokens, time: i64, hasher: &Seeded) -> usize {
         let row = self.rows();
         let columns = self.columns();
         self.times.push(time);
@@ -147,7 +142,7 @@ impl<C: Keyed> Columns<C> {
         &mut self,
         key: Piece<'_>,
         before: u32,
-        hasher: &DefaultHashBuilder,
+        hasher: &Seeded,
         new: impl FnOnce() -> C,
     ) -> u32 {
         let expected = match self.columns.get_mut(before as usize) {
@@ -166,7 +161,7 @@ impl<C: Keyed> Columns<C> {
         &mut self,
         key: Piece<'_>,
         before: u32,
-        hasher: &DefaultHashBuilder,
+        hasher: &Seeded,
         new: impl FnOnce() -> C,
     ) -> u32 {
         let columns = &mut self.columns;

@@ -2,7 +2,7 @@
 
 use super::operator::Counter;
 use crate::batch::Group;
-use hashbrown::HashMap;
+use crate::hash::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ impl<V> Series<V> {
     pub(crate) fn new(limits: Limits) -> Series<V> {
         let now = Instant::now();
         Series {
-            entries: HashMap::new(),
+            entries: HashMap::default(),
             limits,
             bytes: 0,
             refused: Counter::default(),

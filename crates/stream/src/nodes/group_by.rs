@@ -10,7 +10,7 @@ use crate::node::definition::What;
 use crate::node::series::Limits;
 use crate::node::{Built, Context, Definition, Kind, Operator};
 use crate::pipeline::{Chain, Rule, Text, Writer, distinct};
-use hashbrown::HashMap;
+use crate::hash::HashMap;
 use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::Instant;
@@ -105,7 +105,7 @@ impl Definition for GroupBy {
         Built::from(GroupByOperator {
             by: self.clone(),
             in_order: context.regrouped,
-            groups: HashMap::new(),
+            groups: HashMap::default(),
             bytes: 0,
             limits: context.limits,
             forgotten: Instant::now(),
@@ -195,7 +195,7 @@ impl GroupByOperator {
         columns: &[Option<&Words>],
     ) -> Vec<Batch> {
         let mut parts: Vec<Part> = Vec::new();
-        let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
+        let mut known: HashMap<Vec<u32>, usize> = HashMap::default();
         let mut codes = Vec::with_capacity(columns.len());
         for row in batch.rows.iter() {
             codes.clear();
@@ -242,7 +242,7 @@ impl GroupByOperator {
     }
 
     fn forget(&mut self) {
-        self.groups = HashMap::new();
+        self.groups = HashMap::default();
         self.bytes = 0;
         self.forgotten = Instant::now();
     }
@@ -335,7 +335,7 @@ impl Operator for GroupByOperator {
             Flow::Window(window) => window,
         };
         // The groups of all batches, in the order in which they appear.
-        let mut places: HashMap<Arc<Group>, usize> = HashMap::new();
+        let mut places: HashMap<Arc<Group>, usize> = HashMap::default();
         let mut windows: Vec<Window> = Vec::new();
         for batch in &window.batches {
             if batch.rows.is_empty() {

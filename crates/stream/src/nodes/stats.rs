@@ -12,7 +12,7 @@ use crate::node::clock::Clock;
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, MIN_INTERVAL, Rule, Time, Writer, positive};
-use hashbrown::HashMap;
+use crate::hash::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +167,7 @@ fn block(origin: &Arc<Origin>, time: i64, counts: &[(Arc<Group>, i64)]) -> Block
         for (name, value) in group.tags.iter().filter(|(_, value)| !value.is_empty()) {
             let known = tags.iter().position(|(known, ..)| known == name);
             let place = known.unwrap_or_else(|| {
-                tags.push((name.clone(), Words::default(), HashMap::new()));
+                tags.push((name.clone(), Words::default(), HashMap::default()));
                 tags.len() - 1
             });
             let (_, Words { codes, words }, places) = &mut tags[place];

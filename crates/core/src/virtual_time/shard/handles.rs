@@ -54,7 +54,7 @@ impl Timers {
         while self.timers.pop_front_if(|first| first.over).is_some() {
             self.over -= 1;
         }
-        if 2 * self.over > self.timers.len() {
+        if 2 * self.over >= self.timers.len() {
             self.timers.retain(|handle| !handle.over);
             self.over = 0;
         }

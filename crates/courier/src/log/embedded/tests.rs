@@ -156,7 +156,7 @@ fn a_file_that_is_lost_is_missed_wherever_it_was() {
     assert_eq!(all.len(), 3);
     for (lost, wanted) in all
         .iter()
-        .zip(["where 1 was to come", "where", "is missing"])
+        .zip(["expected entry 1", "expected entry", "is missing"])
     {
         let aside = dir.path().join("aside");
         std::fs::rename(lost, &aside).unwrap();
