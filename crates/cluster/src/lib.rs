@@ -3,8 +3,8 @@
 //! `mpirun`, SLURM or the MPI operator of Kubernetes starts the processes, places them and tells each its number. A
 //! [`Member`] is one of them: it [compares](Member::agree) program and flags with the others, exchanges their events at the
 //! end of every window (it is a [`Carrier`](corsair::cluster::Carrier)), takes [mail](Mailbox) such as records to the first
-//! process with them, and [collects](Member::end) the outcome of all. `Mpi` (feature `mpi`) has the carrier that connects processes
-//! (feature `mpi`); [`corsair::cluster::thread_carriers`] connects threads, for tests. [`start`] runs `mpirun`.
+//! process with them, and [collects](Member::end) the outcome of all. `Mpi` (feature `mpi`) is the carrier between
+//! processes; [`corsair::cluster::thread_carriers`] connects threads, for tests. [`start`] runs `mpirun`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

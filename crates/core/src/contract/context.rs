@@ -223,7 +223,7 @@ pub trait Context<M: Message>: Send {
     /// # #[derive(Message)] struct Cargo;
     /// const BY_SHIP: Duration = Duration::from_secs(30 * 24 * 3600);
     ///
-    /// async fn harbour<C: AsyncContext<Cargo>>(mut cx: C) {
+    /// async fn harbour<C: AsyncContext<Cargo>>(mut cx: C, _: u32) {
     ///     cx.recv().await;
     ///     assert!(cx.now() >= Time::ZERO.after(BY_SHIP));
     /// }
