@@ -18,6 +18,7 @@ fn all() -> Vec<Distribution> {
     ]
 }
 
+// Guarantee: core-20.
 #[test]
 #[cfg_attr(miri, ignore = "statistics need many numbers")]
 fn drawn_numbers_have_the_mean_and_the_variance_of_theory() {
@@ -63,6 +64,7 @@ fn quantiles_are_those_of_the_tables() {
     assert!((lognormal.quantile(0.5) - 3.0).abs() < 1e-14);
 }
 
+// Guarantee: core-20.
 #[test]
 fn numbers_are_the_same_to_the_last_bit_on_every_machine() {
     let sum = |distributions: &[Distribution]| {
