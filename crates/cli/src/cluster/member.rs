@@ -269,7 +269,7 @@ impl<W: Spread> Prepared<W> {
         };
         if let Some(lines) = self.logged {
             self.console.line(format_args!(
-                "corsair: the log of messages goes on behind line {lines} of it"
+                "corsair: the log of messages continues after its line {lines}"
             ));
         }
         let recorder = self.listening.recorder();
