@@ -184,7 +184,7 @@ try {
   await anne.fill("#find", "www-elb00");
   await anne.press("#find", "Enter");
   await anne.waitForFunction(() => document.querySelector("#one h2")?.textContent.endsWith("www-elb00"));
-  await anne.click("text=Its last requests");
+  await anne.click("text=Recent requests");
   await anne.waitForSelector("#one .list button");
   await anne.click("#one .list button");
   await anne.waitForSelector("#waterfall .span");
