@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients of other people's making write to a server, unmodified.
+"""Unmodified third-party clients write to a server.
 
     ci/stream/clients.py target/debug/corsair-stream
 

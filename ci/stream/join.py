@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A join with a silent side: so many series that never find a partner, twice, and how long that takes.
+"""Measures a join with one silent side: SERIES series that never find a partner, written twice.
 
     cargo build --release -p corsair-stream
     ci/stream/join.py target/release/corsair-stream [SERIES]
 
-Tells the seconds until all is written and until the server is quiet, its processor time and its memory. Fails if a
+Prints the seconds until everything is written and until the server is idle, its processor time and its memory. Fails if a
 point was lost: each is joined, waits, or is counted as left out. Linux, because it reads /proc.
 """
 

@@ -32,7 +32,7 @@ pub enum MeasureError {
     /// No engine.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A text that is no task.
+    /// A text that does not parse as a task.
     #[error(transparent)]
     Task(#[from] TaskError),
     /// A write that was refused.

@@ -49,7 +49,7 @@ const BODIES: usize = 8;
 /// Before a write that was refused is tried again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Writes until the time is up, and tells how much was taken.
+/// Writes until the time is up and returns how much the server accepted.
 ///
 /// # Errors
 /// No connection, or an answer that is neither 204 nor 503.

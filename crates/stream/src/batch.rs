@@ -109,7 +109,7 @@ impl Flow {
             }
             Flow::Window(mut window) => {
                 window.batches = window.batches.into_iter().map(change).collect();
-                // One without points stays, to tell the group.
+                // One batch without points stays, because it carries the group.
                 let mut first = true;
                 window
                     .batches

@@ -98,7 +98,7 @@ pub enum StartError {
 /// Why a task is not started or found.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// Its text is no pipeline.
+    /// Its text does not parse as a pipeline.
     #[error(transparent)]
     Language(#[from] LanguageError),
     /// It posts to a URL for which this build has no TLS.
@@ -113,7 +113,7 @@ pub enum TaskError {
     },
     /// A name that cannot be part of a URL.
     #[error(
-        "`{0}` is no name for a task; use 1 to 128 letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
+        "`{0}` is not a name for a task; use 1 to 128 letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
     )]
     Name(String),
     /// There is one of this name.
@@ -225,8 +225,8 @@ impl Engine {
         }
         let saved = shared.saved_for(name, &pipeline);
         let (task, plan) = plan::plan(shared, name, pipeline, &options, saved);
-        // Those who see the task must be able to rely on its nodes being started: nothing between here
-        // and there may wait, or a caller that goes away would leave half a task.
+        // From here on the task is visible, so its nodes must be started: nothing below may await, or a
+        // caller that is dropped would leave a task without nodes.
         tasks.insert(name.into(), task.clone());
         // What is written before its nodes have started waits on its first edges.
         shared.subscribe(&task);
@@ -374,7 +374,7 @@ impl Engine {
         self.shared.log.keep();
     }
 
-    /// Lets tasks that are added from now on go on from what was saved, if they have the same name
+    /// Resumes tasks that are added after this call from their saved state, if they have the same name
     /// and text.
     pub fn restore(&self, saved: Saved) {
         self.shared.log.refill(saved.log, &Counts::default());

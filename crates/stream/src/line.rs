@@ -54,7 +54,7 @@
 //! - Unescaped commas in the key of a field are an error here; there, some pass.
 //! - A zero byte is a character like any other; there, it is a space where spaces may be.
 //! - A field `time` is an error; there, the field is dropped, and the point if it has no other.
-//! - Text that is no UTF-8 is refused.
+//! - Text that is not UTF-8 is refused.
 //! - Names of any length are accepted; there, up to 64 KiB.
 //!
 //! The crate `influxdb-line-protocol` of InfluxDB 3, with which tests compare this one, differs from

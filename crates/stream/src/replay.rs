@@ -42,7 +42,7 @@ pub enum ReplayError {
     Write(#[from] WriteError),
 }
 
-/// So much is read at once.
+/// Bytes per read.
 const CHUNK: usize = 1 << 18;
 
 /// Writes all lines of `from` to the engine. Memory: one chunk of 256 KiB, or the longest line.
@@ -162,7 +162,7 @@ impl Replayed {
         Ok(())
     }
 
-    /// The same for points of a recording in which each has three lines. Errors are told at its third.
+    /// Writes the points of a recording that has three lines per point. An error names the third line of its point.
     async fn write_points(
         &mut self,
         engine: &Engine,

@@ -52,7 +52,7 @@ pub enum StoreError {
         directory: PathBuf,
     },
     /// A file with a task has something else in it.
-    #[error("{path} is no task ({reason}); delete it, and add the task again")]
+    #[error("{path} is not a task file ({reason}); delete it and add the task again")]
     Task {
         /// Which.
         path: PathBuf,

@@ -134,7 +134,7 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
     let series = std::env::var("STREAM_SERIES").map_or(4_000, |series| series.parse().unwrap());
-    // Several nodes at once where each of them alone would tell the same.
+    // Several nodes in one task, because each would show the same alone.
     for nodes in [
         "where(v >= 0) | default().field('d', 1) | eval(v * 2, host + zone).as('w', 'x').keep()
             | alert().info(v >= 0).crit(v > 10).id('x') | http_out('seen')",

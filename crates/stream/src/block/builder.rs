@@ -149,8 +149,8 @@ impl Builder {
     /// Timestamps are in `precision`; lines without have the time `now`, in nanoseconds. `wanted`
     /// says for a measurement where its points belong, or that no task wants them: they are checked,
     /// then, and not stored. It is asked once for each measurement until [`Builder::finish`], also
-    /// for those of which all lines turn out to be bad. `bad` is told of each bad line; the others
-    /// are taken. Errors count lines from the beginning of this text.
+    /// for those of which all lines turn out to be bad. `bad` is called for each bad line; the others
+    /// are accepted. Errors count lines from the beginning of this text.
     ///
     /// Linear in the length of the text, whatever it is.
     pub fn feed(

@@ -42,7 +42,7 @@ impl Block {
             }
         }
         let mut separator = ' ';
-        // A tab before the first field is no part of its name, so that it must not be the first one.
+        // A tab before the first field would be skipped as white space, so a field whose name starts with a tab is not written first.
         let tabbed = |column: &&Column| column.name.starts_with('\t');
         let fields = self.fields().filter(|column| !tabbed(column));
         for column in fields.chain(self.fields().filter(tabbed)) {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What the root is told from outside. There is no digest on the wall clock.
+/// Requests to the root actor from outside the run. They are skipped by the digest, which the wall clock does not have.
 #[derive(Message)]
 #[message(skip)]
 pub(super) enum Command {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 impl Engine {
     /// Saves the state of all tasks at one position of the writes, while they run: of every write, all
     /// tasks have its points in what is saved, or none has. Returns when all nodes have reported, which
-    /// takes as long as the points need that lie on the edges of the slowest task. A task that has failed
-    /// or ended meanwhile is left out.
+    /// takes as long as the points need that lie on the edges of the slowest task. A task that fails
+    /// or ends before it has reported is left out.
     ///
     /// What is saved is for [`Engine::restore`]. A node whose task drops barriers with points, because its
     /// overflow policy says so, may be missing.

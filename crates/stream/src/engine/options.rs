@@ -105,7 +105,7 @@ impl fmt::Debug for EngineOptions {
     }
 }
 
-/// Where alerts may write files: those who may add a task name them.
+/// Where alerts may write files. The text of a task names the file, so anyone who may add a task chooses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AlertLogs {
     /// Tasks whose alerts write files are refused.

@@ -32,7 +32,7 @@ pub enum TaskState {
     Running,
     /// All that was written has gone through it, and nothing more comes.
     Ended,
-    /// A node could not go on.
+    /// A node failed, and the task stopped.
     Failed {
         /// Which.
         node: String,

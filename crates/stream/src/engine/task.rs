@@ -90,7 +90,7 @@ impl Task {
         }
     }
 
-    /// A node cannot go on: neither can the task. The first reason counts.
+    /// Fails the task because a node has failed. The first error is kept.
     pub(super) fn fail(&self, node: usize, error: NodeError) {
         let _ = self.failure.set(Failure { node, error });
         self.abort();

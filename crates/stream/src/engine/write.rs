@@ -64,7 +64,7 @@ pub enum WriteError {
     },
     /// A task that wants points of it does not keep up.
     #[error(
-        "the task `{task}` does not keep up, and has no room for these points; try again in a moment"
+        "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
     )]
     Full {
         /// Which.
@@ -119,7 +119,7 @@ impl Engine {
                 },
             });
         };
-        shared.wait_for_room(&parsed).await?;
+        shared.wait_for_capacity(&parsed).await?;
         let _order = shared.order.read();
         let group = Arc::new(Group::default());
         let pending = shared.pending_writes.begin();
@@ -222,8 +222,8 @@ impl Engine {
 }
 
 impl EngineState {
-    /// Waits until every task that gets points has room for them.
-    async fn wait_for_room(&self, parsed: &Parsed) -> Result<(), WriteError> {
+    /// Waits until the queue of every task that gets points has capacity.
+    async fn wait_for_capacity(&self, parsed: &Parsed) -> Result<(), WriteError> {
         let deadline = Instant::now().checked_add(self.options.patience);
         let mut pause = Duration::from_millis(1);
         loop {

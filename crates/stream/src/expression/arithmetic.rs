@@ -68,7 +68,7 @@ fn lane<T: Arithmetic>(
         Binary::Multiply => each(left, right, cells, |a, b| a.apply(Binary::Multiply, b)),
         Binary::Divide => each(left, right, cells, |a, b| a.apply(Binary::Divide, b)),
         Binary::Remainder => each(left, right, cells, |a, b| a.apply(Binary::Remainder, b)),
-        _ => unreachable!("{operator:?} is no arithmetic"),
+        _ => unreachable!("{operator:?} is not an arithmetic operator"),
     }?;
     Ok(Lane {
         values: Cow::Owned(values),

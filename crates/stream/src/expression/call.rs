@@ -52,9 +52,9 @@ enum Work {
     Texts(fn(&str, &str) -> Value),
     /// A part of a time.
     Calendar(fn(time::Calendar) -> i64),
-    /// So many values. `None`: it does not take these.
+    /// A function of this many values; it returns `None` for values that it does not accept.
     Values(usize, fn(&[Value]) -> Result<Option<Value>, Unfit>),
-    /// So many arguments, which [`call`] evaluates with their rows.
+    /// A function of this many arguments that needs the rows; [`call`] evaluates it.
     Rows(usize),
 }
 

@@ -90,7 +90,7 @@ fn ordered<T: Copy + PartialOrd>(
         Binary::LessOrEqual => each(left, right, |a, b| a <= b),
         Binary::Greater => each(left, right, |a, b| a > b),
         Binary::GreaterOrEqual => each(left, right, |a, b| a >= b),
-        _ => unreachable!("{operator:?} is no comparison"),
+        _ => unreachable!("{operator:?} is not a comparison"),
     }
 }
 

@@ -172,7 +172,7 @@ pub(crate) fn is_word_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// Whether a bare word may go on with it.
+/// True if the character may stand inside a bare word.
 pub(crate) fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

@@ -20,7 +20,7 @@ impl Expression {
     /// another, and no copy if they are all of them. O(rows × size).
     ///
     /// # Errors
-    /// If it has no result for one of the rows, or one that is no boolean.
+    /// A row has no result, or its result is not a boolean.
     ///
     /// # Panics
     /// If the block has no such rows.
@@ -114,8 +114,8 @@ impl Expression {
         Ok(vector.into_data(rows.len()))
     }
 
-    /// There is at least one row. Recursion is for what stands on the right or in parentheses: the
-    /// left sides, which make chains as long as one likes, are a loop.
+    /// There is at least one row. Right sides and parentheses recurse. Left sides
+    /// are a loop, because a chain of operators may be long.
     pub(super) fn vector<'a>(
         &'a self,
         block: &'a Block,
@@ -143,7 +143,7 @@ impl Expression {
         Ok(value)
     }
 
-    /// What is no operation of two operands.
+    /// Evaluates an expression other than a binary operation.
     fn operand<'a>(
         &'a self,
         block: &'a Block,

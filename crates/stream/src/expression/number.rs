@@ -107,7 +107,7 @@ impl Arithmetic for f64 {
             Binary::Multiply => self * right,
             Binary::Divide => self / right,
             Binary::Remainder => self % right,
-            _ => unreachable!("{operator:?} is no arithmetic"),
+            _ => unreachable!("{operator:?} is not an arithmetic operator"),
         })
     }
 }
@@ -131,7 +131,7 @@ macro_rules! integers {
                         Binary::Divide => self.checked_div(right),
                         // The least integer by -1 leaves 0, although their quotient does not fit.
                         Binary::Remainder => Some(self.wrapping_rem(right)),
-                        _ => unreachable!("{operator:?} is no arithmetic"),
+                        _ => unreachable!("{operator:?} is not an arithmetic operator"),
                     };
                     result
                         .and_then(|exact| <$result>::try_from(exact).ok())

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// Why something is no regular expression.
+/// Why a text does not parse as a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PatternError(String);
@@ -19,7 +19,7 @@ impl Pattern {
     /// What is written between the slashes.
     ///
     /// # Errors
-    /// If it is no regular expression, or one that takes too much memory.
+    /// The text does not parse as a regular expression, or the expression needs too much memory.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let built = RegexBuilder::new(text).size_limit(SIZE).build();
         // The last line says what is wrong, those before show where.

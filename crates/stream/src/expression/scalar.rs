@@ -20,7 +20,7 @@ pub(super) fn holds(operator: Binary, order: Option<Ordering>) -> bool {
         Binary::LessOrEqual => order.is_some_and(Ordering::is_le),
         Binary::Greater => order == Some(Ordering::Greater),
         Binary::GreaterOrEqual => order.is_some_and(Ordering::is_ge),
-        _ => unreachable!("{operator:?} is no comparison"),
+        _ => unreachable!("{operator:?} is not a comparison"),
     }
 }
 

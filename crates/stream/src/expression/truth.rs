@@ -18,7 +18,7 @@ impl<'a> Truth<'a> {
     /// The vector as a condition.
     ///
     /// # Errors
-    /// The type of a value that is no boolean.
+    /// The type of the first value that is not a boolean.
     pub(super) fn of(vector: Vector<'a>) -> Result<Truth<'a>, Kind> {
         match vector {
             Vector::Missing => Ok(Truth::Missing),

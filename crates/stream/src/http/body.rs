@@ -46,7 +46,7 @@ impl Reserved {
         }
     }
 
-    /// Reserves so that there is room for this many bytes in all; waits for others to give back.
+    /// Raises the reservation to `bytes` in total. Waits until other bodies release memory.
     async fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
         if let Some(permits) = self.permits_for(bytes)? {
             let acquired = self.memory.clone().acquire_many_owned(permits);
@@ -193,7 +193,7 @@ pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Re
             .take(STEP as u64)
             .read_to_end(&mut unpacked)
             .map_err(|error| {
-                let message = format!("the body is no gzip ({error}); nothing was written");
+                let message = format!("the body is not valid gzip ({error}); nothing was written");
                 Refusal::new(StatusCode::BAD_REQUEST, "gzip", message)
             })?;
         if unpacked.len() > limit {

@@ -1,4 +1,4 @@
-//! `GET /`: the graphs of all tasks with their counters, on a page that loads itself anew.
+//! `GET /`: the graphs of all tasks with their counters, on a page that reloads itself.
 //!
 //! The page has no script, and its policy allows none.
 
@@ -12,7 +12,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use std::fmt::Write;
 
-/// So many tasks are shown at once.
+/// Maximum number of tasks on one page.
 const TASKS: usize = 50;
 
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; \

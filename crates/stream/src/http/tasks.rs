@@ -134,7 +134,7 @@ pub(super) async fn endpoint(
     }
 }
 
-/// Runs what must not stop half-way, also if the client goes away meanwhile.
+/// Runs `work` to its end, also if the client disconnects.
 async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
 ) -> Result<T, Refusal> {

@@ -131,9 +131,9 @@ fn partial(written: Written) -> Refusal {
         rejected,
         errors,
     } = written;
-    let told = errors.len();
+    let listed = errors.len();
     let message = format!(
-        "{rejected} of {} lines are no points and were left out, the others were written; `errors` has the first {told}",
+        "{rejected} of {} lines are not points and were left out; the others were written; `errors` lists the first {listed}",
         accepted + rejected
     );
     let errors = serde_json::to_value(errors).expect("numbers and strings are always written");

@@ -40,7 +40,7 @@ pub enum Problem {
     #[error("`{0}` is larger than any float")]
     Float(String),
     /// A pattern that is none.
-    #[error("this is no regular expression: {0}")]
+    #[error("this is not a regular expression: {0}")]
     Pattern(PatternError),
     /// A pattern where a value should be.
     #[error("a regular expression stands behind `=~` or `!~` only")]
@@ -156,7 +156,7 @@ pub enum Problem {
     Surplus {
         /// The node or property.
         node: &'static str,
-        /// What it takes.
+        /// The arguments that it accepts.
         takes: &'static str,
     },
     /// `.as` with more or fewer names than there are results.

@@ -17,7 +17,7 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ),
     (
         "changeDetect",
-        "points that repeat a value cannot be left out; `alert` with `.stateChangesOnly()` tells of changes of a level",
+        "points that repeat a value cannot be left out; `alert` with `.stateChangesOnly()` reports changes of a level",
     ),
     (
         "combine",
@@ -98,7 +98,7 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ("inhibit", INHIBIT),
     (
         "flapping",
-        "levels that change often are told as they are; `.stateChangesOnly(10m)` repeats a level rarely",
+        "levels that change often are all reported; `.stateChangesOnly(10m)` repeats an unchanged level every 10 minutes",
     ),
     (
         "history",
@@ -152,7 +152,7 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ),
     (
         "codeField",
-        "the status of an answer is no field; answers that refuse are counted as `failed`",
+        "the status of a response is not stored in a field; refused requests are counted as `failed`",
     ),
     (
         "level",

@@ -214,7 +214,7 @@ impl<'t> Parser<'t> {
         let word = match token {
             Token::Word(word) => word,
             Token::Key(name) => return Ok(name),
-            other => unreachable!("{other:?} is no key"),
+            other => unreachable!("{other:?} is not a key"),
         };
         if is_reserved(word) {
             return fail(Problem::Reserved(word.into()), span);

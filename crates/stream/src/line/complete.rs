@@ -3,9 +3,9 @@
 use super::lines::parse;
 use super::{LineError, LineErrorKind};
 
-/// How many bytes of a text are whole lines, however it may go on. What is left is the beginning of
-/// a line, which may contain newlines: in a string that has not ended yet. A string that goes on for
-/// more than `max_line` bytes is taken for one without end.
+/// Returns how many bytes at the start of a text are complete lines, whatever follows them. The rest is the
+/// beginning of a line; it may contain newlines inside a string that has not ended. A string of
+/// more than `max_line` bytes is treated as one that never ends.
 ///
 /// ```
 /// use corsair_stream::line::complete;

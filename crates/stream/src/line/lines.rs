@@ -1,4 +1,4 @@
-//! Lines as an iterator, for those who want them one by one.
+//! An iterator over the lines of a text.
 
 use super::error::LineError;
 use super::escape::{Escaped, Role};

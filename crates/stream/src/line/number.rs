@@ -188,7 +188,7 @@ fn many_digits(text: &[u8]) -> Option<Option<u64>> {
     Some(text.iter().try_fold(0, add))
 }
 
-/// Why this is no value.
+/// Returns why this text is not a value.
 #[cold]
 fn no_value(text: &[u8]) -> LineErrorKind {
     let word = text.strip_prefix(b"-").unwrap_or(text);

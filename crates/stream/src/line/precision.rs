@@ -21,9 +21,9 @@ pub enum Precision {
     Hours,
 }
 
-/// A word that is no [`Precision`].
+/// A word that is not a [`Precision`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no precision of timestamps: write n, u, ms, s, m or h")]
+#[error("`{0}` is not a precision of timestamps; expected n, u, ms, s, m or h")]
 pub struct PrecisionError(pub String);
 
 impl Precision {
@@ -103,7 +103,7 @@ mod tests {
         let error = "days".parse::<Precision>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`days` is no precision of timestamps: write n, u, ms, s, m or h"
+            "`days` is not a precision of timestamps; expected n, u, ms, s, m or h"
         );
         assert!("".parse::<Precision>().is_err());
         assert!("N".parse::<Precision>().is_err());

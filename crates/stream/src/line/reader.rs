@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An error of the line that was read last, which goes on behind it.
+    /// Returns an error of the line that was read last, and skips the rest of the line.
     #[cold]
     pub fn error(&mut self, at: usize, kind: LineErrorKind) -> LineError {
         let at = self.base + at;
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         error
     }
 
-    /// Goes on after the first newline from `at` on.
+    /// Continues after the first newline at or after `at`.
     fn skip(&mut self, at: usize) {
         let rest = &self.bytes[self.base + at..];
         let next = at + memchr::memchr(b'\n', rest).unwrap_or(rest.len()) + 1;

@@ -18,7 +18,7 @@ const TAKEN: usize = 64;
 
 /// What a node reads from.
 pub(crate) struct Inputs {
-    /// One, or those of a join or union. `None`: it has ended.
+    /// The inputs: one, or several for a join or union. `None` for an input that has ended.
     edges: Vec<Option<Receiver>>,
     /// What has arrived on one input and not been looked at, the last first.
     arrived: Vec<Parcel>,
@@ -274,7 +274,7 @@ pub(crate) async fn operate(
             None
         }
         Ending::Suspended => operator.save(),
-        // What an abort has cut short has no end to tell of.
+        // An aborted node reports no end.
         Ending::Aborted => None,
     }
 }

@@ -47,8 +47,8 @@ impl Counts {
     }
 }
 
-/// Delivers a body, if need be by waiting; false: it could not be delivered. The second argument
-/// tells whether to give up.
+/// Delivers a body, waiting if necessary, and returns false if it could not be delivered. The second argument
+/// returns true when the delivery must be abandoned.
 pub(crate) type Deliver = Box<dyn FnMut(&str, &dyn Fn() -> bool) -> bool + Send>;
 
 /// See the [module](self).

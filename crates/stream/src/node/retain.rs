@@ -43,8 +43,8 @@ pub(crate) struct Retained {
 struct Arriving {
     block: Weak<Block>,
     bytes: usize,
-    /// Whether there was room for it.
-    had_room: bool,
+    /// Whether the block fitted into the memory limit.
+    fitted: bool,
 }
 
 impl Retained {
@@ -60,13 +60,13 @@ impl Retained {
         }
     }
 
-    /// Rows of this block are to be kept from now on, beside this many other bytes. False: there is no
-    /// room for it.
+    /// Starts to retain rows of this block and `beside` other bytes. Returns false if the memory limit
+    /// does not allow it.
     pub(crate) fn note(&mut self, block: &Arc<Block>, beside: usize) -> bool {
         let address = Arc::as_ptr(block);
         let known = |known: &&Arriving| known.block.as_ptr() == address;
         if let Some(known) = self.arriving.iter().rev().find(known) {
-            return known.had_room;
+            return known.fitted;
         }
         // Blocks of which all rows have come are looked at when the next one comes.
         let free = FREE.min(self.limit / 4);
@@ -74,8 +74,8 @@ impl Retained {
             || self.noted + self.refused > free + self.limit / 4;
         let bytes = block.bytes();
         let held = self.held().saturating_add(beside);
-        let had_room = held == 0 || held.saturating_add(bytes) <= self.limit;
-        match had_room {
+        let fitted = held == 0 || held.saturating_add(bytes) <= self.limit;
+        match fitted {
             true => self.noted += bytes,
             false => self.refused += bytes,
         }
@@ -85,9 +85,9 @@ impl Retained {
         self.arriving.push_back(Arriving {
             block: Arc::downgrade(block),
             bytes,
-            had_room,
+            fitted,
         });
-        had_room
+        fitted
     }
 
     /// Bytes of blocks that are held, as far as is known.
@@ -106,7 +106,7 @@ impl Retained {
         self.due = false;
         self.arriving.retain(|known| known.block.strong_count() > 0);
         // Of these more rows may come. They stay noted.
-        let arriving = self.arriving.iter().filter(|known| known.had_room);
+        let arriving = self.arriving.iter().filter(|known| known.fitted);
         let arriving: FxHashMap<usize, usize> = arriving
             .map(|known| (known.block.as_ptr() as usize, known.bytes))
             .collect();
@@ -158,7 +158,7 @@ impl Retained {
         });
         self.noted = arriving.values().sum();
         self.refused = 0;
-        self.arriving.retain(|known| known.had_room);
+        self.arriving.retain(|known| known.fitted);
     }
 }
 

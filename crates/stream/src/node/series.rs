@@ -41,7 +41,7 @@ struct Entry<V> {
     used: Instant,
 }
 
-/// So often the clock is read: once in this many points or batches.
+/// The clock is read once per this many points or batches.
 const READS: u32 = 64;
 
 impl<V> Series<V> {
@@ -219,7 +219,7 @@ mod tests {
         let count = taken(&mut series);
         assert!((5..10).contains(&count), "{count} groups of a kilobyte");
         assert_eq!(series.counters()[2].1.get(), 100 - count as u64);
-        // Those that are gone make room for others.
+        // Expired groups free memory for other groups.
         series.now += Duration::from_millis(2);
         assert_eq!(series.expired().len(), count);
         assert_eq!(series.bytes(), 0);

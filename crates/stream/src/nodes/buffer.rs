@@ -328,7 +328,7 @@ impl Operator for BufferOperator {
                 self.limits.points.saturating_sub(others),
                 &self.over_max_points,
             ),
-            // Windows that are full go on their way nevertheless.
+            // Full windows are emitted nevertheless.
             false => (0, self.groups.over_memory()),
         };
         // The counters belong to the same structure as the groups.

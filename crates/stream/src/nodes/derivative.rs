@@ -119,7 +119,7 @@ struct DerivativeOperator {
 /// Why a point is left out.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
-    #[error("`{0}` is no number, or missing")]
+    #[error("`{0}` is missing or not a number")]
     NoNumber(Arc<str>),
     #[error("the point has the time of the one before")]
     NoTime,

@@ -181,7 +181,7 @@ struct EvalOperator {
 enum Fault {
     #[error("`{0}` has no value: a field or tag is missing")]
     Missing(Arc<str>),
-    #[error("`{0}` is no string, and a tag must be one")]
+    #[error("`{0}` is not a string; a tag must be a string")]
     Tag(Arc<str>),
     #[error("there is no field `{0}` to keep")]
     Keep(Arc<str>),

@@ -112,7 +112,7 @@ pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
     let deliver: Deliver = Box::new(move |text, _| {
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
         let written = target.write_all(text.as_bytes());
-        // A log that cannot be written, a closed pipe say, is no reason to stop a task.
+        // A log that cannot be written, for example a closed pipe, does not stop a task.
         written.and_then(|()| target.flush()).is_ok()
     });
     Queue::new("log".into(), limit, deliver)

@@ -200,7 +200,7 @@ impl Operator for WindowOperator {
         let (points, parts_before) = (self.points - filling.points, filling.parts.len());
         let (most, over) = match self.retained.note(&batch.block, parts) {
             true => (self.limits.points, &self.counts.over_max_points),
-            // Windows that are full go on their way nevertheless.
+            // Full windows are emitted nevertheless.
             false => (0, &self.counts.over_memory),
         };
         let room = |filling: &Filling| Capacity {

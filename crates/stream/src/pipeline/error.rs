@@ -136,12 +136,12 @@ pub enum Rule {
         /// The node that has it.
         other: Arc<str>,
     },
-    /// An endpoint that is no part of a URL.
-    #[error("the endpoint '{0}' is no part of a URL: use letters, digits, `-`, `_`, `.` and `~`")]
+    /// An endpoint that cannot be a segment of a URL.
+    #[error("the endpoint '{0}' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~`")]
     Endpoint(Arc<str>),
     /// An address that cannot be posted to.
     #[error(
-        "'{0}' is no URL to post to: it must be like 'http://host/path' or 'https://host/path'"
+        "'{0}' is not a URL to post to; expected 'http://host/path' or 'https://host/path'"
     )]
     Url(Arc<str>),
     /// An expression on which evaluation would run out of stack.

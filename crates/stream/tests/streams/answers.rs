@@ -34,7 +34,7 @@ async fn long_answers_that_are_not_read_hold_no_more_memory_than_they_may() {
         }
     }
     assert!((1..4).contains(&unread.len()), "{} of 0.9 MB", unread.len());
-    // Short ones are served meanwhile, and once somebody has gone, long ones, too.
+    // Short responses are served all the time; long ones once a client has disconnected.
     let request = Request::get("/ping").body(Body::empty()).unwrap();
     let answer = router.clone().oneshot(request).await.unwrap();
     assert_eq!(answer.status(), StatusCode::NO_CONTENT);

@@ -31,7 +31,7 @@ async fn polled(service: &Service, request: Request<Body>, times: usize) -> bool
         if poll.is_ready() {
             return true;
         }
-        // What the request has started elsewhere gets on meanwhile.
+        // Lets the work that the request has started elsewhere make progress.
         for _ in 0..3 {
             tokio::task::yield_now().await;
         }
@@ -47,7 +47,7 @@ async fn a_task_whose_client_goes_away_runs_or_does_not_exist() {
     for times in 0.. {
         let request = Request::post("/tasks").body(in_pieces(body)).unwrap();
         let over = polled(&service, request, times).await;
-        // What goes on without the client gets to its end.
+        // Lets the work that continues without the client finish.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }

@@ -3,7 +3,7 @@
 use crate::http::Service;
 use std::time::{Duration, Instant};
 
-/// Waits until a line is logged of which this is true, and writes lines meanwhile.
+/// Keeps writing `lines` until a logged line satisfies `is`, and returns it.
 async fn until(service: &Service, lines: &str, is: impl Fn(&str) -> bool) -> String {
     let begun = Instant::now();
     loop {
@@ -104,7 +104,7 @@ async fn stats_count_the_points_of_each_group_and_pass_none_on() {
                 (&a["values"][0][1], &b["values"][0][1]),
                 (&1.into(), &2.into())
             );
-            // By the clock on the wall, at multiples of the interval.
+            // Times are those of the wall clock, at multiples of the interval.
             let time = a["values"][0][0].as_i64().unwrap();
             assert!(
                 time > 1_700_000_000_000_000_000 && time % 10_000_000 == 0,

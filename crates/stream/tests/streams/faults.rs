@@ -1,4 +1,4 @@
-//! Points that a node cannot take: counted and left out, and the task goes on.
+//! Points that a node cannot process are counted and left out; the task continues.
 
 use crate::http::Service;
 use axum::http::{Method, StatusCode};

@@ -20,7 +20,7 @@ fn line(group: usize, time: usize, length: usize) -> String {
     format!("m,host={group:020000} v={time}i,s=\"{string}\" {time}\n")
 }
 
-/// Writes a hundred groups with a point of 40 KB each, and tells what a node has left out of them.
+/// Writes a hundred groups with a point of 40 KB each and returns how many points a node left out.
 async fn left_out(service: &Service, text: &str, node: &str) -> u64 {
     service.task("t", text).await;
     for group in 0..100 {
@@ -36,7 +36,7 @@ async fn a_window_keeps_no_more_bytes_than_a_node_may_and_has_room_again_once_th
     let text = "stream | from('m') | groupBy('host') | window(10s, every 10s) | count(v) | log()";
     let over = left_out(&service, text, "window2").await;
     assert!((50..100).contains(&over), "{over} of 100 points");
-    // The first groups' windows go on their way, and make room.
+    // The first groups' windows are emitted and free their memory.
     let kept = 100 - over as usize;
     for group in 0..kept {
         service.write(&line(group, 11, 1)).await;
@@ -48,7 +48,7 @@ async fn a_window_keeps_no_more_bytes_than_a_node_may_and_has_room_again_once_th
     }
     service.engine.settle().await;
     let late = counter(&service, "t", "window2", "over_node_memory") - over;
-    assert!(late < 100, "there is room for some");
+    assert!(late < 100, "some of the late points fit");
 }
 
 #[tokio::test]

@@ -244,7 +244,7 @@ fn a_server_takes_points_shows_tasks_and_drains_when_it_is_asked_to_end() {
         .unwrap();
     let mut log = log.lines();
     assert_eq!(log.next(), Some("count cpu count=2i 10000000000"));
-    // The window that is not full is no result.
+    // A window that is not full is not logged as a result.
     let rest = log.next().unwrap();
     assert!(
         rest.contains("1 points in windows that are not full"),

@@ -151,7 +151,7 @@ async fn a_log_that_nobody_reads_stops_no_task() {
     };
     tokio::time::timeout(Duration::from_secs(20), seen)
         .await
-        .expect("both go on");
+        .expect("both sinks continue");
     let lost = counter(&service, "logs", "log1", "lost");
     assert!(lost > 100, "{lost}");
     stuck.release();

@@ -1,4 +1,4 @@
-//! An engine that is stopped and started again: windows go on, and nothing accepted is lost.
+//! An engine that is stopped and started again resumes its windows and loses nothing that it accepted.
 
 use crate::http::Service;
 use crate::sinks::{Hung, Stuck};
@@ -8,7 +8,7 @@ use corsair_stream::engine::{Saved, TaskOptions};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Stops a service, and starts another that goes on from what was saved, with the same tasks.
+/// Stops a service and starts another with the same tasks from its saved state.
 async fn restarted(service: Service, deadline: Duration) -> (Service, Vec<String>) {
     let saved = service.engine.suspend(deadline).await;
     let logged = service.log.lines();
@@ -170,7 +170,7 @@ async fn a_stream_that_falls_silent_during_a_stop_is_dead_after_it() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("it is never told: {:?}", service.log.lines());
+    panic!("the line was never logged: {:?}", service.log.lines());
 }
 
 // Guarantee: stream-8.

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &WriteArgs) -> anyhow::Result<()> {
     let wrote = wrote.context("the writers stopped")?;
     let seconds = wrote.time.as_secs_f64();
     print(&format!(
-        "{} lines in {seconds:.2} s: {:.0} lines/s, {:.1} MB/s; {} writes were told to come again\n",
+        "{} lines in {seconds:.2} s: {:.0} lines/s, {:.1} MB/s; {} writes were answered 503 and repeated\n",
         wrote.lines,
         wrote.lines as f64 / seconds,
         wrote.bytes as f64 / 1e6 / seconds,

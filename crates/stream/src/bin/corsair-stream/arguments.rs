@@ -50,7 +50,7 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = text(ContextKind::InvalidArg).unwrap_or_default();
-            format!("{missing} is missing; `corsair-stream --help` tells what it is")
+            format!("{missing} is missing; `corsair-stream --help` describes it")
         }
         ErrorKind::InvalidValue => {
             let (flag, value) = (

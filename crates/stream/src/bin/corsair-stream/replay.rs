@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let from = open(&args.file)?;
     let mut options = args.engine.options();
     options.log = Arc::new(Mutex::new(io::stdout()));
-    // A recording waits for those who read, and loses nothing.
+    // A replay waits for the readers of its output and drops nothing.
     options.log_overflow = Overflow::Block;
     options.patience = Duration::MAX;
     options.alert_logs = AlertLogs::Anywhere;

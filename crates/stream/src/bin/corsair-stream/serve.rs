@@ -108,7 +108,7 @@ struct Bounds {
 
 /// For clap: seconds, such as 10 or 0.5.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is no time; give seconds, such as 10 or 0.5");
+    let wrong = || format!("'{text}' is not a time; expected seconds, for example 10 or 0.5");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }

@@ -136,7 +136,7 @@ impl AggregateOperator {
                 };
                 result.map(Value::Float)
             }
-            _ => unreachable!("{:?} is no single number of all", self.of.function),
+            _ => unreachable!("{:?} does not reduce to one number", self.of.function),
         }
     }
 

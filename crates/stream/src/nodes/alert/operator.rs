@@ -52,7 +52,7 @@ struct GroupLevel {
 /// By number. Level 0 has no condition.
 const NAMES: [&str; 4] = ["OK", "INFO", "WARNING", "CRITICAL"];
 
-/// What is told of a point.
+/// The report of a point's level.
 struct Event {
     row: u32,
     level: u8,
@@ -320,7 +320,7 @@ fn next_level(marks: &Marks, at: usize, current: u8) -> u8 {
 }
 
 impl GroupLevel {
-    /// Takes the next level. What is told of it, if anything is.
+    /// Sets the next level and returns the event to report, if any.
     fn event(&mut self, alert: &Alert, level: u8, time: i64) -> Option<Event> {
         let previous = std::mem::replace(&mut self.level, level);
         if previous == 0 {

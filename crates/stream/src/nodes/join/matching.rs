@@ -51,7 +51,7 @@ impl Waiting {
         self.times.entry(point.2).or_default().push(point);
     }
 
-    /// Takes those of a time.
+    /// Removes and returns the rows of a time.
     fn take(&mut self, time: i64) -> Vec<Sent> {
         let found = self.times.remove(&time).unwrap_or_default();
         self.points -= found.len();

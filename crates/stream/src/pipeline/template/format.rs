@@ -20,7 +20,7 @@ pub(super) struct Format {
 const MOST: usize = 99;
 
 impl Format {
-    /// Reads it. `None`: there is no verb, or more than one, or one that is not known.
+    /// Parses a format. Returns `None` if it has no verb, several verbs, or an unknown one.
     pub(super) fn new(text: &str) -> Option<Format> {
         let (before, rest) = literal(text);
         let rest = rest?;

@@ -195,15 +195,15 @@ fn nodes_that_break_a_rule() {
         ),
         (
             "http_out('a/b')",
-            "http_out1: the endpoint 'a/b' is no part of a URL: use letters, digits, `-`, `_`, `.` and `~` [http_out]",
+            "http_out1: the endpoint 'a/b' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~` [http_out]",
         ),
         (
             "http_out('..')",
-            "http_out1: the endpoint '..' is no part of a URL: use letters, digits, `-`, `_`, `.` and `~` [http_out]",
+            "http_out1: the endpoint '..' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~` [http_out]",
         ),
         (
             "http_post('ftp://a')",
-            "http_post1: 'ftp://a' is no URL to post to: it must be like 'http://host/path' or 'https://host/path' [http_post]",
+            "http_post1: 'ftp://a' is not a URL to post to; expected 'http://host/path' or 'https://host/path' [http_post]",
         ),
         (
             "stats(1ns)",
@@ -223,7 +223,7 @@ fn nodes_that_break_a_rule() {
         ),
         (
             "http_post('/path')",
-            "http_post1: '/path' is no URL to post to: it must be like 'http://host/path' or 'https://host/path' [http_post]",
+            "http_post1: '/path' is not a URL to post to; expected 'http://host/path' or 'https://host/path' [http_post]",
         ),
     ];
     for (node, expected) in cases {

@@ -264,7 +264,7 @@ fn expressions_that_are_none() {
         ("a =~ /b", "the closing / is missing [/]"),
         (
             "a =~ /(/",
-            "this is no regular expression: unclosed group [/(/]",
+            "this is not a regular expression: unclosed group [/(/]",
         ),
         (
             "abz(a)",

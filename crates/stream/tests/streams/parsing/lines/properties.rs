@@ -157,7 +157,7 @@ fn row(block: &Block, row: usize) -> Point {
     };
     let word = |(name, value)| match value {
         Value::Text(word) => (name, word.to_string()),
-        other => panic!("{other:?} is no tag"),
+        other => panic!("{other:?} is not a tag"),
     };
     Point {
         measurement: block.origin.measurement.to_string(),
