@@ -137,12 +137,12 @@ pub enum Rule {
         other: Arc<str>,
     },
     /// An endpoint that cannot be a segment of a URL.
-    #[error("the endpoint '{0}' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~`")]
+    #[error(
+        "the endpoint '{0}' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~`"
+    )]
     Endpoint(Arc<str>),
     /// An address that cannot be posted to.
-    #[error(
-        "'{0}' is not a URL to post to; expected 'http://host/path' or 'https://host/path'"
-    )]
+    #[error("'{0}' is not a URL to post to; expected 'http://host/path' or 'https://host/path'")]
     Url(Arc<str>),
     /// An expression on which evaluation would run out of stack.
     #[error(
