@@ -80,16 +80,6 @@ fn free(_: &Path) -> Option<u64> {
     None
 }
 
-/// Makes a directory that other users of the machine cannot look into. One that is there stays as it
-/// is.
-pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
 /// Does what may block on a thread that may.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,

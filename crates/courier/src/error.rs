@@ -135,3 +135,21 @@ impl StartError {
         }
     }
 }
+
+impl From<corsair_journal::JournalError> for StartError {
+    fn from(error: corsair_journal::JournalError) -> StartError {
+        use corsair_journal::JournalError;
+        match error {
+            JournalError::Unusable { path, reason } => StartError::Log { path, reason },
+            JournalError::Format {
+                path,
+                found,
+                wanted,
+            } => StartError::Format {
+                path,
+                found,
+                wanted,
+            },
+        }
+    }
+}

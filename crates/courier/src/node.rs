@@ -3,7 +3,7 @@
 use crate::acknowledgements::{Acknowledgements, PATIENCE};
 use crate::backup::BackupError;
 use crate::counts::Unread;
-use crate::disk::{Disk, blocking, private_directory};
+use crate::disk::{Disk, blocking};
 use crate::error::StartError;
 use crate::hub::{HubRequest, Parts};
 use crate::index::Opened;
@@ -23,6 +23,7 @@ use crate::retention::Retention;
 use crate::seal::Key;
 use crate::sessions::Sessions;
 use crate::snapshots::{EVERY, Keeper};
+use corsair_journal::private_directory;
 use parking_lot::Mutex;
 use std::fmt;
 use std::path::Path;

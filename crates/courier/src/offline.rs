@@ -5,11 +5,12 @@
 //! knows; a node of several begins to read their stream there.
 
 use crate::backup::{BackupError, begin, finish, part, unusable};
-use crate::disk::{blocking, private_directory};
+use crate::disk::blocking;
 use crate::index::Opened;
 use crate::log::embedded;
 use crate::node::Node;
 use crate::options::Options;
+use corsair_journal::private_directory;
 use std::path::Path;
 
 /// The index as long as it is being restored.

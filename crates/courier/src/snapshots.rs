@@ -1,11 +1,12 @@
 //! Nodes of several that begin from a snapshot, and make one for others now and then.
 
-use crate::disk::{blocking, private_directory};
+use crate::disk::blocking;
 use crate::error::StartError;
 use crate::index::Opened;
 use crate::inner::{Inner, wait};
 use crate::log::jetstream::{Connected, Snapshot, Snapshots};
 use crate::presence::shared::First;
+use corsair_journal::private_directory;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

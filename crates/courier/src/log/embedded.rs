@@ -5,13 +5,11 @@
 //! one sync, and under load one sync serves all that came in during the one before. A lone
 //! command does not wait for others.
 //!
-//! A group is one [record](record) in one of the [files], which hold what the index may not have on disk yet.
+//! A group is one record of a [`Journal`], which holds the entries that the index may not have on disk yet.
 //! The log has an identity, which the index knows: another log, or an empty one, is not taken for the one
 //! that the index was made from. The index is opened first, and keeps other processes out.
 
 mod before;
-mod files;
-mod record;
 
 use super::{Digest, Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
@@ -19,7 +17,7 @@ use crate::error::StartError;
 use crate::model::Millis;
 use crate::seal::NEWEST;
 use before::LegacyLog;
-use files::{DIRECTORY, Files, Found};
+use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
 use prometheus_client::metrics::counter::Counter;
 use std::future::{Future, ready};
 use std::io;
@@ -31,6 +29,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The directory of the log in the directory of the data.
+const DIRECTORY: &str = "log";
 /// At most this many commands become durable together.
 const LARGEST_GROUP: usize = 4096;
 /// A group takes no more commands when it has this many bytes.
@@ -77,7 +77,7 @@ pub(crate) struct Prepared {
 /// Where a log was found.
 enum LogSource {
     Memory,
-    Files(PathBuf, Found),
+    Files(PathBuf, Recovery),
     /// In the directory of the data there is none of this form yet.
     Nothing(PathBuf),
 }
@@ -98,10 +98,10 @@ impl Prepared {
         let directory = data.join(DIRECTORY);
         let mut left = Vec::new();
         let read = |first, count, commands: &[u8]| decode(first, count, commands, after, &mut left);
-        if let Some(found) = Found::read(&directory, after, read)? {
+        if let Some(found) = Recovery::read(&directory, after, Tail::Synced, read)? {
             return Ok(Prepared {
-                identity: found.identity,
-                last: found.next - 1,
+                identity: found.identity(),
+                last: found.next() - 1,
                 left,
                 forgotten: after,
                 place: LogSource::Files(data.to_owned(), found),
@@ -168,8 +168,8 @@ impl Prepared {
             }
             LogSource::Nothing(data) => {
                 let directory = data.join(DIRECTORY);
-                let records = encode(&left, identity).map_err(files::unusable(&directory))?;
-                let files = Files::create(&directory, identity, forgotten + 1, &records)?;
+                let records = encode(&left, identity).map_err(JournalError::at(&directory))?;
+                let files = Journal::create(&directory, identity, forgotten + 1, &records)?;
                 before::remove(&data, identity);
                 Some(files)
             }
@@ -245,20 +245,20 @@ fn entry(position: u64, command: Command) -> Entry {
 
 /// The records of these entries.
 fn encode(entries: &[Entry], identity: u64) -> io::Result<Vec<u8>> {
-    let (mut records, mut bytes) = (Vec::new(), Vec::new());
+    let (mut records, mut record) = (Vec::new(), Record::default());
     for some in entries.chunks(LARGEST_GROUP) {
-        record::begin(&mut bytes);
+        record.begin();
         for command in some.iter().filter_map(|entry| entry.command.as_ref()) {
-            add(command, &mut bytes)?;
+            add(command, &mut record)?;
         }
-        record::finish(&mut bytes, identity, some[0].position, some.len() as u32);
-        records.extend_from_slice(&bytes);
+        records.extend_from_slice(record.finish(identity, some[0].position, some.len() as u32));
     }
     Ok(records)
 }
 
 /// Appends a command to a record.
-fn add(command: &Command, bytes: &mut Vec<u8>) -> io::Result<()> {
+fn add(command: &Command, record: &mut Record) -> io::Result<()> {
+    let bytes = record.bytes();
     *bytes = postcard::to_extend(command, std::mem::take(bytes)).map_err(io::Error::other)?;
     Ok(())
 }
@@ -310,7 +310,7 @@ impl Log for Embedded {
 /// The thread that writes.
 struct Writer {
     /// Without any the log is in memory.
-    files: Option<Files>,
+    files: Option<Journal>,
     state: Arc<LogState>,
     feed: Feed,
     groups: Counter,
@@ -319,7 +319,7 @@ struct Writer {
 
 impl Writer {
     fn run(mut self, submitted: &crossbeam_channel::Receiver<Work>) {
-        let mut bytes = Vec::new();
+        let mut record = Record::default();
         let mut open = true;
         while open {
             let mut group = Vec::new();
@@ -327,19 +327,19 @@ impl Writer {
             // On a busy machine threads about to submit do so now; on an idle one this costs
             // nothing.
             std::thread::yield_now();
-            record::begin(&mut bytes);
+            record.begin();
             let mut encoded = Ok(());
             for work in first.into_iter().chain(submitted.try_iter()) {
                 match work {
                     Work::Submission(submission) => {
                         if self.files.is_some() {
-                            encoded = add(&submission.command, &mut bytes);
+                            encoded = add(&submission.command, &mut record);
                         }
                         group.push(submission);
                     }
                     Work::Close => open = false,
                 }
-                let is_full = group.len() == LARGEST_GROUP || bytes.len() >= LARGEST_RECORD;
+                let is_full = group.len() == LARGEST_GROUP || record.len() >= LARGEST_RECORD;
                 if !open || is_full || encoded.is_err() {
                     break;
                 }
@@ -349,7 +349,7 @@ impl Writer {
             }
             let first = self.last + 1;
             let taken = group.len();
-            let written = encoded.and_then(|()| self.write(&mut bytes, first, taken as u32));
+            let written = encoded.and_then(|()| self.write(&mut record, first, taken as u32));
             self.state.waiting.fetch_sub(taken, Relaxed);
             if let Err(error) = written {
                 return self.fail(&error, group, submitted);
@@ -370,7 +370,7 @@ impl Writer {
             }
         }
         if let Some(files) = &mut self.files {
-            files.cut_off();
+            files.trim();
         }
     }
 
@@ -394,21 +394,21 @@ impl Writer {
         }
     }
 
-    /// Makes the group in `bytes` durable.
-    fn write(&mut self, bytes: &mut Vec<u8>, first: u64, count: u32) -> io::Result<()> {
+    /// Makes a group durable.
+    fn write(&mut self, record: &mut Record, first: u64, count: u32) -> io::Result<()> {
         let Some(files) = &mut self.files else {
             return Ok(());
         };
-        record::finish(bytes, files.identity, first, count);
-        files.append(bytes, first)?;
-        files.forget(self.state.forgotten.load(Acquire));
+        files.append(record, first, count)?;
+        files.sync()?;
+        files.discard_through(self.state.forgotten.load(Acquire));
         Ok(())
     }
 }
 
 /// Whether there is a log in the directory of the data.
 pub(crate) fn is_in(data: &Path) -> bool {
-    files::are_in(&data.join(DIRECTORY)) || data.join(before::FILE).exists()
+    corsair_journal::exists(&data.join(DIRECTORY)) || data.join(before::FILE).exists()
 }
 
 /// Makes a log of this identity in a directory that has none, which continues after a position.
@@ -416,7 +416,8 @@ pub(crate) fn is_in(data: &Path) -> bool {
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn begin(data: &Path, identity: u64, after: u64) -> Result<(), StartError> {
-    Files::create(&data.join(DIRECTORY), identity, after + 1, &[]).map(drop)
+    Journal::create(&data.join(DIRECTORY), identity, after + 1, &[])?;
+    Ok(())
 }
 
 /// Removes a log that was [begun](begin).

@@ -1,5 +1,5 @@
 //! The log of earlier versions, a database. The entries that the index lacks are read once, and continue
-//! in [files](super::files).
+//! in the journal.
 
 use crate::command::Command;
 use crate::database;

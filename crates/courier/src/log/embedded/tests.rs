@@ -178,7 +178,7 @@ fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
     let file = files(dir.path()).remove(0);
     let whole = std::fs::read(&file).unwrap();
     let mut before = 12;
-    for length in (record::HEADER..=whole.len()).rev() {
+    for length in (corsair_journal::HEADER..=whole.len()).rev() {
         std::fs::write(&file, &whole[..length]).unwrap();
         let last = Prepared::open(Some(dir.path()), 0).unwrap().last();
         assert!(last == before || last + 1 == before, "{length}");
@@ -308,7 +308,7 @@ fn a_damaged_entry_is_found_when_the_log_is_opened() {
     thread.join().unwrap();
     let file = files(dir.path()).remove(0);
     let mut bytes = std::fs::read(&file).unwrap();
-    bytes[record::HEADER + 30] ^= 1;
+    bytes[corsair_journal::HEADER + 30] ^= 1;
     std::fs::write(&file, &bytes).unwrap();
     let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
     assert!(said.to_string().contains("entry 1 is damaged"), "{said}");

@@ -1,4 +1,4 @@
-//! Files as a machine leaves them that dies while it writes.
+//! Files as a crash leaves them.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,12 +14,12 @@ fn header() -> Header {
     }
 }
 
-fn record(first: u64, commands: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    begin(&mut bytes);
-    bytes.extend_from_slice(commands);
-    finish(&mut bytes, IDENTITY, first, commands.len() as u32 + 1);
-    bytes
+fn record(first: u64, entries: &[u8]) -> Vec<u8> {
+    let mut record = Record::default();
+    record.begin();
+    record.bytes().extend_from_slice(entries);
+    let count = entries.len() as u32 + 1;
+    record.finish(IDENTITY, first, count).to_vec()
 }
 
 /// A file with these records, and where each ends.
@@ -39,12 +39,12 @@ fn groups() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 fn read_back(file: &[u8]) -> Result<Vec<Vec<u8>>, u64> {
-    let contents = contents(file, &header())?;
-    let commands = contents
-        .records
-        .iter()
-        .map(|record| record.commands.to_vec());
-    Ok(commands.collect())
+    let contents = contents(file, &header());
+    if contents.is_interrupted(file, &header()) {
+        return Err(contents.next);
+    }
+    let entries = contents.records.iter();
+    Ok(entries.map(|record| record.entries.to_vec()).collect())
 }
 
 proptest! {
@@ -128,11 +128,11 @@ fn records_of_another_log_and_zeros_are_none() {
         identity: IDENTITY + 1,
         ..header()
     };
-    assert!(contents(&whole, &other).unwrap().records.is_empty());
+    assert!(contents(&whole, &other).records.is_empty());
     let mut zeros = header().bytes().to_vec();
     zeros.resize(1 << 16, 0);
-    let found = contents(&zeros, &header()).unwrap();
-    assert_eq!((found.next, found.end, found.goes_on), (7, HEADER, false));
+    let found = contents(&zeros, &header());
+    assert_eq!((found.next, found.end, found.continues), (7, HEADER, false));
 }
 
 #[test]

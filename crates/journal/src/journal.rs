@@ -1,0 +1,245 @@
+//! The files of a journal: a directory of them, of which the last one grows.
+//!
+//! A file is named by the position of its first entry. It is written under another name and renamed when it
+//! is on disk, so that a file with such a name is complete. Before a file is full it has [`AHEAD`] bytes of
+//! zeros behind its last record. To sync a record that replaces zeros, the file system need not record a new
+//! length, and so does not wait for other writes that it has begun.
+
+use crate::error::JournalError;
+use crate::record::{FORMAT, HEADER, Header, Record};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The extension of a file's name.
+const EXTENSION: &str = "entries";
+/// The name of a file that is being made.
+const PART: &str = "part";
+/// Nothing is appended to a file of this length.
+const LARGEST_FILE: u64 = 16 << 20;
+/// Zeros that are written behind the last record when it reaches the end of the file.
+const AHEAD: u64 = 1 << 20;
+
+/// A journal that is open to be appended to. See the [crate](crate).
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    identity: u64,
+    /// The positions at which files begin.
+    firsts: VecDeque<u64>,
+    /// The last file.
+    file: File,
+    /// The offset behind its last record.
+    end: u64,
+    /// Its length, with the zeros.
+    length: u64,
+}
+
+impl Journal {
+    /// Creates a journal in this directory, which is made if it does not exist. Its first entry has position
+    /// `first`. `records` are [finished](Record::finish) records that it begins with.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn create(
+        directory: &Path,
+        identity: u64,
+        first: u64,
+        records: &[u8],
+    ) -> Result<Journal, JournalError> {
+        let created = (|| {
+            private_directory(directory)?;
+            let (file, end) = make(directory, identity, first, records)?;
+            if let Some(parent) = directory.parent() {
+                sync_directory(parent)?;
+            }
+            Ok(Journal {
+                directory: directory.to_owned(),
+                identity,
+                firsts: VecDeque::from([first]),
+                file,
+                end,
+                length: end + AHEAD,
+            })
+        })();
+        created.map_err(JournalError::at(directory))
+    }
+
+    pub(crate) fn continued(
+        directory: &Path,
+        identity: u64,
+        firsts: VecDeque<u64>,
+        file: File,
+        end: u64,
+    ) -> Journal {
+        Journal {
+            directory: directory.to_owned(),
+            identity,
+            firsts,
+            file,
+            end,
+            length: end,
+        }
+    }
+
+    /// The number with which it was created.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// Appends a record of `count` entries, the first of which has position `first`. The record survives a
+    /// kill of the process, and after [`sync`](Journal::sync) a power failure.
+    ///
+    /// # Errors
+    /// It cannot be written. Whether the record is on disk is then unknown: close the journal, and read it
+    /// with [`Recovery`](crate::Recovery).
+    pub fn append(&mut self, record: &mut Record, first: u64, count: u32) -> io::Result<()> {
+        if self.end >= LARGEST_FILE {
+            self.rotate(first)?;
+        }
+        self.write(record.finish(self.identity, first, count))
+    }
+
+    /// Waits until all records are on disk.
+    ///
+    /// # Errors
+    /// As of [`append`](Journal::append).
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// A second handle of the file that is being appended to, for a sync on another thread.
+    ///
+    /// # Errors
+    /// The process has no free file descriptor.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(record)?;
+        self.end += record.len() as u64;
+        if self.end > self.length {
+            self.length = self.end + AHEAD;
+            write_zeros(&mut self.file)?;
+        }
+        Ok(())
+    }
+
+    /// Continues in another file, whose first entry has position `first`.
+    fn rotate(&mut self, first: u64) -> io::Result<()> {
+        // A file with a successor is on disk.
+        self.file.sync_data()?;
+        let (file, end) = make(&self.directory, self.identity, first, &[])?;
+        // A record without entries says that there is a successor, so that a lost one is missed.
+        let mut mark = Record::default();
+        mark.begin();
+        self.write(mark.finish(self.identity, first, 0))?;
+        self.file.sync_data()?;
+        self.firsts.push_back(first);
+        self.file = file;
+        self.end = end;
+        self.length = end + AHEAD;
+        Ok(())
+    }
+
+    /// Cuts off the zeros behind the last record. Errors are ignored, because the zeros are harmless.
+    pub fn trim(&mut self) {
+        let _ = self.file.set_len(self.end);
+    }
+
+    /// Removes files whose entries all have positions up to `position`. A file that cannot be removed is
+    /// tried again at the next call.
+    pub fn discard_through(&mut self, position: u64) {
+        while let Some(&next) = self.firsts.get(1)
+            && next <= position + 1
+        {
+            if fs::remove_file(path(&self.directory, self.firsts[0])).is_err() {
+                break;
+            }
+            self.firsts.pop_front();
+        }
+    }
+}
+
+/// Creates a directory, with its parents, that only its owner may read.
+///
+/// # Errors
+/// Those of [`std::fs::DirBuilder::create`].
+pub fn private_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// True if the directory has a journal.
+pub fn exists(directory: &Path) -> bool {
+    firsts(directory).is_ok_and(|firsts| !firsts.is_empty())
+}
+
+/// The positions at which the files in a directory begin, in order.
+pub(crate) fn firsts(directory: &Path) -> io::Result<VecDeque<u64>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(VecDeque::new()),
+        Err(error) => return Err(error),
+    };
+    let mut firsts = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let first = Path::new(&name)
+            .file_stem()
+            .and_then(|stem| stem.to_str()?.parse().ok());
+        // Files with other names do not belong to the journal.
+        firsts.extend(first.filter(|&first| *name == *file_name(first)));
+    }
+    firsts.sort_unstable();
+    Ok(firsts.into())
+}
+
+fn file_name(first: u64) -> String {
+    format!("{first:020}.{EXTENSION}")
+}
+
+pub(crate) fn path(directory: &Path, first: u64) -> PathBuf {
+    directory.join(file_name(first))
+}
+
+/// Syncs the names in a directory. Only Unix can open directories.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    match cfg!(unix) {
+        true => File::open(directory)?.sync_all(),
+        false => Ok(()),
+    }
+}
+
+/// Writes [`AHEAD`] zeros from a small buffer.
+fn write_zeros(file: &mut File) -> io::Result<()> {
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    for _ in 0..AHEAD / ZEROS.len() as u64 {
+        file.write_all(&ZEROS)?;
+    }
+    Ok(())
+}
+
+/// Makes a file with these records and zeros behind them. Returns the offset behind the records.
+fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Result<(File, u64)> {
+    let header = Header {
+        format: FORMAT,
+        identity,
+        first,
+    };
+    let part = directory.join(PART);
+    let mut file = File::create(&part)?;
+    file.write_all(&header.bytes())?;
+    file.write_all(records)?;
+    write_zeros(&mut file)?;
+    file.sync_all()?;
+    fs::rename(&part, path(directory, first))?;
+    sync_directory(directory)?;
+    Ok((file, (HEADER + records.len()) as u64))
+}

@@ -1,0 +1,186 @@
+//! Reads a journal after a stop or a crash, and continues it.
+
+use crate::error::JournalError;
+use crate::journal::{self, Journal};
+use crate::record::{self, Contents, FORMAT, HEADER, Header};
+use std::collections::VecDeque;
+use std::fs::{self, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// How the end of a journal may look after a power failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// Each record was synced before the next one was written: only the last one may be torn. A complete
+    /// record behind an unreadable one is an error.
+    Synced,
+    /// Records were written without a sync: the journal ends before the first unreadable one, and what
+    /// follows is discarded.
+    Unsynced,
+}
+
+/// A journal that has been read, and not changed.
+#[derive(Debug)]
+pub struct Recovery {
+    identity: u64,
+    next: u64,
+    /// The positions at which files begin.
+    firsts: VecDeque<u64>,
+    /// Where the last record of the last file begins,
+    last: u64,
+    /// and its bytes.
+    tail: Vec<u8>,
+    discarded: u64,
+}
+
+impl Recovery {
+    /// Reads the journal in this directory. Calls `visit` with the position of the first entry, the number and
+    /// the bytes of the entries of each record that has entries after position `after`. Returns `None` if the
+    /// directory has no journal. Memory: one file.
+    ///
+    /// # Errors
+    /// The journal is damaged or incomplete, begins later than `after + 1`, cannot be read, or `visit` has
+    /// returned an error.
+    pub fn read(
+        directory: &Path,
+        after: u64,
+        tail: Tail,
+        mut visit: impl FnMut(u64, u32, &[u8]) -> Result<(), String>,
+    ) -> Result<Option<Recovery>, JournalError> {
+        let firsts = journal::firsts(directory).map_err(JournalError::at(directory))?;
+        let Some(&oldest) = firsts.front() else {
+            return Ok(None);
+        };
+        let refused = |path: &Path, reason: String| JournalError::new(path, reason);
+        let gap = |at: u64, expected: u64| {
+            let reason = format!("it continues at entry {at}; expected entry {expected}");
+            refused(directory, reason)
+        };
+        if oldest > after + 1 {
+            return Err(gap(oldest, after + 1));
+        }
+        // Files before the last one that begins early enough hold no entry that is asked for.
+        let begin = firsts.iter().rposition(|&first| first <= after + 1);
+        let mut recovery = Recovery {
+            identity: 0,
+            next: 0,
+            firsts: firsts.clone(),
+            last: 0,
+            tail: Vec::new(),
+            discarded: 0,
+        };
+        let mut continues = true;
+        for &first in firsts.iter().skip(begin.unwrap_or(0)) {
+            let path = journal::path(directory, first);
+            if recovery.next != 0 && recovery.next != first {
+                return Err(gap(first, recovery.next));
+            }
+            let file = fs::read(&path).map_err(JournalError::at(&path))?;
+            let header = header(&path, &file, first)?;
+            if recovery.next != 0 && recovery.identity != header.identity {
+                return Err(refused(&path, "it belongs to another log".to_owned()));
+            }
+            let contents = record::contents(&file, &header);
+            let is_last = firsts.back() == Some(&first);
+            if contents.is_interrupted(&file, &header) && !(is_last && tail == Tail::Unsynced) {
+                return Err(refused(
+                    &path,
+                    format!("entry {} is damaged", contents.next),
+                ));
+            }
+            for record in &contents.records {
+                if record.first + u64::from(record.count) > after + 1 {
+                    let visited = visit(record.first, record.count, record.entries);
+                    visited.map_err(|reason| refused(&path, reason))?;
+                }
+            }
+            recovery.identity = header.identity;
+            recovery.next = contents.next;
+            continues = contents.continues;
+            recovery.end_with(&file, &contents);
+        }
+        if continues {
+            let reason = format!(
+                "the file that begins with entry {} is missing",
+                recovery.next
+            );
+            return Err(refused(directory, reason));
+        }
+        Ok(Some(recovery))
+    }
+
+    /// The number with which the journal was created.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// The position after the last entry.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes behind the last complete record that are not zeros up to the end of the file: a torn record, and
+    /// records behind it.
+    pub fn discarded(&self) -> u64 {
+        self.discarded
+    }
+
+    fn end_with(&mut self, file: &[u8], contents: &Contents<'_>) {
+        let last = contents.records.iter().rev().nth(1);
+        let begin = match (contents.records.len(), last) {
+            (0, _) => 0,
+            (_, None) => HEADER,
+            (_, Some(before)) => before.end,
+        };
+        self.tail.clear();
+        self.tail
+            .extend(file[begin..].iter().take(contents.end - begin));
+        // The file may end within the padding of the last record.
+        self.tail.resize(contents.end - begin, 0);
+        self.last = begin as u64;
+        let behind = file.get(contents.end..).unwrap_or_default();
+        let used = behind.iter().rposition(|byte| *byte != 0);
+        self.discarded = used.map_or(0, |at| at as u64 + 1);
+    }
+
+    /// Continues the journal behind its last complete record, and discards the bytes of a torn one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn open(self, directory: &Path) -> Result<Journal, JournalError> {
+        let first = *self.firsts.back().expect("a journal has a file");
+        let path = journal::path(directory, first);
+        let end = self.last + self.tail.len() as u64;
+        let opened = (|| {
+            let mut file = OpenOptions::new().write(true).open(&path)?;
+            // The last record was read from the page cache. If its sync has failed, it is not on disk, and
+            // the next sync would have nothing to do; so it is written again.
+            file.seek(SeekFrom::Start(self.last))?;
+            file.write_all(&self.tail)?;
+            // The bytes of a torn record must not become part of the next one.
+            file.set_len(end)?;
+            file.sync_all()?;
+            Ok(file)
+        })();
+        let file = opened.map_err(JournalError::at(&path))?;
+        Ok(Journal::continued(
+            directory,
+            self.identity,
+            self.firsts,
+            file,
+            end,
+        ))
+    }
+}
+
+fn header(path: &Path, file: &[u8], first: u64) -> Result<Header, JournalError> {
+    match Header::read(file) {
+        Some(header) if header.format != FORMAT => Err(JournalError::Format {
+            path: path.to_owned(),
+            found: header.format,
+            wanted: FORMAT,
+        }),
+        Some(header) if header.first == first => Ok(header),
+        _ => Err(JournalError::new(path, "its header is damaged")),
+    }
+}
