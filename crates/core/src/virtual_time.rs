@@ -38,7 +38,6 @@ mod header;
 mod kept;
 mod lending;
 mod multicast;
-mod near;
 mod order;
 mod parcel;
 mod pause;
@@ -57,6 +56,7 @@ mod table;
 mod travel;
 mod waker;
 mod wheel;
+mod window_timers;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Script};
 use crate::sync::{Stopwatch, lock};

@@ -13,6 +13,7 @@ mod fsm;
 mod hand;
 mod message;
 mod network;
+mod probes;
 mod processes;
 mod progress;
 mod restarts;

@@ -16,8 +16,8 @@ use super::header::{Header, State};
 use super::places::Lineage;
 use super::population::{Population, Seen};
 use super::region::Ahead;
-use super::scheduled::Kind;
-use super::shard::{ROOT, Shard};
+use super::scheduled::{Kind, Scheduled};
+use super::shard::{ROOT, Shard, is_handle};
 use super::shard_cell::ShardCell;
 use super::stored::Stored;
 #[cfg(feature = "serde")]
@@ -139,13 +139,13 @@ trait Actors<M: Message> {
                     at = self.deliver(shard, slot, order, at);
                     let next = order.get(at).copied();
                     let next = next.filter(|&next| (*next).label.to == actor);
-                    let due = (*shard).turn.near.next();
+                    let due = (*shard).turn.timers.next();
                     if due != u64::MAX {
                         let offset = |next: *mut Stored<M>| (*next).label.offset() as u64;
                         let until = next.map(|next| (*shard).window.base + offset(next));
                         let until = until.unwrap_or(u64::MAX);
                         if due < until {
-                            self.run_near(shard, slot, until);
+                            self.run_window_timers(shard, slot, until);
                         }
                     }
                     if next.is_none() {
@@ -183,8 +183,8 @@ trait Actors<M: Message> {
             } else if !live || !self.deliver_timer(shard, slot, event) {
                 self.deliver_other(shard, slot, event);
             }
-            if (*shard).turn.near.next() != u64::MAX {
-                self.run_near(shard, slot, u64::MAX);
+            if (*shard).turn.timers.next() != u64::MAX {
+                self.run_window_timers(shard, slot, u64::MAX);
             }
         }
     }
@@ -343,7 +343,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// The same for a timer with a token of an actor's own; false: it is none.
+    /// The same for a timer that an actor has set, or a message to itself that takes no time; false: it is neither.
     ///
     /// # Safety
     /// As for [`Actors::deliver_message`]; the actor is live.
@@ -356,8 +356,23 @@ trait Actors<M: Message> {
     ) -> bool {
         // SAFETY: as in `deliver`; a timer has a token.
         unsafe {
-            if !(*event).label.is_timer() || Stored::token(event) >= Token::OWN {
+            if !(*event).label.is_timer() {
                 return false;
+            }
+            let token = Stored::token(event);
+            if token >= Token::OWN {
+                if let Some(message) = (*shard).take_own(token) {
+                    self.deliver_own(shard, slot, message);
+                    return true;
+                }
+                if !is_handle(token) {
+                    return false;
+                }
+                let Some(token) = (*shard).handle_due(token) else {
+                    // It was cancelled.
+                    return true;
+                };
+                Stored::set_token(event, token);
             }
             (*shard).counters.others += 1;
             (*shard).count_timer(Stored::token(event).into());
@@ -367,6 +382,27 @@ trait Actors<M: Message> {
                 self.end(shard, slot, Reason::Returned);
             }
             true
+        }
+    }
+
+    /// The same for a message of the actor to itself.
+    ///
+    /// # Safety
+    /// As for [`Actors::deliver_message`]; the actor is live.
+    #[inline(always)]
+    unsafe fn deliver_own(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        message: Scheduled<M>,
+    ) {
+        // SAFETY: as in `deliver`; the event lies beside the shard, with a body.
+        unsafe {
+            let event = (*shard).arrive(message);
+            (*shard).counters.note_time((*shard).turn.now);
+            if self.deliver_message(shard, slot, event, true) == Flow::Stop {
+                self.end(shard, slot, Reason::Returned);
+            }
         }
     }
 
@@ -412,18 +448,10 @@ trait Actors<M: Message> {
         // SAFETY: as in `deliver`; the event is moved out once on every path.
         unsafe {
             let state = (*slot).header.state;
-            if (*event).label.kind() == Kind::Timer {
-                if (*shard).is_cancelled(Stored::token(event)) {
-                    return Ready::No;
-                }
-                if let Some(own) = (*shard).take_own(Stored::token(event)) {
-                    let event = (*shard).arrive(own);
-                    (*shard).counters.note_time((*shard).turn.now);
-                    count_message(shard, event);
-                    return Ready::Yes;
-                }
-            }
             let kind = (*event).label.kind();
+            if kind == Kind::Timer && (*shard).is_cancelled(Stored::token(event)) {
+                return Ready::No;
+            }
             if state != State::Live && !self.is_to_begin(shard, slot) {
                 let event = Stored::read(event, (*shard).turn.now);
                 let kind = event.message_kind();
@@ -443,11 +471,6 @@ trait Actors<M: Message> {
                 event
             };
             if kind == Kind::Timer {
-                if Stored::token(event) >= Token::OWN
-                    && let Some(token) = (*shard).handle_due(Stored::token(event))
-                {
-                    Stored::set_token(event, token);
-                }
                 (*shard).count_timer(Stored::token(event).into());
             } else if kind.is_message() {
                 (*shard).counters.note_time((*shard).turn.now);
@@ -510,8 +533,8 @@ trait Actors<M: Message> {
                 (*shard).counters.root_end = end.min(u64::MAX - 1);
                 (*shard).counters.root_ended = Some(now);
             }
-            if !(*shard).turn.near.is_empty() {
-                (*shard).turn.near.clear();
+            if !(*shard).turn.timers.is_empty() {
+                (*shard).turn.timers.clear();
             }
             let lineage = (*shard).places.ended(me);
             // A panic is always told.
@@ -541,14 +564,19 @@ trait Actors<M: Message> {
     /// # Safety
     /// As for [`Population::run`]; the actor being run is that of `slot`.
     #[inline(never)]
-    unsafe fn run_near(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, until: u64) {
+    unsafe fn run_window_timers(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        until: u64,
+    ) {
         // SAFETY: as in `deliver`. The event lies beside the shard, so that it is there even if the
         // actor panics.
         unsafe {
-            let near = &raw mut (*shard).turn.near;
-            while let Some(timer) = (*near).pop_before(until) {
-                let event = (*shard).near_event(&timer);
+            let timers = &raw mut (*shard).turn.timers;
+            while let Some(timer) = (*timers).pop_before(until) {
                 if timer.time > (*shard).window.limit {
+                    let event = (*shard).timer_event(&timer);
                     let head = Stored::head(event, timer.time);
                     (*shard).hold(timer.time, &head);
                     continue;
@@ -557,12 +585,17 @@ trait Actors<M: Message> {
                     (*shard).put_off(timer);
                     continue;
                 }
-                let caused = (*near).count((*shard).turn.me, &timer);
+                let caused = (*timers).count((*shard).turn.me, &timer);
                 if caused > 0 && !(*shard).may_go_on(caused) {
-                    (*near).clear();
+                    (*timers).clear();
                     return;
                 }
                 (*shard).turn.now = timer.time;
+                if let Some(message) = (*shard).take_own(timer.token) {
+                    self.deliver_own(shard, slot, message);
+                    continue;
+                }
+                let event = (*shard).timer_event(&timer);
                 (*shard).turn.current = event;
                 self.deliver_other(shard, slot, event);
             }

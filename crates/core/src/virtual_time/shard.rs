@@ -29,6 +29,7 @@ pub(super) use multicasts::{ByKind, read_bodies};
 #[cfg(feature = "serde")]
 pub(super) use notes::Notes;
 pub(super) use timer::Timer;
+pub(super) use waits::is_handle;
 
 use super::header::Header;
 use super::kept::Kept;
@@ -37,11 +38,12 @@ use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
 use super::stored::Stored;
-use super::table::Table;
 use crate::contract::random::Streams;
 use crate::contract::{Config, DeadLetters, Latency, Message, Panics, TimerHandle, Token};
+use handles::Due;
+use own::OwnMessages;
 use queues::Queues;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Waker;
 use turn::{Settings, Turn, Window};
@@ -88,8 +90,8 @@ pub(super) struct Shard<M> {
     requests: HashMap<u32, u32>,
     /// When the last message of a pair arrives, if the network keeps their order.
     last: HashMap<(u32, u32), u64>,
-    /// Messages of actors to themselves that take no time, by actor, with the timers they wait for.
-    own: Table<u32, VecDeque<(u32, Scheduled<M>)>>,
+    /// Messages of actors to themselves that take no time.
+    own: OwnMessages<M>,
 }
 
 /// A shard's number within the process. Numbers are not used again, so that a context that was
@@ -148,7 +150,7 @@ impl<M: Message> Shard<M> {
             never: Vec::new(),
             requests: HashMap::new(),
             last: HashMap::new(),
-            own: Table::default(),
+            own: OwnMessages::default(),
         })
     }
 
@@ -211,7 +213,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn set_timer(&mut self, after: u64, token: u32) {
         let time = self.turn.now.saturating_add(after);
         if time < self.window.end {
-            return self.turn.near.push(self.turn.now, time, token);
+            return self.turn.timers.push(self.turn.now, time, token);
         }
         if time != u64::MAX {
             let actor = self.turn.me;
@@ -220,25 +222,26 @@ impl<M: Message> Shard<M> {
     }
 
     /// Sets a timer of the actor being run that it can cancel.
+    #[inline]
     pub(super) fn set_handle(&mut self, after: u64, token: Token, period: u64) -> TimerHandle {
         let own = self.waits.add_handle(self.turn.me, token, period);
         self.set_timer(after, own.0);
         TimerHandle(own)
     }
 
-    /// Cancels a timer of the actor being run; false if it has come or was cancelled.
+    /// Cancels a timer of the actor being run; false if it has fired or was cancelled.
+    #[inline]
     pub(super) fn cancel_handle(&mut self, timer: TimerHandle) -> bool {
-        let known = self.waits.remove_handle(self.turn.me, timer.0);
-        if known {
-            self.waits.cancel(self.turn.me, timer.0);
-        }
-        known
+        self.waits.cancel_handle(self.turn.me, timer.0)
     }
 
-    /// A timer of the library's own is due: the token of the actor's that it stands for, if it does.
-    /// One that comes again is set again.
+    /// A timer that the actor being run can cancel is due: the actor's token, if it was not cancelled. A periodic one is set
+    /// again.
+    #[inline(always)]
     pub(super) fn handle_due(&mut self, own: u32) -> Option<u32> {
-        let (token, period) = self.waits.handle_due(self.turn.me, own)?;
+        let Due::Fires { token, period } = self.waits.handle_due(self.turn.me, own) else {
+            return None;
+        };
         if period > 0 {
             self.set_timer(period, own);
         }
@@ -316,8 +319,15 @@ impl<M: Message> Shard<M> {
 
     /// Counts an event that the actor being run has caused itself at this instant; false if there
     /// are too many of them, or the run was cancelled: it is not to go on.
-    #[cold]
+    #[inline(always)]
     pub(super) fn may_go_on(&mut self, events: u32) -> bool {
+        events < self.settings.most_at_once && !events.is_multiple_of(1024)
+            || self.may_go_on_further(events)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn may_go_on_further(&mut self, events: u32) -> bool {
         if events >= self.settings.most_at_once {
             self.fail(FailureCause::Livelock(events));
             return false;

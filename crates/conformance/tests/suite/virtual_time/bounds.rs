@@ -297,32 +297,51 @@ fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
     }
 }
 
-/// Runs this test program again, as a process whose threads cannot be started.
+// So much in a window that it is worth other threads.
+scenario!(
+    #[derive(Clone)]
+    Busy {},
+    cx,
+    {
+        let crowd = cx
+            .spawn(Spawn::many(1000, "x", ""), |mut cx: C, _| async move {
+                loop {
+                    cx.recv().await;
+                }
+            })
+            .await;
+        for _ in 0..10 {
+            for to in crowd.iter() {
+                cx.send(to, Number(1));
+            }
+            cx.sleep(MS).await;
+        }
+    }
+);
+
+/// Set in a process that this test program has started.
+const CHILD: &str = "CORSAIR_TEST_CHILD";
+
+/// Runs the current test again in a process that a shell starts after this command. What it prints.
+fn again(before: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let name = std::thread::current().name().map(str::to_owned);
+    let script = format!("{before}; exec \"$0\" \"$1\" --exact --nocapture --test-threads 1");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .arg(program)
+        .arg(name.as_deref().unwrap_or("main"))
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{before}: {text}");
+    text
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "starts a process")]
 fn a_thread_that_cannot_be_started_is_an_error() {
-    const CHILD: &str = "CORSAIR_TEST_WITHOUT_THREADS";
-    // So much in a window that it is worth other threads.
-    scenario!(
-        #[derive(Clone)]
-        Busy {},
-        cx,
-        {
-            let crowd = cx
-                .spawn(Spawn::many(1000, "x", ""), |mut cx: C, _| async move {
-                    loop {
-                        cx.recv().await;
-                    }
-                })
-                .await;
-            for _ in 0..10 {
-                for to in crowd.iter() {
-                    cx.send(to, Number(1));
-                }
-                cx.sleep(MS).await;
-            }
-        }
-    );
     if std::env::var_os(CHILD).is_some() {
         match run(&config(4), Busy {}).unwrap_err() {
             RunError::Thread { report, .. } => assert_eq!(report.executor, Executor::Virtual),
@@ -331,19 +350,38 @@ fn a_thread_that_cannot_be_started_is_an_error() {
         eprintln!("refused");
         return;
     }
-    let program = std::env::current_exe().unwrap();
-    let name = std::thread::current().name().map(str::to_owned);
-    let output = std::process::Command::new(program)
-        .args([name.as_deref().unwrap_or("main"), "--exact", "--nocapture"])
-        .args(["--test-threads", "1"])
-        .env(CHILD, "1")
-        // No stack can be that large.
-        .env("RUST_MIN_STACK", (1u64 << 47).to_string())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && text.contains("refused"),
-        "{text}"
-    );
+    // No stack can be that large.
+    let text = again(&format!("export RUST_MIN_STACK={}", 1u64 << 47));
+    assert!(text.contains("refused"), "{text}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts a process")]
+#[cfg(target_os = "linux")]
+fn more_workers_than_there_is_memory_for_are_an_error() {
+    if std::env::var_os(CHILD).is_some() {
+        let config = config(1000);
+        let refused = |error: RunError| match error {
+            RunError::Thread { source, report } => {
+                assert_eq!((report.executor, report.workers), (Executor::Virtual, 0));
+                let text = source.to_string();
+                assert!(text.contains("1000 workers need"), "{text}");
+            }
+            other => panic!("{other}"),
+        };
+        refused(run(&config, Busy {}).unwrap_err());
+        refused(
+            corsair::Simulation::new(&config, Busy {})
+                .map(drop)
+                .unwrap_err(),
+        );
+        run(&super::number::config(2), Busy {}).unwrap();
+        eprintln!("refused");
+        return;
+    }
+    // Enough for the threads of two workers, and too little for what a thousand write for each other.
+    for mebibytes in [300, 1000, 2000] {
+        let text = again(&format!("ulimit -v {}", mebibytes << 10));
+        assert!(text.contains("refused"), "{text}");
+    }
 }

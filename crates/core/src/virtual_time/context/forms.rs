@@ -226,7 +226,10 @@ where
 #[inline(never)]
 fn again<M: Message>(shard: ShardCell<M>) -> bool {
     shard.with(|shard| {
-        let caused = shard.turn.near.count_caused(shard.turn.me, shard.turn.now);
+        let caused = shard
+            .turn
+            .timers
+            .count_caused(shard.turn.me, shard.turn.now);
         shard.may_go_on(caused)
     })
 }

@@ -2,9 +2,9 @@
 
 use super::Shard;
 use crate::contract::{Addr, Event, Message, SpanId};
-use crate::virtual_time::near::NearTimer;
 use crate::virtual_time::scheduled::{Head, Scheduled};
 use crate::virtual_time::stored::Stored;
+use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
     /// From here on, what is sent begins a new trace.
@@ -32,7 +32,7 @@ impl<M: Message> Shard<M> {
 
     /// Makes a timer due within the window an event, which is there until the next one.
     #[inline]
-    pub(in super::super) fn near_event(&mut self, timer: &NearTimer) -> *mut Stored<M> {
+    pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> *mut Stored<M> {
         let offset = (timer.time - self.window.base) as u32;
         let (me, token) = (self.turn.me, timer.token);
         self.turn.scratch.set_timer(offset, me, token)

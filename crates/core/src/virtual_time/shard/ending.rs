@@ -33,7 +33,7 @@ impl<M: Message> Shard<M> {
 
     /// Takes all events that wait beside queues and wheels.
     pub(in super::super) fn take_unread(&mut self) -> impl Iterator<Item = Scheduled<M>> + use<M> {
-        let own = std::mem::take(&mut self.own).into_values().flatten();
+        let own = std::mem::take(&mut self.own).into_messages();
         let never = std::mem::take(&mut self.never);
         let rest = std::mem::take(&mut self.rest);
         let own = own.map(|(_, event)| event);

@@ -4,19 +4,50 @@ use crate::Token;
 use crate::virtual_time::table::Table;
 use std::collections::VecDeque;
 
-/// The timers of each actor that it can cancel. Whatever is asked about one costs the same, however many there are, if
-/// timers come or are cancelled in the order in which they were set, and O(log n) if not.
+/// The cancellable timers of a shard's actors.
+///
+/// The timers of the actor that was asked about last are found without a look into the table. A timer is found at once if
+/// an actor's timers fire or are cancelled in the order in which they were set, and in O(log n) if not.
 #[derive(Default)]
 pub(super) struct Handles {
-    actors: Table<u32, Timers>,
+    /// Where in `lists` each actor has its timers.
+    index: Table<u32, u32>,
+    lists: Vec<Timers>,
+    /// Lists that no actor has.
+    free: Vec<u32>,
+    recent: Recent,
+    /// How many timers were cancelled and still wait in the wheel.
+    cancelled: usize,
 }
 
-/// The timers of one actor, in the order of the library's tokens. Those that are over leave when they are the first,
+/// The actor that was asked about last, and its list.
+#[derive(Clone, Copy)]
+struct Recent {
+    actor: u32,
+    list: u32,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent {
+            actor: NOBODY,
+            list: 0,
+        }
+    }
+}
+
+/// No actor has this address.
+const NOBODY: u32 = u32::MAX;
+
+/// This many lists stay allocated when no actor has timers.
+const LEAST: usize = 64;
+
+/// The timers of one actor, in the order of the library's tokens. Those that are gone leave when they are the first,
 /// or make up half of all.
 #[derive(Default)]
 struct Timers {
     timers: VecDeque<Handle>,
-    over: usize,
+    gone: usize,
 }
 
 /// A timer that its actor can cancel.
@@ -26,110 +57,347 @@ pub(super) struct Handle {
     pub(super) own: u32,
     /// The actor's.
     pub(super) token: Token,
-    /// In nanoseconds; 0: it comes once.
+    /// In nanoseconds; 0: it fires once.
     pub(super) period: u64,
-    /// It has come, or was cancelled.
-    over: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is still to fire.
+    Pending,
+    /// It was cancelled, and still waits in the wheel.
+    Cancelled,
+    /// It has fired, or has left the wheel.
+    Gone,
+}
+
+/// What becomes of a timer that is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Due {
+    /// It fires with its actor's token, and again after a period that is not 0.
+    Fires { token: Token, period: u64 },
+    /// It was cancelled.
+    Cancelled,
+    /// It is not known: its actor has ended.
+    Unknown,
 }
 
 impl Timers {
+    #[inline(always)]
     fn find(&mut self, own: u32) -> Option<&mut Handle> {
         let first = self.timers.front()?;
-        let at = match first.own == own {
-            true => 0,
-            false => self
-                .timers
-                .binary_search_by_key(&own, |handle| handle.own)
-                .ok()?,
+        // Where it is if no other actor and no wait has got a token since the first was set, and none has left.
+        let near = own.wrapping_sub(first.own) as usize;
+        let at = match self.timers.get(near) {
+            Some(handle) if handle.own == own => near,
+            _ => self.search(own)?,
         };
-        self.timers.get_mut(at).filter(|handle| !handle.over)
+        self.timers.get_mut(at)
     }
 
-    /// A timer is over.
-    fn remove(&mut self, own: u32) -> Option<Handle> {
-        let handle = self.find(own)?;
-        handle.over = true;
-        let handle = *handle;
-        self.over += 1;
-        while self.timers.pop_front_if(|first| first.over).is_some() {
-            self.over -= 1;
+    #[inline(never)]
+    fn search(&self, own: u32) -> Option<usize> {
+        let found = self.timers.binary_search_by_key(&own, |handle| handle.own);
+        found.ok()
+    }
+
+    /// The timer with this token leaves.
+    #[inline(always)]
+    fn leave(&mut self, own: u32) {
+        if self.timers.front().is_some_and(|first| first.own == own) {
+            self.pop_first();
+        } else if let Some(handle) = self.find(own) {
+            handle.state = State::Gone;
+            self.gone += 1;
+            self.tidy();
         }
-        if 2 * self.over >= self.timers.len() {
-            self.timers.retain(|handle| !handle.over);
-            self.over = 0;
+    }
+
+    #[inline(always)]
+    fn pop_first(&mut self) {
+        self.timers.pop_front();
+        if self.gone > 0 {
+            self.tidy();
         }
-        Some(handle)
+    }
+
+    #[inline(never)]
+    fn tidy(&mut self) {
+        let is_gone = |first: &mut Handle| first.state == State::Gone;
+        while self.timers.pop_front_if(is_gone).is_some() {
+            self.gone -= 1;
+        }
+        if self.gone > 0 && 2 * self.gone >= self.timers.len() {
+            self.timers.retain(|handle| handle.state != State::Gone);
+            self.gone = 0;
+        }
     }
 }
 
 impl Handles {
+    /// The list of an actor that has one.
+    #[inline(always)]
+    fn of(&mut self, actor: u32) -> Option<&mut Timers> {
+        if self.recent.actor != actor {
+            self.turn_to(actor)?;
+        }
+        Some(&mut self.lists[self.recent.list as usize])
+    }
+
+    /// Makes the list of an actor that has one the recent list.
+    #[inline(never)]
+    fn turn_to(&mut self, actor: u32) -> Option<()> {
+        let list = *self.index.get(&actor)?;
+        self.leave_recent();
+        self.recent = Recent { actor, list };
+        Some(())
+    }
+
+    /// No list is the recent one; an empty one has no actor from here on.
+    fn leave_recent(&mut self) {
+        let Recent { actor, list } = std::mem::take(&mut self.recent);
+        if actor != NOBODY && self.lists[list as usize].timers.is_empty() {
+            self.index.remove(&actor);
+            self.release(list);
+        }
+    }
+
+    fn release(&mut self, list: u32) {
+        let timers = &mut self.lists[list as usize];
+        if timers.timers.capacity() > LEAST {
+            *timers = Timers::default();
+        }
+        self.free.push(list);
+        if self.free.len() == self.lists.len() && self.lists.len() > LEAST {
+            self.lists = Vec::new();
+            self.free = Vec::new();
+        }
+    }
+
+    /// Gives an actor a list, if it has none, and makes it the recent list.
+    #[cold]
+    #[inline(never)]
+    fn add_list(&mut self, actor: u32) {
+        if self.turn_to(actor).is_some() {
+            return;
+        }
+        self.leave_recent();
+        let list = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(Timers::default());
+            self.lists.len() as u32 - 1
+        });
+        self.index.insert(actor, list);
+        self.recent = Recent { actor, list };
+    }
+
     /// Adds a timer.
+    #[inline]
     pub(super) fn insert(&mut self, actor: u32, own: u32, token: Token, period: u64) {
-        let timers = &mut self.actors.entry(actor).or_default().timers;
+        let state = State::Pending;
         let handle = Handle {
             own,
             token,
             period,
-            over: false,
+            state,
         };
+        self.add(actor, handle);
+    }
+
+    /// Adds a timer that was cancelled.
+    #[cfg(feature = "serde")]
+    pub(super) fn insert_cancelled(&mut self, actor: u32, own: u32) {
+        let (token, period, state) = (Token(0), 0, State::Cancelled);
+        let handle = Handle {
+            own,
+            token,
+            period,
+            state,
+        };
+        self.cancelled += 1;
+        self.add(actor, handle);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, actor: u32, handle: Handle) {
+        if self.recent.actor != actor {
+            self.add_list(actor);
+        }
+        let timers = &mut self.lists[self.recent.list as usize].timers;
         match timers.back() {
-            // Tokens begin again after 2^31.
-            Some(last) if last.own > own => {
-                let at = timers.partition_point(|handle| handle.own < own);
+            // Tokens begin again after 2^29.
+            Some(last) if last.own > handle.own => {
+                let at = timers.partition_point(|other| other.own < handle.own);
                 timers.insert(at, handle);
             }
             _ => timers.push_back(handle),
         }
     }
 
-    /// A timer that is due: it is over, unless it is periodic.
+    /// A timer is due: it leaves, unless it is periodic and was not cancelled.
     #[inline]
-    pub(super) fn due(&mut self, actor: u32, own: u32) -> Option<Handle> {
-        if self.actors.is_empty() {
-            return None;
+    pub(super) fn due(&mut self, actor: u32, own: u32) -> Due {
+        let Some(timers) = self.of(actor) else {
+            return Due::Unknown;
+        };
+        let first = timers.timers.front();
+        // The first one of a list is never gone.
+        let Some(&Handle {
+            token,
+            period,
+            state,
+            ..
+        }) = first.filter(|first| first.own == own)
+        else {
+            return self.another_due(own);
+        };
+        if state == State::Cancelled {
+            timers.pop_first();
+            self.cancelled -= 1;
+            return Due::Cancelled;
         }
-        let timers = self.actors.get_mut(&actor)?;
-        let handle = *timers.find(own)?;
-        if handle.period == 0 {
-            timers.remove(own);
-            if timers.timers.is_empty() {
-                self.actors.remove(&actor);
-            }
+        if period == 0 {
+            timers.pop_first();
         }
-        Some(handle)
+        Due::Fires { token, period }
     }
 
-    /// Removes a timer. Returns whether it was still to come.
-    pub(super) fn remove(&mut self, actor: u32, own: u32) -> bool {
-        let Some(timers) = self.actors.get_mut(&actor) else {
+    /// A timer of the recent list is due that is not the first.
+    #[inline(never)]
+    fn another_due(&mut self, own: u32) -> Due {
+        let timers = &mut self.lists[self.recent.list as usize];
+        let Some(&mut Handle {
+            token,
+            period,
+            state,
+            ..
+        }) = timers.find(own)
+        else {
+            return Due::Unknown;
+        };
+        if period == 0 || state == State::Cancelled {
+            timers.leave(own);
+        }
+        match state {
+            State::Pending => Due::Fires { token, period },
+            State::Cancelled => {
+                self.cancelled -= 1;
+                Due::Cancelled
+            }
+            State::Gone => Due::Unknown,
+        }
+    }
+
+    /// Cancels a timer. Returns whether it was still to fire.
+    #[inline]
+    pub(super) fn cancel(&mut self, actor: u32, own: u32) -> bool {
+        let Some(handle) = self.of(actor).and_then(|timers| timers.find(own)) else {
             return false;
         };
-        let known = timers.remove(own).is_some();
-        if timers.timers.is_empty() {
-            self.actors.remove(&actor);
+        if handle.state != State::Pending {
+            return false;
         }
-        known
+        handle.state = State::Cancelled;
+        self.cancelled += 1;
+        true
     }
 
-    /// Removes the timers of an actor that has ended.
+    /// Whether a timer was cancelled and has not left.
+    pub(super) fn is_cancelled(&self, actor: u32, own: u32) -> bool {
+        let Some(&list) = self.index.get(&actor) else {
+            return false;
+        };
+        let timers = &self.lists[list as usize];
+        let found = timers.search(own);
+        found.is_some_and(|at| timers.timers[at].state == State::Cancelled)
+    }
+
+    /// A timer leaves if it was cancelled. Returns whether it was.
+    pub(super) fn take_cancelled(&mut self, actor: u32, own: u32) -> bool {
+        let Some(timers) = self.of(actor) else {
+            return false;
+        };
+        let cancelled = timers
+            .find(own)
+            .is_some_and(|handle| handle.state == State::Cancelled);
+        if cancelled {
+            timers.leave(own);
+            self.cancelled -= 1;
+        }
+        cancelled
+    }
+
+    /// How many timers were cancelled and still wait.
+    #[inline(always)]
+    pub(super) fn cancelled(&self) -> usize {
+        self.cancelled
+    }
+
+    /// Removes the cancelled timers: none of them waits any more.
+    pub(super) fn clear_cancelled(&mut self) {
+        if self.cancelled == 0 {
+            return;
+        }
+        self.cancelled = 0;
+        self.leave_recent();
+        for timers in &mut self.lists {
+            timers
+                .timers
+                .retain(|handle| handle.state == State::Pending);
+            timers.gone = 0;
+        }
+        let lists = &self.lists;
+        let is_empty = |_: &u32, list: &mut u32| lists[*list as usize].timers.is_empty();
+        let empty: Vec<(u32, u32)> = self.index.extract_if(is_empty).collect();
+        empty.into_iter().for_each(|(_, list)| self.release(list));
+    }
+
+    /// Removes the timers of an actor that has ended. Those that were cancelled are shown.
     #[inline]
-    pub(super) fn forget(&mut self, actor: u32) {
-        if !self.actors.is_empty() {
-            self.forget_its(actor);
+    pub(super) fn forget(&mut self, actor: u32, cancelled: impl FnMut(u32)) {
+        if !self.index.is_empty() {
+            self.forget_its(actor, cancelled);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn forget_its(&mut self, actor: u32) {
-        self.actors.remove(&actor);
+    fn forget_its(&mut self, actor: u32, mut cancelled: impl FnMut(u32)) {
+        let Some(list) = self.index.remove(&actor) else {
+            return;
+        };
+        if self.recent.actor == actor {
+            self.recent = Recent::default();
+        }
+        let Timers { timers, gone } = &mut self.lists[list as usize];
+        for handle in timers
+            .drain(..)
+            .filter(|handle| handle.state == State::Cancelled)
+        {
+            self.cancelled -= 1;
+            cancelled(handle.own);
+        }
+        *gone = 0;
+        self.release(list);
     }
 
-    /// All timers with their actors, in no particular order.
+    /// All timers that are still to fire with their actors, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Handle)> {
-        let all = self.actors.iter();
-        let all = all.flat_map(|(&actor, timers)| timers.timers.iter().map(move |it| (actor, it)));
-        all.filter(|(_, handle)| !handle.over)
+        self.iter_of(State::Pending)
+    }
+
+    /// All timers that were cancelled and still wait.
+    pub(super) fn iter_cancelled(&self) -> impl Iterator<Item = (u32, &Handle)> {
+        self.iter_of(State::Cancelled)
+    }
+
+    fn iter_of(&self, state: State) -> impl Iterator<Item = (u32, &Handle)> {
+        let all = self.index.iter();
+        let all = all.flat_map(|(&actor, &list)| {
+            let timers = &self.lists[list as usize].timers;
+            timers.iter().map(move |handle| (actor, handle))
+        });
+        all.filter(move |(_, handle)| handle.state == state)
     }
 }
 
@@ -141,6 +409,18 @@ mod tests {
         handles.iter().map(|(_, handle)| handle.own).collect()
     }
 
+    fn is_empty(handles: &mut Handles) -> bool {
+        handles.leave_recent();
+        handles.index.is_empty()
+            && handles.cancelled == 0
+            && handles.free.len() == handles.lists.len()
+    }
+
+    const ONCE: Due = Due::Fires {
+        token: Token(15),
+        period: 0,
+    };
+
     #[test]
     fn timers_are_found_in_any_order_and_leave_no_memory() {
         let mut handles = Handles::default();
@@ -148,22 +428,58 @@ mod tests {
             handles.insert(1, own, Token(own), u64::from(own == 30));
         }
         assert_eq!(owns(&handles), [5, 10, 15, 20, 30, 40, 50]);
-        assert!(handles.remove(1, 20) && !handles.remove(1, 20));
-        assert!(!handles.remove(2, 10));
-        assert_eq!(handles.due(1, 15).map(|due| due.token), Some(Token(15)));
-        assert!(handles.due(1, 15).is_none(), "it came once");
-        assert_eq!(handles.due(1, 30).map(|due| due.period), Some(1));
-        assert_eq!(handles.due(1, 30).map(|due| due.period), Some(1));
+        assert!(handles.cancel(1, 20) && !handles.cancel(1, 20));
+        assert!(!handles.cancel(2, 10));
+        assert_eq!(handles.due(1, 15), ONCE);
+        assert_eq!(handles.due(1, 15), Due::Unknown, "it fires once");
+        for _ in 0..2 {
+            let (token, period) = (Token(30), 1);
+            assert_eq!(handles.due(1, 30), Due::Fires { token, period });
+        }
         assert_eq!(owns(&handles), [5, 10, 30, 40, 50]);
+        assert!(handles.is_cancelled(1, 20) && !handles.is_cancelled(1, 30));
+        assert_eq!(handles.due(1, 20), Due::Cancelled);
+        assert_eq!(handles.due(1, 20), Due::Unknown);
         for own in [50, 40, 30, 5] {
-            assert!(handles.remove(1, own), "{own}");
+            assert!(handles.cancel(1, own), "{own}");
+            assert!(handles.take_cancelled(1, own) && !handles.take_cancelled(1, own));
         }
         assert_eq!(owns(&handles), [10]);
-        assert_eq!(handles.actors[&1].timers.len(), 1);
-        assert!(handles.remove(1, 10));
-        assert!(handles.actors.is_empty());
+        assert_eq!(
+            handles.due(1, 10),
+            Due::Fires {
+                token: Token(10),
+                period: 0
+            }
+        );
+        assert!(is_empty(&mut handles));
         handles.insert(1, 7, Token(7), 0);
-        handles.forget(1);
-        assert!(handles.actors.is_empty() && handles.due(1, 7).is_none());
+        handles.insert(1, 8, Token(8), 0);
+        handles.cancel(1, 8);
+        let mut cancelled = Vec::new();
+        handles.forget(1, |own| cancelled.push(own));
+        assert_eq!(cancelled, [8]);
+        assert!(is_empty(&mut handles) && handles.due(1, 7) == Due::Unknown);
+    }
+
+    #[test]
+    fn timers_of_many_actors_are_told_apart_and_their_lists_used_again() {
+        let mut handles = Handles::default();
+        for round in 0..3 {
+            for actor in 0..100 {
+                handles.insert(actor, 10 * round + 1, Token(actor), 0);
+                handles.insert(actor, 10 * round + 2, Token(actor), 0);
+            }
+            for actor in (0..100).rev() {
+                assert!(handles.cancel(actor, 10 * round + 2));
+                let token = Token(actor);
+                let due = handles.due(actor, 10 * round + 1);
+                assert_eq!(due, Due::Fires { token, period: 0 });
+            }
+            assert_eq!(handles.cancelled(), 100);
+            handles.clear_cancelled();
+            assert!(is_empty(&mut handles), "in round {round}");
+            assert!(handles.lists.len() <= 100);
+        }
     }
 }

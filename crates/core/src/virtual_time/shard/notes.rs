@@ -106,13 +106,7 @@ impl<M: Message> Shard<M> {
     pub(in super::super) fn own_messages(
         &self,
     ) -> Vec<(u32, u32, &crate::virtual_time::scheduled::Scheduled<M>)> {
-        let mut all: Vec<_> = self
-            .own
-            .iter()
-            .flat_map(|(&actor, waiting)| {
-                waiting.iter().map(move |(own, event)| (actor, *own, event))
-            })
-            .collect();
+        let mut all: Vec<_> = self.own.iter().collect();
         // Those of one actor stay in their order.
         all.sort_by_key(|&(actor, ..)| actor);
         all
@@ -125,7 +119,7 @@ impl<M: Message> Shard<M> {
         token: u32,
         event: crate::virtual_time::scheduled::Scheduled<M>,
     ) {
-        self.own.entry(actor).or_default().push_back((token, event));
+        self.own.push(actor, token, event);
     }
 }
 

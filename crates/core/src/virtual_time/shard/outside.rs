@@ -4,14 +4,14 @@ use super::Shard;
 use super::timer::key;
 use crate::Addr;
 use crate::contract::{Message, SpanId};
-use crate::virtual_time::near::NearTimer;
 use crate::virtual_time::population::SpawnRequest;
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
     /// Puts off a timer of the actor being run that is due within the window, but not before the pause.
     #[cold]
-    pub(in super::super) fn put_off(&mut self, timer: NearTimer) {
+    pub(in super::super) fn put_off(&mut self, timer: WindowTimer) {
         let event = timer.event(self.window.base, self.turn.me);
         self.rest.push(event);
     }

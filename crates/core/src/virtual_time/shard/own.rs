@@ -2,9 +2,103 @@
 //! which is due at once, and is delivered in its stead.
 
 use super::Shard;
-use crate::contract::{Message, Token};
+use super::waits::is_own_message;
+use crate::contract::Message;
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::stored::Stored;
+use crate::virtual_time::table::Table;
+use std::collections::VecDeque;
+
+/// Messages that wait, by actor, with the tokens of their timers, in the order in which they were sent.
+///
+/// They are due at the instant at which they were sent, so those that wait are those of the actor being run; others
+/// have some only across a pause.
+pub(super) struct OwnMessages<M> {
+    actor: u32,
+    waiting: VecDeque<(u32, Scheduled<M>)>,
+    others: Table<u32, VecDeque<(u32, Scheduled<M>)>>,
+}
+
+impl<M> Default for OwnMessages<M> {
+    fn default() -> OwnMessages<M> {
+        OwnMessages {
+            actor: super::ROOT,
+            waiting: VecDeque::new(),
+            others: Table::default(),
+        }
+    }
+}
+
+impl<M> OwnMessages<M> {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.others.is_empty()
+    }
+
+    /// Those of an actor.
+    #[inline(always)]
+    fn of(&mut self, actor: u32) -> &mut VecDeque<(u32, Scheduled<M>)> {
+        if self.actor != actor {
+            self.turn_to(actor);
+        }
+        &mut self.waiting
+    }
+
+    #[inline(never)]
+    fn turn_to(&mut self, actor: u32) {
+        if !self.waiting.is_empty() {
+            let waiting = std::mem::take(&mut self.waiting);
+            self.others.insert(self.actor, waiting);
+        }
+        if let Some(waiting) = self.others.remove(&actor) {
+            self.waiting = waiting;
+        }
+        self.actor = actor;
+    }
+
+    /// Adds one.
+    #[inline(always)]
+    pub(super) fn push(&mut self, actor: u32, token: u32, message: Scheduled<M>) {
+        self.of(actor).push_back((token, message));
+    }
+
+    /// Takes the one whose timer has this token.
+    #[inline(always)]
+    fn take(&mut self, actor: u32, token: u32) -> Option<Scheduled<M>> {
+        let waiting = self.of(actor);
+        // They are due in the order in which they were sent, so it is the first.
+        let (_, message) = match waiting.pop_front_if(|(own, _)| *own == token) {
+            Some(first) => first,
+            None => {
+                let place = waiting.iter().position(|(own, _)| *own == token)?;
+                waiting.remove(place)?
+            }
+        };
+        Some(message)
+    }
+
+    /// Takes the first of an actor.
+    fn take_first(&mut self, actor: u32) -> Option<Scheduled<M>> {
+        self.of(actor).pop_front().map(|(_, message)| message)
+    }
+
+    /// Takes all of them, with their tokens, in no particular order.
+    pub(super) fn into_messages(self) -> impl Iterator<Item = (u32, Scheduled<M>)> {
+        self.waiting
+            .into_iter()
+            .chain(self.others.into_values().flatten())
+    }
+
+    /// All with their actors and tokens; those of one actor in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32, &Scheduled<M>)> {
+        let others = self.others.iter().map(|(&actor, waiting)| (actor, waiting));
+        let all = others.chain([(self.actor, &self.waiting)]);
+        all.flat_map(|(actor, waiting)| {
+            let each = waiting.iter();
+            each.map(move |(token, message)| (actor, *token, message))
+        })
+    }
+}
 
 impl<M: Message> Shard<M> {
     /// Sends the actor being run a message that arrives at this instant. Returns its span.
@@ -22,36 +116,26 @@ impl<M: Message> Shard<M> {
         } else {
             (current.cause.trace, current.span())
         };
-        let token = self.waits.own_token();
-        let message = Scheduled::with_body(head, body);
-        self.own
-            .entry(me)
-            .or_default()
-            .push_back((token.0, message));
-        self.set_timer(0, token.0);
+        let token = self.waits.own_message();
+        self.own.push(me, token, Scheduled::with_body(head, body));
+        self.set_timer(0, token);
         span
     }
 
     /// The message for which the timer that is due stands, if it does.
+    #[inline(always)]
     pub(in super::super) fn take_own(&mut self, token: u32) -> Option<Scheduled<M>> {
-        if token < Token::OWN || self.own.is_empty() {
+        if !is_own_message(token) {
             return None;
         }
-        let waiting = self.own.get_mut(&self.turn.me)?;
-        // They are due in the order in which they were sent, so it is the first.
-        let place = waiting.iter().position(|(own, _)| *own == token)?;
-        let (_, message) = waiting.remove(place)?;
-        if waiting.is_empty() {
-            self.own.remove(&self.turn.me);
-        }
-        Some(message)
+        self.own.take(self.turn.me, token)
     }
 
-    /// Makes such a message the event that has arrived.
+    /// Makes such a message the event being handled.
+    #[inline(always)]
     pub(in super::super) fn arrive(&mut self, message: Scheduled<M>) -> *mut Stored<M> {
         let event = self.turn.scratch.set_message(message);
         self.turn.current = event;
-        self.turn.arrived = event;
         event
     }
 
@@ -65,7 +149,6 @@ impl<M: Message> Shard<M> {
         if self.own.is_empty() {
             return None;
         }
-        let token = self.own.get(&self.turn.me)?.front()?.0;
-        self.take_own(token)
+        self.own.take_first(self.turn.me)
     }
 }

@@ -7,10 +7,10 @@ use crate::contract::{CancelToken, Latency, Waiting};
 use crate::network::Network;
 use crate::virtual_time::header::Header;
 use crate::virtual_time::multicast::Sharing;
-use crate::virtual_time::near::Near;
 use crate::virtual_time::parcel::RING;
 use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::stored::Stored;
+use crate::virtual_time::window_timers::WindowTimers;
 use std::sync::Arc;
 
 /// What the run was told; the same on all shards.
@@ -102,7 +102,8 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) arrived: *mut Stored<M>,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
-    pub(in super::super) near: Near,
+    /// Those of its actor that are due within the window.
+    pub(in super::super) timers: WindowTimers,
     /// What the actor being asked says it waits for.
     pub(in super::super) waiting: Waiting,
     pub(super) scratch: Scratch<M>,
@@ -124,7 +125,7 @@ impl<M> Turn<M> {
             resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
             kind: 0,
-            near: Near::default(),
+            timers: WindowTimers::default(),
             waiting: Waiting::Other,
             scratch,
         }

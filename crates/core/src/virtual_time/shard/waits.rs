@@ -1,8 +1,8 @@
 //! What a shard notes of waits: tokens, timers that are over, wakers of combinators.
 
 use super::Shard;
-use super::handles::Handles;
-use super::timer::{Timer, key};
+use super::handles::{Due, Handles};
+use super::timer::{Timer, actor, key};
 use crate::Token;
 use crate::virtual_time::scheduled::Kind;
 use crate::virtual_time::table::Numbers;
@@ -17,11 +17,11 @@ const SWEEP_AT: usize = 1024;
 
 /// See the [module](self).
 pub(in super::super) struct Waits {
-    /// The token given out last, without its highest bit. Tokens are given out in turn, and again after 2^31 of them.
+    /// The number of the token given out last. Numbers are given out in turn, and again after 2^29 of them.
     own_tokens: u32,
     /// The quarter of all tokens in which that was when `in_use` was filled.
     quarter: u32,
-    /// Tokens of that quarter and the next which are not to be given out, because a timer still has them.
+    /// Numbers of that quarter and the next which are not to be given out, because a timer still has them.
     in_use: Numbers<u32>,
     /// Timers of the library's own waits that are over, and that have not been removed yet.
     cancelled: Numbers<u64>,
@@ -31,8 +31,29 @@ pub(in super::super) struct Waits {
     handles: Handles,
 }
 
-/// A fourth of the library's own tokens.
-const QUARTER: u32 = Token::OWN / 4;
+/// How many numbers the library's own tokens have. What is above says what a token is for.
+const NUMBERS: u32 = 1 << 29;
+
+/// What the tokens of timers that their actors can cancel have above their number.
+const HANDLE: u32 = Token::OWN | NUMBERS;
+
+/// What the tokens of messages of an actor to itself have above their number.
+const OWN_MESSAGE: u32 = Token::OWN | 2 * NUMBERS;
+
+/// Whether a token is of a timer that its actor can cancel.
+#[inline(always)]
+pub(in super::super) fn is_handle(token: u32) -> bool {
+    token & !(NUMBERS - 1) == HANDLE
+}
+
+/// Whether a token is of a message of an actor to itself.
+#[inline(always)]
+pub(in super::super) fn is_own_message(token: u32) -> bool {
+    token & !(NUMBERS - 1) == OWN_MESSAGE
+}
+
+/// A fourth of the numbers of tokens.
+const QUARTER: u32 = NUMBERS / 4;
 
 impl Default for Waits {
     fn default() -> Waits {
@@ -103,6 +124,9 @@ impl Waits {
             cancelled: self.cancelled.iter().copied().collect(),
             handles: handles.collect(),
         };
+        let cancelled = self.handles.iter_cancelled();
+        let cancelled = cancelled.map(|(actor, handle)| key(actor, handle.own));
+        saved.cancelled.extend(cancelled);
         saved.cancelled.sort_unstable();
         saved
             .handles
@@ -116,7 +140,6 @@ impl Waits {
             own_tokens: saved.own_tokens,
             // Unlike any: what is in use is seen before the first window.
             quarter: u32::MAX,
-            cancelled: saved.cancelled.iter().copied().collect(),
             ..Waits::default()
         };
         for handle in &saved.handles {
@@ -128,6 +151,12 @@ impl Waits {
             } = *handle;
             waits.handles.insert(actor, own, Token(token), period);
         }
+        for &key in &saved.cancelled {
+            match key as u32 {
+                own if is_handle(own) => waits.handles.insert_cancelled(actor(key), own),
+                _ => drop(waits.cancelled.insert(key)),
+            }
+        }
         waits
     }
 }
@@ -136,11 +165,22 @@ impl Waits {
     /// A token for one of the library's own waits, which no timer of this shard has. No actor can see it.
     #[inline]
     pub(in super::super) fn own_token(&mut self) -> Token {
+        Token(Token::OWN | self.next_number())
+    }
+
+    /// A token for the timer of a message of an actor to itself.
+    #[inline]
+    pub(super) fn own_message(&mut self) -> u32 {
+        OWN_MESSAGE | self.next_number()
+    }
+
+    /// A number that no token of a timer of this shard has.
+    #[inline]
+    fn next_number(&mut self) -> u32 {
         loop {
-            self.own_tokens = (self.own_tokens + 1) % Token::OWN;
-            let token = Token::OWN | self.own_tokens;
-            if self.in_use.is_empty() || !self.in_use.contains(&token) {
-                return Token(token);
+            self.own_tokens = (self.own_tokens + 1) % NUMBERS;
+            if self.in_use.is_empty() || !self.in_use.contains(&self.own_tokens) {
+                return self.own_tokens;
             }
         }
     }
@@ -156,39 +196,43 @@ impl Waits {
         let given = self.own_tokens;
         self.quarter = given / QUARTER;
         let cancelled = self.cancelled.iter().map(|&key| key as u32);
-        let handles = self.handles.iter().map(|(_, handle)| handle.own);
+        let handles = self.handles.iter().chain(self.handles.iter_cancelled());
+        let handles = handles.map(|(_, handle)| handle.own);
         let all = tokens.chain(cancelled).chain(handles);
-        let soon = all.filter(|&token| {
-            let ahead = (token % Token::OWN).wrapping_sub(given) % Token::OWN;
-            token >= Token::OWN && ahead > 0 && ahead <= 2 * QUARTER
+        let numbers = all.filter_map(|token| (token >= Token::OWN).then_some(token % NUMBERS));
+        let soon = numbers.filter(|number| {
+            let ahead = number.wrapping_sub(given) % NUMBERS;
+            ahead > 0 && ahead <= 2 * QUARTER
         });
         self.in_use = soon.collect();
     }
 
     /// Notes a timer that its actor can cancel. Returns the token under which it is to wait.
-    pub(super) fn add_handle(&mut self, actor: u32, token: Token, period: u64) -> Token {
-        let own = self.own_token();
-        self.handles.insert(actor, own.0, token, period);
-        own
-    }
-
-    /// Forgets a timer that its actor can cancel. Whether it was still to come.
-    pub(super) fn remove_handle(&mut self, actor: u32, own: Token) -> bool {
-        self.handles.remove(actor, own.0)
-    }
-
-    /// The token and the period of a timer that is due and that its actor can cancel. One without a
-    /// period is forgotten.
     #[inline]
-    pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> Option<(Token, u64)> {
-        let handle = self.handles.due(actor, own)?;
-        Some((handle.token, handle.period))
+    pub(super) fn add_handle(&mut self, actor: u32, token: Token, period: u64) -> Token {
+        let own = HANDLE | self.next_number();
+        self.handles.insert(actor, own, token, period);
+        Token(own)
+    }
+
+    /// Cancels a timer. Returns whether it was still to fire.
+    #[inline]
+    pub(super) fn cancel_handle(&mut self, actor: u32, own: Token) -> bool {
+        self.handles.cancel(actor, own.0)
+    }
+
+    /// What becomes of a timer that is due and that its actor can cancel.
+    #[inline]
+    pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> Due {
+        self.handles.due(actor, own)
     }
 
     /// Forgets the timers of an actor that has ended.
     #[inline]
     pub(super) fn forget_handles(&mut self, actor: u32) {
-        self.handles.forget(actor);
+        let cancelled = &mut self.cancelled;
+        self.handles
+            .forget(actor, |own| cancelled.extend([key(actor, own)]));
     }
 
     /// The timer of a wait is not needed any more.
@@ -198,6 +242,7 @@ impl Waits {
 
     pub(super) fn is_cancelled(&self, key: u64) -> bool {
         self.cancelled.contains(&key)
+            || is_handle(key as u32) && self.handles.is_cancelled(actor(key), key as u32)
     }
 
     /// Whether the timer that is due was cancelled; it is over now.
@@ -210,23 +255,27 @@ impl Waits {
     /// for that are in use.
     #[inline]
     pub(super) fn are_many(&self) -> bool {
-        self.cancelled.len() >= self.sweep_at || self.are_in_another_quarter()
+        self.cancelled.len() + self.handles.cancelled() >= self.sweep_at
+            || self.are_in_another_quarter()
     }
 
     /// Removes cancelled timers, between two windows; `elsewhere`: some may not be in the wheel.
     pub(super) fn sweep(&mut self, timers: &mut Wheel<Timer>, elsewhere: bool) {
-        if self.cancelled.is_empty() {
+        let (cancelled, handles) = (&mut self.cancelled, &mut self.handles);
+        if cancelled.is_empty() && handles.cancelled() == 0 {
             return;
         }
-        let cancelled = &mut self.cancelled;
-        let keep = |timer: &Timer| {
-            timer.token < Token::OWN || !cancelled.remove(&key(timer.actor, timer.token))
+        let keep = |&Timer { actor, token, .. }: &Timer| {
+            token < Token::OWN
+                || !(is_handle(token) && handles.take_cancelled(actor, token)
+                    || cancelled.remove(&key(actor, token)))
         };
         self.sweep_at = timers.retain(keep).max(SWEEP_AT);
         if !elsewhere {
             // What is not in the wheel is nowhere.
             self.cancelled.clear();
             self.cancelled.shrink_to(self.sweep_at);
+            self.handles.clear_cancelled();
         }
     }
 
@@ -279,8 +328,7 @@ impl<M> Shard<M> {
             .filter(|event| event.head.kind() == Kind::Timer);
         tokens.extend(rest.map(|event| event.head.cause.parent as u32));
         tokens.extend(self.held.iter().map(|&(_, key)| key as u32));
-        let own = self.own.values().flatten();
-        tokens.extend(own.map(|(token, _)| *token));
+        tokens.extend(self.own.iter().map(|(_, token, _)| token));
         self.waits.note_in_use(tokens.into_iter());
     }
 }
@@ -294,20 +342,43 @@ mod tests {
         let mut waits = Waits::default();
         let first = waits.add_handle(7, Token(1), 0);
         let second = waits.own_token();
-        let third = waits.own_token();
-        waits.cancel(8, third);
-        waits.own_tokens = Token::OWN - 2;
+        let third = waits.own_message();
+        let fourth = waits.own_token();
+        assert!(is_handle(first.0) && is_own_message(third));
+        assert!(!is_handle(third) && !is_own_message(second.0));
+        waits.cancel(8, fourth);
+        waits.own_tokens = NUMBERS - 2;
         assert!(waits.are_many());
-        waits.note_in_use([second.0, 5].into_iter());
+        waits.note_in_use([second.0, third, 5].into_iter());
         assert!(!waits.are_many());
-        let next: Vec<u32> = (0..3).map(|_| waits.own_token().0 % Token::OWN).collect();
-        assert_eq!(next, [Token::OWN - 1, 0, 4]);
+        let next: Vec<u32> = (0..3).map(|_| waits.own_token().0 % NUMBERS).collect();
+        assert_eq!(next, [NUMBERS - 1, 0, 5]);
         // The next time round they are free.
-        assert!(waits.remove_handle(7, first));
-        assert!(waits.take_cancelled(8, third.0));
-        waits.own_tokens = Token::OWN - 1;
+        assert!(waits.cancel_handle(7, first));
+        assert_eq!(waits.handle_due(7, first.0), Due::Cancelled);
+        assert!(waits.take_cancelled(8, fourth.0));
+        waits.own_tokens = NUMBERS - 1;
         waits.note_in_use(std::iter::empty());
-        assert_eq!(waits.own_token().0 % Token::OWN, 0);
-        assert_eq!(waits.own_token(), first);
+        assert_eq!(waits.own_token().0 % NUMBERS, 0);
+        assert_eq!(waits.add_handle(7, Token(1), 0), first);
+    }
+
+    #[test]
+    fn a_timer_that_was_cancelled_is_swept_also_after_its_actor_has_ended() {
+        let mut waits = Waits::default();
+        let mut wheel = Wheel::new(4);
+        for index in 0..4 {
+            let token = waits.add_handle(index % 2, Token(index), 0).0;
+            let (time, actor) = (1000 + u64::from(index), index % 2);
+            wheel.push(Timer { time, actor, token });
+            assert!(index == 0 || waits.cancel_handle(actor, Token(token)));
+        }
+        waits.forget_handles(1);
+        assert!(waits.is_cancelled(key(1, HANDLE | 2)));
+        waits.sweep(&mut wheel, false);
+        let mut left = Vec::new();
+        wheel.for_each(|timer| left.push((timer.actor, timer.token)));
+        assert_eq!(left, [(0, HANDLE | 1)]);
+        assert_eq!((waits.cancelled.len(), waits.handles.cancelled()), (0, 0));
     }
 }
