@@ -99,10 +99,9 @@ pub(crate) struct WallContext<M: Message> {
     /// The trace that sendings continue, and their parent in it; `NONE`: each begins its own.
     trace: (SpanId, SpanId),
     handled: Handled,
-    /// Sendings so far; random numbers drawn; waits with a time; spawn requests.
+    /// Messages sent, random numbers drawn, and spawns requested so far.
     sendings: u32,
     draws: u64,
-    waits: u32,
     requests: u32,
     /// Arrived and not looked at.
     batch: VecDeque<Letter<M>>,
@@ -144,7 +143,6 @@ impl<M: Message> WallContext<M> {
             handled: Handled::Start,
             sendings: 0,
             draws: 0,
-            waits: 0,
             requests: 0,
             batch: VecDeque::new(),
             stash: VecDeque::new(),
@@ -446,9 +444,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
     }
 
     fn own_token(&mut self) -> Token {
-        let token = Token(Token::OWN | self.waits);
-        self.waits = (self.waits + 1) & !Token::OWN;
-        token
+        self.timers.own_token()
     }
 
     async fn recv_within(

@@ -33,6 +33,8 @@ pub(crate) struct Timers {
     /// That of a wait.
     own: Pending,
     order: u32,
+    /// The number of the library's token given out next. Numbers begin again after 2^31.
+    next_token: u32,
     more: Option<Box<More>>,
 }
 
@@ -81,12 +83,25 @@ impl Default for Timers {
             one: Pending::NONE,
             own: Pending::NONE,
             order: 0,
+            next_token: 0,
             more: None,
         }
     }
 }
 
 impl Timers {
+    /// A token of the library's own that no timer of this actor has.
+    pub(crate) fn own_token(&mut self) -> Token {
+        loop {
+            let token = Token::OWN | self.next_token;
+            self.next_token = (self.next_token + 1) & !Token::OWN;
+            let more = self.more.as_ref();
+            if more.is_none_or(|more| !more.handles.contains_key(&token)) {
+                return Token(token);
+            }
+        }
+    }
+
     /// Sets one more.
     pub(crate) fn set(&mut self, due: Time, token: Token) {
         let pending = self.pending(due, token.0);
@@ -272,6 +287,21 @@ mod tests {
                 .more
                 .is_some_and(|more| more.set.is_empty() && more.handles.is_empty())
         );
+    }
+
+    #[test]
+    fn a_token_is_not_given_out_again_while_a_timer_has_it() {
+        let mut timers = Timers::default();
+        let period = timers.own_token();
+        let ten = Some(Duration::from_nanos(10));
+        timers.set_handle(Time(10), period, Token(1), ten);
+        timers.next_token = u32::MAX >> 1;
+        let last = timers.own_token();
+        assert_eq!(last, Token(u32::MAX));
+        assert_eq!(timers.own_token(), Token(Token::OWN + 1));
+        assert!(timers.cancel(period));
+        timers.next_token = 0;
+        assert_eq!(timers.own_token(), period);
     }
 
     #[test]
