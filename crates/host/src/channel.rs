@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Step = 1,
     /// Close everything as the kernel does when it kills a process.
     Kill = 2,
+    /// Take other settings of the disk.
+    Disk = 3,
 }
 
 /// What a host's process answers.
@@ -293,6 +295,7 @@ impl Channel {
         memory.command.wait();
         let command = match memory.kind.load(Ordering::Acquire) {
             2 => Command::Kill,
+            3 => Command::Disk,
             _ => Command::Step,
         };
         let length = memory.input_len.load(Ordering::Relaxed) as usize;

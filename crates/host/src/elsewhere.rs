@@ -1,5 +1,6 @@
 //! Where programs cannot be simulated: the same names, so that tests compile, and a clear error. No [`Sim`] exists.
 
+use crate::disk::Disk;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::log::Line;
@@ -44,6 +45,18 @@ impl Sim {
     }
 
     pub fn network(&mut self, _: impl Network) {
+        match self.0 {}
+    }
+
+    pub fn disk(&mut self, _: Disk) {
+        match self.0 {}
+    }
+
+    pub fn file(&mut self, _: &HostId, _: &str, _: impl Into<Vec<u8>>) {
+        match self.0 {}
+    }
+
+    pub fn read_file(&self, _: &HostId, _: &str) -> Option<Vec<u8>> {
         match self.0 {}
     }
 

@@ -1,14 +1,16 @@
 //! What goes wrong, and when.
 
+use crate::disk::Disk;
 use crate::state::HostId;
 
 /// A fault, or its end. [`Sim::at`](crate::Sim::at) says when it happens.
 ///
-/// | fault | process | connections of peers | memory |
-/// |---|---|---|---|
-/// | [`kill`](Fault::kill) | ends | closed by the host's kernel, then refused | lost |
-/// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost |
-/// | [`partition`](Fault::partition) | goes on | silent until it heals or a time-out | stays |
+/// | fault | process | connections of peers | memory | files |
+/// |---|---|---|---|---|
+/// | [`kill`](Fault::kill) | ends | closed by the host's kernel, then refused | lost | stay |
+/// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost | lose what was not synced |
+/// | [`partition`](Fault::partition) | runs | silent until it heals or a time-out | stays | stay |
+/// | [`disk`](Fault::disk) | runs | stay | stays | as the settings say |
 #[derive(Clone, Debug)]
 pub struct Fault(pub(crate) Kind);
 
@@ -26,6 +28,7 @@ pub enum Power {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Host(HostId, Power),
+    Disk(HostId, Disk),
     /// Packets between the hosts of one group and those of the other are lost from now on.
     Cut(Vec<HostId>, Vec<HostId>),
     /// They arrive again.
@@ -47,6 +50,11 @@ impl Fault {
     /// Starts the program of a host that is off or whose program is over. Without effect on one that runs.
     pub fn start(host: &HostId) -> Fault {
         Fault(Kind::Host(*host, Power::Start))
+    }
+
+    /// Gives the disk of a host other settings: slower, full, failing, or whole again.
+    pub fn disk(host: &HostId, disk: Disk) -> Fault {
+        Fault(Kind::Disk(*host, disk))
     }
 
     /// Loses all packets between two groups of hosts, in both directions, until they are [healed](Fault::heal).

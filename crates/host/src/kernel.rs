@@ -9,17 +9,21 @@
     reason = "reads and writes the memory that calls point to"
 )]
 
+mod attributes;
 pub(crate) mod clock;
 mod descriptors;
+mod devices;
 mod epoll;
 mod events;
 mod files;
 mod futex;
 mod identity;
 mod inet;
+mod locks;
 pub(crate) mod memory;
 mod messages;
 pub(crate) mod names;
+mod paths;
 mod poll;
 mod process;
 mod sockets;
@@ -31,6 +35,8 @@ pub(crate) mod trap;
 pub(crate) mod user;
 
 use crate::channel::{Channel, Ending};
+use crate::disk::Disk;
+use crate::filesystem::{FileSystem, Ino, ROOT};
 use crate::packet::Packet;
 use crate::raw::{Args, raw};
 use crate::world::World;
@@ -113,6 +119,13 @@ pub(crate) struct Kernel {
     /// When to look at an object again.
     timers: BTreeSet<(u64, Id)>,
     memory: memory::Regions,
+    files: FileSystem,
+    disk: Disk,
+    locks: locks::Locks,
+    /// Where relative paths begin.
+    directory: Ino,
+    /// Permissions that new files do not get.
+    mask: u32,
     calls: u64,
     /// A hash of all calls, their times and results.
     trace: u64,
@@ -229,14 +242,50 @@ pub(crate) fn call(number: i64, args: Args) -> isize {
     }
 }
 
+/// Where the journal of the disk is mapped.
+const JOURNAL: usize = 0x2800_0000_0000;
+
+/// The disk of a host that is switched on.
+fn boot_disk(
+    world: &World,
+    host: usize,
+    boots: u32,
+    lost_power: bool,
+    random: &mut Random,
+) -> std::io::Result<FileSystem> {
+    let medium = world.medium.of_host(host);
+    let medium = medium.ok_or_else(|| std::io::Error::other("there are too many hosts"))?;
+    let mut files = FileSystem::open(medium, JOURNAL)?;
+    if boots == 0 {
+        let own = world.files.iter().filter(|file| file.0 == host);
+        let time = clock::EPOCH;
+        files.format(
+            own.map(|(_, path, contents)| (&path[..], &contents[..])),
+            time,
+        );
+    } else if lost_power {
+        files.lose_power(|bound| random.below(bound));
+    } else {
+        files.end_program();
+    }
+    Ok(files)
+}
+
 impl Kernel {
     /// The kernel of a host that is switched on at a virtual time.
-    pub(crate) fn new(world: &'static World, host: usize, boots: u32, now: u64) -> Kernel {
+    pub(crate) fn new(
+        world: &'static World,
+        host: usize,
+        boots: u32,
+        now: u64,
+        lost_power: bool,
+    ) -> std::io::Result<Kernel> {
         let channel = world.hosts[host].channel.other_side();
         let stream =
             corsair::Random::new(world.seed ^ ((host as u64 + 1) << 32) ^ (u64::from(boots) << 56));
         let mut random = Random(stream);
-        Kernel {
+        let files = boot_disk(world, host, boots, lost_power, &mut random)?;
+        Ok(Kernel {
             world,
             host,
             now,
@@ -247,12 +296,17 @@ impl Kernel {
             random,
             timers: BTreeSet::new(),
             memory: memory::Regions::new(),
+            files,
+            disk: world.disk,
+            locks: locks::Locks::default(),
+            directory: ROOT,
+            mask: 0o022,
             calls: 0,
             trace: 0,
             readings: 0,
             started: vec![],
             thread_names: BTreeMap::new(),
-        }
+        })
     }
 
     /// One attempt at a call; its result enters the trace.
@@ -330,6 +384,9 @@ pub(crate) fn run_machine() -> ! {
             kernel.now = kernel.now.max(time);
             match command {
                 crate::channel::Command::Kill => kernel.kill(),
+                crate::channel::Command::Disk => {
+                    kernel.disk = Disk::from_bytes(&input).unwrap_or(kernel.disk);
+                }
                 crate::channel::Command::Step => {
                     if let Some(packet) = crate::packet::Reader(&input).packet() {
                         kernel.receive(packet);

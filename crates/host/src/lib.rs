@@ -31,18 +31,21 @@
 //! | time | all clocks, sleeping, `timerfd`; a running thread takes no time |
 //! | network | TCP, UDP, IPv4, IPv6, names of hosts; latency, loss and order by any [`corsair::network::Network`] |
 //! | descriptors | `epoll`, `poll`, `select`, `eventfd`, pipes, Unix socket pairs |
+//! | files | a disk for each host with page cache and durable state, locks, mappings; see [`Disk`] |
 //! | identity | entropy, processors (2), host name, process and thread numbers, environment, limits |
 //! | addresses | heap, stacks, mappings and the program itself are at the same addresses in each run |
-//! | faults | kill, power loss, restart, partition |
+//! | faults | kill, power loss, restart, partition; a slow, full or failing disk |
 //!
 //! What is not simulated fails: the host logs the call with its frames, and the run ends with
-//! [`HostState::Unsupported`]. Today these are files that are created or changed, Unix sockets with names, signals
-//! between processes, `fork` and `exec`. Paths that are only read are not found.
+//! [`HostState::Unsupported`]. Today these are Unix sockets with names, signals between processes, `fork` and `exec`.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod channel;
+mod disk;
 mod error;
 mod fault;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod filesystem;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod harness;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -64,6 +67,8 @@ mod raw;
 mod sim;
 mod state;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod storage;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod symbols;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod world;
@@ -74,6 +79,7 @@ mod zygote;
 mod elsewhere;
 
 pub use corsair_derive::host_test as test;
+pub use disk::Disk;
 pub use error::SimError;
 pub use fault::Fault;
 pub use log::Line;

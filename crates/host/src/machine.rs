@@ -1,6 +1,7 @@
 //! A host as an actor of the engine: packets are its messages, and its process runs while it handles one.
 
 use crate::channel::{Command, Ending, Produced, Reply};
+use crate::disk::Disk;
 use crate::fault::Power;
 use crate::log::Lines;
 use crate::packet::{Packet, Reader};
@@ -21,8 +22,10 @@ const STUCK_AFTER: u32 = 20;
 pub enum Wire {
     /// A packet from host to host.
     Packet(Box<Packet>),
-    /// A change from outside.
+    /// The power or the program of a host changes.
     Power(Power),
+    /// The disk of a host has other settings.
+    Disk(Disk),
 }
 
 /// What is known of a host, for the simulation.
@@ -83,6 +86,10 @@ pub(crate) struct Machine {
     /// A process exists, whose kernel may still serve connections when its program is over.
     pub has_process: bool,
     pub timer: Option<TimerHandle>,
+    /// Settings of the disk that are not those of the simulation.
+    pub disk: Option<Disk>,
+    /// The power was lost since the last start.
+    pub lost_power: bool,
 }
 
 impl Actor<Wire> for Machine {
@@ -102,7 +109,15 @@ impl Actor<Wire> for Machine {
                 ..
             } => {
                 self.end_process(cx);
+                self.lost_power = true;
                 self.record().state = HostState::Off;
+            }
+            Event::Message {
+                body: Wire::Disk(disk),
+                ..
+            } => {
+                self.disk = Some(disk);
+                self.step(cx, Command::Disk, &disk.to_bytes());
             }
             Event::Message {
                 body: Wire::Power(Power::Start),
@@ -127,12 +142,16 @@ impl Machine {
     /// Switches the host on.
     fn boot<C: Context<Wire>>(&mut self, cx: &mut C) {
         self.world.hosts[self.host].channel.reset();
+        let lost_power = std::mem::take(&mut self.lost_power);
         self.zygote
-            .start(self.host, self.starts, cx.now().as_nanos());
+            .start(self.host, self.starts, cx.now().as_nanos(), lost_power);
         self.starts += 1;
         self.has_process = true;
         self.record().state = HostState::Running;
-        self.step(cx, Command::Step, &[]);
+        match self.disk {
+            Some(disk) => self.step(cx, Command::Disk, &disk.to_bytes()),
+            None => self.step(cx, Command::Step, &[]),
+        }
     }
 
     fn on_packet<C: Context<Wire>>(&mut self, cx: &mut C, packet: &Packet) {

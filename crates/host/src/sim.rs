@@ -1,13 +1,16 @@
 //! A simulation: hosts, what goes wrong, and how far it has come.
 
 use crate::channel::Channel;
+use crate::disk::Disk;
 use crate::error::SimError;
 use crate::fault::{Fault, Kind, Power};
+use crate::filesystem::FileSystem;
 use crate::heap::{self, Zone};
 use crate::links::Links;
 use crate::log::{Line, Named};
 use crate::machine::{Directory, Machine, Record, Wire};
 use crate::state::{HostId, HostState};
+use crate::storage::Medium;
 use crate::world::{HostSpec, World, addresses};
 use crate::zygote::Zygote;
 use corsair::network::{Fifo, Jitter, Network};
@@ -30,6 +33,8 @@ pub struct Sim {
     network: Arc<dyn Network>,
     environment: Vec<(String, String)>,
     hosts: Vec<HostSpec>,
+    disk: Disk,
+    files: Vec<(usize, String, Vec<u8>)>,
     faults: BTreeMap<(u64, usize), Kind>,
     fault_count: usize,
     run: Option<Run>,
@@ -80,6 +85,8 @@ impl Scenario<Wire> for Root {
                         starts: 0,
                         has_process: false,
                         timer: None,
+                        disk: None,
+                        lost_power: false,
                     }
                 })
                 .await;
@@ -104,6 +111,8 @@ impl Sim {
             network: Arc::new(Fifo(network.expect("the range is not empty"))),
             environment: vec![],
             hosts: vec![],
+            disk: Disk::new(),
+            files: vec![],
             faults: BTreeMap::new(),
             fault_count: 0,
             run: None,
@@ -187,6 +196,24 @@ impl Sim {
         self.network = Arc::new(network);
     }
 
+    /// Sets what the disks of all hosts are like. [`Fault::disk`] changes that of one host later.
+    pub fn disk(&mut self, disk: Disk) {
+        self.disk = disk;
+    }
+
+    /// Puts a file on the disk of a host, where it is from the beginning. Its directories are made.
+    pub fn file(&mut self, host: &HostId, path: &str, contents: impl Into<Vec<u8>>) {
+        self.files.push((host.0, path.to_string(), contents.into()));
+    }
+
+    /// The contents of a file as the host's programs see it now; `None` if there is no such file. The path is
+    /// absolute and has no symbolic links.
+    pub fn read_file(&self, host: &HostId, path: &str) -> Option<Vec<u8>> {
+        let medium = self.run.as_ref()?.world.medium.of_host(host.0)?;
+        let files = FileSystem::open(medium, 0).ok()?;
+        Some(files.contents(files.find(path)?))
+    }
+
     /// Sets an environment variable of all programs. They see none of the machine's but those for backtraces and
     /// logs (`RUST_BACKTRACE`, `RUST_LOG`).
     pub fn env(&mut self, name: &str, value: &str) {
@@ -227,11 +254,18 @@ impl Sim {
     fn begin(&mut self) -> Result<Run, SimError> {
         // From here on the memory of this process is the engine's.
         heap::enter(Zone::Process);
+        let medium = Medium::new().map_err(|source| SimError::System {
+            what: "memory for disks",
+            source,
+        })?;
         let world: &'static World = Box::leak(Box::new(World {
             seed: self.seed,
             preemption: self.preemption,
             environment: std::mem::take(&mut self.environment),
             hosts: std::mem::take(&mut self.hosts),
+            medium,
+            disk: self.disk,
+            files: std::mem::take(&mut self.files),
         }));
         let zygote = Zygote::fork(world).map_err(|source| SimError::System {
             what: "the process that hosts are forked from",
@@ -318,20 +352,22 @@ impl Sim {
         match fault {
             Kind::Cut(one, other) => run.links.cut(at, [numbers(one), numbers(other)]),
             Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
-            Kind::Host(host, power) => {
-                let actors = run
-                    .directory
-                    .get()
-                    .map_or(&[][..], |directory| &directory.actors);
-                let Some(&actor) = actors.get(host.0) else {
-                    return Ok(());
-                };
-                run.simulation
-                    .inject(at, actor, Wire::Power(power))
-                    .map_err(|error| SimError::Settings(error.to_string()))?;
-            }
+            Kind::Host(host, power) => self.inject(run, at, host, Wire::Power(power))?,
+            Kind::Disk(host, disk) => self.inject(run, at, host, Wire::Disk(disk))?,
         }
         Ok(())
+    }
+
+    /// Sends a host a message from outside.
+    fn inject(&self, run: &mut Run, at: Time, host: HostId, message: Wire) -> Result<(), SimError> {
+        let actors = run.directory.get().map(|directory| &directory.actors[..]);
+        let Some(&actor) = actors.and_then(|actors| actors.get(host.0)) else {
+            return Ok(());
+        };
+        run.simulation
+            .inject(at, actor, message)
+            .map(drop)
+            .map_err(|error| SimError::Settings(error.to_string()))
     }
 
     /// Fails if a host has.

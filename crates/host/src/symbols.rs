@@ -13,7 +13,7 @@ use crate::kernel::{call, current_thread};
 use crate::raw::{args, raw, with_errno};
 use libc::{
     c_char, c_int, c_long, c_uint, c_ulong, c_void, clockid_t, epoll_event, iovec, mode_t, msghdr,
-    nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, time_t, timespec, timeval,
+    nfds_t, off_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, time_t, timespec, timeval,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -79,6 +79,16 @@ system_calls! {
     ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int = SYS_ioctl;
     open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int = SYS_open;
     open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int = SYS_open;
+    pread(fd: c_int, buffer: *mut c_void, size: size_t, at: off_t) -> ssize_t = SYS_pread64;
+    pread64(fd: c_int, buffer: *mut c_void, size: size_t, at: off_t) -> ssize_t = SYS_pread64;
+    pwrite(fd: c_int, buffer: *const c_void, size: size_t, at: off_t) -> ssize_t = SYS_pwrite64;
+    pwrite64(fd: c_int, buffer: *const c_void, size: size_t, at: off_t) -> ssize_t = SYS_pwrite64;
+    lseek(fd: c_int, offset: off_t, whence: c_int) -> off_t = SYS_lseek;
+    lseek64(fd: c_int, offset: off_t, whence: c_int) -> off_t = SYS_lseek;
+    fsync(fd: c_int) -> c_int = SYS_fsync;
+    fdatasync(fd: c_int) -> c_int = SYS_fdatasync;
+    ftruncate(fd: c_int, size: off_t) -> c_int = SYS_ftruncate;
+    ftruncate64(fd: c_int, size: off_t) -> c_int = SYS_ftruncate;
 }
 
 /// The C library's `syscall`.

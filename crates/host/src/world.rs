@@ -1,6 +1,8 @@
 //! What all hosts of a simulation know of each other. It is complete before the first one is started.
 
 use crate::channel::Channel;
+use crate::disk::Disk;
+use crate::storage::Medium;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -33,6 +35,12 @@ pub(crate) struct World {
     /// Environment variables of all hosts.
     pub environment: Vec<(String, String)>,
     pub hosts: Vec<HostSpec>,
+    /// The disks of all hosts.
+    pub medium: Medium,
+    /// The settings of each disk.
+    pub disk: Disk,
+    /// Files that are on a disk from the beginning: host, path, contents.
+    pub files: Vec<(usize, String, Vec<u8>)>,
 }
 
 impl World {

@@ -11,8 +11,8 @@ use crate::world::World;
 use std::io;
 use std::sync::Mutex;
 
-/// A wish for a host's process: host, number of the start, virtual time.
-const REQUEST: usize = 24;
+/// A request for a host's process: host, number of the start, virtual time, whether the power was lost before.
+const REQUEST: usize = 32;
 
 /// The simulation's side.
 #[derive(Debug)]
@@ -50,11 +50,12 @@ impl Zygote {
     }
 
     /// Asks for a process of a host. It waits for commands on the host's channel.
-    pub(crate) fn start(&self, host: usize, starts: u32, now: u64) {
+    pub(crate) fn start(&self, host: usize, starts: u32, now: u64, lost_power: bool) {
         let mut request = [0; REQUEST];
-        request[..8].copy_from_slice(&(host as u64).to_le_bytes());
-        request[8..16].copy_from_slice(&u64::from(starts).to_le_bytes());
-        request[16..].copy_from_slice(&now.to_le_bytes());
+        let numbers = [host as u64, starts.into(), now, lost_power.into()];
+        for (bytes, number) in request.chunks_exact_mut(8).zip(numbers) {
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
         let requests = self
             .requests
             .lock()
@@ -111,10 +112,10 @@ fn serve(world: &'static World, requests: i32) -> ! {
             // SAFETY: the buffer holds one request.
             let count = unsafe { libc::read(requests, request.as_mut_ptr().cast(), REQUEST) };
             if count == REQUEST as isize {
-                let [host, starts, now] = [0, 8, 16].map(|at| {
+                let [host, starts, now, lost_power] = [0, 8, 16, 24].map(|at| {
                     u64::from_le_bytes(request[at..at + 8].try_into().unwrap_or_default())
                 });
-                fork_host(world, host as usize, starts as u32, now);
+                fork_host(world, host as usize, starts as u32, now, lost_power == 1);
             }
         } else if list[0].revents != 0 {
             // SAFETY: the simulation is gone; nothing is left to do.
@@ -137,22 +138,25 @@ fn reap(world: &World) {
     }
 }
 
-fn fork_host(world: &'static World, host: usize, starts: u32, now: u64) {
+fn fork_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) {
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
         -1 => world.hosts[host].channel.set_gone(-1),
-        0 => run_host(world, host, starts, now),
+        0 => run_host(world, host, starts, now, lost_power),
         pid => world.hosts[host].channel.set_pid(pid),
     }
 }
 
 /// A host's process.
-fn run_host(world: &'static World, host: usize, starts: u32, now: u64) -> ! {
+fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) -> ! {
     die_with_parent();
     world.hosts[host].channel.set_pid(std::process::id() as i32);
     set_environment(world);
     heap::enter(Zone::Host);
-    kernel::install(Kernel::new(world, host, starts, now));
+    match Kernel::new(world, host, starts, now, lost_power) {
+        Ok(kernel) => kernel::install(kernel),
+        Err(error) => kernel::fatal(&format!("cannot map the disk of a host: {error}")),
+    }
     threads::prepare();
     if let Err(error) = kernel::trap::install() {
         kernel::fatal(&error);

@@ -5,7 +5,7 @@ use super::{Attempt, Kernel, NEVER, On, Step, Wait};
 use crate::world::World;
 
 /// 2025-01-01 00:00:00 UTC, when simulations begin.
-const EPOCH: u64 = 1_735_689_600_000_000_000;
+pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
 /// What a monotonic clock shows at the beginning: hosts have been on for a while, so that programs may subtract.
 const UPTIME: u64 = 100_000_000_000_000;
 /// Clock readings without any other call that waits, after which each takes [`READING`]: a loop that waits for

@@ -2,6 +2,7 @@
 
 use super::epoll::Epoll;
 use super::events::{Counter, Timer};
+use super::files::{OpenDirectory, OpenFile};
 use super::inet::{Datagrams, Listener, NewSocket};
 use super::streams::Stream;
 use super::tcp::Connection;
@@ -17,10 +18,16 @@ const MOST: usize = 1 << 20;
 pub(crate) enum Kind {
     /// `/dev/null`, and standard input.
     Null,
+    /// `/dev/zero`.
+    Zero,
     /// `/dev/urandom` and `/dev/random`.
     Entropy,
     /// Standard output (1) or error (2): the log of the host.
     Log(u8),
+    /// A file of the host's disk.
+    File(OpenFile),
+    /// A directory of the host's disk.
+    Directory(OpenDirectory),
     /// A file of the real system that may be read: the program's own image.
     Image(i32),
     /// `eventfd`.
@@ -271,7 +278,12 @@ impl Kernel {
             Kind::New(socket) => self.inet.release_tcp(socket.local),
             Kind::Udp(datagrams) => self.inet.release_udp(datagrams.local),
             Kind::Stream(stream) => self.close_stream(&stream),
-            Kind::Image(real) => super::files::close_image(real),
+            Kind::Image(real) => super::devices::close_image(real),
+            Kind::File(file) => {
+                self.release_lock(file.ino, id);
+                self.files.close_inode(file.ino);
+            }
+            Kind::Directory(directory) => self.files.close_inode(directory.ino),
             Kind::Epoll(epoll) => {
                 for watched in epoll.objects() {
                     if let Some(object) = self.descriptors.get_mut(watched) {
@@ -323,11 +335,23 @@ impl Kernel {
                     } else {
                         0
                     };
-                    Ok((libc::O_RDWR | nonblocking) as isize)
+                    let flags = match &object.kind {
+                        Kind::File(file) => file.flags & !libc::O_NONBLOCK,
+                        Kind::Directory(_) => libc::O_DIRECTORY,
+                        _ => libc::O_RDWR,
+                    };
+                    Ok((flags | nonblocking) as isize)
                 }
                 libc::F_SETFL => {
                     object.nonblocking = argument as i32 & libc::O_NONBLOCK != 0;
+                    if let Kind::File(file) = &mut object.kind {
+                        let append = argument as i32 & libc::O_APPEND;
+                        file.flags = file.flags & !libc::O_APPEND | append;
+                    }
                     Ok(0)
+                }
+                libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK => {
+                    object.record_lock(command, argument)
                 }
                 libc::F_GETFD => self.descriptors.entry(fd).map(|entry| entry.1 as isize),
                 libc::F_SETFD => self.descriptors.entry(fd).map(|entry| {
@@ -380,7 +404,10 @@ impl Kernel {
         };
         let (input, output) = (libc::EPOLLIN as u32, libc::EPOLLOUT as u32);
         match &object.kind {
-            Kind::Null | Kind::Entropy | Kind::Log(_) | Kind::Image(_) => input | output,
+            Kind::Null | Kind::Zero | Kind::Entropy | Kind::Log(_) | Kind::Image(_) => {
+                input | output
+            }
+            Kind::File(_) | Kind::Directory(_) => input | output,
             Kind::Counter(counter) => counter.readiness(),
             Kind::Timer(timer) => timer.readiness(),
             Kind::Epoll(epoll) => match epoll

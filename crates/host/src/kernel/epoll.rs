@@ -92,7 +92,15 @@ impl Kernel {
         let fd = fd as i32;
         if matches!(
             self.descriptors.get(id).map(|object| &object.kind),
-            Some(Kind::Null | Kind::Entropy | Kind::Image(_) | Kind::Log(_))
+            Some(
+                Kind::Null
+                    | Kind::Zero
+                    | Kind::Entropy
+                    | Kind::Image(_)
+                    | Kind::Log(_)
+                    | Kind::File(_)
+                    | Kind::Directory(_)
+            )
         ) {
             return Err(error(libc::EPERM));
         }

@@ -1,138 +1,441 @@
-//! Paths. A host has no file system of its own yet: it sees a few devices, and its own program for backtraces.
-//! Reading any other path finds nothing; a call that would create or change a file is not simulated.
-#![allow(unsafe_code, reason = "reads the program's own image")]
+//! Open files and directories of the host's disk.
 
 use super::descriptors::{Kind, Object};
 use super::user::{self, Buffers, Error, error};
-use super::{Kernel, Step};
-use crate::raw::{Args, args, raw};
+use super::{Attempt, Id, Kernel, On, Step, Wait};
+use crate::filesystem::Ino;
+use crate::storage::MOST_BYTES;
 
-/// What a path names.
-enum Target {
-    Null,
-    Entropy,
-    /// A real file: the program's image, or what the system says of this process's memory.
-    Real(&'static [u8]),
-    Nothing,
+/// One write of so many also writes an earlier page to the disk.
+const WRITE_BACK: usize = 32;
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub ino: Ino,
+    pub position: u64,
+    /// The flags of `open` that `F_GETFL` reports.
+    pub flags: i32,
 }
 
-fn target(path: &str) -> Target {
-    match path {
-        "/dev/null" => Target::Null,
-        "/dev/urandom" | "/dev/random" => Target::Entropy,
-        "/proc/self/exe" => Target::Real(b"/proc/self/exe\0"),
-        // Panics look here for the program that addresses belong to.
-        "/proc/self/maps" => Target::Real(b"/proc/self/maps\0"),
-        path if path.starts_with(crate::image::MAPPED_NAME) => Target::Real(b"/proc/self/exe\0"),
-        _ => Target::Nothing,
+impl OpenFile {
+    pub(super) fn can_read(&self) -> bool {
+        matches!(self.flags & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR)
+            && self.flags & libc::O_PATH == 0
     }
+
+    pub(super) fn can_write(&self) -> bool {
+        matches!(self.flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
+            && self.flags & libc::O_PATH == 0
+    }
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct OpenDirectory {
+    pub ino: Ino,
+    /// Entries that were read.
+    pub read: u64,
+    /// The last name that was read, after `.` and `..`.
+    pub last: Option<Vec<u8>>,
 }
 
 impl Kernel {
-    /// `open` and `openat`.
-    pub(super) fn open_path(&mut self, path: usize, flags: usize) -> Result<Step, Error> {
-        let flags = flags as i32;
-        let kind = match target(&user::string(path)?) {
-            Target::Null => Kind::Null,
-            Target::Entropy => Kind::Entropy,
-            Target::Real(path) => {
-                let read = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-                let directory = libc::AT_FDCWD as usize;
-                // SAFETY: the path ends with a zero byte.
-                let fd = unsafe {
-                    raw(
-                        libc::SYS_openat,
-                        args([directory, path.as_ptr() as usize, read]),
-                    )
-                };
-                if fd < 0 {
-                    return Err(fd);
-                }
-                Kind::Image(fd as i32)
-            }
-            Target::Nothing if flags & (libc::O_CREAT | libc::O_TRUNC) != 0 => {
-                return Ok(Step::Unsupported);
-            }
-            Target::Nothing => return Err(error(libc::ENOENT)),
-        };
-        Ok(Step::Done(self.open(Object::new(kind), flags)?))
+    /// True for `per_thousand` of 1,000 calls.
+    fn has_bad_luck(&mut self, per_thousand: u32) -> bool {
+        per_thousand > 0 && self.random.below(1000) < per_thousand as usize
     }
 
-    /// `readlink`: only the program has a name.
-    pub(super) fn readlink(path: usize, out: usize, capacity: usize) -> Result<isize, Error> {
-        if user::string(path)? != "/proc/self/exe" {
-            return Err(error(libc::ENOENT));
+    /// The wait for a disk that takes time; `None` when it is over.
+    fn disk_wait(&self, nanos: u64, attempt: &mut Attempt) -> Option<Step> {
+        if nanos == 0 || attempt.timed_out {
+            return None;
         }
-        let name = crate::image::program();
-        let name = name.as_os_str().as_encoded_bytes();
-        let count = name.len().min(capacity);
-        user::bytes_mut(out, count).copy_from_slice(&name[..count]);
-        Ok(count as isize)
+        let until = attempt.until(|| self.now.saturating_add(nanos));
+        Some(Step::Wait(Wait {
+            on: On::Time,
+            until,
+        }))
     }
 
-    /// Calls about what a path names, of which `stat` and its like read it and others change it.
-    pub(super) fn look_at_path(path: usize) -> Result<isize, Error> {
-        user::string(path)?;
-        Err(error(libc::ENOENT))
+    fn file(&mut self, id: Id) -> Result<&mut OpenFile, Error> {
+        match self.descriptors.get_mut(id).map(|object| &mut object.kind) {
+            Some(Kind::File(file)) => Ok(file),
+            _ => Err(error(libc::EBADF)),
+        }
     }
 
-    /// Calls on a descriptor that make sense for a file of the real system: passed on with its own number. Others
-    /// get `otherwise`.
-    pub(super) fn on_image(&mut self, number: i64, args: &Args, otherwise: i32) -> isize {
-        let real = match self.descriptors.object(args[0]) {
-            Err(error) => return error,
-            Ok((_, object)) => match object.kind {
-                Kind::Image(real) => real,
-                _ => return error(otherwise),
-            },
+    /// The inode of an open file or directory.
+    pub(super) fn inode_of(&mut self, fd: usize) -> Result<Ino, Error> {
+        match &self.descriptors.object(fd)?.1.kind {
+            Kind::File(file) => Ok(file.ino),
+            Kind::Directory(directory) => Ok(directory.ino),
+            _ => Err(error(libc::EINVAL)),
+        }
+    }
+
+    /// Reads from a file, at its position or another.
+    pub(super) fn read_file(
+        &mut self,
+        id: Id,
+        buffers: &Buffers,
+        at: Option<u64>,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let file = self.file(id)?;
+        if !file.can_read() {
+            return Err(error(libc::EBADF));
+        }
+        let (ino, start) = (file.ino, at.unwrap_or(file.position));
+        if let Some(step) = self.disk_wait(self.disk.access_nanos, attempt) {
+            return Ok(step);
+        }
+        if self.has_bad_luck(self.disk.read_errors) {
+            return Err(error(libc::EIO));
+        }
+        let most = self.transfer_limit(buffers.len());
+        let mut count = 0;
+        for &(address, length) in &buffers.0 {
+            let length = length.min(most - count);
+            let read = self.files.read(ino, start + count as u64, address, length);
+            if read < 0 && count == 0 {
+                return Err(read);
+            }
+            count += read.max(0) as usize;
+            if (read as usize) < length || count == most {
+                break;
+            }
+        }
+        if at.is_none() {
+            self.file(id)?.position = start + count as u64;
+        }
+        Ok(Step::Done(count as isize))
+    }
+
+    /// Bytes that one call transfers at most: what it asks for, or less by bad luck.
+    fn transfer_limit(&mut self, asked: usize) -> usize {
+        match asked > 1 && self.has_bad_luck(self.disk.short) {
+            true => 1 + self.random.below((asked - 1).min(1 << 30)),
+            false => asked,
+        }
+    }
+
+    /// Writes to a file, at its position or another.
+    pub(super) fn write_file(
+        &mut self,
+        id: Id,
+        buffers: &Buffers,
+        at: Option<u64>,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let file = self.file(id)?;
+        if !file.can_write() {
+            return Err(error(libc::EBADF));
+        }
+        let (ino, flags, position) = (file.ino, file.flags, file.position);
+        let syncs = flags & libc::O_DSYNC != 0;
+        let sync_nanos = if syncs { self.disk.sync_nanos } else { 0 };
+        if let Some(step) = self.disk_wait(self.disk.access_nanos + sync_nanos, attempt) {
+            return Ok(step);
+        }
+        if self.has_bad_luck(self.disk.write_errors) {
+            return Err(error(libc::EIO));
+        }
+        let size = self.files.inode(ino).map_or(0, |inode| inode.size());
+        let start = match flags & libc::O_APPEND {
+            0 => at.unwrap_or(position),
+            _ => size,
         };
-        let mut args = *args;
-        args[0] = real as usize;
-        // SAFETY: the program passed these arguments to this very call.
-        unsafe { raw(number, args) }
+        let mut most = self.transfer_limit(buffers.len());
+        let end = self.largest_size(size);
+        if start + most as u64 > size && start + most as u64 > end {
+            if start >= end && most > 0 {
+                return Err(error(match end < MOST_BYTES {
+                    true => libc::ENOSPC,
+                    false => libc::EFBIG,
+                }));
+            }
+            most = (end - start) as usize;
+        }
+        let time = self.wall_time();
+        let mut count = 0;
+        for &(address, length) in &buffers.0 {
+            let length = length.min(most - count);
+            if length == 0 {
+                continue;
+            }
+            let written = self
+                .files
+                .write(ino, start + count as u64, address, length, time);
+            if written < 0 && count == 0 {
+                return Err(written);
+            }
+            count += written.max(0) as usize;
+            if (written as usize) < length || count == most {
+                break;
+            }
+        }
+        if at.is_none() {
+            self.file(id)?.position = start + count as u64;
+        }
+        if syncs {
+            self.files.sync(ino);
+        } else if self.random.below(WRITE_BACK) == 0 {
+            let random = &mut self.random;
+            self.files.write_back(ino, |bound| random.below(bound));
+        }
+        Ok(Step::Done(count as isize))
     }
 
-    /// `fstat` of what is no file: its type, without anything of the real system.
-    pub(super) fn fstat(&mut self, fd: usize, out: usize) -> Result<isize, Error> {
+    /// The size that a file may grow to.
+    fn largest_size(&self, size: u64) -> u64 {
+        let free = self.disk.capacity.saturating_sub(self.files.used());
+        size.saturating_add(free).min(MOST_BYTES)
+    }
+
+    /// What the clock shows.
+    pub(super) fn wall_time(&self) -> u64 {
+        self.read_clock(libc::CLOCK_REALTIME)
+    }
+
+    /// `pread`, `pwrite` and their vectors.
+    pub(super) fn positional(
+        &mut self,
+        fd: usize,
+        buffers: &Buffers,
+        at: usize,
+        is_write: bool,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        if (at as i64) < 0 {
+            return Err(error(libc::EINVAL));
+        }
         let (id, object) = self.descriptors.object(fd)?;
-        let mode = match &object.kind {
-            Kind::Image(_) => return Ok(self.on_image(libc::SYS_fstat, &args([fd, out]), 0)),
-            Kind::Null | Kind::Entropy => libc::S_IFCHR,
-            Kind::Stream(_) | Kind::Log(_) if object.family == 0 => libc::S_IFIFO,
-            Kind::Counter(_) | Kind::Timer(_) | Kind::Epoll(_) => 0,
-            _ => libc::S_IFSOCK,
+        match &object.kind {
+            Kind::File(_) if is_write => self.write_file(id, buffers, Some(at as u64), attempt),
+            Kind::File(_) => self.read_file(id, buffers, Some(at as u64), attempt),
+            Kind::Directory(_) => Err(error(if is_write { libc::EBADF } else { libc::EISDIR })),
+            Kind::Null | Kind::Zero | Kind::Entropy if is_write => {
+                self.write(fd, buffers, 0, None, attempt)
+            }
+            Kind::Null | Kind::Zero | Kind::Entropy => {
+                self.read(fd, buffers, 0, attempt, |_, _, _| Ok(()))
+            }
+            Kind::Image(_) if !is_write => {
+                let (address, length) = buffers.0.first().copied().unwrap_or((0, 0));
+                let args = crate::raw::args([fd, address, length, at]);
+                let count = self.on_image(libc::SYS_pread64, &args, libc::ESPIPE);
+                Ok(Step::Done(count))
+            }
+            _ => Err(error(libc::ESPIPE)),
+        }
+    }
+
+    /// `lseek`.
+    pub(super) fn seek(&mut self, fd: usize, offset: usize, whence: usize) -> Result<isize, Error> {
+        let offset = offset as i64;
+        let (id, object) = self.descriptors.object(fd)?;
+        match &mut object.kind {
+            Kind::Null | Kind::Zero | Kind::Entropy => return Ok(0),
+            Kind::Image(_) => {
+                let args = crate::raw::args([fd, offset as usize, whence]);
+                return Ok(self.on_image(libc::SYS_lseek, &args, libc::ESPIPE));
+            }
+            Kind::Directory(directory) => {
+                let whence = whence as i32;
+                if (whence, offset) == (libc::SEEK_SET, 0) {
+                    (directory.read, directory.last) = (0, None);
+                } else if (whence, offset) != (libc::SEEK_CUR, 0) {
+                    return Err(error(libc::EINVAL));
+                }
+                return Ok(directory.read as isize);
+            }
+            Kind::File(_) => {}
+            _ => return Err(error(libc::ESPIPE)),
+        }
+        let file = self.file(id)?;
+        let (ino, position) = (file.ino, file.position);
+        let size = self.files.inode(ino).map_or(0, |inode| inode.size());
+        let is_within = offset >= 0 && (offset as u64) < size;
+        let new = match whence as i32 {
+            libc::SEEK_SET => Some(offset),
+            libc::SEEK_CUR => (position as i64).checked_add(offset),
+            libc::SEEK_END => (size as i64).checked_add(offset),
+            // All of a file counts as data.
+            libc::SEEK_DATA | libc::SEEK_HOLE if !is_within => return Err(error(libc::ENXIO)),
+            libc::SEEK_DATA => Some(offset),
+            libc::SEEK_HOLE => Some(size as i64),
+            _ => None,
         };
-        // SAFETY: all-zero is a valid `stat`.
-        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        stat.st_mode = mode | 0o600;
-        stat.st_ino = id;
-        stat.st_nlink = 1;
-        stat.st_blksize = 4096;
-        user::write(out, stat)?;
+        let new = new.filter(|&new| new >= 0).ok_or(error(libc::EINVAL))?;
+        self.file(id)?.position = new as u64;
+        Ok(new as isize)
+    }
+
+    /// Truncates or extends an inode.
+    pub(super) fn resize(&mut self, ino: Ino, size: usize) -> Result<isize, Error> {
+        if (size as i64) < 0 {
+            return Err(error(libc::EINVAL));
+        }
+        let before = self.files.inode(ino).map_or(0, |inode| inode.size());
+        if self.files.entries(ino).is_some() {
+            return Err(error(libc::EISDIR));
+        }
+        if size as u64 > before && size as u64 > self.largest_size(before) {
+            return Err(error(match size as u64 > MOST_BYTES {
+                true => libc::EFBIG,
+                false => libc::ENOSPC,
+            }));
+        }
+        let time = self.wall_time();
+        let resized = self.files.resize(ino, size as u64, time);
+        resized.map(|()| 0).map_err(error)
+    }
+
+    /// The inode of a file that may be written.
+    fn writable(&mut self, fd: usize) -> Result<Ino, Error> {
+        match &self.descriptors.object(fd)?.1.kind {
+            Kind::File(file) if file.can_write() => Ok(file.ino),
+            _ => Err(error(libc::EINVAL)),
+        }
+    }
+
+    /// `ftruncate`.
+    pub(super) fn ftruncate(&mut self, fd: usize, size: usize) -> Result<isize, Error> {
+        let ino = self.writable(fd)?;
+        self.resize(ino, size)
+    }
+
+    /// `fallocate`.
+    pub(super) fn fallocate(
+        &mut self,
+        fd: usize,
+        mode: usize,
+        offset: usize,
+        length: usize,
+    ) -> Result<isize, Error> {
+        let (start, length) = (offset as i64, length as i64);
+        if start < 0 || length <= 0 {
+            return Err(error(libc::EINVAL));
+        }
+        let ino = match self.writable(fd) {
+            Err(failure) if failure == error(libc::EINVAL) => return Err(error(libc::EBADF)),
+            other => other?,
+        };
+        let end = start.checked_add(length).ok_or(error(libc::EFBIG))? as u64;
+        let size = self.files.inode(ino).map_or(0, |inode| inode.size());
+        let mode = mode as i32;
+        let known =
+            libc::FALLOC_FL_KEEP_SIZE | libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
+        if mode & !known != 0 {
+            return Err(error(libc::EOPNOTSUPP));
+        }
+        if mode & (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE) != 0 {
+            self.files
+                .zero(ino, (start as u64).min(size), end.min(size));
+        }
+        if mode & libc::FALLOC_FL_KEEP_SIZE == 0 && end > size {
+            return self.resize(ino, end as usize);
+        }
         Ok(0)
     }
 
-    /// The descriptor of the real system behind one of the program.
-    pub(super) fn real_descriptor(&mut self, fd: usize) -> Result<i32, Error> {
-        match self.descriptors.object(fd)?.1.kind {
-            Kind::Image(real) => Ok(real),
-            _ => Err(error(libc::ENODEV)),
-        }
+    /// `fsync`, `fdatasync` and `syncfs`.
+    pub(super) fn fsync(
+        &mut self,
+        fd: usize,
+        all: bool,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        let ino = self.inode_of(fd)?;
+        self.sync_inodes(if all { None } else { Some(vec![ino]) }, attempt)
     }
-}
 
-/// Closes a file of the real system.
-pub(super) fn close_image(fd: i32) {
-    // SAFETY: the descriptor was opened by `open_path`, and its object is gone.
-    unsafe { raw(libc::SYS_close, args([fd as usize])) };
-}
+    /// Makes inodes durable, or all of them.
+    pub(super) fn sync_inodes(
+        &mut self,
+        inodes: Option<Vec<Ino>>,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        if let Some(step) = self.disk_wait(self.disk.sync_nanos, attempt) {
+            return Ok(step);
+        }
+        let fails = self.has_bad_luck(self.disk.sync_errors);
+        let Some(inodes) = inodes else {
+            self.files.sync_all();
+            return Ok(Step::Done(0));
+        };
+        for ino in inodes {
+            if fails {
+                self.files.forget_dirty(ino);
+            } else {
+                self.files.sync(ino);
+            }
+        }
+        if fails {
+            return Err(error(libc::EIO));
+        }
+        if self.disk.syncs_names {
+            self.files.sync_names();
+        }
+        Ok(Step::Done(0))
+    }
 
-/// Reads a file of the real system.
-pub(super) fn read_image(fd: i32, buffers: &Buffers) -> Result<isize, Error> {
-    let Some(&(address, length)) = buffers.0.first() else {
-        return Ok(0);
-    };
-    // SAFETY: the program passed this buffer to a call that writes to it.
-    let count = unsafe { raw(libc::SYS_read, args([fd as usize, address, length])) };
-    if count < 0 { Err(count) } else { Ok(count) }
+    /// `getdents64`.
+    pub(super) fn directory_entries(
+        &mut self,
+        fd: usize,
+        out: usize,
+        capacity: usize,
+    ) -> Result<isize, Error> {
+        let (id, object) = self.descriptors.object(fd)?;
+        let Kind::Directory(directory) = &object.kind else {
+            return Err(error(libc::ENOTDIR));
+        };
+        let (ino, mut read, mut last) = (directory.ino, directory.read, directory.last.clone());
+        let entries = self.files.entries(ino).ok_or(error(libc::ENOENT))?;
+        let after = match &last {
+            Some(last) => std::ops::Bound::Excluded(last.clone()),
+            None => std::ops::Bound::Unbounded,
+        };
+        let dots: [(&[u8], Ino); 2] = [(b".", ino), (b"..", self.files.parent(ino))];
+        let names = entries.range((after, std::ops::Bound::Unbounded));
+        let all = dots
+            .into_iter()
+            .skip(read as usize)
+            .chain(names.map(|(name, &ino)| (&name[..], ino)));
+        let mut bytes = vec![];
+        let mut is_cut = false;
+        for (name, ino) in all {
+            let length = (19 + name.len() + 1).next_multiple_of(8);
+            if bytes.len() + length > capacity {
+                is_cut = true;
+                break;
+            }
+            read += 1;
+            if read > 2 {
+                last = Some(name.to_vec());
+            }
+            let kind = self.files.inode(ino).map_or(0, |inode| inode.node.code());
+            let start = bytes.len();
+            bytes.extend(u64::from(ino).to_le_bytes());
+            bytes.extend(read.to_le_bytes());
+            bytes.extend((length as u16).to_le_bytes());
+            bytes.push(kind);
+            bytes.extend(name);
+            bytes.resize(start + length, 0);
+        }
+        if bytes.is_empty() && is_cut {
+            return Err(error(libc::EINVAL));
+        }
+        if let Some(Object {
+            kind: Kind::Directory(directory),
+            ..
+        }) = self.descriptors.get_mut(id)
+        {
+            (directory.read, directory.last) = (read, last);
+        }
+        user::bytes_mut(out, bytes.len()).copy_from_slice(&bytes);
+        Ok(bytes.len() as isize)
+    }
 }

@@ -5,6 +5,8 @@ use super::{Kernel, current_thread};
 
 /// The process of a host's program has this number on every host.
 pub(crate) const PID: i32 = 100;
+/// The user and the group of a host's program.
+pub(crate) const USER: u32 = 1000;
 /// Processors of a host.
 const PROCESSORS: u32 = 2;
 
@@ -68,13 +70,9 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `getcwd`.
-    pub(super) fn getcwd(out: usize, size: usize) -> Result<isize, Error> {
-        if size < 2 {
-            return Err(error(libc::ERANGE));
-        }
-        user::write(out, *b"/\0")?;
-        Ok(2)
+    /// `umask`.
+    pub(super) fn umask(&mut self, mask: usize) -> isize {
+        std::mem::replace(&mut self.mask, mask as u32 & 0o777) as isize
     }
 
     /// `getrlimit` and `prlimit64`: the same on every machine.

@@ -1,8 +1,10 @@
 //! Memory that a program maps, and stacks of threads: at addresses that depend on the program alone.
 #![allow(unsafe_code, reason = "maps memory")]
 
-use super::Kernel;
+use super::descriptors::Kind;
 use super::user::{Error, error};
+use super::{Attempt, Kernel, Step};
+use crate::filesystem::Ino;
 use crate::raw::{Args, raw};
 
 /// Where anonymous memory and files are mapped, one after the other.
@@ -21,6 +23,8 @@ pub(crate) struct Regions {
     next_mapping: usize,
     /// Stacks by slot: the size of the mapping, and whether a thread uses it.
     stacks: Vec<(usize, bool)>,
+    /// Mappings that write to files: their addresses and inodes. What was unmapped stays.
+    written: Vec<((usize, usize), Ino)>,
 }
 
 impl Regions {
@@ -28,6 +32,7 @@ impl Regions {
         Regions {
             next_mapping: MAPPINGS,
             stacks: vec![],
+            written: vec![],
         }
     }
 }
@@ -57,9 +62,10 @@ impl Kernel {
     pub(super) fn mmap(&mut self, args: &Args) -> Result<isize, Error> {
         let mut args = *args;
         let anonymous = args[3] as i32 & libc::MAP_ANONYMOUS != 0;
-        if !anonymous {
-            args[4] = self.real_descriptor(args[4])? as usize;
-        }
+        let mapped = match anonymous {
+            true => None,
+            false => self.mapped_file(&mut args)?,
+        };
         if args[3] as i32 & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) == 0 {
             let length = args[1].next_multiple_of(PAGE);
             // An unmapped page between mappings, so that they are never one region by chance.
@@ -72,7 +78,64 @@ impl Kernel {
         }
         // SAFETY: the mapping is the program's wish; where the address is ours, nothing is replaced.
         let result = unsafe { raw(libc::SYS_mmap, args) };
-        if result < 0 { Err(result) } else { Ok(result) }
+        if (-4095..0).contains(&result) {
+            return Err(result);
+        }
+        if let Some((ino, is_written)) = mapped {
+            self.files.map(ino, is_written);
+            if is_written {
+                let range = (result as usize, result as usize + args[1]);
+                self.memory.written.push((range, ino));
+            }
+        }
+        Ok(result)
+    }
+
+    /// Replaces the descriptor and the offset of a mapping by the real ones. Returns the inode, unless it is a file of
+    /// the real system, and whether the mapping writes to it.
+    fn mapped_file(&mut self, args: &mut Args) -> Result<Option<(Ino, bool)>, Error> {
+        let [_, _, protection, flags, fd, offset] = *args;
+        let shared = matches!(
+            flags as i32 & libc::MAP_TYPE,
+            libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE
+        );
+        let writes = protection as i32 & libc::PROT_WRITE != 0;
+        match &self.descriptors.object(fd)?.1.kind {
+            Kind::Image(real) => {
+                args[4] = *real as usize;
+                Ok(None)
+            }
+            Kind::File(file) => {
+                if !file.can_read() || shared && writes && !file.can_write() {
+                    return Err(error(libc::EACCES));
+                }
+                // A mapping that may be made writable later counts as one that is.
+                let is_written = shared && file.can_write();
+                let ino = file.ino;
+                let (real, base) = self.files.offset(ino);
+                (args[4], args[5]) = (real as usize, base as usize + offset);
+                Ok(Some((ino, is_written)))
+            }
+            _ => Err(error(libc::ENODEV)),
+        }
+    }
+
+    /// `msync`.
+    pub(super) fn msync(
+        &mut self,
+        start: usize,
+        length: usize,
+        flags: usize,
+        attempt: &mut Attempt,
+    ) -> Result<Step, Error> {
+        if flags as i32 & libc::MS_SYNC == 0 {
+            return Ok(Step::Done(0));
+        }
+        let overlaps =
+            |&&((from, to), _): &&((usize, usize), Ino)| from < start + length && start < to;
+        let written = self.memory.written.iter().filter(overlaps);
+        let inodes = written.map(|&(_, ino)| ino).collect();
+        self.sync_inodes(Some(inodes), attempt)
     }
 
     /// Memory for the stack of a thread: its slot, lowest address and size. The lowest free slot of this size is

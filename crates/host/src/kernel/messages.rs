@@ -36,6 +36,9 @@ impl Kernel {
         let (id, object) = self.descriptors.object(fd)?;
         let nonblocking = object.nonblocking || flags & libc::MSG_DONTWAIT != 0;
         let (family, limit) = (object.family, object.receive_limit);
+        if let Kind::File(_) = object.kind {
+            return self.read_file(id, buffers, None, attempt);
+        }
         match self.read_once(id, buffers, flags)? {
             Some(received) => {
                 after(family, received.from, received.is_cut)?;
@@ -70,11 +73,14 @@ impl Kernel {
         };
         match &mut object.kind {
             Kind::Null => Ok(Some(bytes(&[]))),
+            Kind::Zero => Ok(Some(bytes(&vec![0; buffers.len()]))),
+            Kind::Directory(_) => Err(error(libc::EISDIR)),
+            Kind::File(_) => Err(error(libc::EBADF)),
             Kind::Entropy => {
                 let random = self.random_bytes(buffers.len());
                 Ok(Some(bytes(&random)))
             }
-            Kind::Image(real) => super::files::read_image(*real, buffers).map(|count| {
+            Kind::Image(real) => super::devices::read_image(*real, buffers).map(|count| {
                 Some(Received {
                     count,
                     from: None,
@@ -157,6 +163,9 @@ impl Kernel {
         let (id, object) = self.descriptors.object(fd)?;
         let nonblocking = object.nonblocking || flags & libc::MSG_DONTWAIT != 0;
         let limit = object.send_limit;
+        if let Kind::File(_) = object.kind {
+            return self.write_file(id, buffers, None, attempt);
+        }
         match self.write_once(id, buffers, to)? {
             Some(count) => Ok(Step::Done(count)),
             None => {
@@ -176,7 +185,7 @@ impl Kernel {
             return Err(error(libc::EBADF));
         };
         match &mut object.kind {
-            Kind::Null | Kind::Entropy => Ok(Some(buffers.len() as isize)),
+            Kind::Null | Kind::Zero | Kind::Entropy => Ok(Some(buffers.len() as isize)),
             Kind::Log(stream) => {
                 let stream = *stream;
                 let bytes = buffers.gather(usize::MAX);
@@ -203,7 +212,11 @@ impl Kernel {
                 self.send_datagram(id, to, data).map(Some)
             }
             Kind::New(_) | Kind::Listener(_) => Err(error(libc::EPIPE)),
-            Kind::Image(_) | Kind::Timer(_) | Kind::Epoll(_) => Err(error(libc::EBADF)),
+            Kind::Image(_)
+            | Kind::Timer(_)
+            | Kind::Epoll(_)
+            | Kind::File(_)
+            | Kind::Directory(_) => Err(error(libc::EBADF)),
         }
     }
 

@@ -29,8 +29,10 @@ fn timespec(limit: usize) -> Result<Option<u64>, Error> {
 pub(super) fn serve(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Step {
     let served = transfer(kernel, number, args, attempt)
         .or_else(|| waiting(kernel, number, args, attempt))
-        .or_else(|| descriptor(kernel, number, args, attempt))
-        .or_else(|| system(kernel, number, args, attempt));
+        .or_else(|| descriptor(kernel, number, args))
+        .or_else(|| file(kernel, number, args, attempt))
+        .or_else(|| path(kernel, number, args))
+        .or_else(|| system(kernel, number, args));
     match served {
         Some(Ok(step)) => step,
         Some(Err(error)) => Step::Done(error),
@@ -60,9 +62,6 @@ fn transfer(
         libc::SYS_sendto => kernel.sendto(args, attempt),
         libc::SYS_recvmsg => kernel.recvmsg(a, b, c, attempt),
         libc::SYS_sendmsg => kernel.sendmsg(a, b, c, attempt),
-        libc::SYS_pread64 | libc::SYS_lseek => {
-            Ok(Step::Done(kernel.on_image(number, args, libc::ESPIPE)))
-        }
         _ => return None,
     })
 }
@@ -112,14 +111,8 @@ fn waiting(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt)
 }
 
 /// Calls that make, change and close descriptors.
-fn descriptor(
-    kernel: &mut Kernel,
-    number: i64,
-    args: &Args,
-    attempt: &mut Attempt,
-) -> Option<Served> {
+fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     let [a, b, c, d, e, _] = *args;
-    let _ = attempt;
     Some(match number {
         libc::SYS_close => done(kernel.close(a)),
         libc::SYS_dup => done(kernel.duplicate(a, None, false)),
@@ -147,23 +140,103 @@ fn descriptor(
         libc::SYS_getpeername => done(kernel.socket_name(a, b, c, true)),
         libc::SYS_setsockopt => Ok(kernel.setsockopt(a, b, c, d, e)),
         libc::SYS_getsockopt => Ok(kernel.getsockopt(a, b, c, d, e)),
-        libc::SYS_open => kernel.open_path(a, b),
-        libc::SYS_openat => kernel.open_path(b, c),
-        libc::SYS_fstat => done(kernel.fstat(a, b)),
-        // `fstat` comes as this from newer C libraries, with an empty path.
-        libc::SYS_newfstatat if d as i32 & libc::AT_EMPTY_PATH != 0 => done(kernel.fstat(a, c)),
-        libc::SYS_statx if c as i32 & libc::AT_EMPTY_PATH != 0 => {
-            Ok(Step::Done(kernel.on_image(number, args, libc::ENOSYS)))
-        }
         libc::SYS_mmap => done(kernel.mmap(args)),
         _ => return None,
     })
 }
 
-/// Calls about the process and its machine.
-fn system(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
+/// Calls on open files.
+fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Option<Served> {
     let [a, b, c, d, ..] = *args;
-    let _ = attempt;
+    let one = Buffers::one(b, c);
+    let mut positional = |buffers: Result<Buffers, Error>, is_write| {
+        buffers.and_then(|buffers| kernel.positional(a, &buffers, d, is_write, attempt))
+    };
+    Some(match number {
+        libc::SYS_pread64 => positional(Ok(one), false),
+        libc::SYS_pwrite64 => positional(Ok(one), true),
+        libc::SYS_preadv => positional(Buffers::vector(b, c), false),
+        libc::SYS_pwritev => positional(Buffers::vector(b, c), true),
+        libc::SYS_lseek => done(kernel.seek(a, b, c)),
+        libc::SYS_ftruncate => done(kernel.ftruncate(a, b)),
+        libc::SYS_fallocate => done(kernel.fallocate(a, b, c, d)),
+        libc::SYS_fsync | libc::SYS_fdatasync => kernel.fsync(a, false, attempt),
+        libc::SYS_syncfs => kernel.fsync(a, true, attempt),
+        libc::SYS_sync => kernel.sync_inodes(None, attempt),
+        libc::SYS_msync => kernel.msync(a, b, c, attempt),
+        libc::SYS_flock => kernel.flock(a, b, attempt),
+        libc::SYS_getdents64 => done(kernel.directory_entries(a, b, c)),
+        libc::SYS_fstat => done(kernel.fstat(a, b)),
+        libc::SYS_fstatfs => done(kernel.inode_of(a).and_then(|_| kernel.statfs(b))),
+        libc::SYS_fchmod => done(kernel.chmod(a, None, b)),
+        libc::SYS_fchdir => done(kernel.chdir(a, None)),
+        // Advice, and starting to write without a promise.
+        libc::SYS_fadvise64 | libc::SYS_readahead | libc::SYS_sync_file_range => Ok(Step::Done(0)),
+        // Programs fall back to reading and writing.
+        libc::SYS_copy_file_range => Err(error(libc::EOPNOTSUPP)),
+        libc::SYS_sendfile | libc::SYS_splice => Err(error(libc::EINVAL)),
+        libc::SYS_memfd_create => kernel.memory_file(b),
+        _ => return None,
+    })
+}
+
+/// Calls with paths.
+fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
+    const HERE: usize = libc::AT_FDCWD as usize;
+    const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
+    let [a, b, c, d, ..] = *args;
+    Some(match number {
+        libc::SYS_open => kernel.open_path(HERE, a, b, c),
+        libc::SYS_openat => kernel.open_path(a, b, c, d),
+        libc::SYS_creat => {
+            let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+            kernel.open_path(HERE, a, flags as usize, b)
+        }
+        libc::SYS_stat => done(kernel.stat(HERE, a, b, 0)),
+        libc::SYS_lstat => done(kernel.stat(HERE, a, b, NO_FOLLOW)),
+        libc::SYS_newfstatat => done(kernel.stat(a, b, c, d as i32)),
+        libc::SYS_statx => done(kernel.statx(args)),
+        libc::SYS_statfs => done(kernel.statfs(b)),
+        libc::SYS_access => done(kernel.access(HERE, a, b)),
+        libc::SYS_faccessat | libc::SYS_faccessat2 => done(kernel.access(a, b, c)),
+        libc::SYS_readlink => done(kernel.readlink(HERE, a, b, c)),
+        libc::SYS_readlinkat => done(kernel.readlink(a, b, c, d)),
+        libc::SYS_mkdir => done(kernel.mkdir(HERE, a, b)),
+        libc::SYS_mkdirat => done(kernel.mkdir(a, b, c)),
+        libc::SYS_unlink => done(kernel.unlink(HERE, a, false)),
+        libc::SYS_rmdir => done(kernel.unlink(HERE, a, true)),
+        libc::SYS_unlinkat => done(kernel.unlink(a, b, c as i32 & libc::AT_REMOVEDIR != 0)),
+        libc::SYS_rename => done(kernel.rename(&[HERE, a, HERE, b, 0, 0])),
+        libc::SYS_renameat => done(kernel.rename(&[a, b, c, d, 0, 0])),
+        libc::SYS_renameat2 => done(kernel.rename(args)),
+        libc::SYS_link => done(kernel.link(&[HERE, a, HERE, b, 0, 0])),
+        libc::SYS_linkat => done(kernel.link(args)),
+        libc::SYS_symlink => done(kernel.symlink(a, HERE, b)),
+        libc::SYS_symlinkat => done(kernel.symlink(a, b, c)),
+        libc::SYS_truncate => done(kernel.truncate(a, b)),
+        libc::SYS_chmod => done(kernel.chmod(HERE, Some(a), b)),
+        libc::SYS_fchmodat => done(kernel.chmod(a, Some(b), c)),
+        libc::SYS_utimensat => done(kernel.set_times(a, b, c, d)),
+        libc::SYS_chdir => done(kernel.chdir(HERE, Some(a))),
+        libc::SYS_getcwd => done(kernel.getcwd(a, b)),
+        // There is one user.
+        libc::SYS_chown | libc::SYS_fchown | libc::SYS_lchown | libc::SYS_fchownat => {
+            Ok(Step::Done(0))
+        }
+        libc::SYS_getxattr
+        | libc::SYS_lgetxattr
+        | libc::SYS_fgetxattr
+        | libc::SYS_setxattr
+        | libc::SYS_fsetxattr
+        | libc::SYS_listxattr
+        | libc::SYS_flistxattr => Err(error(libc::EOPNOTSUPP)),
+        _ => return None,
+    })
+}
+
+/// Calls about the process and its machine.
+fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
+    let [a, b, c, d, ..] = *args;
     Some(match number {
         libc::SYS_getrandom => Ok(Step::Done(kernel.getrandom(a, b))),
         libc::SYS_getpid | libc::SYS_getpgrp | libc::SYS_getsid => {
@@ -172,22 +245,16 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) 
         libc::SYS_getppid => Ok(Step::Done(1)),
         libc::SYS_gettid => Ok(Step::Done(Kernel::gettid())),
         libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => {
-            Ok(Step::Done(1000))
+            Ok(Step::Done(super::identity::USER as isize))
         }
         libc::SYS_sched_getaffinity => done(Kernel::affinity(b, c)),
-        libc::SYS_sched_setaffinity | libc::SYS_umask | libc::SYS_setpriority => Ok(Step::Done(0)),
+        libc::SYS_sched_setaffinity | libc::SYS_setpriority => Ok(Step::Done(0)),
+        libc::SYS_umask => Ok(Step::Done(kernel.umask(a))),
         libc::SYS_getcpu => done(Kernel::getcpu(a, b)),
         libc::SYS_uname => done(kernel.uname(a)),
-        libc::SYS_getcwd => done(Kernel::getcwd(a, b)),
         libc::SYS_getrlimit => done(Kernel::limits(a, b)),
         libc::SYS_prlimit64 => done(Kernel::limits(b, d)),
         libc::SYS_prctl => done(kernel.prctl(a, b)),
-        libc::SYS_readlink => done(Kernel::readlink(a, b, c)),
-        libc::SYS_readlinkat => done(Kernel::readlink(b, c, d)),
-        libc::SYS_stat | libc::SYS_lstat | libc::SYS_access => done(Kernel::look_at_path(a)),
-        libc::SYS_newfstatat | libc::SYS_statx | libc::SYS_faccessat | libc::SYS_faccessat2 => {
-            done(Kernel::look_at_path(b))
-        }
         libc::SYS_exit_group => Ok(kernel.exit(a)),
         libc::SYS_kill | libc::SYS_tkill => Ok(kernel.send_signal(a, b)),
         libc::SYS_tgkill => Ok(kernel.send_signal(a, c)),

@@ -61,6 +61,16 @@ pub(crate) fn string(address: usize) -> Result<String, Error> {
     Ok(text.to_string_lossy().into_owned())
 }
 
+/// The bytes of a path.
+pub(crate) fn path(address: usize) -> Result<Vec<u8>, Error> {
+    if address == 0 {
+        return Err(error(libc::EFAULT));
+    }
+    // SAFETY: the program passed the pointer to a call that reads a string from it.
+    let path = unsafe { std::ffi::CStr::from_ptr(address as *const libc::c_char) };
+    Ok(path.to_bytes().to_vec())
+}
+
 /// Buffers of a call, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffers(pub Vec<(usize, usize)>);

@@ -1,0 +1,500 @@
+//! The file system of one host: inodes, names and contents, each as programs see it and as it is on the disk.
+//!
+//! Its state is a function of its journal, whose memory and whose files' contents outlive the host's process. So a
+//! program that is killed finds its page cache again, and [`FileSystem::lose_power`] decides what a power loss leaves.
+//!
+//! - **Contents**: a file has a live and a durable version. Syncing copies the dirty pages; a power loss merges the
+//!   versions page by page or sector by sector, at random.
+//! - **Names**: changes of directories are pending, in order, until the directory is synced. A power loss loses a
+//!   random part of them, but never keeps one that depends on one that is lost.
+
+mod checkpoint;
+mod disks;
+mod loss;
+mod names;
+mod record;
+
+use crate::storage::{MOST_BYTES, Medium, SLOTS, Version};
+use record::{Journal, Record};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// Numbers an inode: the slot of its contents. Numbers of inodes that are gone are used again.
+pub(crate) type Ino = u32;
+/// The root directory.
+pub(crate) const ROOT: Ino = 1;
+
+const PAGE: u64 = 4096;
+/// Dirty pages of one file that are listed; with more, all pages count as dirty.
+const MOST_DIRTY: usize = 1 << 16;
+/// Changes of names become durable by themselves after this time, as a kernel commits its journal.
+const COMMIT_AFTER: u64 = 5_000_000_000;
+/// Bytes of the journal beyond a checkpoint after which there is another one.
+const CHECKPOINT_AFTER: usize = 4 << 20;
+
+/// Pages of a file whose versions may differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Dirty {
+    Pages(BTreeSet<u64>),
+    /// Any page: programs write by a mapping, or the process that knew the pages is gone.
+    Any,
+}
+
+impl Dirty {
+    fn mark(&mut self, at: u64, end: u64) {
+        let Dirty::Pages(pages) = self else { return };
+        let (first, last) = (at / PAGE, end.div_ceil(PAGE));
+        if (last - first) as usize + pages.len() > MOST_DIRTY {
+            *self = Dirty::Any;
+        } else {
+            pages.extend(first..last);
+        }
+    }
+}
+
+/// What an inode is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    File {
+        size: u64,
+        durable: u64,
+        dirty: Dirty,
+    },
+    Directory {
+        entries: BTreeMap<Vec<u8>, Ino>,
+        parent: Ino,
+    },
+    Link(Vec<u8>),
+    /// The name of a Unix socket.
+    Socket,
+}
+
+impl Node {
+    /// The number of its kind in the journal, and in directories as `d_type`.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Node::File { .. } => libc::DT_REG,
+            Node::Directory { .. } => libc::DT_DIR,
+            Node::Link(_) => libc::DT_LNK,
+            Node::Socket => libc::DT_SOCK,
+        }
+    }
+
+    fn new(code: u8, target: Vec<u8>) -> Node {
+        match code {
+            libc::DT_DIR => Node::Directory {
+                entries: BTreeMap::new(),
+                parent: ROOT,
+            },
+            libc::DT_LNK => Node::Link(target),
+            libc::DT_SOCK => Node::Socket,
+            _ => Node::File {
+                size: 0,
+                durable: 0,
+                dirty: Dirty::Pages(BTreeSet::new()),
+            },
+        }
+    }
+}
+
+/// An inode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Inode {
+    pub node: Node,
+    /// Permissions.
+    pub mode: u32,
+    /// Names.
+    pub links: u32,
+    /// Descriptors, and mappings, which are never forgotten while the process lives.
+    pub opens: u32,
+    pub modified: u64,
+    pub changed: u64,
+}
+
+impl Inode {
+    /// Bytes of the content.
+    pub(crate) fn size(&self) -> u64 {
+        match &self.node {
+            Node::File { size, .. } => *size,
+            Node::Link(target) => target.len() as u64,
+            Node::Directory { .. } => PAGE,
+            Node::Socket => 0,
+        }
+    }
+}
+
+/// A change of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub directory: Ino,
+    pub name: Vec<u8>,
+    pub before: Option<Ino>,
+    pub after: Option<Ino>,
+}
+
+/// Changes of names that are made at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    edits: Vec<Edit>,
+    time: u64,
+}
+
+/// A file system.
+#[derive(Debug)]
+pub(crate) struct FileSystem {
+    medium: Medium,
+    journal: Journal,
+    inodes: BTreeMap<Ino, Inode>,
+    /// Changes of names that are not durable.
+    pending: Vec<Change>,
+    /// How often pending changes refer to an inode.
+    pins: BTreeMap<Ino, u32>,
+    /// Inodes without a name, which exist while descriptors or pending changes refer to them.
+    nameless: BTreeSet<Ino>,
+    /// Bytes of all files.
+    used: u64,
+    /// Bytes of the journal at the last checkpoint.
+    checkpoint: usize,
+}
+
+impl FileSystem {
+    /// The file system in a medium, as the last process left it; with a root directory alone if there was none. The
+    /// journal is mapped at this address, or anywhere if it is 0.
+    pub(crate) fn open(medium: Medium, address: usize) -> io::Result<FileSystem> {
+        let journal = Journal::new(medium.map_journal(address)?);
+        let records = journal.records();
+        let mut system = FileSystem {
+            medium,
+            journal,
+            inodes: BTreeMap::new(),
+            pending: vec![],
+            pins: BTreeMap::new(),
+            nameless: BTreeSet::new(),
+            used: 0,
+            checkpoint: 0,
+        };
+        for record in &records {
+            system.apply(record);
+        }
+        if records.is_empty() {
+            system.record(Record::Make {
+                ino: ROOT,
+                kind: libc::DT_DIR,
+                mode: 0o755,
+                time: 0,
+                target: vec![],
+            });
+        }
+        if let Some(root) = system.inodes.get_mut(&ROOT) {
+            root.links = 1;
+        }
+        system.nameless.remove(&ROOT);
+        for inode in system.inodes.values_mut() {
+            if let Node::File { dirty, .. } = &mut inode.node
+                && !records.is_empty()
+            {
+                *dirty = Dirty::Any;
+            }
+        }
+        system.checkpoint = system.journal.len();
+        Ok(system)
+    }
+
+    // ---- reading -----------------------------------------------------------------------------------
+
+    /// An inode, which exists.
+    pub(crate) fn inode(&self, ino: Ino) -> Option<&Inode> {
+        self.inodes.get(&ino)
+    }
+
+    /// The entries of a directory; `None` if it is not one.
+    pub(crate) fn entries(&self, ino: Ino) -> Option<&BTreeMap<Vec<u8>, Ino>> {
+        match &self.inodes.get(&ino)?.node {
+            Node::Directory { entries, .. } => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// False for an inode that was removed and is only open.
+    pub(crate) fn has_name(&self, ino: Ino) -> bool {
+        self.inodes.get(&ino).is_some_and(|inode| inode.links > 0)
+    }
+
+    /// The directory that holds a directory; the root holds itself.
+    pub(crate) fn parent(&self, ino: Ino) -> Ino {
+        match self.inodes.get(&ino).map(|inode| &inode.node) {
+            Some(Node::Directory { parent, .. }) => *parent,
+            _ => ROOT,
+        }
+    }
+
+    /// The path of a directory; `None` if it was removed.
+    pub(crate) fn path(&self, mut ino: Ino) -> Option<Vec<u8>> {
+        let mut path = vec![];
+        while ino != ROOT {
+            let parent = self.parent(ino);
+            let entries = self.entries(parent)?;
+            let name = entries.iter().find(|&(_, &child)| child == ino)?.0;
+            path.splice(0..0, [b"/", &name[..]].concat());
+            ino = parent;
+        }
+        Some(if path.is_empty() { b"/".to_vec() } else { path })
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Where a file's live content is in the medium, for mappings.
+    pub(crate) fn offset(&self, ino: Ino) -> (i32, u64) {
+        (self.medium.fd(), self.medium.offset(ino, Version::Live))
+    }
+
+    /// Reads from a file into memory at an address. Returns what the kernel returns.
+    pub(crate) fn read(&self, ino: Ino, at: u64, address: usize, length: usize) -> isize {
+        let size = self.inodes.get(&ino).map_or(0, Inode::size);
+        let count = size.saturating_sub(at).min(length as u64) as usize;
+        match count {
+            0 => 0,
+            count => self.medium.read_to(ino, at, address, count),
+        }
+    }
+
+    /// All of a file.
+    pub(crate) fn contents(&self, ino: Ino) -> Vec<u8> {
+        let size = self.inodes.get(&ino).map_or(0, Inode::size);
+        let mut bytes = vec![0; size as usize];
+        self.medium.read(ino, Version::Live, 0, &mut bytes);
+        bytes
+    }
+
+    // ---- changing ----------------------------------------------------------------------------------
+
+    /// Applies a change, and appends it to the journal.
+    fn record(&mut self, record: Record) {
+        let mut bytes = vec![];
+        record.write(&mut bytes);
+        let is_large = self.journal.len() > self.checkpoint * 2 + CHECKPOINT_AFTER;
+        if is_large || !self.journal.append(&bytes) {
+            self.write_checkpoint();
+            let fits = self.journal.append(&bytes);
+            assert!(fits, "the journal of a simulated disk is full");
+        }
+        self.apply(&record);
+    }
+
+    fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Make {
+                ino,
+                kind,
+                mode,
+                time,
+                target,
+            } => {
+                let inode = Inode {
+                    node: Node::new(*kind, target.clone()),
+                    mode: *mode,
+                    links: 0,
+                    opens: 0,
+                    modified: *time,
+                    changed: *time,
+                };
+                self.inodes.insert(*ino, inode);
+                self.nameless.insert(*ino);
+            }
+            Record::Names { edits, time } => self.apply_names(edits, *time),
+            Record::Size { ino, size, time } => self.set_size(*ino, *size, *time),
+            Record::Synced { ino, size } => {
+                if let Some(Node::File { durable, dirty, .. }) = self.node_mut(*ino) {
+                    *durable = *size;
+                    *dirty = Dirty::Pages(BTreeSet::new());
+                }
+            }
+            Record::NamesSynced { directory } => {
+                self.commit(|change| change.edits.iter().any(|edit| edit.directory == *directory))
+            }
+            Record::AllNamesSynced { before } => self.commit(|change| change.time <= *before),
+            Record::Mode { ino, mode, time } => {
+                if let Some(inode) = self.inodes.get_mut(ino) {
+                    (inode.mode, inode.changed) = (*mode, *time);
+                }
+            }
+            Record::Times {
+                ino,
+                modified,
+                time,
+            } => {
+                if let Some(inode) = self.inodes.get_mut(ino) {
+                    (inode.modified, inode.changed) = (*modified, *time);
+                }
+            }
+            Record::Free { ino } => {
+                if let Some(inode) = self.inodes.remove(ino)
+                    && let Node::File { size, .. } = inode.node
+                {
+                    self.used -= size;
+                }
+                self.nameless.remove(ino);
+            }
+        }
+    }
+
+    fn node_mut(&mut self, ino: Ino) -> Option<&mut Node> {
+        self.inodes.get_mut(&ino).map(|inode| &mut inode.node)
+    }
+
+    fn set_size(&mut self, ino: Ino, new: u64, time: u64) {
+        let Some(inode) = self.inodes.get_mut(&ino) else {
+            return;
+        };
+        (inode.modified, inode.changed) = (time, time);
+        if let Node::File {
+            size,
+            durable,
+            dirty,
+        } = &mut inode.node
+        {
+            self.used = self.used - *size + new;
+            if new < *size {
+                // What is on the disk there is to be zero when the file grows again.
+                dirty.mark(new, (*size).max(*durable));
+            }
+            *size = new;
+        }
+    }
+
+    /// A new inode without a name. It is open once.
+    ///
+    /// # Errors
+    /// `ENOSPC` if there are too many.
+    pub(crate) fn make(
+        &mut self,
+        kind: u8,
+        mode: u32,
+        target: &[u8],
+        time: u64,
+    ) -> Result<Ino, i32> {
+        let ino = (ROOT + 1..SLOTS).find(|ino| !self.inodes.contains_key(ino));
+        let ino = ino.ok_or(libc::ENOSPC)?;
+        self.record(Record::Make {
+            ino,
+            kind,
+            mode,
+            time,
+            target: target.to_vec(),
+        });
+        self.open_inode(ino);
+        Ok(ino)
+    }
+
+    /// Writes memory at an address into a file. Returns what the kernel returns.
+    pub(crate) fn write(
+        &mut self,
+        ino: Ino,
+        at: u64,
+        address: usize,
+        length: usize,
+        time: u64,
+    ) -> isize {
+        if at >= MOST_BYTES {
+            return -(libc::EFBIG as isize);
+        }
+        let length = length.min((MOST_BYTES - at) as usize);
+        let count = self.medium.write_from(ino, at, address, length);
+        if count > 0 {
+            let end = at + count as u64;
+            let size = self.inodes.get(&ino).map_or(0, Inode::size).max(end);
+            if let Some(Node::File { dirty, .. }) = self.node_mut(ino) {
+                dirty.mark(at, end);
+            }
+            self.record(Record::Size { ino, size, time });
+        }
+        count
+    }
+
+    /// Truncates or extends a file.
+    ///
+    /// # Errors
+    /// `EFBIG` if the size is too large.
+    pub(crate) fn resize(&mut self, ino: Ino, size: u64, time: u64) -> Result<(), i32> {
+        if size > MOST_BYTES {
+            return Err(libc::EFBIG);
+        }
+        let before = self.inodes.get(&ino).map_or(0, Inode::size);
+        self.medium.punch(ino, Version::Live, size, before);
+        self.record(Record::Size { ino, size, time });
+        Ok(())
+    }
+
+    /// Zeroes a range of a file.
+    pub(crate) fn zero(&mut self, ino: Ino, at: u64, end: u64) {
+        self.medium.punch(ino, Version::Live, at, end);
+        if let Some(Node::File { dirty, .. }) = self.node_mut(ino) {
+            dirty.mark(at, end);
+        }
+    }
+
+    /// Sets the permissions.
+    pub(crate) fn set_mode(&mut self, ino: Ino, mode: u32, time: u64) {
+        self.record(Record::Mode { ino, mode, time });
+    }
+
+    /// Sets the time of the last change of the content.
+    pub(crate) fn set_times(&mut self, ino: Ino, modified: u64, time: u64) {
+        self.record(Record::Times {
+            ino,
+            modified,
+            time,
+        });
+    }
+
+    /// Writes of a mapping are not seen, so that any page may be dirty from now on.
+    pub(crate) fn map(&mut self, ino: Ino, is_written: bool) {
+        self.open_inode(ino);
+        if let Some(Node::File { dirty, .. }) = self.node_mut(ino)
+            && is_written
+        {
+            *dirty = Dirty::Any;
+        }
+    }
+
+    /// A descriptor refers to the inode.
+    pub(crate) fn open_inode(&mut self, ino: Ino) {
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.opens += 1;
+        }
+    }
+
+    /// A descriptor refers to it no more.
+    pub(crate) fn close_inode(&mut self, ino: Ino) {
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.opens = inode.opens.saturating_sub(1);
+        }
+        self.free_nameless();
+    }
+
+    /// Frees inodes that nothing refers to.
+    fn free_nameless(&mut self) {
+        let is_free = |ino: &Ino| {
+            !self.pins.contains_key(ino)
+                && self.inodes.get(ino).is_none_or(|inode| inode.opens == 0)
+        };
+        let free: Vec<Ino> = self.nameless.iter().copied().filter(is_free).collect();
+        for ino in free {
+            self.free(ino);
+        }
+    }
+
+    fn free(&mut self, ino: Ino) {
+        if let Some(Node::File { size, durable, .. }) = self.node_mut(ino) {
+            let end = (*size).max(*durable);
+            for version in [Version::Live, Version::Durable] {
+                self.medium
+                    .punch(ino, version, 0, end.next_multiple_of(PAGE));
+            }
+        }
+        self.record(Record::Free { ino });
+    }
+}

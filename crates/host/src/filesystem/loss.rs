@@ -1,0 +1,179 @@
+//! What a power loss leaves of a file system.
+
+use super::{Change, FileSystem, Ino, Node, PAGE, ROOT, Version};
+use std::collections::BTreeSet;
+
+/// What a disk writes as a whole.
+const SECTOR: usize = 512;
+
+/// How much of what was not synced survives, of a file or of the names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Survival {
+    Nothing,
+    Everything,
+    /// Each page, or each change, at random.
+    Some,
+    /// Each sector at random, so that pages are torn; of names, the first changes.
+    Torn,
+}
+
+impl Survival {
+    fn choose(random: &mut impl FnMut(usize) -> usize) -> Survival {
+        [
+            Survival::Nothing,
+            Survival::Everything,
+            Survival::Some,
+            Survival::Torn,
+        ][random(4)]
+    }
+}
+
+impl FileSystem {
+    /// Loses a part, chosen by `random`, of what was not synced. `random` returns a number below its argument.
+    pub(crate) fn lose_power(&mut self, mut random: impl FnMut(usize) -> usize) {
+        self.lose_names(&mut random);
+        let files: Vec<Ino> = self.inodes.keys().copied().collect();
+        for ino in files {
+            self.lose_content(ino, &mut random);
+        }
+        for inode in self.inodes.values_mut() {
+            inode.opens = 0;
+        }
+        let reachable = self.reachable();
+        let lost: Vec<Ino> = self
+            .inodes
+            .keys()
+            .copied()
+            .filter(|ino| !reachable.contains(ino))
+            .collect();
+        for ino in lost {
+            self.free(ino);
+        }
+        self.write_checkpoint();
+    }
+
+    /// The program is over but the power is on: what it has written stays, files without names go.
+    pub(crate) fn end_program(&mut self) {
+        for inode in self.inodes.values_mut() {
+            inode.opens = 0;
+        }
+        self.free_nameless();
+    }
+
+    fn lose_names(&mut self, random: &mut impl FnMut(usize) -> usize) {
+        let survival = Survival::choose(random);
+        let pending = std::mem::take(&mut self.pending);
+        let first = random(pending.len() + 1);
+        // A change depends on those of the same names before it.
+        let mut lost_names = BTreeSet::new();
+        let mut lost: Vec<Change> = vec![];
+        for (index, change) in pending.into_iter().enumerate() {
+            let key = |edit: &super::Edit| (edit.directory, edit.name.clone());
+            let depends = change
+                .edits
+                .iter()
+                .any(|edit| lost_names.contains(&key(edit)));
+            let survives = match survival {
+                Survival::Nothing => false,
+                Survival::Everything => true,
+                Survival::Some => random(2) == 0,
+                Survival::Torn => index < first,
+            };
+            if depends || !survives {
+                lost_names.extend(change.edits.iter().map(key));
+                lost.push(change);
+            }
+        }
+        for change in lost.iter().rev() {
+            for edit in change.edits.iter().rev() {
+                let undo = super::Edit {
+                    before: edit.after,
+                    after: edit.before,
+                    ..edit.clone()
+                };
+                self.set_name(&undo, None);
+            }
+        }
+        self.pins.clear();
+    }
+
+    fn lose_content(&mut self, ino: Ino, random: &mut impl FnMut(usize) -> usize) {
+        let Some(Node::File { size, durable, .. }) = self.inodes.get(&ino).map(|inode| &inode.node)
+        else {
+            return;
+        };
+        let (size, durable) = (*size, *durable);
+        let ranges = self.dirty_ranges(ino);
+        if ranges.is_empty() && size == durable {
+            return;
+        }
+        let survival = Survival::choose(random);
+        let left = match survival {
+            Survival::Nothing => durable,
+            Survival::Everything => size,
+            _ if size > durable && random(2) == 0 => {
+                let sectors = ((size - durable) as usize).div_ceil(SECTOR);
+                (durable + (random(sectors) * SECTOR) as u64).min(size)
+            }
+            _ => [size, durable][random(2)],
+        };
+        for page in ranges.iter().flat_map(|&(at, end)| at / PAGE..end / PAGE) {
+            let at = page * PAGE;
+            let (mut live, mut old) = ([0; PAGE as usize], [0; PAGE as usize]);
+            self.medium.read(ino, Version::Live, at, &mut live);
+            self.medium.read(ino, Version::Durable, at, &mut old);
+            match survival {
+                Survival::Nothing => live = old,
+                Survival::Everything => {}
+                Survival::Some => {
+                    if random(2) == 0 {
+                        live = old;
+                    }
+                }
+                Survival::Torn => {
+                    for sector in (0..PAGE as usize).step_by(SECTOR) {
+                        if random(2) == 0 {
+                            live[sector..sector + SECTOR]
+                                .copy_from_slice(&old[sector..sector + SECTOR]);
+                        }
+                    }
+                }
+            }
+            for version in [Version::Live, Version::Durable] {
+                self.medium.write(ino, version, at, &live);
+            }
+        }
+        let end = size.max(durable).next_multiple_of(PAGE);
+        for version in [Version::Live, Version::Durable] {
+            self.medium.punch(ino, version, left, end);
+        }
+        if let Some(Node::File {
+            size,
+            durable,
+            dirty,
+        }) = self.node_mut(ino)
+        {
+            (*size, *durable) = (left, left);
+            *dirty = super::Dirty::Pages(BTreeSet::new());
+        }
+        self.used = self.used - size + left;
+    }
+
+    fn reachable(&self) -> BTreeSet<Ino> {
+        let mut found = BTreeSet::from([ROOT]);
+        let mut directories = vec![ROOT];
+        while let Some(directory) = directories.pop() {
+            for &ino in self
+                .entries(directory)
+                .into_iter()
+                .flatten()
+                .map(|(_, ino)| ino)
+            {
+                if found.insert(ino) {
+                    directories.push(ino);
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,169 @@
+//! What programs learn about files: `stat` and its relatives.
+#![allow(unsafe_code, reason = "zeroes structures of the C library")]
+
+use super::Kernel;
+use super::descriptors::Kind;
+use super::devices::Device;
+use super::user::{self, Error, error};
+use crate::filesystem::{Ino, Node};
+
+const BLOCK: u64 = 4096;
+/// The type that `statfs` reports: ext4.
+const FILE_SYSTEM: i64 = 0xef53;
+/// The device number of the disk.
+const DEVICE: u64 = 0x801;
+
+/// Attributes of a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Attributes {
+    ino: u64,
+    /// The type and the permissions.
+    mode: u32,
+    links: u64,
+    size: u64,
+    modified: u64,
+    changed: u64,
+}
+
+impl Attributes {
+    /// Of something that is not on the disk: its type and permissions.
+    pub(super) fn special(mode: u32, ino: u64) -> Attributes {
+        Attributes {
+            ino,
+            mode,
+            links: 1,
+            ..Attributes::default()
+        }
+    }
+
+    /// Of a device.
+    pub(super) fn of_device(device: Device) -> Option<Attributes> {
+        match device {
+            Device::Real(_) => None,
+            _ => Some(Attributes::special(libc::S_IFCHR | 0o666, 2)),
+        }
+    }
+
+    /// Writes them as `stat` does.
+    pub(super) fn write_stat(self, out: usize) -> Result<isize, Error> {
+        // SAFETY: all-zero is a valid `stat`.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        stat.st_dev = DEVICE;
+        stat.st_ino = self.ino;
+        stat.st_mode = self.mode;
+        stat.st_nlink = self.links;
+        (stat.st_uid, stat.st_gid) = (super::identity::USER, super::identity::USER);
+        stat.st_size = self.size as i64;
+        stat.st_blksize = BLOCK as i64;
+        stat.st_blocks = self.size.div_ceil(512) as i64;
+        let (modified, changed) = (
+            user::to_timespec(self.modified),
+            user::to_timespec(self.changed),
+        );
+        (stat.st_atime, stat.st_atime_nsec) = (modified.tv_sec, modified.tv_nsec);
+        (stat.st_mtime, stat.st_mtime_nsec) = (modified.tv_sec, modified.tv_nsec);
+        (stat.st_ctime, stat.st_ctime_nsec) = (changed.tv_sec, changed.tv_nsec);
+        user::write(out, stat)?;
+        Ok(0)
+    }
+
+    /// Writes them as `statx` does.
+    pub(super) fn write_statx(self, out: usize) -> Result<isize, Error> {
+        let time = |nanos: u64| {
+            let time = user::to_timespec(nanos);
+            // SAFETY: all-zero is a valid `statx_timestamp`.
+            let mut stamp: libc::statx_timestamp = unsafe { std::mem::zeroed() };
+            stamp.tv_sec = time.tv_sec;
+            stamp.tv_nsec = time.tv_nsec as u32;
+            stamp
+        };
+        // SAFETY: all-zero is a valid `statx`.
+        let mut stat: libc::statx = unsafe { std::mem::zeroed() };
+        stat.stx_mask = libc::STATX_BASIC_STATS;
+        stat.stx_blksize = BLOCK as u32;
+        stat.stx_nlink = self.links as u32;
+        (stat.stx_uid, stat.stx_gid) = (super::identity::USER, super::identity::USER);
+        stat.stx_mode = self.mode as u16;
+        stat.stx_ino = self.ino;
+        stat.stx_size = self.size;
+        stat.stx_blocks = self.size.div_ceil(512);
+        stat.stx_atime = time(self.modified);
+        stat.stx_mtime = time(self.modified);
+        stat.stx_ctime = time(self.changed);
+        (stat.stx_dev_major, stat.stx_dev_minor) = ((DEVICE >> 8) as u32, (DEVICE & 0xff) as u32);
+        user::write(out, stat)?;
+        Ok(0)
+    }
+}
+
+impl Kernel {
+    /// The attributes of an inode.
+    pub(super) fn attributes(&self, ino: Ino) -> Result<Attributes, Error> {
+        let inode = self.files.inode(ino).ok_or(error(libc::ENOENT))?;
+        let (kind, links) = match &inode.node {
+            Node::File { .. } => (libc::S_IFREG, inode.links),
+            Node::Link(_) => (libc::S_IFLNK, inode.links),
+            Node::Socket => (libc::S_IFSOCK, inode.links),
+            Node::Directory { entries, .. } => {
+                let is_directory = |ino: &&Ino| self.files.entries(**ino).is_some();
+                let children = entries.values().filter(is_directory).count() as u32;
+                let own = if inode.links == 0 { 0 } else { 2 };
+                (libc::S_IFDIR, own + children)
+            }
+        };
+        Ok(Attributes {
+            ino: ino.into(),
+            mode: kind | inode.mode,
+            links: links.into(),
+            size: inode.size(),
+            modified: inode.modified,
+            changed: inode.changed,
+        })
+    }
+
+    /// The attributes of what a descriptor refers to; `None` for a file of the real system.
+    pub(super) fn attributes_of(&mut self, fd: usize) -> Result<Option<Attributes>, Error> {
+        let (id, object) = self.descriptors.object(fd)?;
+        let mode = match &object.kind {
+            Kind::Image(_) => return Ok(None),
+            Kind::File(file) => {
+                let ino = file.ino;
+                return self.attributes(ino).map(Some);
+            }
+            Kind::Directory(directory) => {
+                let ino = directory.ino;
+                return self.attributes(ino).map(Some);
+            }
+            Kind::Null | Kind::Zero | Kind::Entropy => libc::S_IFCHR,
+            Kind::Stream(_) | Kind::Log(_) if object.family == 0 => libc::S_IFIFO,
+            Kind::Counter(_) | Kind::Timer(_) | Kind::Epoll(_) => 0,
+            _ => libc::S_IFSOCK,
+        };
+        Ok(Some(Attributes::special(mode | 0o600, id)))
+    }
+
+    /// `fstat`.
+    pub(super) fn fstat(&mut self, fd: usize, out: usize) -> Result<isize, Error> {
+        match self.attributes_of(fd)? {
+            Some(attributes) => attributes.write_stat(out),
+            None => Ok(self.on_image(libc::SYS_fstat, &crate::raw::args([fd, out]), 0)),
+        }
+    }
+
+    /// `statfs` and `fstatfs`.
+    pub(super) fn statfs(&self, out: usize) -> Result<isize, Error> {
+        // SAFETY: all-zero is a valid `statfs`.
+        let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
+        let free = self.disk.capacity.saturating_sub(self.files.used()) / BLOCK;
+        stat.f_type = FILE_SYSTEM;
+        stat.f_bsize = BLOCK as i64;
+        stat.f_frsize = BLOCK as i64;
+        stat.f_blocks = self.disk.capacity / BLOCK;
+        (stat.f_bfree, stat.f_bavail) = (free, free);
+        stat.f_files = crate::storage::SLOTS.into();
+        stat.f_ffree = crate::storage::SLOTS.into();
+        stat.f_namelen = 255;
+        user::write(out, stat)?;
+        Ok(0)
+    }
+}
