@@ -31,7 +31,7 @@ step_wheel() {
     rm -rf "$wheels"
     "$venv/bin/maturin" build --quiet --profile dev --manifest-path crates/python/Cargo.toml --out "$wheels" \
         --interpreter "$python"
-    install --force-reinstall --no-deps "$wheels"/corsair-*-abi3-*.whl
+    install --force-reinstall --no-deps "$wheels"/corsair_sim-*-abi3-*.whl
     # As the manual says; what was built just now is not built again.
     PATH="$venv/bin:$PATH" MATURIN_PEP517_ARGS='--profile dev' install --force-reinstall --no-deps --no-build-isolation ./crates/python
 }

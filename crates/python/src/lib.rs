@@ -8,6 +8,7 @@
 mod actors;
 mod architecture;
 mod arguments;
+mod command;
 mod entry;
 mod error;
 mod interrupt;
@@ -31,6 +32,8 @@ mod _corsair {
     use crate::architecture::{built_in_text, built_ins, check, find, nearest_name, schema_text};
     #[pymodule_export]
     use crate::arguments::seconds;
+    #[pymodule_export]
+    use crate::command::command;
     #[pymodule_export]
     use crate::entry::Entry;
     #[pymodule_export]

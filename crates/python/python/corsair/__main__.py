@@ -1,0 +1,17 @@
+"""The command `corsair`: ``python -m corsair -a netflixoss -d 2``."""
+
+import signal
+import sys
+
+from ._corsair import command
+
+
+def main() -> None:
+    """Runs the command with the arguments of this process, and exits with its exit code."""
+    # Python notes Ctrl-C and acts on it between two of its own instructions, of which the command has none.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(command(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
