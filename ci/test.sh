@@ -207,6 +207,8 @@ step_stream() {
     ci/stream/clients.py "$program"
     ci/stream/delay.py "$program"
     ci/stream/join.py "$program" 20000
+    # 500 kills with each durability; the files are equal byte for byte to those of a run without a kill.
+    STREAM_KILLS=500 cargo test -p corsair-stream --test streams kills
 }
 
 # Real systems to write to; not among all steps, because it fetches 150 MB the first time.

@@ -34,6 +34,8 @@ pub struct Journal {
     end: u64,
     /// Its length, with the zeros.
     length: u64,
+    /// A torn record stands behind `end`.
+    broken: bool,
 }
 
 impl Journal {
@@ -61,6 +63,7 @@ impl Journal {
                 file,
                 end,
                 length: end + AHEAD,
+                broken: false,
             })
         })();
         created.map_err(JournalError::at(directory))
@@ -80,6 +83,7 @@ impl Journal {
             file,
             end,
             length: end,
+            broken: false,
         }
     }
 
@@ -92,13 +96,25 @@ impl Journal {
     /// kill of the process, and after [`sync`](Journal::sync) a power failure.
     ///
     /// # Errors
-    /// It cannot be written. Whether the record is on disk is then unknown: close the journal, and read it
-    /// with [`Recovery`](crate::Recovery).
+    /// It cannot be written, for example because the disk is full. The part of it that was written is cut off
+    /// again; if that fails too, all further calls fail.
     pub fn append(&mut self, record: &mut Record, first: u64, count: u32) -> io::Result<()> {
+        if self.broken {
+            return Err(io::Error::other(
+                "a torn record could not be removed; read the journal again",
+            ));
+        }
         if self.end >= LARGEST_FILE {
             self.rotate(first)?;
         }
-        self.write(record.finish(self.identity, first, count))
+        let end = self.end;
+        let written = self.write(record.finish(self.identity, first, count));
+        if written.is_err() {
+            self.end = end;
+            self.length = end;
+            self.broken = self.file.set_len(end).is_err();
+        }
+        written
     }
 
     /// Waits until all records are on disk.
@@ -122,8 +138,11 @@ impl Journal {
         self.file.write_all(record)?;
         self.end += record.len() as u64;
         if self.end > self.length {
-            self.length = self.end + AHEAD;
-            write_zeros(&mut self.file)?;
+            self.length = self.end;
+            // Zeros save time, and are not needed.
+            if write_zeros(&mut self.file).is_ok() {
+                self.length += AHEAD;
+            }
         }
         Ok(())
     }

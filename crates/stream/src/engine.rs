@@ -7,7 +7,8 @@
 //!
 //! **Nothing accepted is lost.** When a write is answered, its points lie on the edges of all tasks
 //! that want them. [`Engine::close`] lets no more in, and returns when all of them have gone their
-//! way; [`Engine::suspend`] does the same within a deadline, and saves what is left. Only
+//! way; [`Engine::suspend`] does the same within a deadline, and saves what is left. With a write-ahead log
+//! ([`Engine::open_log`]) this also holds after a crash. Only
 //! [`Engine::delete`], an overflow policy of a task and limits that [`EngineOptions`] set drop points,
 //! and they are counted.
 
@@ -21,12 +22,14 @@ mod saved;
 mod status;
 mod task;
 mod write;
+mod write_log;
 
 pub use options::{AlertLogs, EngineOptions, TaskOptions};
 pub use saved::{Saved, SavedError};
 pub(crate) use status::escaped;
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, Written};
+pub use write_log::{Durability, LogError};
 
 use crate::language::{self, LanguageError};
 use crate::node::latest::Latest;
@@ -38,17 +41,18 @@ use actors::{Command, Commands};
 use corsair::{Executor, Report, RunError};
 use parking_lot::{Mutex, RwLock};
 use routes::Routes;
-use saved::SavedTask;
+use saved::{LogPlace, SavedTask};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use task::Task;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use write_log::WriteLog;
 
 /// Runs tasks. Clones are the same engine.
 #[derive(Clone, Debug)]
@@ -66,7 +70,14 @@ struct EngineState {
     /// Held for reading while a write is given to tasks, and for writing while a barrier is.
     order: RwLock<()>,
     /// A permit per write that may be under way.
-    writes: Semaphore,
+    writes: Arc<Semaphore>,
+    write_log: OnceLock<WriteLog>,
+    /// The log was read, and tasks that are added take the writes from then on.
+    live: AtomicBool,
+    /// The position in the log of the last write that was given to tasks; changed while `order` is held.
+    position: AtomicU64,
+    /// The place in the log of the state that was restored.
+    restored: Mutex<LogPlace>,
     closed: AtomicBool,
     /// Nodes save what they keep when their inputs end.
     suspended: Arc<AtomicBool>,
@@ -80,6 +91,17 @@ struct EngineState {
     run: Mutex<Option<JoinHandle<Result<Report, RunError>>>>,
     /// Where parcels wait for room on the first edge of a task.
     io: Handle,
+}
+
+/// Where a stored task began: what a process that starts it again has to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TaskOrigin {
+    /// The generation of the engine's routes from which on it takes points of the log.
+    since: u64,
+    /// When it was created, in nanoseconds since 1970.
+    created: i64,
+    /// The lengths that the files of its alerts had, by path.
+    files: BTreeMap<String, u64>,
 }
 
 /// Why an engine does not start.
@@ -164,7 +186,11 @@ impl Engine {
         }
         let (commands, received) = actors::commands();
         let shared = Arc::new(EngineState {
-            writes: Semaphore::new(options.writes.get()),
+            writes: Arc::new(Semaphore::new(options.writes.get())),
+            write_log: OnceLock::new(),
+            live: AtomicBool::new(false),
+            position: AtomicU64::new(0),
+            restored: Mutex::default(),
             routes: RwLock::default(),
             tasks: RwLock::default(),
             commands,
@@ -205,6 +231,30 @@ impl Engine {
         pipeline: Pipeline,
         options: TaskOptions,
     ) -> Result<(), TaskError> {
+        self.add_with(name, pipeline, options, None)
+    }
+
+    /// Starts a task that an earlier process has created.
+    ///
+    /// # Errors
+    /// See [`TaskError`]; nothing is started then.
+    pub async fn add_stored(
+        &self,
+        name: &str,
+        text: &str,
+        options: TaskOptions,
+        origin: TaskOrigin,
+    ) -> Result<(), TaskError> {
+        self.add_with(name, language::parse(text)?, options, Some(origin))
+    }
+
+    fn add_with(
+        &self,
+        name: &str,
+        pipeline: Pipeline,
+        options: TaskOptions,
+        origin: Option<TaskOrigin>,
+    ) -> Result<(), TaskError> {
         let shared = &self.shared;
         if !is_name(name) {
             return Err(TaskError::Name(name.into()));
@@ -223,8 +273,14 @@ impl Engine {
         if tasks.len() >= shared.options.max_tasks {
             return Err(TaskError::TooMany(tasks.len()));
         }
-        let saved = shared.saved_for(name, &pipeline);
-        let (task, plan) = plan::plan(shared, name, pipeline, &options, saved);
+        let saved = shared.saved_for(name, &pipeline, origin.as_ref().map(|origin| origin.since));
+        let origin = origin.unwrap_or_else(|| TaskOrigin {
+            // A task with a saved state takes all writes behind it; any other takes none that is logged.
+            since: if saved.is_some() { 0 } else { u64::MAX },
+            created: crate::now::now(),
+            files: file_lengths(&pipeline),
+        });
+        let (task, plan) = plan::plan(shared, name, pipeline, &options, &origin, saved);
         // From here on the task is visible, so its nodes must be started: nothing below may await, or a
         // caller that is dropped would leave a task without nodes.
         tasks.insert(name.into(), task.clone());
@@ -232,6 +288,15 @@ impl Engine {
         shared.subscribe(&task);
         shared.commands.give(Command::Start(plan));
         Ok(())
+    }
+
+    /// When and with which routes a task was created, to be stored with its text.
+    pub(crate) fn origin(&self, name: &str) -> Option<TaskOrigin> {
+        let task = self.shared.tasks.read().get(name).cloned()?;
+        Some(TaskOrigin {
+            since: task.since.load(Ordering::Relaxed),
+            ..task.origin.clone()
+        })
     }
 
     /// Deletes a task: what lies on its edges is dropped, and it gets nothing more. Returns when all
@@ -304,6 +369,16 @@ impl Engine {
         )
     }
 
+    /// The position in the write-ahead log of the last write that was given to tasks, and whether the log can
+    /// still be written. `None` without a log.
+    pub fn log_status(&self) -> Option<(u64, bool)> {
+        let log = self.shared.write_log.get()?;
+        Some((
+            self.shared.position.load(Ordering::SeqCst),
+            !log.has_failed(),
+        ))
+    }
+
     /// The options with which it was started.
     pub fn options(&self) -> &EngineOptions {
         &self.shared.options
@@ -358,12 +433,16 @@ impl Engine {
         for task in shared.tasks() {
             let saved = SavedTask {
                 text: task.pipeline.to_string(),
+                created: task.origin.created,
                 nodes: std::mem::take(&mut *task.kept.lock()),
             };
             tasks.insert(task.name.to_string(), saved);
         }
-        let log = shared.log.rest();
-        Saved { tasks, log }
+        Saved {
+            tasks,
+            log: shared.log.rest(),
+            place: shared.place(),
+        }
     }
 
     /// Lets [`Engine::suspend`] behave as if its deadline had passed.
@@ -377,8 +456,14 @@ impl Engine {
     /// Resumes tasks that are added after this call from their saved state, if they have the same name
     /// and text.
     pub fn restore(&self, saved: Saved) {
-        self.shared.log.refill(saved.log, &Counts::default());
-        self.shared.saved.lock().extend(saved.tasks);
+        let shared = &self.shared;
+        shared.log.refill(saved.log, &Counts::default());
+        shared.saved.lock().extend(saved.tasks);
+        shared
+            .position
+            .store(saved.place.position, Ordering::SeqCst);
+        shared.raise_generation(saved.place.generation);
+        *shared.restored.lock() = saved.place;
     }
 
     /// [`Engine::drain`], and the end of the run. `None` if somebody has closed it before.
@@ -389,8 +474,15 @@ impl Engine {
         self.drain().await;
         self.shared.commands.give(Command::End);
         let run = self.shared.run.lock().take()?;
-        // It ends at once; only its thread has to.
-        let joined = tokio::task::spawn_blocking(move || run.join()).await;
+        let shared = self.shared.clone();
+        // Both end at once; only their threads have to.
+        let joined = tokio::task::spawn_blocking(move || {
+            if let Some(log) = shared.write_log.get() {
+                log.close();
+            }
+            run.join()
+        })
+        .await;
         match joined {
             Ok(Ok(report)) => Some(report),
             _ => None,
@@ -426,9 +518,44 @@ impl EngineState {
         self.routes.read().clone()
     }
 
-    /// What was saved for a task, if its text is still the same.
-    fn saved_for(&self, name: &str, pipeline: &Pipeline) -> Option<SavedTask> {
+    /// The place in the log behind everything that was given to tasks.
+    fn place(&self) -> LogPlace {
+        LogPlace {
+            position: self.position.load(Ordering::SeqCst),
+            generation: self.routes.read().generation,
+            identity: self.write_log.get().map(|log| log.identity),
+        }
+    }
+
+    /// Continues the generations of routes of an earlier process.
+    fn raise_generation(&self, least: u64) {
+        if self.routes.read().generation < least {
+            let mut routes = self.routes.write();
+            let generation = routes.generation.max(least);
+            Arc::make_mut(&mut routes).generation = generation;
+        }
+    }
+
+    /// The log has been read: tasks that were new take every write from now on.
+    fn began_now(&self) {
+        self.live.store(true, Ordering::SeqCst);
+        let generation = self.routes.read().generation;
+        for task in self.tasks() {
+            let _ = task.since.compare_exchange(
+                u64::MAX,
+                generation,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    /// What was saved for a task, if its text is still the same and it was created before.
+    fn saved_for(&self, name: &str, pipeline: &Pipeline, since: Option<u64>) -> Option<SavedTask> {
         let saved = self.saved.lock().remove(name)?;
+        if since.is_some_and(|since| since > self.restored.lock().generation) {
+            return None;
+        }
         if saved.text == pipeline.to_string() {
             return Some(saved);
         }
@@ -437,7 +564,11 @@ impl EngineState {
     }
 
     fn subscribe(&self, task: &Arc<Task>) {
-        Arc::make_mut(&mut self.routes.write()).add(task);
+        let mut routes = self.routes.write();
+        Arc::make_mut(&mut routes).add(task);
+        if self.live.load(Ordering::SeqCst) {
+            task.since.store(routes.generation, Ordering::Relaxed);
+        }
     }
 
     fn unsubscribe(&self, task: &Arc<Task>) {
@@ -463,6 +594,14 @@ fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
         }
     }
     Ok(())
+}
+
+/// The lengths of the files to which a pipeline appends.
+fn file_lengths(pipeline: &Pipeline) -> BTreeMap<String, u64> {
+    let nodes = pipeline.nodes().iter();
+    let files = nodes.flat_map(|node| node.what.definition().files());
+    let length = |path: &str| std::fs::metadata(path).map_or(0, |data| data.len());
+    files.map(|path| (path.to_string(), length(path))).collect()
 }
 
 /// Whether a name can stand in a URL as it is.

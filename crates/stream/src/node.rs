@@ -4,6 +4,7 @@
 //! it. What an operator keeps per group goes through [`series`], and kept rows through [`retain`]: the
 //! bounds are there. The kinds themselves are in [`nodes`](crate::nodes).
 
+pub(crate) mod append;
 pub(crate) mod body;
 pub(crate) mod clock;
 pub(crate) mod definition;

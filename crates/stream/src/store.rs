@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! DIRECTORY/lock               locked by the process that uses the directory
-//! DIRECTORY/tasks/NAME.json    {"text", "capacity", "overflow"}
+//! DIRECTORY/tasks/NAME.json    {"text", "capacity", "overflow", "origin", "checksum"}
+//! DIRECTORY/log/               the writes behind the last checkpoint, see `corsair_journal`
 //! DIRECTORY/saved              the state of all tasks, see `engine::Saved`
 //! ```
-//! A file appears whole or not at all.
+//! A file appears complete or not at all.
 
-use crate::engine::{Saved, SavedError, TaskOptions};
+use crate::engine::{Saved, SavedError, TaskOptions, TaskOrigin};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -21,18 +22,33 @@ pub struct Store {
     _lock: File,
 }
 
-/// A task as it is kept.
+/// The contents of a task's file.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-struct Kept {
+struct TaskFile {
     text: String,
     capacity: NonZeroUsize,
     overflow: String,
+    /// Missing in files of earlier versions.
+    origin: Option<TaskOrigin>,
+    /// CRC-32 of the text. Missing in files that were written by hand.
+    checksum: Option<u32>,
 }
 
-/// A task that is kept: its name, and its text and options.
-pub type KeptTask = (String, Result<(String, TaskOptions), StoreError>);
+/// A stored task.
+#[derive(Debug)]
+pub struct StoredTask {
+    /// Its text.
+    pub text: String,
+    /// How it runs.
+    pub options: TaskOptions,
+    /// Where it began, if its file says so.
+    pub origin: Option<TaskOrigin>,
+}
 
-/// Why something that was kept cannot be used.
+/// A stored task, or why its file cannot be used.
+pub type TaskResult = Result<StoredTask, StoreError>;
+
+/// Why a data directory, or a file in it, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file cannot be read or written.
@@ -51,7 +67,7 @@ pub enum StoreError {
         /// The directory.
         directory: PathBuf,
     },
-    /// A file with a task has something else in it.
+    /// The file of a task is damaged, or has something else in it.
     #[error("{path} is not a task file ({reason}); delete it and add the task again")]
     Task {
         /// Which.
@@ -59,7 +75,7 @@ pub enum StoreError {
         /// Why not.
         reason: String,
     },
-    /// What was saved at the last stop cannot be read.
+    /// The saved state of the tasks cannot be read.
     #[error("{path}: {error}; move it away to start without it")]
     Saved {
         /// Which.
@@ -91,21 +107,28 @@ impl Store {
         }
     }
 
-    /// Keeps a task.
+    /// The directory of the write-ahead log.
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
+    /// Stores a task.
     ///
     /// # Errors
     /// If its file cannot be written.
-    pub fn put(&self, name: &str, text: &str, options: TaskOptions) -> io::Result<()> {
-        let kept = Kept {
-            text: text.into(),
-            capacity: options.capacity,
-            overflow: options.overflow.to_string(),
+    pub fn put(&self, name: &str, task: &StoredTask) -> io::Result<()> {
+        let file = TaskFile {
+            text: task.text.clone(),
+            capacity: task.options.capacity,
+            overflow: task.options.overflow.to_string(),
+            origin: task.origin.clone(),
+            checksum: Some(crc32fast::hash(task.text.as_bytes())),
         };
-        let json = serde_json::to_vec_pretty(&kept).map_err(io::Error::other)?;
+        let json = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
         write_whole(&self.task(name), &json)
     }
 
-    /// Keeps a task no longer.
+    /// Removes a stored task.
     ///
     /// # Errors
     /// If its file cannot be removed.
@@ -116,11 +139,11 @@ impl Store {
         }
     }
 
-    /// All tasks, by name.
+    /// Reads all stored tasks, in the order of their names.
     ///
     /// # Errors
-    /// If the directory cannot be read.
-    pub fn tasks(&self) -> Result<Vec<KeptTask>, StoreError> {
+    /// If the directory cannot be read. A file that cannot be used is an error beside its name.
+    pub fn tasks(&self) -> Result<Vec<(String, TaskResult)>, StoreError> {
         let directory = self.directory.join("tasks");
         let mut tasks = Vec::new();
         for entry in fs::read_dir(&directory).map_err(at(&directory))? {
@@ -134,7 +157,7 @@ impl Store {
         Ok(tasks)
     }
 
-    /// What was saved at the last stop, if anything was.
+    /// Reads the saved state of the tasks; `None` if there is none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -149,7 +172,7 @@ impl Store {
         }
     }
 
-    /// Saves what is left, in place of what was saved before.
+    /// Replaces the saved state of the tasks.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -157,27 +180,13 @@ impl Store {
         self.save_bytes(&saved.to_bytes())
     }
 
-    /// Saves what [`Saved::to_bytes`] returned, in place of what was saved before.
+    /// Replaces the saved state of the tasks by what [`Saved::to_bytes`] has returned.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn save_bytes(&self, saved: &[u8]) -> Result<(), StoreError> {
         let path = self.directory.join("saved");
         write_whole(&path, saved).map_err(at(&path))
-    }
-
-    /// Forgets what was saved: it has been taken up.
-    ///
-    /// # Errors
-    /// If the file cannot be removed.
-    pub fn forget_saved(&self) -> Result<(), StoreError> {
-        let path = self.directory.join("saved");
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StoreError::File { path, error })
-            }
-            _ => Ok(()),
-        }
     }
 
     fn task(&self, name: &str) -> PathBuf {
@@ -190,19 +199,28 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     |error| StoreError::File { path, error }
 }
 
-fn read_task(path: &Path) -> Result<(String, TaskOptions), StoreError> {
+fn read_task(path: &Path) -> Result<StoredTask, StoreError> {
     let bytes = fs::read(path).map_err(at(path))?;
     let wrong = |reason: String| StoreError::Task {
         path: path.to_owned(),
         reason,
     };
-    let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
-    let overflow = kept.overflow.parse();
+    let file: TaskFile =
+        serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let sum = crc32fast::hash(file.text.as_bytes());
+    if file.checksum.is_some_and(|checksum| checksum != sum) {
+        return Err(wrong("its text does not have its checksum".into()));
+    }
+    let overflow = file.overflow.parse();
     let options = TaskOptions {
-        capacity: kept.capacity,
+        capacity: file.capacity,
         overflow: overflow.map_err(|error| wrong(format!("{error}")))?,
     };
-    Ok((kept.text, options))
+    Ok(StoredTask {
+        text: file.text,
+        options,
+        origin: file.origin,
+    })
 }
 
 /// Writes a file beside the one of this name, and puts it in its place once it is on disk.
@@ -211,5 +229,10 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(&beside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&beside, path)
+    fs::rename(&beside, path)?;
+    // The new name is on disk, too.
+    match (cfg!(unix), path.parent()) {
+        (true, Some(directory)) => File::open(directory)?.sync_all(),
+        _ => Ok(()),
+    }
 }

@@ -219,6 +219,7 @@ async fn node(
 mod tests {
     use super::*;
     use crate::batch::Flow;
+    use crate::engine::TaskOrigin;
     use crate::engine::{Engine, EngineOptions, TaskOptions, TaskState, Write, plan};
     use crate::language;
     use crate::line::Precision;
@@ -241,7 +242,14 @@ mod tests {
         engine.add("good", text, options).await.unwrap();
         let shared = &engine.shared;
         let pipeline = language::parse(text).unwrap();
-        let (task, mut plan) = plan::plan(shared, "bad", pipeline, &options, None);
+        let (task, mut plan) = plan::plan(
+            shared,
+            "bad",
+            pipeline,
+            &options,
+            &TaskOrigin::default(),
+            None,
+        );
         plan.nodes[1].work = Work::Operate(Box::new(Panics));
         shared.tasks.write().insert("bad".into(), task.clone());
         shared.subscribe(&task);

@@ -3,7 +3,9 @@
 use super::saved::SavedTask;
 use super::{Engine, Saved};
 use crate::checkpoint::Barrier;
+use crate::node::queue::Queue;
 use std::collections::BTreeMap;
+use std::io;
 
 impl Engine {
     /// Saves the state of all tasks at one position of the writes, while they run: of every write, all
@@ -34,21 +36,31 @@ impl Engine {
     pub async fn checkpoint(&self) -> Saved {
         let shared = &self.shared;
         let (barrier, reports) = Barrier::new();
-        let tasks = {
+        let (tasks, place) = {
             let _order = shared.order.write();
+            // Read before the list of tasks: a task that replaces another later has a later generation.
+            let place = shared.place();
             let tasks = shared.tasks();
             for entrance in tasks.iter().flat_map(|task| &task.entrances) {
                 entrance.give_barrier(barrier.clone(), &shared.io);
             }
-            tasks
+            (tasks, place)
         };
         drop(barrier);
         let reports = reports.await.unwrap_or_default();
         let mut saved: BTreeMap<String, SavedTask> = BTreeMap::new();
         for task in tasks.iter().filter(|task| task.is_running()) {
             let text = task.pipeline.to_string();
-            let nodes = Vec::new();
-            saved.insert(task.name.to_string(), SavedTask { text, nodes });
+            let (created, nodes) = (task.origin.created, Vec::new());
+            let name = task.name.to_string();
+            saved.insert(
+                name,
+                SavedTask {
+                    text,
+                    created,
+                    nodes,
+                },
+            );
         }
         for (task, place, state) in reports {
             if let (Some(task), Some(state)) = (saved.get_mut(&*task), state) {
@@ -61,6 +73,28 @@ impl Engine {
         Saved {
             tasks: saved,
             log: shared.log.rest(),
+            place,
+        }
+    }
+
+    /// Waits until the log, and the files to which tasks append, are on disk: a saved state must not be ahead of
+    /// them. Blocks the thread.
+    ///
+    /// # Errors
+    /// A file cannot be synced.
+    pub fn sync_files(&self) -> io::Result<()> {
+        if let Some(log) = self.shared.write_log.get() {
+            log.sync()?;
+        }
+        let tasks = self.shared.tasks();
+        let mut queues = tasks.iter().flat_map(|task| task.queues());
+        queues.try_for_each(Queue::sync)
+    }
+
+    /// Removes the part of the log that a checkpoint makes superfluous. Call it when the checkpoint is on disk.
+    pub fn discard_log(&self, position: u64) {
+        if let Some(log) = self.shared.write_log.get() {
+            log.discard_through(position);
         }
     }
 }

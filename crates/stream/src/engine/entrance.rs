@@ -14,7 +14,7 @@ use corsair::edge::{Overflow, TrySendError};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::runtime::Handle;
 
 /// See the [module](self).
@@ -29,6 +29,8 @@ pub(super) struct Entrance {
     limit: usize,
     /// Points that were left out because the task held too much.
     pub(super) over_memory: Counter,
+    /// The generation of the routes from which on it takes points of a log.
+    since: Arc<AtomicU64>,
     line: Mutex<Line>,
 }
 
@@ -61,6 +63,7 @@ impl Entrance {
         overflow: Overflow,
         held: Arc<AtomicUsize>,
         limit: usize,
+        since: Arc<AtomicU64>,
     ) -> Entrance {
         Entrance {
             wants,
@@ -69,11 +72,17 @@ impl Entrance {
             held,
             limit,
             over_memory: Counter::default(),
+            since,
             line: Mutex::new(Line {
                 end: End::Free(edge),
                 waiting: VecDeque::new(),
             }),
         }
+    }
+
+    /// The generation of the routes from which on it takes points of a log.
+    pub(super) fn since(&self) -> u64 {
+        self.since.load(Ordering::Relaxed)
     }
 
     /// Whether more may be given: few parcels wait, and the task does not hold too much. A task that

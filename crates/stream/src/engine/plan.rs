@@ -3,7 +3,7 @@
 use super::entrance::Entrance;
 use super::saved::SavedTask;
 use super::task::{EdgeParts, NodeParts, Task};
-use super::{EngineState, TaskOptions};
+use super::{EngineState, TaskOptions, TaskOrigin};
 use crate::node::body::{Inputs, Outputs};
 use crate::node::definition::{Context, Delivery, Work};
 use crate::node::faults::Faults;
@@ -11,7 +11,7 @@ use crate::pending::{Parcel, Points, Receiver, Sender};
 use crate::pipeline::{Node, Pipeline};
 use corsair::edge::{self, AbortHandle};
 use parking_lot::Mutex;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
@@ -34,8 +34,11 @@ pub(super) fn plan(
     name: &str,
     pipeline: Pipeline,
     options: &TaskOptions,
+    origin: &TaskOrigin,
     mut saved: Option<SavedTask>,
 ) -> (Arc<Task>, Plan) {
+    let created = saved.as_ref().map_or(origin.created, |saved| saved.created);
+    let since = Arc::new(AtomicU64::new(origin.since));
     let name: Arc<str> = name.into();
     let held = Arc::new(AtomicUsize::new(0));
     let nodes = pipeline.nodes();
@@ -58,6 +61,8 @@ pub(super) fn plan(
         let faults = Faults::new(format!("{name}:{}", node.name));
         let context = Context {
             task: name.clone(),
+            created,
+            file_lengths: &origin.files,
             name: format!("{name}:{}", node.name),
             inputs: node
                 .inputs
@@ -106,6 +111,7 @@ pub(super) fn plan(
                 options.overflow,
                 held.clone(),
                 shared.options.task_memory,
+                since.clone(),
             );
             let over_memory = entrance.over_memory.clone();
             node_parts.counters.push(("over_task_memory", over_memory));
@@ -128,6 +134,11 @@ pub(super) fn plan(
     let running = AtomicUsize::new(nodes.len());
     let task = Arc::new(Task {
         name,
+        origin: TaskOrigin {
+            created,
+            ..origin.clone()
+        },
+        since,
         kept: Mutex::new(Vec::new()),
         pipeline,
         nodes: parts,

@@ -17,10 +17,13 @@ pub(super) struct Routes {
     takers: FxHashMap<Subscription, Vec<Arc<Entrance>>>,
     /// Which shapes there are: how many keys leave open what the bits of the place say.
     shapes: [usize; 8],
+    /// How often a task was added or removed, also in earlier processes on the same log.
+    pub(super) generation: u64,
 }
 
 impl Routes {
     pub(super) fn add(&mut self, task: &Task) {
+        self.generation += 1;
         for entrance in &task.entrances {
             let takers = self.takers.entry(entrance.wants.clone()).or_default();
             self.shapes[entrance.wants.shape()] += usize::from(takers.is_empty());
@@ -29,6 +32,7 @@ impl Routes {
     }
 
     pub(super) fn remove(&mut self, task: &Task) {
+        self.generation += 1;
         for entrance in &task.entrances {
             let Some(takers) = self.takers.get_mut(&entrance.wants) else {
                 continue;

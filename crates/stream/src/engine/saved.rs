@@ -5,6 +5,7 @@
 //! and the rest in postcard.
 
 use crate::node::State;
+use crate::node::queue::Undelivered;
 use std::collections::BTreeMap;
 
 /// What an engine leaves behind at a stop, and takes up at the next start.
@@ -12,7 +13,19 @@ use std::collections::BTreeMap;
 pub struct Saved {
     pub(super) tasks: BTreeMap<String, SavedTask>,
     /// Lines that have not been logged.
-    pub(super) log: Vec<String>,
+    pub(super) log: Vec<Undelivered>,
+    pub(super) place: LogPlace,
+}
+
+/// A place in the write-ahead log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct LogPlace {
+    /// The position of the last write.
+    pub(super) position: u64,
+    /// The generation of the routes there.
+    pub(super) generation: u64,
+    /// Of the log, if there is one.
+    pub(super) identity: Option<u64>,
 }
 
 /// What the nodes of a task keep.
@@ -20,6 +33,8 @@ pub struct Saved {
 pub(super) struct SavedTask {
     /// Its text in canonical form: another text has other nodes.
     pub(super) text: String,
+    /// When the task was created, in nanoseconds since 1970.
+    pub(super) created: i64,
     /// By the place of the node.
     pub(super) nodes: Vec<(usize, State)>,
 }
@@ -35,12 +50,12 @@ pub enum SavedError {
     Damaged,
 }
 
-const FORMAT: &[u8] = b"corsair-stream saved 3\n";
+const FORMAT: &[u8] = b"corsair-stream saved 4\n";
 
 impl Saved {
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.log.is_empty() && self.tasks.values().all(|task| task.nodes.is_empty())
+    /// The position of the last write in the log whose points are in it; 0 without a log.
+    pub fn position(&self) -> u64 {
+        self.place.position
     }
 
     /// Points and bodies in it.
@@ -85,7 +100,10 @@ mod tests {
     #[test]
     fn altered_or_cut_bytes_are_refused() {
         let mut saved = Saved::default();
-        saved.log.push("m v=1 1\n".into());
+        saved.log.push(Undelivered {
+            number: 0,
+            text: "m v=1 1\n".into(),
+        });
         let bytes = saved.to_bytes();
         assert_eq!(Saved::from_bytes(&bytes).unwrap().log, saved.log);
         for cut in 0..bytes.len() {

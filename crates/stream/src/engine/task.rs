@@ -10,7 +10,7 @@ use crate::node::{Counters, State};
 use crate::pipeline::Pipeline;
 use corsair::edge::{AbortHandle, Meter};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
@@ -24,6 +24,10 @@ pub(super) struct Task {
     pub(super) abort: AbortHandle,
     /// Of all `log` nodes of the engine.
     pub(super) log: Queue,
+    /// Restarts do not change it, but for `since`, which is only up to date beside it.
+    pub(super) origin: super::TaskOrigin,
+    /// The generation of the routes from which on it takes points of a log.
+    pub(super) since: Arc<AtomicU64>,
     /// What its nodes keep when the engine is suspended, by the place of the node.
     pub(super) kept: Mutex<Vec<(usize, State)>>,
     /// How many of its nodes have not ended.

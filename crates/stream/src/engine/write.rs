@@ -1,18 +1,21 @@
 //! A write: from bytes to batches on the edges of the tasks that want them.
 //!
-//! Lines are parsed, then the write waits until all tasks that want points of them have room, and
-//! then everything is given to all of them at once, without waiting. So a write that is refused, or
-//! whose request is cancelled, has given nothing to anybody.
+//! Lines are parsed, then the write waits until all tasks that want points of them have capacity. An engine
+//! with a [log](super::write_log) logs it next. Then everything is given to all tasks at once, without waiting. So
+//! a write that is refused has given nothing to any task, and one whose request is cancelled has given
+//! everything to all of them, or nothing.
 
 use super::entrance::Entrance;
+use super::write_log::{self, Submission};
 use super::{Engine, EngineState};
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Builder, Origin};
 use crate::line::{LineError, Precision};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 /// Where points are written to, and what their timestamps mean.
@@ -70,6 +73,9 @@ pub enum WriteError {
         /// Which.
         task: Arc<str>,
     },
+    /// The write-ahead log cannot be written.
+    #[error("the write-ahead log cannot be written: {0}; nothing was written")]
+    Log(Arc<str>),
     /// The engine is shutting down.
     #[error("the engine is shutting down and takes no more points")]
     Closed,
@@ -84,6 +90,20 @@ pub(crate) struct Parsed {
     /// Rows of blocks, in the order of lines; empty if no task wants all.
     order: Vec<(usize, Rows)>,
     written: Written,
+    /// Of the routes with which it was parsed.
+    generation: u64,
+    /// The write as it stands in the log; empty without a log.
+    pub(super) entry: Vec<u8>,
+}
+
+impl Parsed {
+    /// Gives points only to the entrances of which this is true.
+    pub(super) fn retain(&mut self, takes: impl Fn(&Entrance) -> bool) {
+        let lists = self.blocks.iter_mut().map(|(_, takers)| takers);
+        for takers in lists.chain([&mut self.takers_of_all]) {
+            takers.retain(|taker| takes(taker));
+        }
+    }
 }
 
 /// The longest pause between two looks whether there is room.
@@ -95,7 +115,7 @@ impl Engine {
     /// all points for tasks that take every measurement. Points without a timestamp get the time of
     /// the write. Bad lines are left out.
     ///
-    /// Dropped before it is ready, it has given nothing to any task.
+    /// Dropped before it is ready, it has given its points to all of these tasks, or to none.
     ///
     /// # Errors
     /// See [`WriteError`]; nothing was accepted then.
@@ -108,10 +128,10 @@ impl Engine {
             .await
     }
 
-    /// Gives the points to all tasks that want them, once they have room.
+    /// Gives the points to all tasks that want them, once they have capacity, and logs them before.
     pub(crate) async fn deliver(&self, parsed: Parsed) -> Result<Written, WriteError> {
         let shared = &*self.shared;
-        let Ok(_permit) = shared.writes.try_acquire() else {
+        let Ok(permit) = shared.writes.clone().try_acquire_owned() else {
             return Err(match shared.closed.load(Ordering::SeqCst) {
                 true => WriteError::Closed,
                 false => WriteError::Busy {
@@ -120,37 +140,28 @@ impl Engine {
             });
         };
         shared.wait_for_capacity(&parsed).await?;
-        let _order = shared.order.read();
-        let group = Arc::new(Group::default());
-        let pending = shared.pending_writes.begin();
-        let give = |block: &Arc<Block>, rows: Rows, bytes: usize, takers: &[Arc<Entrance>]| {
-            for taker in takers {
-                let flow = Flow::Points(Batch {
-                    block: block.clone(),
-                    rows: rows.clone(),
-                    group: group.clone(),
+        let written = match shared.write_log.get() {
+            // Points that no task wants change no state.
+            Some(log) if !parsed.blocks.is_empty() => {
+                let (reply, replied) = oneshot::channel();
+                log.submit(Submission {
+                    parsed,
+                    permit,
+                    reply,
                 });
-                taker.give(flow, pending.clone(), bytes, &shared.io);
+                replied.await.unwrap_or(Err(WriteError::Closed))?
+            }
+            _ => {
+                let _order = shared.order.read();
+                shared.give(parsed)
             }
         };
-        for (block, takers) in &parsed.blocks {
-            let rows = Rows::Range(0, block.rows() as u32);
-            give(block, rows, block.bytes(), takers);
-        }
-        for (place, rows) in parsed.order {
-            let block = &parsed.blocks[place].0;
-            let bytes = block.bytes() / block.rows().max(1) * rows.len();
-            give(block, rows, bytes, &parsed.takers_of_all);
-        }
-        let written = parsed.written;
-        shared.written.fetch_add(1, Ordering::Relaxed);
-        let count = |lines: usize| lines as u64;
-        shared
-            .accepted
-            .fetch_add(count(written.accepted), Ordering::Relaxed);
-        shared
-            .rejected
-            .fetch_add(count(written.rejected), Ordering::Relaxed);
+        let count = |counter: &AtomicU64, more: usize| {
+            counter.fetch_add(more as u64, Ordering::Relaxed);
+        };
+        count(&shared.written, 1);
+        count(&shared.accepted, written.accepted);
+        count(&shared.rejected, written.rejected);
         Ok(written)
     }
 
@@ -160,6 +171,30 @@ impl Engine {
         &self,
         to: &Write,
         lines: &[u8],
+        mut grow: impl FnMut(usize) -> bool,
+    ) -> Option<Parsed> {
+        let logged = self.shared.write_log.get().is_some();
+        if logged && !grow(lines.len()) {
+            return None;
+        }
+        let now = now(to.precision);
+        let mut parsed = self.parse_at(to, lines, now, grow)?;
+        if logged && !parsed.blocks.is_empty() {
+            let policy = to.policy.as_deref();
+            let policy = policy.unwrap_or(&self.shared.options.default_policy);
+            let target = (&*to.database, policy);
+            let generation = parsed.generation;
+            parsed.entry = write_log::entry(target, to.precision, now, generation, lines);
+        }
+        Some(parsed)
+    }
+
+    /// Like [`parse`](Engine::parse), for the log: points without a timestamp get the time `now`.
+    pub(super) fn parse_at(
+        &self,
+        to: &Write,
+        lines: &[u8],
+        now: i64,
         grow: impl FnMut(usize) -> bool,
     ) -> Option<Parsed> {
         let shared = &*self.shared;
@@ -195,7 +230,6 @@ impl Engine {
         let mut builder = Builder::new()
             .max_line(shared.options.max_line)
             .numbered(!takers_of_all.is_empty());
-        let now = now(to.precision);
         let (fed, all) = builder.feed_while(lines, to.precision, now, wanted, on_bad, grow);
         if !all {
             return None;
@@ -217,13 +251,41 @@ impl Engine {
             takers_of_all,
             order,
             written,
+            generation: routes.generation,
+            entry: Vec::new(),
         })
     }
 }
 
 impl EngineState {
+    /// Gives the points to all tasks that want them, without waiting. `order` is held.
+    pub(super) fn give(&self, parsed: Parsed) -> Written {
+        let group = Arc::new(Group::default());
+        let pending = self.pending_writes.begin();
+        let give = |block: &Arc<Block>, rows: Rows, bytes: usize, takers: &[Arc<Entrance>]| {
+            for taker in takers {
+                let flow = Flow::Points(Batch {
+                    block: block.clone(),
+                    rows: rows.clone(),
+                    group: group.clone(),
+                });
+                taker.give(flow, pending.clone(), bytes, &self.io);
+            }
+        };
+        for (block, takers) in &parsed.blocks {
+            let rows = Rows::Range(0, block.rows() as u32);
+            give(block, rows, block.bytes(), takers);
+        }
+        for (place, rows) in parsed.order {
+            let block = &parsed.blocks[place].0;
+            let bytes = block.bytes() / block.rows().max(1) * rows.len();
+            give(block, rows, bytes, &parsed.takers_of_all);
+        }
+        parsed.written
+    }
+
     /// Waits until the queue of every task that gets points has capacity.
-    async fn wait_for_capacity(&self, parsed: &Parsed) -> Result<(), WriteError> {
+    pub(super) async fn wait_for_capacity(&self, parsed: &Parsed) -> Result<(), WriteError> {
         let deadline = Instant::now().checked_add(self.options.patience);
         let mut pause = Duration::from_millis(1);
         loop {

@@ -65,6 +65,24 @@ impl Collector for Counts {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(value).encode(metric)?;
         }
+        if let Some((position, writable)) = self.0.log_status() {
+            let gauges = [
+                (
+                    "log_position",
+                    "The number of writes in the log since it was created",
+                    position,
+                ),
+                (
+                    "log_writable",
+                    "1 if the log can be written",
+                    u64::from(writable),
+                ),
+            ];
+            for (name, help, value) in gauges {
+                let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+                ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(metric)?;
+            }
+        }
         let tasks = self.0.statuses();
         let states = ["running", "ended", "failed"].map(|name| {
             let count = tasks.iter().filter(|task| task.state.word() == name);

@@ -3,6 +3,7 @@
 use super::refusal::{Refusal, internal};
 use super::{Server, answer, body, page};
 use crate::engine::{TaskOptions, TaskStatus};
+use crate::store::StoredTask;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -65,13 +66,19 @@ pub(super) async fn add(
         let NewTask { name, text, .. } = new;
         server.engine.add(&name, &text, options).await?;
         if let Some(store) = server.options.store.clone() {
-            let kept = {
+            let stored = {
+                let origin = server.engine.origin(&name);
+                let task = StoredTask {
+                    text,
+                    options,
+                    origin,
+                };
                 let name = name.clone();
-                blocking(move || store.put(&name, &text, options)).await
+                blocking(move || store.put(&name, &task)).await
             };
-            if let Err(error) = kept {
+            if let Err(error) = stored {
                 server.engine.delete(&name).await?;
-                return Err(not_kept(&error));
+                return Err(not_stored(&error));
             }
         }
         Ok(server.engine.status(&name)?)
@@ -109,7 +116,7 @@ pub(super) async fn delete(
         server.engine.delete(&name).await?;
         if let Some(store) = server.options.store.clone() {
             let removed = blocking(move || store.remove(&name)).await;
-            removed.map_err(|error| not_kept(&error))?;
+            removed.map_err(|error| not_stored(&error))?;
         }
         Ok(StatusCode::NO_CONTENT)
     })
@@ -150,7 +157,7 @@ fn bad_path(error: PathRejection) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "path", error.body_text())
 }
 
-fn not_kept(error: &io::Error) -> Refusal {
+fn not_stored(error: &io::Error) -> Refusal {
     let message = format!("the data directory cannot be written: {error}");
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "data", message)
 }

@@ -148,6 +148,7 @@ impl From<WriteError> for Refusal {
         let (status, code) = match error {
             WriteError::Busy { .. } => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
             WriteError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "full"),
+            WriteError::Log(_) => (StatusCode::SERVICE_UNAVAILABLE, "log"),
             WriteError::Closed => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
         };
         Refusal::new(status, code, error.to_string())

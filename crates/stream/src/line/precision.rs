@@ -39,6 +39,20 @@ impl Precision {
         }
     }
 
+    /// The precision whose [unit](Precision::unit) has this many nanoseconds.
+    pub fn from_unit(nanoseconds: i64) -> Option<Precision> {
+        let all = [
+            Precision::Nanoseconds,
+            Precision::Microseconds,
+            Precision::Milliseconds,
+            Precision::Seconds,
+            Precision::Minutes,
+            Precision::Hours,
+        ];
+        all.into_iter()
+            .find(|precision| precision.unit() == nanoseconds)
+    }
+
     /// A timestamp of this unit in nanoseconds; none if 64 bits do not hold it.
     #[inline]
     pub const fn nanoseconds(self, time: i64) -> Option<i64> {

@@ -299,7 +299,7 @@ fn parts(flow: Flow, most: usize) -> impl Iterator<Item = Flow> {
 /// Runs a sink until its inputs have ended, and what it has put into a queue of its own is delivered
 /// or kept. Passes everything on.
 pub(crate) async fn deliver(
-    sink: Sink,
+    mut sink: Sink,
     mut inputs: Inputs,
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
@@ -312,13 +312,13 @@ pub(crate) async fn deliver(
         let sent = match inputs.next().await {
             Arrival::Sent(_, sent) => sent,
             Arrival::Barrier(barrier) => {
-                report(&barrier, undelivered(&sink));
+                report(&barrier, sink.save());
                 let _ = outputs.send(Parcel::Barrier(barrier)).await;
                 continue;
             }
             Arrival::Ended => break,
         };
-        let mut body = (sink.body)(&sent.flow);
+        let mut body = sink.next(&sent.flow);
         body.pending = Some(sent.pending.clone());
         let taken = sink.queue.push(body, sink.overflow, aborted).await;
         if !taken && sink.overflow == Overflow::Abort {
@@ -335,11 +335,5 @@ pub(crate) async fn deliver(
     // Its followers need not wait for the receiver.
     drop(outputs);
     queue.drained().await;
-    undelivered(&sink)
-}
-
-/// The bodies that a sink has not delivered, if it owns its queue.
-fn undelivered(sink: &Sink) -> Option<State> {
-    let rest = sink.own_queue()?.rest();
-    (!rest.is_empty()).then(|| State::new(rest.len(), &rest))
+    sink.save()
 }

@@ -15,6 +15,7 @@ use crate::language::{Call, Parsed, Program};
 use crate::pipeline::{Rule, Subscription, Writer};
 use corsair::edge::Overflow;
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,6 +181,10 @@ impl fmt::Debug for What {
 /// Where a node is built: its place in its task, and what it may use.
 pub(crate) struct Context<'a> {
     pub(crate) task: Arc<str>,
+    /// When its task was created, in nanoseconds since 1970.
+    pub(crate) created: i64,
+    /// The lengths of files when its task was created, by path.
+    pub(crate) file_lengths: &'a BTreeMap<String, u64>,
     /// `task:node`, for logs.
     pub(crate) name: String,
     /// The nodes that feed it.

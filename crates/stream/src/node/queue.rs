@@ -4,12 +4,14 @@
 //! bounded in bytes; a thread of its own delivers one after the other. The thread is started with the
 //! first body and ends when there has been none for a while.
 
+use super::append::Append;
 use super::operator::{Counter, Counters};
 use crate::pending::PendingWrite;
 use corsair::edge::Overflow;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -18,12 +20,21 @@ use tokio::sync::Notify;
 
 /// What a sink delivers at once.
 pub(crate) struct Body {
+    /// Counts the bodies of a node, so that a body that is delivered again has the same number.
+    pub(crate) number: u64,
     pub(crate) text: String,
     /// What the counters count of it.
     pub(crate) count: usize,
     pub(crate) counts: Counts,
     /// Its write is under way until this is dropped.
     pub(crate) pending: Option<PendingWrite>,
+}
+
+/// A body that has not been delivered, for the next start.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Undelivered {
+    pub(crate) number: u64,
+    pub(crate) text: String,
 }
 
 /// What becomes of bodies.
@@ -49,7 +60,7 @@ impl Counts {
 
 /// Delivers a body, waiting if necessary, and returns false if it could not be delivered. The second argument
 /// returns true when the delivery must be abandoned.
-pub(crate) type Deliver = Box<dyn FnMut(&str, &dyn Fn() -> bool) -> bool + Send>;
+pub(crate) type Deliver = Box<dyn FnMut(&Undelivered, &dyn Fn() -> bool) -> bool + Send>;
 
 /// See the [module](self).
 #[derive(Clone)]
@@ -64,6 +75,8 @@ struct Inner {
     /// There is room, or nothing left, or it is over.
     drained: Notify,
     deliver: Mutex<Deliver>,
+    /// The file that it fills, if it fills one.
+    file: Option<Append>,
 }
 
 #[derive(Default)]
@@ -72,7 +85,7 @@ struct State {
     /// Bytes of bodies, that which is being delivered included.
     bytes: usize,
     /// What is being delivered, while it is.
-    current: Option<String>,
+    current: Option<Undelivered>,
     /// There is a thread.
     running: bool,
     mode: Mode,
@@ -108,7 +121,43 @@ impl Queue {
             filled: Condvar::new(),
             drained: Notify::new(),
             deliver: Mutex::new(deliver),
+            file: None,
         }))
+    }
+
+    /// An empty queue of lines that are appended to a file.
+    pub(crate) fn of_file(name: String, limit: usize, file: Append) -> Queue {
+        let to = file.clone();
+        let deliver: Deliver = Box::new(move |body, _| {
+            let appended = to.append(&body.text);
+            if !appended {
+                to.dropped(body.text.len());
+            }
+            appended
+        });
+        let mut queue = Queue::new(name, limit, deliver);
+        let inner = Arc::get_mut(&mut queue.0).expect("it is new");
+        inner.file = Some(file);
+        queue
+    }
+
+    /// Waits until the lines of a file are on disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.0.file.as_ref().map_or(Ok(()), Append::sync)
+    }
+
+    /// The length of the file without the undelivered bodies, if it fills a file.
+    pub(crate) fn delivered_length(&self, rest: &[Undelivered]) -> Option<u64> {
+        let end = self.0.file.as_ref()?.end();
+        let rest: usize = rest.iter().map(|body| body.text.len()).sum();
+        Some(end.saturating_sub(rest as u64))
+    }
+
+    /// Continues a file behind the length that was saved.
+    pub(crate) fn restore_file(&self, length: u64) {
+        if let Some(file) = &self.0.file {
+            file.restore(length);
+        }
     }
 
     /// Takes a body. If there is no room, `overflow` says what happens: it waits, unless `aborted`
@@ -160,6 +209,7 @@ impl Queue {
             return;
         }
         if state.has_room(&body, self.0.limit) {
+            self.note(&body.text);
             state.bytes += body.text.len();
             state.bodies.push_back(body);
             self.wake(&mut state);
@@ -201,18 +251,30 @@ impl Queue {
 
     /// The bodies that have not been delivered, the oldest first. Whether the one that is being delivered
     /// has arrived is unknown: it is among them.
-    pub(crate) fn rest(&self) -> Vec<String> {
+    pub(crate) fn rest(&self) -> Vec<Undelivered> {
         let state = self.0.state.lock();
-        let rest = state.bodies.iter().map(|body| body.text.clone());
+        let rest = state.bodies.iter().map(|body| Undelivered {
+            number: body.number,
+            text: body.text.clone(),
+        });
         state.current.iter().cloned().chain(rest).collect()
     }
 
+    /// Notes that a text is to be appended to the file, if there is one.
+    fn note(&self, text: &str) {
+        if let Some(file) = &self.0.file {
+            file.pushed(text.len());
+        }
+    }
+
     /// Puts back what was left the last time.
-    pub(crate) fn refill(&self, texts: Vec<String>, counts: &Counts) {
+    pub(crate) fn refill(&self, rest: Vec<Undelivered>, counts: &Counts) {
         let mut state = self.0.state.lock();
-        for text in texts {
+        for Undelivered { number, text } in rest {
+            self.note(&text);
             state.bytes += text.len();
             state.bodies.push_back(Body {
+                number,
                 text,
                 count: 1,
                 counts: counts.clone(),
@@ -276,11 +338,14 @@ impl Inner {
                 }
                 continue;
             };
-            state.current = Some(body.text);
-            let text = state.current.clone().unwrap_or_default();
+            let current = Undelivered {
+                number: body.number,
+                text: body.text,
+            };
+            state.current = Some(current.clone());
             drop(state);
             let over = || self.state.lock().mode != Mode::Deliver;
-            let delivered = catch_unwind(AssertUnwindSafe(|| deliver(&text, &over)));
+            let delivered = catch_unwind(AssertUnwindSafe(|| deliver(&current, &over)));
             let delivered = delivered.unwrap_or(false);
             state = self.state.lock();
             if state.mode == Mode::Keep && !delivered {
@@ -288,7 +353,7 @@ impl Inner {
                 break;
             }
             state.current = None;
-            state.bytes = state.bytes.saturating_sub(text.len());
+            state.bytes = state.bytes.saturating_sub(current.text.len());
             match delivered {
                 true => body.counts.delivered.add(body.count),
                 false => body.counts.failed.add(body.count),
@@ -309,6 +374,7 @@ mod tests {
 
     fn body(text: &str, counts: &Counts) -> Body {
         Body {
+            number: 0,
             text: text.into(),
             count: 1,
             counts: counts.clone(),
@@ -320,8 +386,8 @@ mod tests {
     fn queue() -> (Queue, mpsc::Receiver<String>, mpsc::Sender<bool>) {
         let (delivered, read) = mpsc::channel();
         let (permit, permitted) = mpsc::channel();
-        let deliver = move |text: &str, over: &dyn Fn() -> bool| {
-            let _ = delivered.send(text.to_owned());
+        let deliver = move |body: &Undelivered, over: &dyn Fn() -> bool| {
+            let _ = delivered.send(body.text.clone());
             loop {
                 match permitted.recv_timeout(Duration::from_millis(1)) {
                     Ok(succeeds) => return succeeds,
@@ -397,6 +463,7 @@ mod tests {
             }
             tokio::task::yield_now().await;
         };
+        let rest: Vec<&str> = rest.iter().map(|body| &*body.text).collect();
         assert_eq!(rest, ["one", "two", "three hundred"]);
     }
 

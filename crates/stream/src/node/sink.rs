@@ -1,7 +1,7 @@
 //! A node that delivers what arrives through a queue, and passes it on.
 
 use super::operator::Counters;
-use super::queue::{Body, Counts, Queue};
+use super::queue::{Body, Counts, Queue, Undelivered};
 use super::state::State;
 use crate::batch::Flow;
 use corsair::edge::Overflow;
@@ -17,6 +17,8 @@ pub(crate) struct Sink {
     /// What happens to a body for a full queue.
     pub(crate) overflow: Overflow,
     pub(crate) body: MakeBody,
+    /// Bodies that were made, which numbers them.
+    pub(crate) posted: u64,
     pub(crate) counters: Counters,
 }
 
@@ -26,10 +28,38 @@ impl Sink {
         self.own.as_ref().map(|_| self.queue.clone())
     }
 
-    /// Delivers first what a saved state had not delivered.
-    pub(crate) fn restore(&self, state: &State) {
-        if let (Some(counts), Some(bodies)) = (&self.own, state.read::<Vec<String>>()) {
-            self.queue.refill(bodies, counts);
+    /// Makes the next body.
+    pub(crate) fn next(&mut self, flow: &Flow) -> Body {
+        self.posted += 1;
+        Body {
+            number: self.posted,
+            ..(self.body)(flow)
         }
     }
+
+    /// What it has not delivered, if it owns its queue.
+    pub(crate) fn save(&self) -> Option<State> {
+        let bodies = self.own_queue()?.rest();
+        let points = bodies.len();
+        let saved = SavedSink {
+            posted: self.posted,
+            bodies,
+        };
+        Some(State::new(points, &saved))
+    }
+
+    /// Delivers first what a saved state had not delivered.
+    pub(crate) fn restore(&mut self, state: &State) {
+        if let (Some(counts), Some(saved)) = (&self.own, state.read::<SavedSink>()) {
+            self.queue.refill(saved.bodies, counts);
+            self.posted = saved.posted;
+        }
+    }
+}
+
+/// The saved state of a sink.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SavedSink {
+    posted: u64,
+    bodies: Vec<Undelivered>,
 }

@@ -1,6 +1,7 @@
 //! `http_post`: each window or batch posted to a URL as JSON.
 //!
-//! A post is tried three times, then counted as failed: a receiver that is down must not stop the task.
+//! A post is tried three times, then counted as failed: a receiver that is down must not stop the task. A crash
+//! or a retry may repeat a post; the header `Idempotency-Key` is the same then, and of no other post.
 
 use crate::json::json;
 use crate::language::{Call, Parsed, Parser, Program, Token};
@@ -68,7 +69,9 @@ impl Definition for HttpPost {
             counters: counts.named("posted"),
             own: Some(counts),
             overflow: context.delivery.overflow,
+            posted: 0,
             body: Box::new(move |flow| Body {
+                number: 0,
                 text: json(slice::from_ref(flow)),
                 count: 1,
                 counts: counted.clone(),
@@ -93,10 +96,13 @@ pub(crate) fn queue(context: &Context<'_>, url: &Arc<str>) -> Queue {
     let timeout = Some(context.delivery.timeout);
     let agent = ureq::Agent::config_builder().timeout_global(timeout);
     let agent: ureq::Agent = agent.build().into();
+    let prefix = format!("{}-{:x}", context.name, context.created);
     let deliver: Deliver = Box::new(move |body, over| {
+        let key = format!("{prefix}-{}", body.number);
         let send = || {
             let request = agent.post(&*url).content_type("application/json");
-            request.send(body.as_bytes()).is_ok()
+            let request = request.header("Idempotency-Key", &key);
+            request.send(body.text.as_bytes()).is_ok()
         };
         let pauses = std::iter::once(Duration::ZERO).chain(PAUSES);
         pauses.into_iter().any(|pause| {

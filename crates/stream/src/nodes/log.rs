@@ -2,13 +2,13 @@
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program, set};
+use crate::node::append::Append;
 use crate::node::definition::What;
 use crate::node::queue::{Body, Counts, Deliver, Queue};
 use crate::node::sink::Sink;
 use crate::node::{Built, Context, Counter, Definition, Kind};
 use crate::pipeline::{Chain, Text, Writer};
 use std::fmt::{self, Display};
-use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,6 +74,7 @@ impl Definition for Log {
             overflow: context.delivery.log_overflow,
             body: Box::new(move |flow| body(&prefix, &lost, flow)),
             counters,
+            posted: 0,
         })
     }
 }
@@ -93,6 +94,7 @@ fn body(prefix: &str, lost: &Counter, flow: &Flow) -> Body {
         }
     }
     Body {
+        number: 0,
         text,
         count: flow.points(),
         counts: Counts {
@@ -109,9 +111,9 @@ pub(crate) type LogTarget = Arc<Mutex<dyn Write + Send>>;
 
 /// The queue of lines for a target.
 pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
-    let deliver: Deliver = Box::new(move |text, _| {
+    let deliver: Deliver = Box::new(move |body, _| {
         let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = target.write_all(text.as_bytes());
+        let written = target.write_all(body.text.as_bytes());
         // A log that cannot be written, for example a closed pipe, does not stop a task.
         written.and_then(|()| target.flush()).is_ok()
     });
@@ -120,23 +122,9 @@ pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
 
 /// A queue of lines that are appended to a file, which is created if it does not exist.
 pub(crate) fn file(context: &Context<'_>, path: &str) -> Queue {
-    let path = PathBuf::from(path);
-    let mut open: Option<File> = None;
-    let deliver: Deliver = Box::new(move |text, _| {
-        if open.is_none() {
-            let file = File::options().create(true).append(true).open(&path);
-            open = file
-                .map_err(|error| tracing::warn!("{}: {error}", path.display()))
-                .ok();
-        }
-        let written = open
-            .as_mut()
-            .is_some_and(|file| file.write_all(text.as_bytes()).is_ok());
-        if !written {
-            // The next one tries again.
-            open = None;
-        }
-        written
-    });
-    Queue::new(context.name.clone(), context.delivery.memory, deliver)
+    let file = Append::new(PathBuf::from(path));
+    if let Some(&length) = context.file_lengths.get(path) {
+        file.restore(length);
+    }
+    Queue::of_file(context.name.clone(), context.delivery.memory, file)
 }

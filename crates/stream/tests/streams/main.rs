@@ -9,6 +9,8 @@ mod faults;
 mod http;
 mod influx;
 mod kapacitor;
+#[cfg(unix)]
+mod kills;
 mod limits;
 mod memory;
 mod nodes;
@@ -23,3 +25,4 @@ mod streamer;
 mod suspend;
 mod tasks;
 mod terminal;
+mod write_log;

@@ -11,7 +11,7 @@ const LINES: &str = "cpu,host=a value=1 1000000000\ncpu,host=b value=2 200000000
                      mem used=5i 3000000000\ncpu,host=a value=3 11000000000\n";
 
 /// A terminal with a task and a recording.
-fn terminal() -> Terminal {
+pub fn terminal() -> Terminal {
     let terminal = Terminal::new();
     terminal.write("count.tick", COUNT);
     terminal.write("points.lp", LINES);
@@ -126,14 +126,14 @@ fn help_is_that_of_the_subcommand() {
 }
 
 /// A server, ended with the test.
-struct Server {
-    child: Child,
-    address: String,
+pub struct Server {
+    pub child: Child,
+    pub address: String,
     stdout: BufReader<std::process::ChildStdout>,
 }
 
 impl Server {
-    fn start(terminal: &Terminal, args: &str) -> Server {
+    pub fn start(terminal: &Terminal, args: &str) -> Server {
         let mut command = terminal.command(&format!("serve --addr 127.0.0.1:0 {args}"));
         let mut child = command
             .stdout(Stdio::piped())
@@ -164,7 +164,7 @@ impl Server {
         answer
     }
 
-    fn post(&self, path: &str, body: &str) -> String {
+    pub fn post(&self, path: &str, body: &str) -> String {
         let length = body.len();
         self.request(&format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -173,7 +173,7 @@ impl Server {
 
     /// Sends a signal and waits for the end; what it has said since its start, and the exit code.
     #[cfg(unix)]
-    fn end(&mut self, name: &str) -> (String, String, Option<i32>) {
+    pub fn end(&mut self, name: &str) -> (String, String, Option<i32>) {
         signal(name, &self.child);
         let (mut out, mut err) = (String::new(), String::new());
         self.stdout.read_to_string(&mut out).unwrap();
@@ -182,7 +182,7 @@ impl Server {
         (out, err, self.child.wait().unwrap().code())
     }
 
-    fn get(&self, path: &str) -> String {
+    pub fn get(&self, path: &str) -> String {
         self.request(&format!(
             "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         ))

@@ -4,10 +4,10 @@ use crate::signals::Signals;
 use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
 use anyhow::Context;
-use corsair_stream::engine::{AlertLogs, Engine, EngineOptions, TaskError};
+use corsair_stream::engine::{AlertLogs, Durability, Engine, EngineOptions, Saved, TaskError};
 use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{self, HttpOptions, Limits};
-use corsair_stream::store::Store;
+use corsair_stream::store::{Store, StoredTask};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// The flags of `corsair-stream serve`.
@@ -23,10 +24,13 @@ pub(crate) struct ServeArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9092")]
     addr: SocketAddr,
-    /// Where tasks that are added over HTTP, and what is left at a stop, are kept for the next start
+    /// A directory for the tasks that are added over HTTP, their state, and the log of writes
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// How often the state of all tasks is saved to --data while they run: what a crash may lose
+    /// Which crash may lose answered writes, with --data
+    #[arg(long, value_enum, default_value_t = Durable::Interval, requires = "data")]
+    durability: Durable,
+    /// How often the state of all tasks is saved to --data while they run
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     checkpoint: Duration,
     /// A directory in which `.log('/path')` of alerts may write [default: nowhere]
@@ -47,6 +51,27 @@ pub(crate) struct ServeArgs {
     engine: EngineArgs,
     #[command(flatten)]
     tasks: TaskArgs,
+}
+
+/// The values of `--durability`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Durable {
+    /// A kill loses the writes since the last checkpoint
+    Memory,
+    /// A kill loses nothing, a power failure the writes of the last 100 ms
+    Interval,
+    /// Neither a kill nor a power failure loses a write
+    Always,
+}
+
+impl From<Durable> for Durability {
+    fn from(durable: Durable) -> Durability {
+        match durable {
+            Durable::Memory => Durability::Memory,
+            Durable::Interval => Durability::Interval(Duration::from_millis(100)),
+            Durable::Always => Durability::Always,
+        }
+    }
 }
 
 /// How much of everything there may be.
@@ -134,8 +159,7 @@ impl Bounds {
     }
 }
 
-/// Serves until Ctrl-C; then lets what was accepted go its way, saves what is left, and says what
-/// became of it.
+/// Serves until Ctrl-C; then lets tasks process what was accepted, saves their state, and prints a summary.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut options = args.bounds.apply(args.engine.options());
     options.default_policy = args.default_rp.clone();
@@ -154,9 +178,14 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         // From here on a signal ends the server, and not the process.
         let mut signals = Signals::listen()?;
         let engine = Engine::start(options)?;
-        start(args, &engine, store.as_deref()).await?;
+        let replayed = start(args, &engine, store.as_ref()).await?;
         let at = listener.local_addr().unwrap_or(args.addr);
         say(format_args!("corsair-stream: listening at http://{at}"));
+        if replayed > 0 {
+            say(format_args!(
+                "corsair-stream: {replayed} writes of the log were given to their tasks again"
+            ));
+        }
         let http = HttpOptions {
             token: args.token.clone(),
             body_timeout: args.bounds.body_timeout,
@@ -171,9 +200,10 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             grace: args.shutdown / 2,
         };
         let router = http::router_with(engine.clone(), http);
+        let (stop_saving, stopped) = oneshot::channel();
         let saving = store.clone().map(|store| {
-            let engine = engine.clone();
-            tokio::spawn(save_regularly(engine, store, args.checkpoint))
+            let saving = save_regularly(engine.clone(), store, args.checkpoint, stopped);
+            tokio::spawn(saving)
         });
         let mut begun = None;
         let stop = async {
@@ -183,14 +213,13 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         http::serve(listener, router, limits, stop).await;
         say("corsair-stream: ending, what was accepted goes its way");
         if let Some(saving) = saving {
-            saving.abort();
-            // A file that is being written is not disturbed by that of the stop.
+            let _ = stop_saving.send(());
             let _ = saving.await;
         }
         let since = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         stop_engine(
             &engine,
-            store.as_deref(),
+            store.as_ref(),
             args.shutdown.saturating_sub(since),
             signals,
         )
@@ -201,57 +230,94 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     code
 }
 
-/// Starts the tasks of the flags, and those that are kept.
-async fn start(args: &ServeArgs, engine: &Engine, store: Option<&Store>) -> anyhow::Result<()> {
-    let saved = store.map(Store::saved).transpose()?.flatten();
+/// Starts the tasks of the flags and those in the data directory, and gives them the writes of the log that their
+/// saved state lacks. Returns their number.
+async fn start(
+    args: &ServeArgs,
+    engine: &Engine,
+    store: Option<&Arc<Store>>,
+) -> anyhow::Result<u64> {
+    let saved = store.map(|store| store.saved()).transpose()?.flatten();
     if let Some(saved) = saved {
         engine.restore(saved);
     }
     args.tasks.start(engine).await?;
     let Some(store) = store else {
-        return Ok(());
+        return Ok(0);
     };
-    for (name, kept) in store.tasks()? {
-        let added = match kept {
-            Ok((text, options)) => engine.add(&name, &text, options).await,
+    for (name, stored) in store.tasks()? {
+        let added = match stored {
+            Ok(StoredTask {
+                text,
+                options,
+                origin: Some(origin),
+            }) => engine.add_stored(&name, &text, options, origin).await,
+            Ok(task) => engine.add(&name, &task.text, task.options).await,
             Err(error) => {
                 complain(error);
                 continue;
             }
         };
         match added {
-            // A task of the flags comes before one that is kept.
+            // A task of the flags comes before a stored one.
             Ok(()) | Err(TaskError::Duplicate(_)) => {}
-            Err(error) => complain(format_args!("task {name}, which is kept: {error}")),
+            Err(error) => complain(format_args!("the stored task {name}: {error}")),
         }
     }
-    Ok(())
+    let replayed = engine.open_log(store.log(), args.durability.into()).await?;
+    // Files of alerts are continued from here if the first seconds end in a crash.
+    let saved = engine.checkpoint().await;
+    save(engine, store, saved, None).await?;
+    Ok(replayed)
 }
 
-/// Saves the state of all tasks at an interval, and when nothing has changed, not again. Saving takes at
-/// most a tenth of the time.
-async fn save_regularly(engine: Engine, store: Arc<Store>, interval: Duration) {
+/// Writes a state to the data directory, unless its checksum is `last`, and removes the part of the log that it
+/// contains. Returns its checksum.
+async fn save(
+    engine: &Engine,
+    store: &Arc<Store>,
+    saved: Saved,
+    last: Option<u32>,
+) -> anyhow::Result<u32> {
+    let (engine, store) = (engine.clone(), store.clone());
+    let written = tokio::task::spawn_blocking(move || {
+        let bytes = saved.to_bytes();
+        let checksum = crc32fast::hash(&bytes);
+        if last != Some(checksum) {
+            // The state must not be ahead of the files that it continues.
+            engine.sync_files()?;
+            store.save_bytes(&bytes)?;
+            engine.discard_log(saved.position());
+        }
+        Ok(checksum)
+    });
+    written.await?
+}
+
+/// Saves the state of all tasks at an interval until `stop` is sent, and not again while nothing has changed. Saving
+/// takes at most a tenth of the time.
+async fn save_regularly(
+    engine: Engine,
+    store: Arc<Store>,
+    interval: Duration,
+    stop: oneshot::Receiver<()>,
+) {
     let mut pause = interval;
-    let mut last = Vec::new();
+    let mut last = None;
+    let mut stop = std::pin::pin!(stop);
     loop {
-        tokio::time::sleep(pause).await;
-        let begun = Instant::now();
-        let saved = engine.checkpoint().await;
-        let (to, before) = (store.clone(), std::mem::take(&mut last));
-        let written = tokio::task::spawn_blocking(move || {
-            let bytes = saved.to_bytes();
-            match bytes == before {
-                true => (bytes, Ok(())),
-                false => {
-                    let written = to.save_bytes(&bytes);
-                    (bytes, written)
-                }
-            }
-        });
-        match written.await {
-            Ok((bytes, Ok(()))) => last = bytes,
-            Ok((_, Err(error))) => complain(format_args!("the state cannot be saved: {error}")),
-            Err(_) => {}
+        let started = async {
+            tokio::time::sleep(pause).await;
+            (Instant::now(), engine.checkpoint().await)
+        };
+        // A file that is being written is finished, so that it does not replace the one of the stop.
+        let (begun, saved) = tokio::select! {
+            started = started => started,
+            _ = &mut stop => return,
+        };
+        match save(&engine, &store, saved, last).await {
+            Ok(checksum) => last = Some(checksum),
+            Err(error) => complain(format_args!("the state cannot be saved: {error:#}")),
         }
         pause = interval.max(begun.elapsed() * 9);
     }
@@ -260,7 +326,7 @@ async fn save_regularly(engine: Engine, store: Arc<Store>, interval: Duration) {
 /// Stops within the time, or at a second signal, and saves what is left.
 async fn stop_engine(
     engine: &Engine,
-    store: Option<&Store>,
+    store: Option<&Arc<Store>>,
     time: Duration,
     mut signals: Signals,
 ) -> anyhow::Result<ExitCode> {
@@ -273,10 +339,8 @@ async fn stop_engine(
     in_a_hurry.abort();
     let left = saved.points();
     let kept = store.is_some();
-    match store {
-        Some(store) if !saved.is_empty() => store.save(&saved)?,
-        Some(store) => store.forget_saved()?,
-        None => {}
+    if let Some(store) = store {
+        save(engine, store, saved, None).await?;
     }
     let engine_told = engine.clone();
     let told = tokio::task::spawn_blocking(move || {

@@ -7,7 +7,7 @@ use crate::block::{Block, Cells, Column, Data, Words};
 use crate::json::json;
 use crate::node::evaluate::{evaluate, with_field};
 use crate::node::faults::Faults;
-use crate::node::queue::{Body, Counts, Queue};
+use crate::node::queue::{Body, Counts, Queue, Undelivered};
 use crate::node::series::Series;
 use crate::node::{Context, Counter, Counters, Operator, State};
 use crate::pipeline::{Place, Template, written_duration};
@@ -23,6 +23,8 @@ pub(super) struct AlertOperator {
     /// Files and receivers to which alerts go.
     handlers: Vec<Handler>,
     alerts: Counter,
+    /// Alerts that were handed to handlers, which numbers them.
+    handed: u64,
     faults: Faults,
 }
 
@@ -84,6 +86,7 @@ impl AlertOperator {
             levels: Series::new(context.limits),
             handlers,
             alerts: Counter::default(),
+            handed: 0,
             faults: context.faults.clone(),
         }
     }
@@ -136,7 +139,7 @@ impl AlertOperator {
             for (at, event) in events.iter().enumerate() {
                 let row = Rows::Range(at as u32, at as u32 + 1);
                 let flow = Flow::Points(batch.with_rows(row));
-                self.tell(event, batch.block.times[at], &texts[at], &flow);
+                self.hand_over(event, batch.block.times[at], &texts[at], &flow);
             }
         }
         Some(batch)
@@ -200,7 +203,7 @@ impl AlertOperator {
         let Flow::Window(window) = &flow else {
             unreachable!("it is a window");
         };
-        self.tell(&event, window.end, &texts, &flow);
+        self.hand_over(&event, window.end, &texts, &flow);
         Some(window.clone())
     }
 
@@ -271,7 +274,7 @@ impl AlertOperator {
     }
 
     /// Hands an alert to its files and receivers, without waiting.
-    fn tell(&self, event: &Event, time: i64, texts: &Texts, flow: &Flow) {
+    fn hand_over(&mut self, event: &Event, time: i64, texts: &Texts, flow: &Flow) {
         if self.handlers.is_empty() {
             return;
         }
@@ -285,8 +288,10 @@ impl AlertOperator {
             NAMES[event.level as usize],
             NAMES[event.previous as usize],
         );
+        self.handed += 1;
         for handler in &self.handlers {
             handler.queue.offer(Body {
+                number: self.handed,
                 text: line.clone(),
                 count: 1,
                 counts: handler.counts.clone(),
@@ -397,12 +402,20 @@ impl Operator for AlertOperator {
     fn save(&self) -> Option<State> {
         let levels = self.levels.iter().filter(|(_, level)| level.level > 0);
         let levels = levels.map(|(group, level)| ((**group).clone(), *level));
-        let bodies = self.handlers.iter().map(|handler| handler.queue.rest());
+        let handlers = self.handlers.iter().map(|handler| {
+            let undelivered = handler.queue.rest();
+            SavedHandler {
+                file: handler.queue.delivered_length(&undelivered),
+                undelivered,
+            }
+        });
         let saved = SavedAlert {
             levels: levels.collect(),
-            bodies: bodies.collect(),
+            handed: self.handed,
+            handlers: handlers.collect(),
         };
-        let points = saved.bodies.iter().map(Vec::len).sum();
+        let undelivered = saved.handlers.iter().map(|saved| saved.undelivered.len());
+        let points = undelivered.sum();
         Some(State::new(points, &saved))
     }
 
@@ -414,8 +427,12 @@ impl Operator for AlertOperator {
             level.level = level.level.min(NAMES.len() as u8 - 1);
             self.levels.entry(&Arc::new(group), 0, || level);
         }
-        for (handler, bodies) in self.handlers.iter().zip(saved.bodies) {
-            handler.queue.refill(bodies, &handler.counts);
+        self.handed = saved.handed;
+        for (handler, saved) in self.handlers.iter().zip(saved.handlers) {
+            if let Some(length) = saved.file {
+                handler.queue.restore_file(length);
+            }
+            handler.queue.refill(saved.undelivered, &handler.counts);
         }
     }
 }
@@ -424,6 +441,14 @@ impl Operator for AlertOperator {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedAlert {
     levels: Vec<(Group, GroupLevel)>,
-    /// For each handler, what has not been delivered.
-    bodies: Vec<Vec<String>>,
+    handed: u64,
+    handlers: Vec<SavedHandler>,
+}
+
+/// The saved state of a handler.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SavedHandler {
+    /// The length of its file without the undelivered alerts.
+    file: Option<u64>,
+    undelivered: Vec<Undelivered>,
 }

@@ -1,0 +1,452 @@
+//! The write-ahead log: accepted writes on disk, in the order in which they are given to tasks.
+//!
+//! A write is appended before it is given to any task and before it is answered, so a killed process loses
+//! none. One thread appends: it takes all writes that wait as one record, appends it, syncs it if
+//! [`Durability::Always`] asks for that, and gives the writes to their tasks in this order. A checkpoint notes
+//! the position of the last write before its barrier; after a crash the writes behind that position are given
+//! again, to the tasks that took points when the write was parsed.
+
+use super::write::{Parsed, Written};
+use super::{Engine, EngineState, Write, WriteError};
+use crate::line::Precision;
+use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
+use parking_lot::Mutex;
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+/// Which crash may lose writes that were answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// No log: a kill loses the writes since the last checkpoint.
+    Memory,
+    /// A kill loses nothing; a power failure may lose the writes of the last interval.
+    Interval(Duration),
+    /// Neither a kill nor a power failure loses a write: it is synced before it is answered.
+    Always,
+}
+
+/// Why a write-ahead log cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// Its files cannot be read or written, or are damaged.
+    #[error("{0}; to start without it, move the directory away")]
+    Journal(#[from] JournalError),
+    /// It continues another state.
+    #[error(
+        "the log in {directory} belongs to another saved state; bring back the file `saved` that was beside it, or move both away"
+    )]
+    OtherState {
+        /// The directory of the log.
+        directory: String,
+    },
+    /// The system has no thread or no random numbers for it.
+    #[error("cannot start the log: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Writes of at most this many bytes are one record, if each of them is smaller.
+const LARGEST_RECORD: usize = 1 << 20;
+
+/// A write as it stands in the log.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Entry<'a> {
+    database: Cow<'a, str>,
+    policy: Cow<'a, str>,
+    /// Nanoseconds of a unit of timestamps.
+    unit: i64,
+    /// The time of points without a timestamp, in nanoseconds since 1970.
+    now: i64,
+    /// The generation of the routes with which it was parsed.
+    generation: u64,
+    #[serde(borrow)]
+    lines: &'a [u8],
+}
+
+/// Writes an entry.
+pub(super) fn entry(
+    (database, policy): (&str, &str),
+    precision: Precision,
+    now: i64,
+    generation: u64,
+    lines: &[u8],
+) -> Vec<u8> {
+    let entry = Entry {
+        database: database.into(),
+        policy: policy.into(),
+        unit: precision.unit(),
+        now,
+        generation,
+        lines,
+    };
+    postcard::to_allocvec(&entry).expect("plain data can be written")
+}
+
+/// An open log. The thread ends when this is dropped or closed.
+#[derive(Debug)]
+pub(super) struct WriteLog {
+    work: Sender<Work>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    failed: Arc<AtomicBool>,
+    pub(super) identity: u64,
+}
+
+enum Work {
+    Write(Submission),
+    /// Asks for the file that has the last record; the files before it are on disk.
+    File(Sender<io::Result<File>>),
+    /// Writes up to this position are in a checkpoint.
+    Discard(u64),
+    Close,
+}
+
+/// A write that waits to be logged.
+pub(super) struct Submission {
+    pub(super) parsed: Parsed,
+    /// It is under way until it has been given to its tasks.
+    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) reply: oneshot::Sender<Result<Written, WriteError>>,
+}
+
+impl WriteLog {
+    /// Logs a write, gives it to its tasks and replies.
+    pub(super) fn submit(&self, submission: Submission) {
+        if let Err(refused) = self.work.send(Work::Write(submission))
+            && let Work::Write(submission) = refused.0
+        {
+            let _ = submission.reply.send(Err(WriteError::Closed));
+        }
+    }
+
+    /// Waits until all records are on disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let (reply, file) = channel();
+        let _ = self.work.send(Work::File(reply));
+        match file.recv() {
+            Ok(file) => file?.sync_data(),
+            // A log that was closed has synced all records.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Removes files of writes up to this position.
+    pub(super) fn discard_through(&self, position: u64) {
+        let _ = self.work.send(Work::Discard(position));
+    }
+
+    /// True if the disk has refused a record, and no more can be written.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Ends the thread, and waits until all records are on disk.
+    pub(super) fn close(&self) {
+        let _ = self.work.send(Work::Close);
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine {
+    /// Opens the write-ahead log in this directory, or creates it. First gives the tasks the writes that are in
+    /// the log and not in the restored state; so tasks are to be added before, and points written after. From
+    /// then on each write is logged before it is given to tasks. Returns the number of writes that were given
+    /// again.
+    ///
+    /// # Errors
+    /// See [`LogError`].
+    ///
+    /// # Panics
+    /// If the engine has a log already.
+    pub async fn open_log(
+        &self,
+        directory: impl Into<PathBuf>,
+        durability: Durability,
+    ) -> Result<u64, LogError> {
+        let directory = directory.into();
+        let (restored, identity) = {
+            let place = self.shared.restored.lock();
+            (place.position, place.identity)
+        };
+        let tail = match durability {
+            Durability::Always => Tail::Synced,
+            _ => Tail::Unsynced,
+        };
+        let (engine, at) = (self.clone(), directory.clone());
+        let handle = self.shared.io.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            Recovery::read(&at, restored, tail, |first, count, bytes| {
+                handle.block_on(engine.replay(restored, (first, count), bytes))
+            })
+        });
+        let recovery = read.await.map_err(io::Error::other)??;
+        let shared = &self.shared;
+        let (journal, replayed) = match recovery {
+            Some(recovery) => {
+                if identity.is_some_and(|identity| identity != recovery.identity()) {
+                    return Err(LogError::OtherState {
+                        directory: directory.display().to_string(),
+                    });
+                }
+                if recovery.discarded() > 0 {
+                    tracing::warn!(
+                        "the log {} ends with {} bytes of writes that were not complete on disk; they were not answered, or not synced before the machine stopped, and are left out",
+                        directory.display(),
+                        recovery.discarded()
+                    );
+                }
+                let replayed = (recovery.next() - 1).saturating_sub(restored);
+                (recovery.open(&directory)?, replayed)
+            }
+            None => (
+                Journal::create(&directory, random()?, restored + 1, &[])?,
+                0,
+            ),
+        };
+        shared.position.fetch_max(restored, Ordering::SeqCst);
+        shared.began_now();
+        if durability == Durability::Memory {
+            return Ok(replayed);
+        }
+        let log = start(Arc::downgrade(shared), journal, durability)?;
+        if shared.write_log.set(log).is_err() {
+            panic!("the engine has a log already");
+        }
+        Ok(replayed)
+    }
+
+    /// Gives the writes of a record to the tasks that took points when they were parsed.
+    async fn replay(
+        &self,
+        after: u64,
+        (first, count): (u64, u32),
+        mut bytes: &[u8],
+    ) -> Result<(), String> {
+        for position in first..first + u64::from(count) {
+            let (entry, rest) = postcard::take_from_bytes::<Entry<'_>>(bytes)
+                .map_err(|error| format!("entry {position} cannot be read: {error}"))?;
+            bytes = rest;
+            if position <= after {
+                continue;
+            }
+            let precision = Precision::from_unit(entry.unit)
+                .ok_or_else(|| format!("entry {position} has an unknown unit of timestamps"))?;
+            let to = Write {
+                database: entry.database.into(),
+                policy: Some(entry.policy.into()),
+                precision,
+            };
+            let mut parsed = self
+                .parse_at(&to, entry.lines, entry.now, |_| true)
+                .expect("it may take as much memory as it needs");
+            parsed.retain(|taker| taker.since() <= entry.generation);
+            while let Err(error) = self.shared.wait_for_capacity(&parsed).await {
+                if error == WriteError::Closed {
+                    return Err(error.to_string());
+                }
+            }
+            let _order = self.shared.order.read();
+            self.shared.give(parsed);
+            self.shared.position.store(position, Ordering::SeqCst);
+            self.shared.raise_generation(entry.generation);
+        }
+        Ok(())
+    }
+}
+
+/// A number that other logs do not have.
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(u64::from_le_bytes(bytes).max(1))
+}
+
+fn start(
+    engine: Weak<EngineState>,
+    journal: Journal,
+    durability: Durability,
+) -> io::Result<WriteLog> {
+    let (work, received) = channel();
+    let failed = Arc::new(AtomicBool::new(false));
+    let syncer = match durability {
+        Durability::Interval(_) => Some(syncer(failed.clone())?),
+        _ => None,
+    };
+    let identity = journal.identity();
+    let mut writer = Writer {
+        engine,
+        journal,
+        durability,
+        syncer,
+        failed: failed.clone(),
+        unsynced: None,
+    };
+    let thread = std::thread::Builder::new()
+        .name("corsair-log".into())
+        .spawn(move || writer.run(&received))?;
+    Ok(WriteLog {
+        work,
+        thread: Mutex::new(Some(thread)),
+        failed,
+        identity,
+    })
+}
+
+/// A thread that syncs files, so that no write waits for it.
+fn syncer(failed: Arc<AtomicBool>) -> io::Result<SyncSender<File>> {
+    let (files, received) = sync_channel::<File>(1);
+    std::thread::Builder::new()
+        .name("corsair-sync".into())
+        .spawn(move || {
+            for file in received {
+                if let Err(error) = file.sync_data() {
+                    tracing::error!("the log cannot be synced: {error}");
+                    failed.store(true, Ordering::Relaxed);
+                }
+            }
+        })?;
+    Ok(files)
+}
+
+/// The thread that appends.
+struct Writer {
+    engine: Weak<EngineState>,
+    journal: Journal,
+    durability: Durability,
+    syncer: Option<SyncSender<File>>,
+    failed: Arc<AtomicBool>,
+    /// When the first record was appended that has not been synced.
+    unsynced: Option<Instant>,
+}
+
+impl Writer {
+    fn run(&mut self, received: &Receiver<Work>) {
+        let mut record = Record::default();
+        let mut group = Vec::new();
+        let mut open = true;
+        while open {
+            let Some(first) = self.next(received) else {
+                break;
+            };
+            record.begin();
+            let (mut discard, mut asked) = (None, None);
+            for work in first.into_iter().chain(received.try_iter()) {
+                match work {
+                    Work::Write(submission) => {
+                        record.bytes().extend_from_slice(&submission.parsed.entry);
+                        group.push(submission);
+                    }
+                    Work::Discard(position) => discard = Some(position),
+                    Work::File(reply) => asked = Some(reply),
+                    Work::Close => open = false,
+                }
+                if !open || asked.is_some() || record.len() >= LARGEST_RECORD {
+                    break;
+                }
+            }
+            if !group.is_empty() {
+                self.write(&mut record, &mut group);
+            }
+            if let Some(reply) = asked {
+                let _ = reply.send(self.journal.file());
+            }
+            if let Some(position) = discard {
+                self.journal.discard_through(position);
+            }
+            self.sync_in_time();
+        }
+        let _ = self.journal.sync();
+        self.journal.trim();
+    }
+
+    /// Waits for work, at most until the next sync is due. `None`: the log is closed.
+    fn next(&self, received: &Receiver<Work>) -> Option<Option<Work>> {
+        let Some(due) = self.due() else {
+            return received.recv().ok().map(Some);
+        };
+        match received.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(work) => Some(Some(work)),
+            Err(RecvTimeoutError::Timeout) => Some(None),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// When the next sync is due.
+    fn due(&self) -> Option<Instant> {
+        match self.durability {
+            Durability::Interval(interval) => self.unsynced?.checked_add(interval),
+            _ => None,
+        }
+    }
+
+    fn sync_in_time(&mut self) {
+        if self.due().is_none_or(|due| Instant::now() < due) {
+            return;
+        }
+        let (Ok(file), Some(syncer)) = (self.journal.file(), &self.syncer) else {
+            return;
+        };
+        // While the last sync is under way, this one is tried again after an interval.
+        self.unsynced = match syncer.try_send(file) {
+            Ok(()) => None,
+            Err(_) => Some(Instant::now()),
+        };
+    }
+
+    /// Logs a group of writes, gives them to their tasks and replies.
+    fn write(&mut self, record: &mut Record, group: &mut Vec<Submission>) {
+        let Some(engine) = self.engine.upgrade() else {
+            return group.clear();
+        };
+        let first = engine.position.load(Ordering::SeqCst) + 1;
+        if let Err(error) = self.append(record, first, group.len()) {
+            tracing::error!("the log cannot be written: {error}");
+            let reason: Arc<str> = error.to_string().into();
+            for submission in group.drain(..) {
+                let _ = submission.reply.send(Err(WriteError::Log(reason.clone())));
+            }
+            return;
+        }
+        for (position, submission) in (first..).zip(group.drain(..)) {
+            let Submission {
+                parsed,
+                permit,
+                reply,
+            } = submission;
+            let written = {
+                let _order = engine.order.read();
+                let written = engine.give(parsed);
+                engine.position.store(position, Ordering::SeqCst);
+                written
+            };
+            drop(permit);
+            let _ = reply.send(Ok(written));
+        }
+    }
+
+    fn append(&mut self, record: &mut Record, first: u64, count: usize) -> io::Result<()> {
+        if self.failed.load(Ordering::Relaxed) {
+            return Err(io::Error::other(
+                "an earlier sync has failed, so the log is closed; start the server again",
+            ));
+        }
+        self.journal.append(record, first, count as u32)?;
+        if self.durability == Durability::Always {
+            let synced = self.journal.sync();
+            // What of it is on disk is unknown now.
+            synced.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
+        } else {
+            self.unsynced.get_or_insert_with(Instant::now);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! A file to which a sink appends, exactly once for each line, also over crashes.
+//!
+//! A checkpoint notes how many bytes of the file precede the lines that were not delivered. After a crash the
+//! lines behind that place are made again. Those that are in the file already, in the same order, are skipped;
+//! a torn last line is completed. Nothing in the file is ever removed, so other writers of it lose nothing.
+
+use parking_lot::Mutex;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// See the [module](self). Clones are the same file.
+#[derive(Clone, Debug)]
+pub(crate) struct Append(Arc<Mutex<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    /// Open while it works.
+    file: Option<File>,
+    /// The length of the file when everything that was pushed is in it. `None`: nothing was pushed.
+    end: Option<u64>,
+    /// The lines behind a checkpoint that a crashed process has written; they are made again.
+    written: Option<BufReader<File>>,
+}
+
+impl Append {
+    pub(crate) fn new(path: PathBuf) -> Append {
+        Append(Arc::new(Mutex::new(Inner {
+            path,
+            file: None,
+            end: None,
+            written: None,
+        })))
+    }
+
+    /// Notes that this many bytes are to be appended.
+    pub(crate) fn pushed(&self, bytes: usize) {
+        let mut inner = self.0.lock();
+        let length = inner.length();
+        *inner.end.get_or_insert(length) += bytes as u64;
+    }
+
+    /// Notes that this many bytes will not be appended after all.
+    pub(crate) fn dropped(&self, bytes: usize) {
+        if let Some(end) = &mut self.0.lock().end {
+            *end = end.saturating_sub(bytes as u64);
+        }
+    }
+
+    /// The length of the file when everything that was pushed is in it.
+    pub(crate) fn end(&self) -> u64 {
+        let inner = self.0.lock();
+        inner.end.unwrap_or_else(|| inner.length())
+    }
+
+    /// Continues behind this length, which a checkpoint has noted. Lines that are in the file behind it are not
+    /// appended again.
+    pub(crate) fn restore(&self, length: u64) {
+        let mut inner = self.0.lock();
+        let found = inner.length();
+        inner.end = Some(length.min(found));
+        if found > length
+            && let Ok(mut file) = File::open(&inner.path)
+            && file.seek(SeekFrom::Start(length)).is_ok()
+        {
+            inner.written = Some(BufReader::new(file));
+        }
+    }
+
+    /// Appends lines, or finds that they are there already. Returns whether they are in the file.
+    pub(crate) fn append(&self, text: &str) -> bool {
+        let mut inner = self.0.lock();
+        let appended = inner.append(text);
+        if let Err(error) = &appended {
+            tracing::warn!("{}: {error}", inner.path.display());
+            // The next one tries again.
+            inner.file = None;
+        }
+        appended.is_ok()
+    }
+
+    /// Waits until what was appended is on disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        let file = match &self.0.lock().file {
+            Some(file) => file.try_clone()?,
+            None => return Ok(()),
+        };
+        file.sync_data()
+    }
+}
+
+impl Inner {
+    fn length(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |data| data.len())
+    }
+
+    fn append(&mut self, text: &str) -> io::Result<()> {
+        let Some(missing) = self.missing(text) else {
+            return Ok(());
+        };
+        if self.file.is_none() {
+            let file = File::options().create(true).append(true).open(&self.path);
+            self.file = Some(file?);
+        }
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let before = file.metadata()?.len();
+        file.write_all(missing.as_bytes()).inspect_err(|_| {
+            // Without the torn line a later attempt writes it once. The sink is the only writer here, or
+            // lines of others stand before it.
+            let _ = file.set_len(before);
+        })
+    }
+
+    /// The part of the text that is not in the file yet; `None` if all of it is.
+    fn missing<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        let Some(written) = &mut self.written else {
+            return Some(text);
+        };
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            // Lines of other writers may stand between.
+            match written.read_until(b'\n', &mut line) {
+                Ok(1..) if line == text.as_bytes() => return None,
+                Ok(1..) if line.ends_with(b"\n") => {}
+                Ok(_) => {
+                    self.written = None;
+                    let torn = text.as_bytes().starts_with(&line) && !line.is_empty();
+                    return Some(if torn { &text[line.len()..] } else { text });
+                }
+                Err(_) => {
+                    self.written = None;
+                    return Some(text);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_behind_a_checkpoint_are_written_once_wherever_a_crash_has_cut_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let lines: Vec<String> = (0..8).map(|at| format!("line {at}\n")).collect();
+        let whole = lines.concat();
+        for checkpoint in 0..=lines.len() {
+            let length = lines[..checkpoint].concat().len();
+            for cut in length..=whole.len() {
+                std::fs::write(&path, &whole[..cut]).unwrap();
+                let file = Append::new(path.clone());
+                file.restore(length as u64);
+                for line in &lines[checkpoint..] {
+                    file.pushed(line.len());
+                    assert!(file.append(line));
+                }
+                assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
+                assert_eq!(file.end(), whole.len() as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_other_writers_stay_and_hide_no_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "a\nother\nb\n").unwrap();
+        let file = Append::new(path.clone());
+        file.restore(2);
+        assert!(file.append("b\n") && file.append("c\n"));
+        let found = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(found, "a\nother\nb\nc\n");
+    }
+
+    #[test]
+    fn a_file_that_was_rotated_away_begins_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let file = Append::new(path.clone());
+        file.restore(1000);
+        assert!(file.append("a\n"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n");
+    }
+}
