@@ -60,6 +60,10 @@ impl Sim {
         match self.0 {}
     }
 
+    pub fn args<T: Into<String>>(&mut self, _: &HostId, _: impl IntoIterator<Item = T>) {
+        match self.0 {}
+    }
+
     pub fn env(&mut self, _: &str, _: &str) {
         match self.0 {}
     }

@@ -107,6 +107,8 @@ pub(crate) struct Inode {
     pub links: u32,
     /// Descriptors, and mappings, which are never forgotten while the process lives.
     pub opens: u32,
+    /// A mapping of this process writes to it.
+    pub is_mapped: bool,
     pub modified: u64,
     pub changed: u64,
 }
@@ -298,6 +300,7 @@ impl FileSystem {
                     mode: *mode,
                     links: 0,
                     opens: 0,
+                    is_mapped: false,
                     modified: *time,
                     changed: *time,
                 };
@@ -453,10 +456,12 @@ impl FileSystem {
     /// Writes of a mapping are not seen, so that any page may be dirty from now on.
     pub(crate) fn map(&mut self, ino: Ino, is_written: bool) {
         self.open_inode(ino);
-        if let Some(Node::File { dirty, .. }) = self.node_mut(ino)
+        if let Some(inode) = self.inodes.get_mut(&ino)
             && is_written
+            && let Node::File { dirty, .. } = &mut inode.node
         {
             *dirty = Dirty::Any;
+            inode.is_mapped = true;
         }
     }
 

@@ -30,11 +30,12 @@ pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> 
     let mut command = image::command().unwrap_or_else(|error| panic!("{error}"));
     command.args([
         "--exact",
-        name,
         "--nocapture",
         "--include-ignored",
         "--test-threads=1",
     ]);
+    // Repeated, so that there is space for the arguments of programs.
+    command.args(std::iter::repeat_n(name, crate::arguments::MOST));
     command.env(TEST, name).env("RUST_TEST_THREADS", "1");
     let output = command
         .output()
@@ -65,10 +66,12 @@ fn print_captured(text: &str) {
 /// If the program cannot be started again.
 pub fn init() -> Result<(), String> {
     if image::is_fixed() {
+        crate::arguments::strip_padding();
         return Ok(());
     }
     let mut command = image::command()?;
     command.args(std::env::args_os().skip(1));
+    command.args(crate::arguments::padding());
     Err(format!(
         "cannot start the program again: {}",
         command.exec()

@@ -40,6 +40,8 @@
 //! [`HostState::Unsupported`]. Today these are Unix sockets with names, signals between processes, `fork` and `exec`.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod arguments;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod channel;
 mod disk;
 mod error;

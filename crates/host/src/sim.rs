@@ -158,6 +158,7 @@ impl Sim {
                 program: Box::new(move || {
                     program();
                 }),
+                arguments: vec![],
                 channel,
             }),
             Err(source) => {
@@ -212,6 +213,27 @@ impl Sim {
         let medium = self.run.as_ref()?.world.medium.of_host(host.0)?;
         let files = FileSystem::open(medium, 0).ok()?;
         Some(files.contents(files.find(path)?))
+    }
+
+    /// Sets the arguments of a host's program, the first of which is its name, for `std::env::args`. Without any, the
+    /// program has its host's name alone.
+    ///
+    /// So the real `main` of a program can be a host:
+    /// ```ignore
+    /// let node = sim.host("node", my_program::main);
+    /// sim.args(&node, ["my-program", "serve", "--listen", "0.0.0.0:80"]);
+    /// ```
+    pub fn args<T: Into<String>>(&mut self, host: &HostId, arguments: impl IntoIterator<Item = T>) {
+        let arguments: Vec<String> = arguments.into_iter().map(Into::into).collect();
+        if arguments.len() > crate::arguments::MOST {
+            self.failure.get_or_insert(SimError::Settings(format!(
+                "a program has {} arguments, and at most {} are simulated",
+                arguments.len(),
+                crate::arguments::MOST
+            )));
+        } else if let Some(host) = self.hosts.get_mut(host.0) {
+            host.arguments = arguments;
+        }
     }
 
     /// Sets an environment variable of all programs. They see none of the machine's but those for backtraces and

@@ -15,6 +15,8 @@ pub(crate) struct HostSpec {
     /// IPv4 first.
     pub addresses: [IpAddr; 2],
     pub program: Program,
+    /// The program's arguments, with its name.
+    pub arguments: Vec<String>,
     pub channel: Channel,
 }
 

@@ -152,6 +152,7 @@ fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_powe
     die_with_parent();
     world.hosts[host].channel.set_pid(std::process::id() as i32);
     set_environment(world);
+    crate::arguments::set(&world.hosts[host]);
     heap::enter(Zone::Host);
     match Kernel::new(world, host, starts, now, lost_power) {
         Ok(kernel) => kernel::install(kernel),

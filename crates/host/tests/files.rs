@@ -278,6 +278,41 @@ fn locks(here: &Path) -> Vec<String> {
     lines.push(lock(&one, shared));
     drop(copy);
     lines.push(lock(&one, exclusive));
+    // Records of open files.
+    let record = |file: &File, command, kind: i32, start, length| {
+        // SAFETY: all-zero is a valid `flock`, which the call reads and writes.
+        unsafe {
+            let mut lock: libc::flock = std::mem::zeroed();
+            (lock.l_type, lock.l_start, lock.l_len) = (kind as i16, start, length);
+            let result = libc::fcntl(file.as_raw_fd(), command, &mut lock);
+            let error = io::Error::last_os_error()
+                .raw_os_error()
+                .filter(|_| result != 0);
+            format!("{error:?} {} {} {}", lock.l_type, lock.l_start, lock.l_len)
+        }
+    };
+    let third = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let fourth = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let (set, get) = (libc::F_OFD_SETLK, libc::F_OFD_GETLK);
+    lines.extend([
+        record(&third, set, libc::F_WRLCK, 10, 10),
+        record(&fourth, set, libc::F_WRLCK, 15, 10),
+        record(&fourth, get, libc::F_RDLCK, 15, 10),
+        record(&fourth, set, libc::F_WRLCK, 20, 0),
+        record(&third, set, libc::F_UNLCK, 12, 2),
+        record(&fourth, set, libc::F_RDLCK, 12, 2),
+        record(&third, get, libc::F_RDLCK, 12, 2),
+        record(&third, get, libc::F_WRLCK, 12, 2),
+        record(&third, libc::F_SETLK, libc::F_WRLCK, 0, 0),
+    ]);
     let waiter = std::thread::spawn({
         let third = open();
         move || {

@@ -144,3 +144,19 @@ fn tokio_survives_a_kill(sim: &mut Sim) -> Result<(), SimError> {
     assert!(log.contains("Connection refused (os error 111)"), "{log}");
     Ok(())
 }
+
+#[corsair_host::test]
+fn programs_have_their_own_arguments(sim: &mut Sim) -> Result<(), SimError> {
+    let show = || println!("{:?}", std::env::args().collect::<Vec<_>>());
+    let one = sim.host("one", show);
+    sim.host("other", show);
+    sim.args(&one, ["prog", "serve", "--listen", "0.0.0.0:80"]);
+    sim.run_until(MINUTE)?;
+    let seen: Vec<String> = sim.lines().into_iter().map(|line| line.text).collect();
+    let wanted = [
+        r#"["prog", "serve", "--listen", "0.0.0.0:80"]"#,
+        r#"["other"]"#,
+    ];
+    assert_eq!(seen, wanted);
+    Ok(())
+}

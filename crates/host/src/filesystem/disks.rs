@@ -55,20 +55,14 @@ impl FileSystem {
         })
     }
 
-    /// Makes the content of a file, or the names of a directory, durable. With `is_mapped` the file stays writable by
-    /// a mapping.
+    /// Makes the content of a file, or the names of a directory, durable.
     pub(crate) fn sync(&mut self, ino: Ino) {
         let Some(inode) = self.inodes.get(&ino) else {
             return;
         };
         match &inode.node {
-            Node::File {
-                size,
-                durable,
-                dirty,
-            } => {
+            Node::File { size, durable, .. } => {
                 let (size, durable) = (*size, *durable);
-                let is_any = *dirty == Dirty::Any;
                 for (at, end) in self.dirty_ranges(ino) {
                     let end = end.min(size);
                     self.medium
@@ -76,13 +70,7 @@ impl FileSystem {
                 }
                 self.medium.punch(ino, Version::Durable, size, durable);
                 self.record(Record::Synced { ino, size });
-                let is_open = self.inodes.get(&ino).is_some_and(|inode| inode.opens > 0);
-                if let Some(Node::File { dirty, .. }) = self.node_mut(ino)
-                    && is_any
-                    && is_open
-                {
-                    *dirty = Dirty::Any;
-                }
+                self.expect_mapped_writes(ino);
             }
             Node::Directory { .. } => {
                 if !self.pending.is_empty() {
@@ -91,6 +79,16 @@ impl FileSystem {
                 }
             }
             Node::Link(_) | Node::Socket => {}
+        }
+    }
+
+    /// Considers all pages of a file dirty again if a mapping may write to them.
+    fn expect_mapped_writes(&mut self, ino: Ino) {
+        if let Some(inode) = self.inodes.get_mut(&ino)
+            && inode.is_mapped
+            && let Node::File { dirty, .. } = &mut inode.node
+        {
+            *dirty = Dirty::Any;
         }
     }
 

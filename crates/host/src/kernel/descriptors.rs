@@ -280,7 +280,7 @@ impl Kernel {
             Kind::Stream(stream) => self.close_stream(&stream),
             Kind::Image(real) => super::devices::close_image(real),
             Kind::File(file) => {
-                self.release_lock(file.ino, id);
+                self.release_locks(file.ino, id);
                 self.files.close_inode(file.ino);
             }
             Kind::Directory(directory) => self.files.close_inode(directory.ino),
@@ -349,9 +349,6 @@ impl Kernel {
                         file.flags = file.flags & !libc::O_APPEND | append;
                     }
                     Ok(0)
-                }
-                libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK => {
-                    object.record_lock(command, argument)
                 }
                 libc::F_GETFD => self.descriptors.entry(fd).map(|entry| entry.1 as isize),
                 libc::F_SETFD => self.descriptors.entry(fd).map(|entry| {

@@ -1,7 +1,7 @@
-//! Locks of files. A host runs one process, so that record locks never conflict; those of `flock` belong to open files
-//! and do.
+//! Locks of files: those of `flock`, and records. Records belong to an open file (`F_OFD_SETLK`) or to the process
+//! (`F_SETLK`), of which a host has one.
 
-use super::descriptors::{Kind, Object};
+use super::descriptors::Kind;
 use super::user::{self, Error, error};
 use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
 use crate::filesystem::Ino;
@@ -16,27 +16,27 @@ struct Lock {
     exclusive: bool,
     /// The open files that hold it.
     holders: BTreeSet<Id>,
+    /// Locked ranges of bytes.
+    records: Vec<Record>,
 }
 
-impl Object {
-    /// `F_SETLK`, `F_SETLKW` and `F_GETLK`.
-    pub(super) fn record_lock(&self, command: i32, argument: usize) -> Result<isize, Error> {
-        let Kind::File(file) = &self.kind else {
-            return Err(error(libc::EINVAL));
-        };
-        let mut lock: libc::flock = user::read(argument)?;
-        let kind = i32::from(lock.l_type);
-        if command == libc::F_GETLK {
-            lock.l_type = libc::F_UNLCK as i16;
-            user::write(argument, lock)?;
-        } else if kind == libc::F_RDLCK && !file.can_read()
-            || kind == libc::F_WRLCK && !file.can_write()
-        {
-            return Err(error(libc::EBADF));
-        }
-        Ok(0)
+/// A range of bytes that an open file has locked.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    holder: Id,
+    start: i64,
+    end: i64,
+    exclusive: bool,
+}
+
+impl Record {
+    fn overlaps(&self, other: &Record) -> bool {
+        self.start < other.end && other.start < self.end
     }
 }
+
+/// The holder of the records of `F_SETLK`: the process.
+const PROCESS: Id = 0;
 
 impl Kernel {
     /// `flock`.
@@ -54,7 +54,7 @@ impl Kernel {
         let operation = operation as i32;
         let exclusive = match operation & !libc::LOCK_NB {
             libc::LOCK_UN => {
-                self.release_lock(ino, id);
+                self.unlock(ino, id);
                 return Ok(Step::Done(0));
             }
             libc::LOCK_SH => false,
@@ -82,16 +82,141 @@ impl Kernel {
         }))
     }
 
-    /// An open file holds its lock no more.
-    pub(super) fn release_lock(&mut self, ino: Ino, id: Id) {
-        let Some(lock) = self.locks.0.get_mut(&ino) else {
-            return;
+    /// The record that a structure of `fcntl` names.
+    fn record(
+        &mut self,
+        fd: usize,
+        lock: &libc::flock,
+        of_process: bool,
+    ) -> Result<(Ino, Record), Error> {
+        let (id, object) = self.descriptors.object(fd)?;
+        let Kind::File(file) = &object.kind else {
+            return Err(error(libc::EINVAL));
         };
-        if lock.holders.remove(&id) {
-            if lock.holders.is_empty() {
+        let is_allowed = match i32::from(lock.l_type) {
+            libc::F_RDLCK => file.can_read(),
+            libc::F_WRLCK => file.can_write(),
+            _ => true,
+        };
+        if !is_allowed {
+            return Err(error(libc::EBADF));
+        }
+        let (ino, position) = (file.ino, file.position as i64);
+        let size = self.files.inode(ino).map_or(0, |inode| inode.size()) as i64;
+        let base = match i32::from(lock.l_whence) {
+            libc::SEEK_SET => 0,
+            libc::SEEK_CUR => position,
+            libc::SEEK_END => size,
+            _ => return Err(error(libc::EINVAL)),
+        };
+        let start = base.saturating_add(lock.l_start);
+        let (start, end) = match lock.l_len {
+            0 => (start, i64::MAX),
+            length if length < 0 => (start + length, start),
+            length => (start, start.saturating_add(length)),
+        };
+        if start < 0 || lock.l_pid != 0 && !of_process {
+            return Err(error(libc::EINVAL));
+        }
+        let exclusive = i32::from(lock.l_type) == libc::F_WRLCK;
+        let record = Record {
+            holder: if of_process { PROCESS } else { id },
+            start,
+            end,
+            exclusive,
+        };
+        Ok((ino, record))
+    }
+
+    /// `F_SETLK` and `F_OFD_SETLK`, and those that wait or ask.
+    pub(super) fn record_lock(
+        &mut self,
+        fd: usize,
+        command: i32,
+        argument: usize,
+        attempt: &Attempt,
+    ) -> Result<Step, Error> {
+        let mut lock: libc::flock = user::read(argument)?;
+        let of_process = matches!(command, libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK);
+        let (ino, record) = self.record(fd, &lock, of_process)?;
+        let records = &mut self.locks.0.entry(ino).or_default().records;
+        let conflict = records.iter().copied().find(|other| {
+            other.holder != record.holder
+                && other.overlaps(&record)
+                && (other.exclusive || record.exclusive)
+        });
+        let unlocks = i32::from(lock.l_type) == libc::F_UNLCK;
+        match conflict {
+            _ if matches!(command, libc::F_GETLK | libc::F_OFD_GETLK) => {
+                lock.l_type = libc::F_UNLCK as i16;
+                if let Some(other) = conflict {
+                    let kind = if other.exclusive {
+                        libc::F_WRLCK
+                    } else {
+                        libc::F_RDLCK
+                    };
+                    (lock.l_type, lock.l_whence) = (kind as i16, libc::SEEK_SET as i16);
+                    lock.l_start = other.start;
+                    lock.l_len = if other.end == i64::MAX {
+                        0
+                    } else {
+                        other.end - other.start
+                    };
+                    lock.l_pid = match other.holder {
+                        PROCESS => super::identity::PID,
+                        _ => -1,
+                    };
+                }
+                user::write(argument, lock)?;
+                return Ok(Step::Done(0));
+            }
+            Some(other) if !unlocks && matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW) => {
+                return Ok(Step::Wait(Wait {
+                    on: On::Objects(vec![other.holder]),
+                    until: NEVER,
+                }));
+            }
+            Some(_) if !unlocks => {
+                return Ok(self.without_waiting(error(libc::EAGAIN), attempt));
+            }
+            _ => {}
+        }
+        // What the file held of the range is replaced.
+        let own = |other: &Record| other.holder == record.holder && other.overlaps(&record);
+        let replaced: Vec<Record> = records.extract_if(.., |other| own(other)).collect();
+        for other in replaced {
+            let parts = [(other.start, record.start), (record.end, other.end)];
+            let left = parts.into_iter().filter(|(start, end)| start < end);
+            records.extend(left.map(|(start, end)| Record {
+                start,
+                end,
+                ..other
+            }));
+        }
+        if !unlocks {
+            records.push(record);
+        }
+        self.notify(record.holder);
+        Ok(Step::Done(0))
+    }
+
+    /// An open file holds the lock of `flock` no more.
+    fn unlock(&mut self, ino: Ino, id: Id) {
+        if let Some(lock) = self.locks.0.get_mut(&ino) {
+            lock.holders.remove(&id);
+            self.notify(id);
+        }
+    }
+
+    /// An open file is closed: it holds no locks, nor does the process hold records of the file.
+    pub(super) fn release_locks(&mut self, ino: Ino, id: Id) {
+        self.unlock(ino, id);
+        if let Some(lock) = self.locks.0.get_mut(&ino) {
+            lock.records
+                .retain(|record| record.holder != id && record.holder != PROCESS);
+            if lock.holders.is_empty() && lock.records.is_empty() {
                 self.locks.0.remove(&ino);
             }
-            self.notify(id);
         }
     }
 }

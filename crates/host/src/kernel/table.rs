@@ -29,8 +29,8 @@ fn timespec(limit: usize) -> Result<Option<u64>, Error> {
 pub(super) fn serve(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) -> Step {
     let served = transfer(kernel, number, args, attempt)
         .or_else(|| waiting(kernel, number, args, attempt))
-        .or_else(|| descriptor(kernel, number, args))
         .or_else(|| file(kernel, number, args, attempt))
+        .or_else(|| descriptor(kernel, number, args))
         .or_else(|| path(kernel, number, args))
         .or_else(|| system(kernel, number, args));
     match served {
@@ -165,6 +165,19 @@ fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) ->
         libc::SYS_sync => kernel.sync_inodes(None, attempt),
         libc::SYS_msync => kernel.msync(a, b, c, attempt),
         libc::SYS_flock => kernel.flock(a, b, attempt),
+        libc::SYS_fcntl
+            if matches!(
+                b as i32,
+                libc::F_SETLK
+                    | libc::F_SETLKW
+                    | libc::F_GETLK
+                    | libc::F_OFD_SETLK
+                    | libc::F_OFD_SETLKW
+                    | libc::F_OFD_GETLK
+            ) =>
+        {
+            kernel.record_lock(a, b as i32, c, attempt)
+        }
         libc::SYS_getdents64 => done(kernel.directory_entries(a, b, c)),
         libc::SYS_fstat => done(kernel.fstat(a, b)),
         libc::SYS_fstatfs => done(kernel.inode_of(a).and_then(|_| kernel.statfs(b))),

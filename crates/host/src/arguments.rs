@@ -1,0 +1,66 @@
+//! The arguments of a host's program.
+//!
+//! Programs find their arguments where the system put them when the process was started, so those of a host replace
+//! them there. The process is started with enough arguments that there is space.
+#![allow(unsafe_code, reason = "writes the arguments of the process")]
+
+use crate::world::HostSpec;
+use std::ffi::{CString, OsString};
+use std::os::raw::{c_char, c_int};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+/// Arguments of a program at most.
+pub(crate) const MOST: usize = 64;
+/// What fills the arguments of a program of its own.
+const PADDING: &str = "--corsair-host-padding";
+
+static COUNT: AtomicI32 = AtomicI32::new(0);
+static ARGUMENTS: AtomicPtr<*mut c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Remembers where the arguments are. The C library calls it before `main`.
+extern "C" fn remember(count: c_int, arguments: *mut *mut c_char, _: *const *const c_char) {
+    COUNT.store(count, Ordering::Relaxed);
+    ARGUMENTS.store(arguments, Ordering::Relaxed);
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REMEMBER: extern "C" fn(c_int, *mut *mut c_char, *const *const c_char) = remember;
+
+/// Arguments that are stripped by [`strip_padding`].
+pub(crate) fn padding() -> impl Iterator<Item = OsString> {
+    std::iter::repeat_n(OsString::from(PADDING), MOST)
+}
+
+/// Ends the arguments where the padding begins.
+pub(crate) fn strip_padding() {
+    let first = std::env::args_os().position(|argument| argument == PADDING);
+    if let Some(first) = first {
+        // SAFETY: the array has more entries than that, and is not read meanwhile: a program calls `init` first.
+        unsafe {
+            *ARGUMENTS.load(Ordering::Relaxed).add(first) = std::ptr::null_mut();
+        }
+    }
+}
+
+/// Gives this process the arguments of a host. It has one thread.
+pub(crate) fn set(host: &HostSpec) {
+    let own = std::slice::from_ref(&host.name);
+    let arguments = match host.arguments.is_empty() {
+        true => own,
+        false => &host.arguments,
+    };
+    let space = COUNT.load(Ordering::Relaxed) as usize;
+    let array = ARGUMENTS.load(Ordering::Relaxed);
+    if array.is_null() {
+        return;
+    }
+    for index in 0..space {
+        let argument = arguments
+            .get(index)
+            .and_then(|text| CString::new(text.as_str()).ok());
+        let pointer = argument.map_or(std::ptr::null_mut(), CString::into_raw);
+        // SAFETY: the array has this many entries; programs stop reading it at the first null.
+        unsafe { *array.add(index) = pointer };
+    }
+}
