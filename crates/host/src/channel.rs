@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Kill = 2,
     /// Take other settings of the disk.
     Disk = 3,
+    /// Deliver a signal.
+    Signal = 4,
 }
 
 /// What a host's process answers.
@@ -57,6 +59,8 @@ pub(crate) enum Ending {
     Unsupported,
     /// No thread can ever run again.
     Deadlocked,
+    /// A signal of the simulation has ended it.
+    Killed,
 }
 
 impl Ending {
@@ -66,6 +70,7 @@ impl Ending {
             Ending::Panicked => 1,
             Ending::Unsupported => 2,
             Ending::Deadlocked => 3,
+            Ending::Killed => 4,
             Ending::Exited(status) => 0x100 | (status as u32 & 0xff),
         }
     }
@@ -76,6 +81,7 @@ impl Ending {
             1 => Ending::Panicked,
             2 => Ending::Unsupported,
             3 => Ending::Deadlocked,
+            4 => Ending::Killed,
             more => Ending::Exited((more & 0xff) as i32),
         }
     }
@@ -296,6 +302,7 @@ impl Channel {
         let command = match memory.kind.load(Ordering::Acquire) {
             2 => Command::Kill,
             3 => Command::Disk,
+            4 => Command::Signal,
             _ => Command::Step,
         };
         let length = memory.input_len.load(Ordering::Relaxed) as usize;

@@ -10,6 +10,7 @@ use crate::state::HostId;
 /// | [`kill`](Fault::kill) | ends | closed by the host's kernel, then refused | lost | stay |
 /// | [`power_loss`](Fault::power_loss) | ends | silent until a time-out | lost | lose what was not synced |
 /// | [`partition`](Fault::partition) | runs | silent until it heals or a time-out | stays | stay |
+/// | [`signal`](Fault::signal) | runs its handler, or ends | as the program does | as the program does | stay |
 /// | [`disk`](Fault::disk) | runs | stay | stays | as the settings say |
 #[derive(Clone, Debug)]
 pub struct Fault(pub(crate) Kind);
@@ -29,6 +30,7 @@ pub enum Power {
 pub(crate) enum Kind {
     Host(HostId, Power),
     Disk(HostId, Disk),
+    Signal(HostId, u32),
     /// Packets between the hosts of one group and those of the other are lost from now on.
     Cut(Vec<HostId>, Vec<HostId>),
     /// They arrive again.
@@ -50,6 +52,12 @@ impl Fault {
     /// Starts the program of a host that is off or whose program is over. Without effect on one that runs.
     pub fn start(host: &HostId) -> Fault {
         Fault(Kind::Host(*host, Power::Start))
+    }
+
+    /// Sends a signal to the program of a host, such as 15 (`SIGTERM`) to ask it to end. A program without a handler
+    /// is killed, as by the real kernel.
+    pub fn signal(host: &HostId, signal: u32) -> Fault {
+        Fault(Kind::Signal(*host, signal))
     }
 
     /// Gives the disk of a host other settings: slower, full, failing, or whole again.

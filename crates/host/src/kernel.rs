@@ -26,12 +26,14 @@ pub(crate) mod names;
 mod paths;
 mod poll;
 mod process;
+mod signals;
 mod sockets;
 mod streams;
 mod table;
 mod tcp;
 pub(crate) mod threads;
 pub(crate) mod trap;
+mod unix;
 pub(crate) mod user;
 
 use crate::channel::{Channel, Ending};
@@ -57,6 +59,8 @@ pub(crate) enum Step {
     Linger,
     /// The calling thread lets others run first, then the result is this.
     Yield(isize),
+    /// The calling thread raises a signal, and the result is that of doing so.
+    Raise(i32),
     /// The call is not simulated.
     Unsupported,
     /// The calling thread never returns.
@@ -88,6 +92,18 @@ pub(crate) enum On {
 /// Names an object that descriptors refer to. Numbers are never used again.
 pub(crate) type Id = u64;
 
+/// Why a thread goes on that has waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Waking {
+    /// What it waited for has happened, or may have.
+    #[default]
+    Woken,
+    /// The time limit was reached.
+    TimedOut,
+    /// A signal has arrived, and its handler has run.
+    Interrupted,
+}
+
 /// State of a call between its attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
@@ -116,6 +132,7 @@ pub(crate) struct Kernel {
     scheduler: threads::Scheduler,
     descriptors: descriptors::Descriptors,
     inet: inet::Inet,
+    unix: unix::Names,
     /// When to look at an object again.
     timers: BTreeSet<(u64, Id)>,
     memory: memory::Regions,
@@ -225,17 +242,23 @@ pub(crate) fn call(number: i64, args: Args) -> isize {
         match with(|kernel| kernel.attempt(number, &args, &mut attempt)) {
             Step::Done(result) => return result,
             Step::Wait(wait) => {
-                attempt.timed_out = threads::pass_on(Some(wait));
-                attempt.woken = !attempt.timed_out;
+                let waking = threads::pass_on(Some(wait));
+                if waking == Waking::Interrupted && table::is_interrupted(number) {
+                    return user::error(libc::EINTR);
+                }
+                attempt.timed_out = waking == Waking::TimedOut;
+                attempt.woken = waking == Waking::Woken;
             }
             Step::Linger => {
                 let wait = with(|kernel| kernel.linger());
-                attempt.timed_out = threads::pass_on(Some(wait));
+                attempt.timed_out = threads::pass_on(Some(wait)) == Waking::TimedOut;
             }
             Step::Yield(result) => {
                 threads::pass_on(None);
                 return result;
             }
+            // The handler makes calls, so the kernel is not borrowed.
+            Step::Raise(signal) => return process::raise(signal),
             Step::Unsupported => process::refuse(number, &args),
             Step::Exit => threads::leave_forever(),
         }
@@ -293,6 +316,7 @@ impl Kernel {
             scheduler: threads::Scheduler::default(),
             descriptors: descriptors::Descriptors::new(),
             inet: inet::Inet::new(&mut random),
+            unix: unix::Names::default(),
             random,
             timers: BTreeSet::new(),
             memory: memory::Regions::new(),
@@ -384,6 +408,10 @@ pub(crate) fn run_machine() -> ! {
             kernel.now = kernel.now.max(time);
             match command {
                 crate::channel::Command::Kill => kernel.kill(),
+                crate::channel::Command::Signal => {
+                    let signal = crate::packet::Reader(&input).u32();
+                    kernel.deliver_signal(signal.unwrap_or(0) as i32);
+                }
                 crate::channel::Command::Disk => {
                     kernel.disk = Disk::from_bytes(&input).unwrap_or(kernel.disk);
                 }

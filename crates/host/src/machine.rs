@@ -26,6 +26,8 @@ pub enum Wire {
     Power(Power),
     /// The disk of a host has other settings.
     Disk(Disk),
+    /// A host's program receives a signal.
+    Signal(u32),
 }
 
 /// What is known of a host, for the simulation.
@@ -112,6 +114,10 @@ impl Actor<Wire> for Machine {
                 self.lost_power = true;
                 self.record().state = HostState::Off;
             }
+            Event::Message {
+                body: Wire::Signal(signal),
+                ..
+            } => self.step(cx, Command::Signal, &signal.to_le_bytes()),
             Event::Message {
                 body: Wire::Disk(disk),
                 ..
@@ -273,5 +279,6 @@ fn ended(ending: Ending) -> Option<HostState> {
         Ending::Panicked => Some(HostState::Panicked),
         Ending::Unsupported => Some(HostState::Unsupported),
         Ending::Deadlocked => Some(HostState::Deadlocked),
+        Ending::Killed => Some(HostState::Killed),
     }
 }

@@ -375,6 +375,7 @@ impl Sim {
             Kind::Cut(one, other) => run.links.cut(at, [numbers(one), numbers(other)]),
             Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
             Kind::Host(host, power) => self.inject(run, at, host, Wire::Power(power))?,
+            Kind::Signal(host, signal) => self.inject(run, at, host, Wire::Signal(signal))?,
             Kind::Disk(host, disk) => self.inject(run, at, host, Wire::Disk(disk))?,
         }
         Ok(())

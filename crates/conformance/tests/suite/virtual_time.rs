@@ -448,7 +448,14 @@ fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
         std::future::pending::<()>().await;
     });
     match run(&config(1), Foreign {}) {
-        Err(RunError::Deadlock { report }) => assert_eq!(report.waiting[0].waiting, Waiting::Other),
+        Err(error @ RunError::Deadlock { .. }) => {
+            assert_eq!(error.report().unwrap().waiting[0].waiting, Waiting::Other);
+            let text = error.to_string();
+            assert!(
+                text.contains("root waits for something") && text.contains("Test your service"),
+                "{text}"
+            );
+        }
         other => panic!("{other:?}"),
     }
 }

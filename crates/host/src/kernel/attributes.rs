@@ -136,7 +136,7 @@ impl Kernel {
             }
             Kind::Null | Kind::Zero | Kind::Entropy => libc::S_IFCHR,
             Kind::Stream(_) | Kind::Log(_) if object.family == 0 => libc::S_IFIFO,
-            Kind::Counter(_) | Kind::Timer(_) | Kind::Epoll(_) => 0,
+            Kind::Counter(_) | Kind::Timer(_) | Kind::Signals(_) | Kind::Epoll(_) => 0,
             _ => libc::S_IFSOCK,
         };
         Ok(Some(Attributes::special(mode | 0o600, id)))

@@ -4,8 +4,10 @@ use super::epoll::Epoll;
 use super::events::{Counter, Timer};
 use super::files::{OpenDirectory, OpenFile};
 use super::inet::{Datagrams, Listener, NewSocket};
+use super::signals::Signals;
 use super::streams::Stream;
 use super::tcp::Connection;
+use super::unix::{NewUnix, UnixDatagrams, UnixListener};
 use super::user::{Error, error};
 use super::{Id, Kernel, NEVER, On, Step};
 use std::collections::BTreeMap;
@@ -34,6 +36,8 @@ pub(crate) enum Kind {
     Counter(Counter),
     /// `timerfd`.
     Timer(Timer),
+    /// `signalfd`.
+    Signals(Signals),
     /// `epoll`.
     Epoll(Epoll),
     /// An end of a pipe or a socket pair.
@@ -46,6 +50,12 @@ pub(crate) enum Kind {
     Tcp(Box<Connection>),
     /// A UDP socket.
     Udp(Datagrams),
+    /// A Unix stream socket before `connect` and `listen`.
+    NewUnix(NewUnix),
+    /// A Unix socket that accepts connections.
+    UnixListener(UnixListener),
+    /// A Unix datagram socket.
+    UnixDatagrams(UnixDatagrams),
 }
 
 /// What descriptors refer to; several can refer to one.
@@ -190,6 +200,14 @@ impl Descriptors {
             .is_some_and(|object| object.references > 0)
     }
 
+    /// The first object of which `matches` is true.
+    pub(crate) fn find_kind(&self, matches: impl Fn(&Kind) -> bool) -> Option<Id> {
+        let mut objects = self.objects.iter();
+        objects
+            .find(|(_, object)| matches(&object.kind))
+            .map(|(&id, _)| id)
+    }
+
     /// Drops an object.
     pub(crate) fn remove(&mut self, id: Id) -> Option<Object> {
         self.objects.remove(&id)
@@ -277,7 +295,10 @@ impl Kernel {
             Kind::Listener(listener) => self.close_listener(listener),
             Kind::New(socket) => self.inet.release_tcp(socket.local),
             Kind::Udp(datagrams) => self.inet.release_udp(datagrams.local),
-            Kind::Stream(stream) => self.close_stream(&stream),
+            Kind::Stream(stream) => self.close_stream(&stream, true),
+            Kind::NewUnix(socket) => self.close_new_unix(socket),
+            Kind::UnixListener(listener) => self.close_unix_listener(listener),
+            Kind::UnixDatagrams(socket) => self.close_unix_datagrams(socket),
             Kind::Image(real) => super::devices::close_image(real),
             Kind::File(file) => {
                 self.release_locks(file.ino, id);
@@ -407,6 +428,7 @@ impl Kernel {
             Kind::File(_) | Kind::Directory(_) => input | output,
             Kind::Counter(counter) => counter.readiness(),
             Kind::Timer(timer) => timer.readiness(),
+            Kind::Signals(signals) => signals.readiness(),
             Kind::Epoll(epoll) => match epoll
                 .marked()
                 .any(|(wanted, id)| self.readiness(id) & wanted != 0)
@@ -415,7 +437,11 @@ impl Kernel {
                 false => 0,
             },
             Kind::Stream(stream) => stream.readiness(self.peer_capacity(stream)),
-            Kind::New(_) => output | libc::EPOLLHUP as u32,
+            Kind::New(_) | Kind::NewUnix(_) => output | libc::EPOLLHUP as u32,
+            Kind::UnixListener(listener) if listener.queue.is_empty() => 0,
+            Kind::UnixListener(_) => input,
+            Kind::UnixDatagrams(socket) if socket.queue.is_empty() => output,
+            Kind::UnixDatagrams(_) => input | output,
             Kind::Listener(listener) => listener.readiness(),
             Kind::Tcp(connection) => connection.readiness(),
             Kind::Udp(datagrams) => datagrams.readiness(),

@@ -219,7 +219,7 @@ impl Kernel {
                 self.write(fd, buffers, 0, None, attempt)
             }
             Kind::Null | Kind::Zero | Kind::Entropy => {
-                self.read(fd, buffers, 0, attempt, |_, _, _| Ok(()))
+                self.read(fd, buffers, 0, attempt, |_, _| Ok(()))
             }
             Kind::Image(_) if !is_write => {
                 let (address, length) = buffers.0.first().copied().unwrap_or((0, 0));

@@ -5,13 +5,25 @@ use super::sockets::limit_at;
 use super::tcp::{Change, State};
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Id, Kernel, Step};
-use std::net::SocketAddr;
 
 /// What a read has come to.
 struct Received {
     count: isize,
-    from: Option<SocketAddr>,
+    /// The address of the sender, as bytes.
+    from: Option<Vec<u8>>,
     is_cut: bool,
+}
+
+/// What the read of a datagram has come to: what does not fit is lost.
+fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> Received {
+    let written = buffers.scatter(data);
+    let is_cut = written < data.len();
+    let whole = is_cut && flags & libc::MSG_TRUNC != 0;
+    Received {
+        count: if whole { data.len() } else { written } as isize,
+        from: Some(from),
+        is_cut,
+    }
 }
 
 impl Kernel {
@@ -22,7 +34,7 @@ impl Kernel {
         buffers: &Buffers,
         flags: i32,
         attempt: &mut Attempt,
-        after: impl FnOnce(i32, Option<SocketAddr>, bool) -> Result<(), Error>,
+        after: impl FnOnce(Option<Vec<u8>>, bool) -> Result<(), Error>,
     ) -> Result<Step, Error> {
         const KNOWN: i32 = libc::MSG_PEEK
             | libc::MSG_DONTWAIT
@@ -35,13 +47,13 @@ impl Kernel {
         let now = self.now;
         let (id, object) = self.descriptors.object(fd)?;
         let nonblocking = object.nonblocking || flags & libc::MSG_DONTWAIT != 0;
-        let (family, limit) = (object.family, object.receive_limit);
+        let limit = object.receive_limit;
         if let Kind::File(_) = object.kind {
             return self.read_file(id, buffers, None, attempt);
         }
         match self.read_once(id, buffers, flags)? {
             Some(received) => {
-                after(family, received.from, received.is_cut)?;
+                after(received.from, received.is_cut)?;
                 Ok(Step::Done(received.count))
             }
             None => {
@@ -71,6 +83,7 @@ impl Kernel {
             Some(value) => Ok(Some(bytes(&value.to_ne_bytes()))),
             None => Ok(None),
         };
+        let family = object.family;
         match &mut object.kind {
             Kind::Null => Ok(Some(bytes(&[]))),
             Kind::Zero => Ok(Some(bytes(&vec![0; buffers.len()]))),
@@ -106,17 +119,26 @@ impl Kernel {
                     return Err(error(std::mem::take(&mut datagrams.error)));
                 }
                 Ok(datagrams.take(peek).map(|(from, data)| {
-                    let written = buffers.scatter(&data);
-                    let is_cut = written < data.len();
-                    let whole = is_cut && flags & libc::MSG_TRUNC != 0;
-                    let count = if whole { data.len() } else { written } as isize;
-                    Received {
-                        count,
-                        from: Some(from),
-                        is_cut,
-                    }
+                    datagram(buffers, flags, user::address_bytes(family, from), &data)
                 }))
             }
+            Kind::UnixDatagrams(socket) => {
+                let taken = match peek {
+                    true => socket.queue.front().cloned(),
+                    false => socket.queue.pop_front(),
+                };
+                if !peek && taken.is_some() {
+                    self.notify(id);
+                }
+                Ok(taken.map(|(from, data)| datagram(buffers, flags, from, &data)))
+            }
+            Kind::Signals(signals) => match signals.take() {
+                Some(_) if buffers.len() < 128 => Err(error(libc::EINVAL)),
+                Some(info) => Ok(Some(bytes(&info))),
+                None => Ok(None),
+            },
+            Kind::NewUnix(_) => Err(error(libc::EINVAL)),
+            Kind::UnixListener(_) => Err(error(libc::EINVAL)),
             Kind::New(_) => Err(error(libc::ENOTCONN)),
             Kind::Listener(_) => Err(error(libc::ENOTCONN)),
             Kind::Log(_) => Err(error(libc::EBADF)),
@@ -152,7 +174,7 @@ impl Kernel {
         fd: usize,
         buffers: &Buffers,
         flags: i32,
-        to: Option<SocketAddr>,
+        to: Option<(usize, usize)>,
         attempt: &mut Attempt,
     ) -> Result<Step, Error> {
         const KNOWN: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_MORE;
@@ -179,7 +201,7 @@ impl Kernel {
         &mut self,
         id: Id,
         buffers: &Buffers,
-        to: Option<SocketAddr>,
+        to: Option<(usize, usize)>,
     ) -> Result<Option<isize>, Error> {
         let Some(object) = self.descriptors.get_mut(id) else {
             return Err(error(libc::EBADF));
@@ -208,12 +230,18 @@ impl Kernel {
             }
             Kind::Tcp(_) => self.write_connection(id, buffers),
             Kind::Udp(_) => {
+                let to = to
+                    .map(|(address, length)| user::socket_address(address, length))
+                    .transpose()?;
                 let data = buffers.gather(65_508);
                 self.send_datagram(id, to, data).map(Some)
             }
+            Kind::UnixDatagrams(_) => self.send_unix_datagram(id, to, buffers),
+            Kind::NewUnix(_) | Kind::UnixListener(_) => Err(error(libc::ENOTCONN)),
             Kind::New(_) | Kind::Listener(_) => Err(error(libc::EPIPE)),
             Kind::Image(_)
             | Kind::Timer(_)
+            | Kind::Signals(_)
             | Kind::Epoll(_)
             | Kind::File(_)
             | Kind::Directory(_) => Err(error(libc::EBADF)),
@@ -255,24 +283,17 @@ impl Kernel {
     ) -> Result<Step, Error> {
         let header: libc::msghdr = user::read(message)?;
         let buffers = Buffers::vector(header.msg_iov as usize, header.msg_iovlen)?;
-        self.read(
-            fd,
-            &buffers,
-            flags as i32,
-            attempt,
-            |family, from, is_cut| {
-                let mut header = header;
-                if let Some(from) = from.filter(|_| !header.msg_name.is_null()) {
-                    let bytes = user::address_bytes(family, from);
-                    let cut = bytes.len().min(header.msg_namelen as usize);
-                    user::bytes_mut(header.msg_name as usize, cut).copy_from_slice(&bytes[..cut]);
-                    header.msg_namelen = bytes.len() as libc::socklen_t;
-                }
-                header.msg_controllen = 0;
-                header.msg_flags = if is_cut { libc::MSG_TRUNC } else { 0 };
-                user::write(message, header)
-            },
-        )
+        self.read(fd, &buffers, flags as i32, attempt, |from, is_cut| {
+            let mut header = header;
+            if let Some(bytes) = from.filter(|_| !header.msg_name.is_null()) {
+                let cut = bytes.len().min(header.msg_namelen as usize);
+                user::bytes_mut(header.msg_name as usize, cut).copy_from_slice(&bytes[..cut]);
+                header.msg_namelen = bytes.len() as libc::socklen_t;
+            }
+            header.msg_controllen = 0;
+            header.msg_flags = if is_cut { libc::MSG_TRUNC } else { 0 };
+            user::write(message, header)
+        })
     }
 
     /// `sendmsg`.
@@ -289,10 +310,7 @@ impl Kernel {
         }
         let to = match header.msg_name.is_null() {
             true => None,
-            false => Some(user::socket_address(
-                header.msg_name as usize,
-                header.msg_namelen as usize,
-            )?),
+            false => Some((header.msg_name as usize, header.msg_namelen as usize)),
         };
         let buffers = Buffers::vector(header.msg_iov as usize, header.msg_iovlen)?;
         self.write(fd, &buffers, flags as i32, to, attempt)
@@ -306,18 +324,10 @@ impl Kernel {
     ) -> Result<Step, Error> {
         let [fd, buffer, length, flags, address, address_length] = *args;
         let buffers = Buffers::one(buffer, length);
-        self.read(
-            fd,
-            &buffers,
-            flags as i32,
-            attempt,
-            |family, from, _| match from {
-                Some(from) => {
-                    user::write_address(&user::address_bytes(family, from), address, address_length)
-                }
-                None => Ok(()),
-            },
-        )
+        self.read(fd, &buffers, flags as i32, attempt, |from, _| match from {
+            Some(from) => user::write_address(&from, address, address_length),
+            None => Ok(()),
+        })
     }
 
     /// `sendto`.
@@ -329,7 +339,7 @@ impl Kernel {
         let [fd, buffer, length, flags, address, address_length] = *args;
         let to = match address {
             0 => None,
-            _ => Some(user::socket_address(address, address_length)?),
+            _ => Some((address, address_length)),
         };
         self.write(fd, &Buffers::one(buffer, length), flags as i32, to, attempt)
     }

@@ -122,6 +122,12 @@ impl Kernel {
         Ok(ino)
     }
 
+    /// The inode that a path names.
+    pub(super) fn find_target(&mut self, path: &[u8]) -> Result<Ino, Error> {
+        let found = self.find(libc::AT_FDCWD as usize, path, true)?;
+        found.target.ok_or(error(libc::ENOENT))
+    }
+
     /// A name that does not exist yet.
     fn find_free(&mut self, directory: usize, path: &[u8]) -> Result<Found, Error> {
         let found = self.find(directory, path, false)?;

@@ -48,20 +48,28 @@ impl Kernel {
         // The C library remembers real numbers of threads from their start.
         // SAFETY: the call takes no pointers.
         let own = unsafe { raw(libc::SYS_getpid, args([])) };
-        if target != PID && target != 0 && target as isize != own && signal != 0 {
+        let is_own_thread = (PID..PID + (1 << 16)).contains(&target);
+        if !is_own_thread && target != 0 && target as isize != own && signal != 0 {
             return Step::Done(error(libc::ESRCH));
         }
         if signal == 0 {
             return Step::Done(0);
         }
-        // SAFETY: the signal goes to the calling thread, as it does from `raise` and `abort`.
-        unsafe {
-            let thread = raw(libc::SYS_gettid, args([]));
-            Step::Done(raw(
-                libc::SYS_tgkill,
-                args([own as usize, thread as usize, signal]),
-            ))
+        if (1..=64).contains(&signal) && self.queue_signal(signal as i32) {
+            return Step::Done(0);
         }
+        Step::Raise(signal as i32)
+    }
+}
+
+/// Raises a signal in the calling thread, as `raise` and `abort` do. Handlers run before it returns.
+pub(super) fn raise(signal: i32) -> isize {
+    // SAFETY: the calls take no pointers.
+    unsafe {
+        let process = raw(libc::SYS_getpid, args([]));
+        let thread = raw(libc::SYS_gettid, args([]));
+        let arguments = args([process as usize, thread as usize, signal as usize]);
+        raw(libc::SYS_tgkill, arguments)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::descriptors::{Kind, Object};
 use super::inet::{Datagrams, Listener, NewSocket, unspecified};
 use super::tcp::{Change, KeepAlive, State};
+use super::unix::{NewUnix, UnixDatagrams, unnamed};
 use super::user::{self, Error, error};
 use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
 use std::collections::VecDeque;
@@ -20,6 +21,8 @@ impl Kernel {
             (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM, 0 | libc::IPPROTO_UDP) => {
                 Kind::Udp(Datagrams::default())
             }
+            (libc::AF_UNIX, libc::SOCK_STREAM, 0) => Kind::NewUnix(NewUnix::default()),
+            (libc::AF_UNIX, libc::SOCK_DGRAM, 0) => Kind::UnixDatagrams(UnixDatagrams::default()),
             _ => return Step::Unsupported,
         };
         let opened = self.open(Object::socket(kind, family, flags), flags);
@@ -29,10 +32,12 @@ impl Kernel {
     /// `socketpair`.
     pub(super) fn socketpair(&mut self, family: usize, kind: usize, out: usize) -> Step {
         let flags = kind as i32;
-        if family as i32 != libc::AF_UNIX || flags & 0xf != libc::SOCK_STREAM {
-            return Step::Unsupported;
-        }
-        Step::Done(self.socket_pair(flags, out).unwrap_or_else(|error| error))
+        let made = match (family as i32, flags & 0xf) {
+            (libc::AF_UNIX, libc::SOCK_STREAM) => self.socket_pair(flags, out),
+            (libc::AF_UNIX, libc::SOCK_DGRAM) => self.datagram_pair(flags, out),
+            _ => return Step::Unsupported,
+        };
+        Step::Done(made.unwrap_or_else(|error| error))
     }
 
     /// `bind`.
@@ -42,6 +47,9 @@ impl Kernel {
         address: usize,
         length: usize,
     ) -> Result<isize, Error> {
+        if self.descriptors.object(fd)?.1.family == libc::AF_UNIX {
+            return self.bind_unix(fd, address, length);
+        }
         let wanted = user::socket_address(address, length)?;
         let (id, object) = self.descriptors.object(fd)?;
         let udp = match &object.kind {
@@ -62,6 +70,9 @@ impl Kernel {
     pub(super) fn listen(&mut self, fd: usize, backlog: usize) -> Result<isize, Error> {
         let (id, object) = self.descriptors.object(fd)?;
         let family = object.family;
+        if family == libc::AF_UNIX {
+            return self.listen_unix(id, backlog);
+        }
         let bound = match &mut object.kind {
             Kind::Listener(listener) => {
                 listener.backlog = backlog;
@@ -97,14 +108,23 @@ impl Kernel {
         let (id, object) = self.descriptors.object(fd)?;
         let (family, nonblocking, limit) =
             (object.family, object.nonblocking, object.receive_limit);
-        let Kind::Listener(listener) = &mut object.kind else {
-            return Err(error(libc::EINVAL));
+        let queue = match &mut object.kind {
+            Kind::Listener(listener) => &mut listener.queue,
+            Kind::UnixListener(listener) => &mut listener.queue,
+            _ => return Err(error(libc::EINVAL)),
         };
-        let Some(accepted) = listener.queue.pop_front() else {
+        let Some(accepted) = queue.pop_front() else {
             let until = attempt.until(|| limit_at(now, limit));
             return self.wait_for(id, nonblocking, until, attempt);
         };
-        let peer = self.connection(accepted).map(|connection| connection.peer);
+        let peer = match self.descriptors.get(accepted).map(|object| &object.kind) {
+            Some(Kind::Tcp(connection)) => Some(user::address_bytes(family, connection.peer)),
+            Some(Kind::Stream(stream)) => stream.names.as_ref().map(|names| names[1].clone()),
+            _ => None,
+        };
+        if family == libc::AF_UNIX {
+            self.notify(id);
+        }
         if let Some(object) = self.descriptors.get_mut(accepted) {
             object.family = family;
             object.nonblocking = flags as i32 & libc::SOCK_NONBLOCK != 0;
@@ -113,7 +133,7 @@ impl Kernel {
             .descriptors
             .open(accepted, flags as i32 & libc::SOCK_CLOEXEC != 0, 0)?;
         if let Some(peer) = peer {
-            user::write_address(&user::address_bytes(family, peer), address, length)?;
+            user::write_address(&peer, address, length)?;
         }
         Ok(Step::Done(new as isize))
     }
@@ -146,6 +166,10 @@ impl Kernel {
         length: usize,
         attempt: &mut Attempt,
     ) -> Result<Step, Error> {
+        let (id, object) = self.descriptors.object(fd)?;
+        if object.family == libc::AF_UNIX {
+            return self.connect_unix(id, address, length, attempt);
+        }
         let peer = user::socket_address(address, length)?;
         let now = self.now;
         let (id, object) = self.descriptors.object(fd)?;
@@ -216,7 +240,13 @@ impl Kernel {
                     )
                 });
             }
-            Kind::Tcp(_) | Kind::New(_) | Kind::Listener(_) | Kind::Udp(_) => {
+            Kind::Tcp(_)
+            | Kind::New(_)
+            | Kind::Listener(_)
+            | Kind::Udp(_)
+            | Kind::NewUnix(_)
+            | Kind::UnixListener(_)
+            | Kind::UnixDatagrams(_) => {
                 return Err(error(libc::ENOTCONN));
             }
             _ => return Err(error(libc::ENOTSOCK)),
@@ -232,7 +262,7 @@ impl Kernel {
         length: usize,
         of_peer: bool,
     ) -> Result<isize, Error> {
-        let (_, object) = self.descriptors.object(fd)?;
+        let (id, object) = self.descriptors.object(fd)?;
         let family = object.family;
         let (local, peer) = match &object.kind {
             Kind::New(socket) => (socket.local, None),
@@ -245,8 +275,9 @@ impl Kernel {
                 )
             }
             Kind::Udp(datagrams) => (datagrams.local, datagrams.peer),
-            Kind::Stream(_) if family == libc::AF_UNIX => {
-                user::write_address(&(libc::AF_UNIX as u16).to_ne_bytes(), address, length)?;
+            _ if family == libc::AF_UNIX => {
+                let shown = self.unix_name(id, of_peer)?;
+                user::write_address(&shown, address, length)?;
                 return Ok(0);
             }
             _ => return Err(error(libc::ENOTSOCK)),
@@ -257,6 +288,25 @@ impl Kernel {
         };
         user::write_address(&user::address_bytes(family, shown), address, length)?;
         Ok(0)
+    }
+
+    /// The address of a Unix socket, or of its peer.
+    fn unix_name(&self, id: Id, of_peer: bool) -> Result<Vec<u8>, Error> {
+        match self.descriptors.get(id).map(|object| &object.kind) {
+            Some(Kind::Stream(stream)) => {
+                let names = stream.names.as_ref();
+                Ok(names.map_or_else(unnamed, |names| names[usize::from(of_peer)].clone()))
+            }
+            Some(Kind::UnixDatagrams(socket)) if of_peer => match socket.peer() {
+                Some(peer) => self.unix_name(peer, false),
+                None => Err(error(libc::ENOTCONN)),
+            },
+            _ if of_peer => Err(error(libc::ENOTCONN)),
+            Some(Kind::NewUnix(socket)) => Ok(socket.address()),
+            Some(Kind::UnixListener(listener)) => Ok(listener.address.clone()),
+            Some(Kind::UnixDatagrams(socket)) => Ok(socket.address()),
+            _ => Ok(unnamed()),
+        }
     }
 
     /// `setsockopt`. Options without an effect in a simulation are stored; unknown ones are refused.
@@ -381,20 +431,28 @@ impl Kernel {
             (libc::SOL_SOCKET, libc::SO_ERROR) => match &mut object.kind {
                 Kind::Tcp(connection) => std::mem::take(&mut connection.error),
                 Kind::Udp(datagrams) => std::mem::take(&mut datagrams.error),
+                Kind::Stream(stream) => std::mem::take(&mut stream.error),
                 _ => 0,
             },
+            (libc::SOL_SOCKET, libc::SO_PEERCRED) => {
+                let user = super::identity::USER;
+                let credentials = [super::identity::PID as u32, user, user];
+                let written = user::write(value, credentials)
+                    .and_then(|()| user::write(length, 12 as libc::socklen_t));
+                return Step::Done(written.map_or_else(|error| error, |()| 0));
+            }
             (libc::SOL_SOCKET, libc::SO_TYPE) => match object.kind {
-                Kind::Udp(_) => libc::SOCK_DGRAM,
+                Kind::Udp(_) | Kind::UnixDatagrams(_) => libc::SOCK_DGRAM,
                 _ => libc::SOCK_STREAM,
             },
             (libc::SOL_SOCKET, libc::SO_DOMAIN) => object.family,
             (libc::SOL_SOCKET, libc::SO_PROTOCOL) => match object.kind {
                 Kind::Udp(_) => libc::IPPROTO_UDP,
-                Kind::Stream(_) => 0,
+                _ if object.family == libc::AF_UNIX => 0,
                 _ => libc::IPPROTO_TCP,
             },
             (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {
-                matches!(object.kind, Kind::Listener(_)).into()
+                matches!(object.kind, Kind::Listener(_) | Kind::UnixListener(_)).into()
             }
             (libc::SOL_SOCKET, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO) => {
                 let nanos = match name {

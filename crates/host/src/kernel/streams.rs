@@ -1,6 +1,7 @@
 //! Pipes and Unix socket pairs: bytes from one end to the other within a host.
 
 use super::descriptors::{Kind, Object};
+use super::unix::Address;
 use super::user::{self, Error, error};
 use super::{Id, Kernel};
 use std::collections::VecDeque;
@@ -25,9 +26,24 @@ pub(crate) struct Stream {
     pub peer_closed: bool,
     /// The other end is gone or reads no more.
     pub peer_deaf: bool,
+    /// The error that the next read reports when nothing is left to read; 0: none.
+    pub error: i32,
+    /// The addresses of this end and the other one, of sockets with names.
+    pub names: Option<[Address; 2]>,
 }
 
 impl Stream {
+    /// An end of a connection of Unix sockets.
+    pub(crate) fn socket(peer: Id, own: Address, other: Address) -> Stream {
+        Stream {
+            peer,
+            can_read: true,
+            can_write: true,
+            names: Some([own, other]),
+            ..Stream::default()
+        }
+    }
+
     /// Bytes that can be read.
     pub(crate) fn readable(&self) -> usize {
         self.received.len()
@@ -54,7 +70,7 @@ impl Stream {
             ready |= if is_over { libc::EPOLLHUP } else { 0 };
             ready |= if self.is_pipe { 0 } else { libc::EPOLLRDHUP };
         }
-        if self.is_pipe && self.can_write && self.peer_deaf {
+        if self.is_pipe && self.can_write && self.peer_deaf || self.error != 0 {
             ready |= libc::EPOLLERR;
         }
         ready as u32
@@ -122,10 +138,15 @@ impl Kernel {
         self.stream_pair([(true, true); 2], libc::AF_UNIX, flags, out)
     }
 
-    /// Nothing refers to an end any more.
-    pub(super) fn close_stream(&mut self, end: &Stream) {
+    /// Nothing refers to an end any more. The other end of a socket is reset if data was not read, or if the connection
+    /// was never accepted.
+    pub(super) fn close_stream(&mut self, end: &Stream, was_accepted: bool) {
         let peer = end.peer;
+        let is_reset = !end.is_pipe && !end.received.is_empty() || !was_accepted;
         if let Some(stream) = self.stream(peer) {
+            if is_reset {
+                stream.error = libc::ECONNRESET;
+            }
             stream.peer_closed = true;
             stream.peer_deaf = true;
         }
@@ -162,6 +183,9 @@ impl Kernel {
         let stream = self.stream(id).ok_or(error(libc::EBADF))?;
         if !stream.can_read {
             return Err(error(libc::EBADF));
+        }
+        if stream.received.is_empty() && stream.error != 0 {
+            return Err(error(std::mem::take(&mut stream.error)));
         }
         if stream.received.is_empty() {
             return Ok((stream.peer_closed || most == 0).then(Vec::new));

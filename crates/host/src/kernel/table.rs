@@ -50,9 +50,9 @@ fn transfer(
     let [a, b, c, ..] = *args;
     let vector = || Buffers::vector(b, c);
     Some(match number {
-        libc::SYS_read => kernel.read(a, &Buffers::one(b, c), 0, attempt, |_, _, _| Ok(())),
+        libc::SYS_read => kernel.read(a, &Buffers::one(b, c), 0, attempt, |_, _| Ok(())),
         libc::SYS_readv => {
-            vector().and_then(|buffers| kernel.read(a, &buffers, 0, attempt, |_, _, _| Ok(())))
+            vector().and_then(|buffers| kernel.read(a, &buffers, 0, attempt, |_, _| Ok(())))
         }
         libc::SYS_write => kernel.write(a, &Buffers::one(b, c), 0, None, attempt),
         libc::SYS_writev => {
@@ -125,6 +125,8 @@ fn descriptor(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
         libc::SYS_pipe2 => done(kernel.pipe(a, b)),
         libc::SYS_eventfd => done(kernel.eventfd(a, 0)),
         libc::SYS_eventfd2 => done(kernel.eventfd(a, b)),
+        libc::SYS_signalfd => done(kernel.signalfd(a, b, 0)),
+        libc::SYS_signalfd4 => done(kernel.signalfd(a, b, d)),
         libc::SYS_timerfd_create => done(kernel.timerfd_create(a, b)),
         libc::SYS_timerfd_settime => done(kernel.timerfd_settime(a, b, c, d)),
         libc::SYS_timerfd_gettime => done(kernel.timerfd_gettime(a, b)),
@@ -273,8 +275,28 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
         libc::SYS_tgkill => Ok(kernel.send_signal(a, c)),
         // Not available, as on a kernel without them: programs and the C library fall back.
         libc::SYS_io_uring_setup | libc::SYS_membarrier => Err(error(libc::ENOSYS)),
+        // No process has children.
+        libc::SYS_wait4 | libc::SYS_waitid => Err(error(libc::ECHILD)),
         _ => return None,
     })
+}
+
+/// Whether a signal ends a call that waits with `EINTR`. Others go on after the handler, as with `SA_RESTART`.
+pub(super) fn is_interrupted(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_epoll_wait
+            | libc::SYS_epoll_pwait
+            | libc::SYS_epoll_pwait2
+            | libc::SYS_poll
+            | libc::SYS_ppoll
+            | libc::SYS_select
+            | libc::SYS_pselect6
+            | libc::SYS_nanosleep
+            | libc::SYS_clock_nanosleep
+            | libc::SYS_pause
+            | libc::SYS_rt_sigsuspend
+    )
 }
 
 /// The name of a call, for messages.

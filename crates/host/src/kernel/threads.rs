@@ -3,7 +3,7 @@
 //! Who runs next among those that are ready is drawn from the host's random numbers. The thread that finds
 //! nobody ready gives the baton to the machine's thread, which ends the step.
 
-use super::{Kernel, NEVER, On, THREAD, Wait, with};
+use super::{Kernel, NEVER, On, THREAD, Wait, Waking, signals, with};
 use crate::raw::Signal;
 
 /// A thread of the program.
@@ -14,8 +14,10 @@ struct Thread {
     state: State,
     /// Orders waiting threads: the first one to wait is the first one to be woken.
     since: u64,
-    /// The wait ended because its time limit was reached.
-    timed_out: bool,
+    /// Why the last wait has ended.
+    waking: Waking,
+    /// Signals whose handlers it is to run.
+    signals: Vec<i32>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +51,8 @@ impl Scheduler {
             baton: Box::leak(Box::default()),
             state: State::Ready,
             since: 0,
-            timed_out: false,
+            waking: Waking::Woken,
+            signals: vec![],
         });
         self.ready.push(number);
         number
@@ -86,10 +89,10 @@ impl Scheduler {
             })
     }
 
-    fn make_ready(&mut self, thread: usize, timed_out: bool) {
+    fn make_ready(&mut self, thread: usize, waking: Waking) {
         let entry = &mut self.threads[thread];
         entry.state = State::Ready;
-        entry.timed_out = timed_out;
+        entry.waking = waking;
         self.ready.push(thread);
     }
 
@@ -107,7 +110,7 @@ impl Scheduler {
         woken.sort_unstable();
         woken.truncate(most);
         for &(_, thread) in &woken {
-            self.make_ready(thread, false);
+            self.make_ready(thread, Waking::Woken);
         }
         woken.len()
     }
@@ -152,8 +155,20 @@ impl Scheduler {
     pub(crate) fn wake_expired(&mut self, now: u64) {
         for number in 0..self.threads.len() {
             if matches!(&self.threads[number].state, State::Waiting(wait) if wait.until <= now) {
-                self.make_ready(number, true);
+                self.make_ready(number, Waking::TimedOut);
             }
+        }
+    }
+
+    /// Lets the first living thread run the handler of a signal.
+    pub(crate) fn interrupt(&mut self, signal: i32) {
+        let living = |thread: &Thread| thread.state != State::Ended;
+        let Some(number) = self.threads.iter().position(living) else {
+            return;
+        };
+        self.threads[number].signals.push(signal);
+        if matches!(self.threads[number].state, State::Waiting(_)) {
+            self.make_ready(number, Waking::Interrupted);
         }
     }
 
@@ -233,8 +248,8 @@ fn flag_of(kernel: &mut Kernel, next: Option<usize>) -> &'static Signal {
 }
 
 /// Passes the baton on and returns when the calling thread has it again: when what it waits for has happened, or
-/// with `None` after others that are ready had their chance. True if the wait's time limit was reached.
-pub(crate) fn pass_on(wait: Option<Wait>) -> bool {
+/// with `None` after others that are ready had their chance. Handlers of signals have run before it returns.
+pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
     let Some(me) = THREAD.get() else {
         super::fatal("a thread without the baton passes it on");
     };
@@ -244,7 +259,7 @@ pub(crate) fn pass_on(wait: Option<Wait>) -> bool {
         scheduler.threads[me].since = scheduler.waits;
         match wait {
             Some(wait) => scheduler.threads[me].state = State::Waiting(wait),
-            None => scheduler.make_ready(me, false),
+            None => scheduler.make_ready(me, Waking::Woken),
         }
         let next = kernel.choose();
         let baton = kernel.scheduler.baton(me);
@@ -259,7 +274,15 @@ pub(crate) fn pass_on(wait: Option<Wait>) -> bool {
         baton.wait();
         THREAD.set(Some(me));
     }
-    with(|kernel| std::mem::take(&mut kernel.scheduler.threads[me].timed_out))
+    let (waking, raised) = with(|kernel| {
+        let thread = &mut kernel.scheduler.threads[me];
+        (
+            std::mem::take(&mut thread.waking),
+            std::mem::take(&mut thread.signals),
+        )
+    });
+    signals::raise(&raised);
+    waking
 }
 
 /// Gives the baton away for good, because the calling thread ends.

@@ -31,7 +31,7 @@ enum Command {
     Compact(data::CompactArgs),
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refusal::answer(&error),

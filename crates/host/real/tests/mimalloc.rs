@@ -1,0 +1,13 @@
+//! That a program with an allocator of its own repeats.
+
+mod common;
+
+use corsair_host::{Sim, SimError};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[corsair_host::test(seeds = 3, deterministic = true)]
+fn a_program_with_an_allocator_of_its_own_repeats(sim: &mut Sim) -> Result<(), SimError> {
+    common::scenario(sim)
+}

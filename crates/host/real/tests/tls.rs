@@ -1,0 +1,10 @@
+//! That reqwest and axum under rustls repeat.
+
+mod common;
+
+use corsair_host::{Sim, SimError};
+
+#[corsair_host::test(seeds = 3, deterministic = true)]
+fn reqwest_and_axum_under_rustls_repeat(sim: &mut Sim) -> Result<(), SimError> {
+    common::scenario(sim)
+}

@@ -1,0 +1,127 @@
+//! Signals that the simulation or the program itself sends to the program.
+//!
+//! Handlers are installed in the real process. To deliver a signal, the first thread of the program is woken and raises it
+//! in itself, so that the handler runs on a simulated thread that has the baton.
+#![allow(unsafe_code, reason = "asks for handlers, and raises signals")]
+
+use super::descriptors::{Kind, Object};
+use super::process;
+use super::user::{self, Error, error};
+use super::{Id, Kernel};
+use crate::channel::Ending;
+use crate::raw::{args, raw};
+use std::collections::VecDeque;
+
+/// A descriptor from which signals are read.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    mask: u64,
+    queue: VecDeque<i32>,
+}
+
+impl Signals {
+    /// What a read returns; `None`: it has to wait.
+    pub(super) fn take(&mut self) -> Option<[u8; 128]> {
+        let mut info = [0; 128];
+        info[..4].copy_from_slice(&self.queue.pop_front()?.to_ne_bytes());
+        Some(info)
+    }
+
+    pub(super) fn readiness(&self) -> u32 {
+        match self.queue.is_empty() {
+            true => 0,
+            false => libc::EPOLLIN as u32,
+        }
+    }
+}
+
+/// What a program does when a signal arrives.
+enum Disposition {
+    Default,
+    Ignored,
+    Handled,
+}
+
+fn disposition(signal: i32) -> Disposition {
+    // The handler is the first word of the kernel's structure.
+    let mut action = [0usize; 4];
+    let arguments = args([signal as usize, 0, action.as_mut_ptr() as usize, 8]);
+    // SAFETY: the structure has four words, with a mask of eight bytes.
+    let result = unsafe { raw(libc::SYS_rt_sigaction, arguments) };
+    match (result, action[0]) {
+        (0, libc::SIG_IGN) => Disposition::Ignored,
+        (0, handler) if handler != libc::SIG_DFL => Disposition::Handled,
+        _ => Disposition::Default,
+    }
+}
+
+impl Kernel {
+    /// `signalfd4`.
+    pub(super) fn signalfd(
+        &mut self,
+        fd: usize,
+        mask: usize,
+        flags: usize,
+    ) -> Result<isize, Error> {
+        let mask = user::read::<u64>(mask)?;
+        if fd as i32 == -1 {
+            let kind = Kind::Signals(Signals {
+                mask,
+                queue: VecDeque::new(),
+            });
+            return self.open(Object::new(kind), flags as i32);
+        }
+        match &mut self.descriptors.object(fd)?.1.kind {
+            Kind::Signals(signals) => signals.mask = mask,
+            _ => return Err(error(libc::EINVAL)),
+        }
+        Ok(fd as isize)
+    }
+
+    /// Queues a signal for a descriptor that reads it. False if there is none.
+    pub(super) fn queue_signal(&mut self, signal: i32) -> bool {
+        let bit = 1u64 << (signal - 1);
+        let reader = self.descriptors.find_kind(|kind| match kind {
+            Kind::Signals(signals) => signals.mask & bit != 0,
+            _ => false,
+        });
+        let Some(id) = reader else { return false };
+        self.push_signal(id, signal);
+        self.notify(id);
+        true
+    }
+
+    fn push_signal(&mut self, id: Id, signal: i32) {
+        if let Some(Kind::Signals(signals)) =
+            self.descriptors.get_mut(id).map(|object| &mut object.kind)
+            && !signals.queue.contains(&signal)
+        {
+            signals.queue.push_back(signal);
+        }
+    }
+
+    /// A signal arrives from outside, while no thread runs.
+    pub(super) fn deliver_signal(&mut self, signal: i32) {
+        if !(1..=64).contains(&signal) || self.queue_signal(signal) {
+            return;
+        }
+        match disposition(signal) {
+            Disposition::Ignored => {}
+            Disposition::Handled => self.scheduler.interrupt(signal),
+            Disposition::Default => {
+                let harmless = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT];
+                if !harmless.contains(&signal) {
+                    self.end(Ending::Killed);
+                    self.stop_program();
+                }
+            }
+        }
+    }
+}
+
+/// Runs the handlers of signals on the calling thread, which has the baton.
+pub(super) fn raise(signals: &[i32]) {
+    for &signal in signals {
+        process::raise(signal);
+    }
+}
