@@ -5,6 +5,7 @@
 //! has nothing left to do at that virtual time, writes its reply and raises `reply`.
 #![allow(unsafe_code, reason = "memory shared between processes")]
 
+use crate::calls::Call;
 use crate::raw::Signal;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -15,6 +16,9 @@ const INPUT: usize = 128 << 10;
 const OUTPUT: usize = 4 << 20;
 /// Bytes of log in one reply.
 const LOG: usize = 1 << 20;
+
+/// Calls that are stored for reports, the last ones.
+const CALLS: usize = 512;
 
 /// What the simulation asks of a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +110,8 @@ struct Memory {
     input_len: AtomicU32,
     output_len: AtomicU32,
     log_len: AtomicU32,
+    stored: AtomicU64,
+    recent: UnsafeCell<[Call; CALLS]>,
     input: UnsafeCell<[u8; INPUT]>,
     output: UnsafeCell<[u8; OUTPUT]>,
     log: UnsafeCell<[u8; LOG]>,
@@ -173,6 +179,7 @@ impl Channel {
         ] {
             word.store(0, Ordering::Relaxed);
         }
+        memory.stored.store(0, Ordering::Relaxed);
         for flag in [&memory.command, &memory.reply, &memory.gone] {
             flag.wait_for(Some(0));
         }
@@ -272,6 +279,15 @@ impl Channel {
         )
     }
 
+    /// The last calls of the process, in order.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        let stored = self.0.stored.load(Ordering::Acquire) as usize;
+        // SAFETY: the process has answered or is gone, so it does not write; all bit patterns are valid calls.
+        let recent = unsafe { &*self.0.recent.get() };
+        let first = stored.saturating_sub(CALLS);
+        (first..stored).map(|index| recent[index % CALLS]).collect()
+    }
+
     // ---- the zygote's side ------------------------------------------------------------------------
 
     /// Records that the process is gone, and wakes the simulation.
@@ -320,6 +336,14 @@ impl Channel {
         memory.trace.store(trace, Ordering::Relaxed);
         memory.answer.store(DONE, Ordering::Release);
         memory.reply.raise();
+    }
+
+    /// Stores a call for reports.
+    pub(crate) fn store_call(&self, call: Call) {
+        let stored = self.0.stored.load(Ordering::Relaxed);
+        // SAFETY: one thread of the process has the baton, and the simulation reads when it has answered.
+        unsafe { (&mut *self.0.recent.get())[stored as usize % CALLS] = call };
+        self.0.stored.store(stored + 1, Ordering::Release);
     }
 
     /// Records how the process ended. The first ending counts.

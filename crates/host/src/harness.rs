@@ -37,6 +37,15 @@ pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> 
     // Repeated, so that there is space for the arguments of programs.
     command.args(std::iter::repeat_n(name, crate::arguments::MOST));
     command.env(TEST, name).env("RUST_TEST_THREADS", "1");
+    if crate::debug::stops() {
+        // Nothing is captured, so that the message of a stopped host is seen.
+        let status = command.status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "the test failed"
+        );
+        return;
+    }
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("cannot start the test again: {error}"));

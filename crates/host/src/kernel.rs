@@ -36,10 +36,11 @@ pub(crate) mod trap;
 mod unix;
 pub(crate) mod user;
 
-use crate::channel::{Channel, Ending};
+use crate::calls::Call;
+use crate::channel::{Channel, Command, Ending};
 use crate::disk::Disk;
 use crate::filesystem::{FileSystem, Ino, ROOT};
-use crate::packet::Packet;
+use crate::packet::{Packet, Reader};
 use crate::raw::{Args, raw};
 use crate::world::World;
 use std::cell::{Cell, UnsafeCell};
@@ -152,6 +153,8 @@ pub(crate) struct Kernel {
     pub started: Vec<crate::symbols::threads::Started>,
     /// Names of threads for the log.
     thread_names: BTreeMap<usize, String>,
+    /// The process was stopped for a debugger.
+    has_stopped: bool,
 }
 
 /// The generator of a host's random numbers.
@@ -330,6 +333,7 @@ impl Kernel {
             readings: 0,
             started: vec![],
             thread_names: BTreeMap::new(),
+            has_stopped: false,
         })
     }
 
@@ -340,12 +344,45 @@ impl Kernel {
         if matches!(step, Step::Wait(_)) {
             self.readings = 0;
         }
+        self.report_call(number, args, &step);
         if let Step::Done(result) = step {
             let so_far = self.trace.rotate_left(5) ^ self.now;
             self.trace = (so_far ^ (number as u64) << 32 ^ result as u32 as u64)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         step
+    }
+
+    /// Stores a call for reports, and logs it if its host is traced.
+    fn report_call(&mut self, number: i64, args: &Args, step: &Step) {
+        let result = match step {
+            Step::Done(result) | Step::Yield(result) => *result,
+            Step::Wait(_) => crate::calls::WAITS,
+            _ => return,
+        };
+        let call = Call {
+            time: self.now,
+            thread: current_thread().unwrap_or(0),
+            number,
+            args: [args[0], args[1], args[2]],
+            result,
+        };
+        self.channel.store_call(call);
+        if self.world.debug.traced[self.host] {
+            self.log(2, format!("{call}\n").as_bytes());
+        }
+    }
+
+    /// Stops the process for a debugger when its time has come.
+    fn stop_for_debugger(&mut self) {
+        let Some((host, time)) = self.world.debug.stop else {
+            return;
+        };
+        if host == self.host && self.now >= time && !std::mem::replace(&mut self.has_stopped, true)
+        {
+            let name = &self.world.hosts[host].name;
+            process::stop(name, self.now);
+        }
     }
 
     /// Hands a packet to the network.
@@ -370,10 +407,17 @@ impl Kernel {
         self.channel.end(ending);
     }
 
-    /// Looks at an object again at a time.
+    /// Looks at an object again at a time, and at no other.
     fn set_timer(&mut self, at: u64, id: Id) {
-        if at != NEVER {
-            self.timers.insert((at, id));
+        let Some(object) = self.descriptors.get_mut(id) else {
+            return;
+        };
+        let before = std::mem::replace(&mut object.timer, at);
+        if before != at {
+            self.timers.remove(&(before, id));
+            if at != NEVER {
+                self.timers.insert((at, id));
+            }
         }
     }
 
@@ -392,42 +436,61 @@ impl Kernel {
         }
         while let Some(&(at, id)) = self.timers.first().filter(|&&(at, _)| at <= self.now) {
             self.timers.remove(&(at, id));
+            if let Some(object) = self.descriptors.get_mut(id) {
+                object.timer = NEVER;
+            }
             self.on_timer(id);
         }
         self.scheduler.wake_expired(self.now);
     }
 }
 
-/// Runs a host: serves the commands of the simulation. Called by the first thread of the process, which is not
-/// part of the program.
-pub(crate) fn run_machine() -> ! {
+/// Ends the step and serves commands of the simulation until a thread is ready, which is returned. Called by whoever has
+/// the baton and finds no thread ready: a thread of the program, which saves a switch, or the first thread of the process.
+pub(crate) fn next_thread() -> usize {
     loop {
-        let channel = with(|kernel| kernel.channel.other_side());
-        let (command, time, input) = channel.wait();
-        with(|kernel| {
-            kernel.now = kernel.now.max(time);
-            match command {
-                crate::channel::Command::Kill => kernel.kill(),
-                crate::channel::Command::Signal => {
-                    let signal = crate::packet::Reader(&input).u32();
-                    kernel.deliver_signal(signal.unwrap_or(0) as i32);
-                }
-                crate::channel::Command::Disk => {
-                    kernel.disk = Disk::from_bytes(&input).unwrap_or(kernel.disk);
-                }
-                crate::channel::Command::Step => {
-                    if let Some(packet) = crate::packet::Reader(&input).packet() {
-                        kernel.receive(packet);
-                    }
-                }
-            }
-        });
-        threads::run_until_idle();
-        with(|kernel| {
+        if let Some(thread) = with(|kernel| kernel.choose()) {
+            return thread;
+        }
+        let channel = with(|kernel| {
             let next = kernel.next();
             kernel.check_deadlock(next);
             let switches = kernel.scheduler.switches;
+            let channel = kernel.channel.other_side();
             channel.done(next, kernel.calls, switches, kernel.trace);
+            channel
         });
+        serve(channel.wait());
+    }
+}
+
+/// Serves a command.
+fn serve((command, time, input): (Command, u64, Vec<u8>)) {
+    with(|kernel| {
+        kernel.now = kernel.now.max(time);
+        kernel.stop_for_debugger();
+        match command {
+            Command::Kill => kernel.kill(),
+            Command::Signal => {
+                let signal = Reader(&input).u32();
+                kernel.deliver_signal(signal.unwrap_or(0) as i32);
+            }
+            Command::Disk => kernel.disk = Disk::from_bytes(&input).unwrap_or(kernel.disk),
+            Command::Step => {
+                if let Some(packet) = Reader(&input).packet() {
+                    kernel.receive(packet);
+                }
+            }
+        }
+    });
+}
+
+/// Runs a host. Called by the first thread of the process, which is not part of the program.
+pub(crate) fn run_machine() -> ! {
+    let channel = with(|kernel| kernel.channel.other_side());
+    serve(channel.wait());
+    loop {
+        threads::hand_over(next_thread());
+        threads::wait_for_machine();
     }
 }

@@ -42,7 +42,11 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod arguments;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod calls;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod channel;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod debug;
 mod disk;
 mod error;
 mod fault;
@@ -63,6 +67,8 @@ mod log;
 mod machine;
 mod options;
 mod packet;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod pcap;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod raw;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]

@@ -40,6 +40,8 @@ pub(crate) struct Record {
     pub switches: u64,
     /// A hash of all calls of all its processes.
     pub trace: u64,
+    /// Packets with their times, if they are wanted.
+    pub packets: Vec<(u64, Packet)>,
 }
 
 impl Record {
@@ -50,6 +52,7 @@ impl Record {
             calls: 0,
             switches: 0,
             trace: 0,
+            packets: vec![],
         }
     }
 }
@@ -211,7 +214,11 @@ impl Machine {
         channel.send(command, cx.now().as_nanos(), input);
         loop {
             let mut produced = Produced::default();
-            let reply = channel.receive(STUCK_AFTER, &mut produced);
+            let limit = match self.world.debug.stop {
+                None => STUCK_AFTER,
+                Some(_) => u32::MAX,
+            };
+            let reply = channel.receive(limit, &mut produced);
             self.record().lines.take(self.host, &produced.log);
             let mut packets = Reader(&produced.packets);
             while let Some(packet) = packets.packet() {
@@ -257,6 +264,10 @@ impl Machine {
         let Some(to) = self.world.host_of(packet.destination.ip()) else {
             return;
         };
+        if self.world.debug.packets.is_some() {
+            let packet = (cx.now().as_nanos(), packet.clone());
+            self.record().packets.push(packet);
+        }
         if let Some(directory) = self.directory.get() {
             cx.send(directory.actors[to], Wire::Packet(Box::new(packet)));
         }

@@ -1,6 +1,7 @@
 //! A simulation: hosts, what goes wrong, and how far it has come.
 
 use crate::channel::Channel;
+use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::error::SimError;
 use crate::fault::{Fault, Kind, Power};
@@ -268,6 +269,7 @@ impl Sim {
         };
         let until = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1);
         let result = self.advance(&mut run, until);
+        run.write_packets()?;
         self.run = Some(run);
         result
     }
@@ -276,6 +278,7 @@ impl Sim {
     fn begin(&mut self) -> Result<Run, SimError> {
         // From here on the memory of this process is the engine's.
         heap::enter(Zone::Process);
+        let debug = Debug::read(&self.hosts)?;
         let medium = Medium::new().map_err(|source| SimError::System {
             what: "memory for disks",
             source,
@@ -285,6 +288,7 @@ impl Sim {
             preemption: self.preemption,
             environment: std::mem::take(&mut self.environment),
             hosts: std::mem::take(&mut self.hosts),
+            debug,
             medium,
             disk: self.disk,
             files: std::mem::take(&mut self.files),
@@ -402,7 +406,7 @@ impl Sim {
             state: run.state(host),
             seed: self.seed,
             time: run.simulation.now(),
-            log: run.log(),
+            log: run.log() + &run.last_calls(host),
         })
     }
 
@@ -482,6 +486,45 @@ impl Run {
         }
         lines.sort_by_key(|line| (line.time, line.host));
         lines
+    }
+
+    /// Writes the packets of all hosts to the file that `PCAP` names.
+    fn write_packets(&self) -> Result<(), SimError> {
+        let Some(path) = &self.world.debug.packets else {
+            return Ok(());
+        };
+        let records = self
+            .records
+            .iter()
+            .map(|record| record.lock().unwrap_or_else(PoisonError::into_inner));
+        let records: Vec<_> = records.collect();
+        let mut packets: Vec<_> = records
+            .iter()
+            .flat_map(|record| record.packets.iter().map(|(time, packet)| (*time, packet)))
+            .collect();
+        packets.sort_by_key(|&(time, _)| time);
+        let file = std::fs::File::create(path);
+        let written = file.and_then(|file| {
+            let mut file = std::io::BufWriter::new(file);
+            crate::pcap::write(&mut file, packets.into_iter())
+        });
+        written.map_err(|source| SimError::System {
+            what: "writing the file that PCAP names",
+            source,
+        })
+    }
+
+    /// The last calls of a host's program, of its last process.
+    fn last_calls(&self, host: usize) -> String {
+        let calls = self.world.hosts[host].channel.calls();
+        if calls.is_empty() {
+            return String::new();
+        }
+        let name = &self.world.hosts[host].name;
+        format!(
+            "last calls of {name}:\n{}",
+            crate::calls::last_calls(&calls)
+        )
     }
 
     fn log(&self) -> String {

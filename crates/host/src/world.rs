@@ -1,6 +1,7 @@
 //! What all hosts of a simulation know of each other. It is complete before the first one is started.
 
 use crate::channel::Channel;
+use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::storage::Medium;
 use std::fmt;
@@ -37,6 +38,8 @@ pub(crate) struct World {
     /// Environment variables of all hosts.
     pub environment: Vec<(String, String)>,
     pub hosts: Vec<HostSpec>,
+    /// What is asked for by people who debug.
+    pub debug: Debug,
     /// The disks of all hosts.
     pub medium: Medium,
     /// The settings of each disk.

@@ -159,6 +159,10 @@ fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_powe
         Err(error) => kernel::fatal(&format!("cannot map the disk of a host: {error}")),
     }
     threads::prepare();
+    if world.debug.stop.is_some() {
+        // SAFETY: the call takes no pointers. Debuggers that are not parents may attach.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    }
     if let Err(error) = kernel::trap::install() {
         kernel::fatal(&error);
     }

@@ -71,6 +71,8 @@ pub(crate) struct Object {
     /// Integer options of sockets that were set, by level and name.
     pub options: BTreeMap<(i32, i32), i32>,
     references: u32,
+    /// When the object is looked at again; [`NEVER`]: not.
+    pub timer: u64,
     /// Epoll objects that watch this one, with the descriptor that they know it by.
     pub watchers: Vec<(Id, i32)>,
 }
@@ -86,6 +88,7 @@ impl Object {
             send_limit: 0,
             options: BTreeMap::new(),
             references: 0,
+            timer: NEVER,
             watchers: vec![],
         }
     }
@@ -288,6 +291,7 @@ impl Kernel {
             self.close_connection(id);
             return;
         }
+        self.set_timer(NEVER, id);
         let Some(object) = self.descriptors.remove(id) else {
             return;
         };

@@ -279,6 +279,7 @@ impl Kernel {
         }
         if is_over && !self.descriptors.is_open(id) {
             self.inet.connections.remove(&(local, peer));
+            self.set_timer(NEVER, id);
             self.descriptors.remove(id);
         } else {
             self.set_timer(due, id);

@@ -62,6 +62,23 @@ impl Kernel {
     }
 }
 
+/// Stops this process until a debugger or `kill -CONT` lets it go on. Virtual time stands still in the meantime.
+pub(super) fn stop(host: &str, now: u64) {
+    // SAFETY: the text is valid for reads; the other calls take no pointers.
+    unsafe {
+        let pid = raw(libc::SYS_getpid, args([]));
+        let seconds = now as f64 / 1e9;
+        let text = format!(
+            "corsair: {host} has stopped at {seconds} s; attach with gdb -p {pid}, or continue with kill -CONT {pid}\n"
+        );
+        raw(
+            libc::SYS_write,
+            args([2, text.as_ptr() as usize, text.len()]),
+        );
+        raw(libc::SYS_kill, args([pid as usize, libc::SIGSTOP as usize]));
+    }
+}
+
 /// Raises a signal in the calling thread, as `raise` and `abort` do. Handlers run before it returns.
 pub(super) fn raise(signal: i32) -> isize {
     // SAFETY: the calls take no pointers.
@@ -75,7 +92,7 @@ pub(super) fn raise(signal: i32) -> isize {
 
 /// Ends a program that made a call which is not simulated: says which, by whom and where, and stops the host.
 pub(super) fn refuse(number: i64, args: &Args) -> ! {
-    let name = super::table::name(number);
+    let name = crate::calls::name(number);
     // Symbols are looked up while the text is made, which makes calls.
     let frames = std::backtrace::Backtrace::force_capture().to_string();
     with(|kernel| {

@@ -25,6 +25,10 @@ const MOST_TIMEOUT: u64 = 120 * SECOND;
 /// Retransmissions of a SYN, and of data, before the connection fails (`tcp_syn_retries`, `tcp_retries2`).
 const SYN_RETRIES: u32 = 6;
 const DATA_RETRIES: u32 = 15;
+/// How long an acknowledgement waits for data that may carry it.
+const DELAYED_ACKNOWLEDGEMENT: u64 = 40 * MILLISECOND;
+/// Received bytes that are acknowledged at once.
+const UNDELAYED: u64 = 2 * SEGMENT as u64;
 /// How long a closed socket waits for the peer to close as well (`tcp_fin_timeout`).
 const FIN_TIMEOUT: u64 = 60 * SECOND;
 
@@ -75,6 +79,10 @@ pub(crate) struct Connection {
     early: BTreeMap<u64, Vec<u8>>,
     /// The sequence number that the peer sends next.
     expected: u64,
+    /// The sequence number that was acknowledged last.
+    acknowledged: u64,
+    /// When received data is acknowledged without data of this side; [`NEVER`]: nothing is to be acknowledged.
+    acknowledgement_due: u64,
     /// Where the peer's FIN is, once it has been seen.
     peer_end: Option<u64>,
     reading_shut: bool,
@@ -119,6 +127,8 @@ impl Connection {
             received: VecDeque::new(),
             early: BTreeMap::new(),
             expected: u64::from(state == State::Accepting),
+            acknowledged: 0,
+            acknowledgement_due: NEVER,
             peer_end: None,
             reading_shut: false,
             sending: VecDeque::new(),
@@ -170,6 +180,8 @@ impl Connection {
 
     fn segment(&mut self, flags: u8, sequence: u64, data: Vec<u8>) -> Segment {
         self.advertised = self.window_now();
+        self.acknowledged = self.expected;
+        self.acknowledgement_due = NEVER;
         Segment {
             flags,
             sequence,
@@ -325,12 +337,17 @@ impl Connection {
             },
             _ => NEVER,
         };
-        self.due.min(probe)
+        self.due.min(probe).min(self.acknowledgement_due)
     }
 
     /// Time has passed: sends again, probes, or gives up.
     pub(crate) fn on_timer(&mut self, now: u64, out: &mut Vec<Segment>) -> Change {
         if self.state == State::Closed || self.due() > now {
+            return Change::default();
+        }
+        if self.acknowledgement_due <= now {
+            let acknowledgement = self.segment(Segment::ACK, self.next, vec![]);
+            out.push(acknowledgement);
             return Change::default();
         }
         if self.due > now {
@@ -379,6 +396,7 @@ impl Connection {
         self.error = error;
         self.state = State::Closed;
         self.due = NEVER;
+        self.acknowledgement_due = NEVER;
         self.sending.clear();
         Change {
             ready: true,
@@ -419,8 +437,18 @@ impl Connection {
                 self.reset(out);
                 return change;
             }
-            answer = true;
+            let expected = self.expected;
             change.ready |= self.on_data(segment);
+            // What arrives in order may wait for data of this side; gaps and the end are answered at once.
+            let in_order = segment.sequence == expected && self.early.is_empty();
+            let is_small = self.expected - self.acknowledged < UNDELAYED;
+            match in_order && is_small && !segment.has(Segment::FIN) {
+                true if self.acknowledgement_due == NEVER => {
+                    self.acknowledgement_due = now + DELAYED_ACKNOWLEDGEMENT;
+                }
+                true => {}
+                false => answer = true,
+            }
         }
         let before = out.len();
         self.transmit(now, out);

@@ -1,7 +1,7 @@
 //! Threads of a host's program: one runs at a time, the others wait for the baton.
 //!
-//! Who runs next among those that are ready is drawn from the host's random numbers. The thread that finds
-//! nobody ready gives the baton to the machine's thread, which ends the step.
+//! Which of the ready threads runs next is drawn from the host's random numbers. The thread that finds none ready ends the
+//! step and serves the next commands of the simulation ([`super::next_thread`]).
 
 use super::{Kernel, NEVER, On, THREAD, Wait, Waking, signals, with};
 use crate::raw::Signal;
@@ -40,7 +40,7 @@ pub(crate) struct Scheduler {
     pub stopped: bool,
 }
 
-/// Raised to give the baton back to the machine's thread.
+/// Raised to give the baton to the first thread of the process, where a thread of the program ends.
 static MACHINE: Signal = Signal::new();
 
 impl Scheduler {
@@ -200,7 +200,7 @@ impl Kernel {
     }
 
     /// The next thread to run; `None`: nothing is ready at this time.
-    fn choose(&mut self) -> Option<usize> {
+    pub(super) fn choose(&mut self) -> Option<usize> {
         self.catch_up();
         let scheduler = &mut self.scheduler;
         if scheduler.stopped || scheduler.ready.is_empty() {
@@ -236,15 +236,18 @@ impl Kernel {
     }
 }
 
-/// The flag to raise for whoever runs next: a thread, or the machine's if there is none.
-fn flag_of(kernel: &mut Kernel, next: Option<usize>) -> &'static Signal {
-    match next {
-        Some(thread) => {
-            kernel.scheduler.switches += 1;
-            kernel.scheduler.baton(thread)
-        }
-        None => &MACHINE,
-    }
+/// Gives the baton to a thread that is ready.
+pub(super) fn hand_over(thread: usize) {
+    let flag = with(|kernel| {
+        kernel.scheduler.switches += 1;
+        kernel.scheduler.baton(thread)
+    });
+    flag.raise();
+}
+
+/// Waits until no thread of the program has the baton.
+pub(super) fn wait_for_machine() {
+    MACHINE.wait();
 }
 
 /// Passes the baton on and returns when the calling thread has it again: when what it waits for has happened, or
@@ -253,7 +256,7 @@ pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
     let Some(me) = THREAD.get() else {
         super::fatal("a thread without the baton passes it on");
     };
-    let (next, flag, baton) = with(|kernel| {
+    let baton = with(|kernel| {
         let scheduler = &mut kernel.scheduler;
         scheduler.waits += 1;
         scheduler.threads[me].since = scheduler.waits;
@@ -261,19 +264,15 @@ pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
             Some(wait) => scheduler.threads[me].state = State::Waiting(wait),
             None => scheduler.make_ready(me, Waking::Woken),
         }
-        let next = kernel.choose();
-        let baton = kernel.scheduler.baton(me);
-        if next == Some(me) {
-            return (next, baton, baton);
-        }
-        (next, flag_of(kernel, next), baton)
+        scheduler.baton(me)
     });
-    if next != Some(me) {
-        THREAD.set(None);
-        flag.raise();
+    THREAD.set(None);
+    let next = super::next_thread();
+    if next != me {
+        hand_over(next);
         baton.wait();
-        THREAD.set(Some(me));
     }
+    THREAD.set(Some(me));
     let (waking, raised) = with(|kernel| {
         let thread = &mut kernel.scheduler.threads[me];
         (
@@ -291,8 +290,13 @@ pub(crate) fn leave() {
     let flag = with(|kernel| {
         kernel.scheduler.threads[me].state = State::Ended;
         kernel.scheduler.wake(usize::MAX, |on| *on == On::End(me));
-        let next = kernel.choose();
-        flag_of(kernel, next)
+        match kernel.choose() {
+            Some(next) => {
+                kernel.scheduler.switches += 1;
+                kernel.scheduler.baton(next)
+            }
+            None => &MACHINE,
+        }
     });
     THREAD.set(None);
     crate::heap::enter(crate::heap::Zone::Process);
@@ -304,18 +308,6 @@ pub(crate) fn leave_forever() -> ! {
     leave();
     loop {
         Signal::new().wait();
-    }
-}
-
-/// Runs threads until none is ready at this time. Called by the machine's thread.
-pub(crate) fn run_until_idle() {
-    let flag = with(|kernel| {
-        let next = kernel.choose()?;
-        Some(flag_of(kernel, Some(next)))
-    });
-    if let Some(flag) = flag {
-        flag.raise();
-        MACHINE.wait();
     }
 }
 

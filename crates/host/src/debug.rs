@@ -1,0 +1,72 @@
+//! What people who debug a test ask for by environment variables: `STOP`, `STRACE` and `PCAP`.
+
+use crate::error::SimError;
+use crate::world::HostSpec;
+use std::path::PathBuf;
+
+/// The variables, read.
+#[derive(Debug, Default)]
+pub(crate) struct Debug {
+    /// The host that stops, and when.
+    pub stop: Option<(usize, u64)>,
+    /// Hosts of which each call is logged.
+    pub traced: Vec<bool>,
+    /// The file that packets are written to.
+    pub packets: Option<PathBuf>,
+}
+
+/// Whether a host is to be stopped for a debugger, so that output is not captured.
+pub(crate) fn stops() -> bool {
+    std::env::var_os("STOP").is_some()
+}
+
+impl Debug {
+    /// Reads the variables.
+    ///
+    /// # Errors
+    /// If one does not make sense.
+    pub(crate) fn read(hosts: &[HostSpec]) -> Result<Debug, SimError> {
+        let get = |name| std::env::var(name).ok();
+        let index = |variable: &str, name: &str| {
+            let found = hosts.iter().position(|host| host.name == name);
+            found.ok_or_else(|| {
+                let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
+                SimError::Settings(format!(
+                    "{variable} names the host '{name}', but there are {}",
+                    names.join(", ")
+                ))
+            })
+        };
+        let stop = match get("STOP") {
+            None => None,
+            Some(text) => {
+                let parsed = text.split_once('@').and_then(|(name, time)| {
+                    let seconds = time.strip_suffix('s').unwrap_or(time).parse::<f64>().ok()?;
+                    let is_time = (0.0..1e9).contains(&seconds);
+                    is_time.then_some((name, (seconds * 1e9) as u64))
+                });
+                let (name, time) = parsed.ok_or_else(|| {
+                    SimError::Settings(format!(
+                        "STOP={text} is not a host and a time; expected for example web-1@1.0101s"
+                    ))
+                })?;
+                Some((index("STOP", name)?, time))
+            }
+        };
+        let mut traced = vec![false; hosts.len()];
+        match get("STRACE").as_deref() {
+            None => {}
+            Some("all") => traced.fill(true),
+            Some(names) => {
+                for name in names.split(',') {
+                    traced[index("STRACE", name)?] = true;
+                }
+            }
+        }
+        Ok(Debug {
+            stop,
+            traced,
+            packets: get("PCAP").map(PathBuf::from),
+        })
+    }
+}
