@@ -1,37 +1,73 @@
 #!/usr/bin/env bash
 # Whether simulations of hosts repeat, whatever runs beside them.
 #
-#   ci/host.sh        quick: each test of the crate 10 times, alone and side by side
-#   ci/host.sh whole  200 times, also without address randomization, if the system lets it be switched off
+#   ci/host.sh               quick: each test of the crate 10 times, alone and side by side
+#   ci/host.sh whole         200 times; also without address randomization, in a filter that refuses personality as
+#                            containers do, and in an empty network namespace, if the system permits them
+#   ci/host.sh real [LOSSES] software of others and our own services (crates/host/real): SQLite and redb through LOSSES
+#                            power losses, TLS, RPC, thread pools, allocators
 #
 # Each test runs its seeds on 1, 2 and 4 workers and compares the digests itself; this script compares them over
 # processes, which have other addresses, environments and neighbours each time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+mode=${1:-quick}
 rounds=10
-[ "${1:-quick}" = whole ] && rounds=200
+[ "$mode" = whole ] && rounds=200
 export CORSAIR_HOST_DIGESTS=1
 
-programs=$(cargo test -p corsair-host --tests --no-run --message-format json |
-    sed -n 's/.*"kind":\["test"\].*"executable":"\([^"]*\)".*/\1/p')
-if [ -z "$programs" ]; then
-    echo "corsair-host has no test programs" >&2
+# Prints the test programs of a package.
+programs() {
+    cargo test --tests --no-run --message-format json "$@" |
+        sed -n 's/.*"kind":\["test"\].*"executable":"\([^"]*\)".*/\1/p'
+}
+
+# Runs a command under a filter that refuses `personality`, as Docker's default profile does.
+without_personality() {
+    python3 -c '
+import ctypes, os, struct, sys
+allow, refuse, personality = 0x7fff0000, 0x00050000 | 1, 135
+code = b"".join(struct.pack("<HBBI", *line) for line in [
+    (0x20, 0, 0, 0), (0x15, 0, 1, personality), (0x06, 0, 0, refuse), (0x06, 0, 0, allow)])
+buffer = ctypes.create_string_buffer(code)
+filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer)))
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
+    sys.exit("cannot install a filter: " + os.strerror(ctypes.get_errno()))
+os.execv(sys.argv[1], sys.argv[1:])' "$@"
+}
+
+wrappers=(env)
+if [ "$mode" = whole ]; then
+    setarch -R true 2>/dev/null && wrappers+=("setarch -R") || echo "left out: without address randomization"
+    without_personality /bin/true 2>/dev/null && wrappers+=(without_personality) || echo "left out: the filter"
+    unshare -n true 2>/dev/null && wrappers+=("unshare -n") || echo "left out: without a network"
+fi
+
+selection=(-p corsair-host)
+if [ "$mode" = real ]; then
+    export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target} POWER_LOSSES=${2:-50}
+    selection=(--manifest-path crates/host/real/Cargo.toml)
+    rounds=2
+fi
+list=$(programs "${selection[@]}")
+if [ -z "$list" ]; then
+    echo "there are no test programs" >&2
     exit 1
 fi
-wrapper=()
-for program in $programs; do
+for program in $list; do
     for round in $(seq "$rounds"); do
-        if [ "${1:-quick}" = whole ] && [ $((round % 2)) = 0 ] && setarch -R true 2>/dev/null; then
-            wrapper=(setarch -R)
-        else
-            wrapper=()
-        fi
+        wrapper=${wrappers[$((round % ${#wrappers[@]}))]}
+        # The namespace has no loopback device, which the observations of the real kernel need.
+        [ "$wrapper" = "unshare -n" ] && case $program in */conformance-*) wrapper=env ;; esac
         # Another environment each time, and 1, 2 or 4 tests side by side.
-        log=$(env "ROUND_$round=$(head -c $((round * 7)) /dev/zero | tr '\0' x)" ${wrapper[@]+"${wrapper[@]}"} \
-            "$program" --nocapture --test-threads $((1 << round % 3)) 2>&1) || {
+        export "ROUND_$round=$(head -c $((round * 7)) /dev/zero | tr '\0' x)"
+        # shellcheck disable=SC2086
+        log=$($wrapper "$program" --nocapture --test-threads $((1 << round % 3)) 2>&1) || {
             echo "$log"
             exit 1
         }
+        unset "ROUND_$round"
         grep -o 'digest of .*' <<<"$log" | sort
     done | sort | uniq -c | awk -v rounds="$rounds" -v program="$(basename "$program")" '
         $1 % rounds { wrong = 1; print program ": differs: " $0 }

@@ -1,7 +1,7 @@
 //! The arguments of a host's program.
 //!
-//! Programs find their arguments where the system put them when the process was started, so those of a host replace
-//! them there. The process is started with enough arguments that there is space.
+//! Programs find their arguments where the system put them when the process was started, so the arguments of a host
+//! replace them there. The process is started with enough arguments that there is space.
 #![allow(unsafe_code, reason = "writes the arguments of the process")]
 
 use crate::world::HostSpec;
@@ -36,7 +36,7 @@ pub(crate) fn padding() -> impl Iterator<Item = OsString> {
 pub(crate) fn strip_padding() {
     let first = std::env::args_os().position(|argument| argument == PADDING);
     if let Some(first) = first {
-        // SAFETY: the array has more entries than that, and is not read meanwhile: a program calls `init` first.
+        // SAFETY: the array has more entries than that, and no thread reads it: a program calls `init` first.
         unsafe {
             *ARGUMENTS.load(Ordering::Relaxed).add(first) = std::ptr::null_mut();
         }

@@ -114,7 +114,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// The last calls of each thread, from those of a host in order.
+/// The last calls of each thread, from the calls of a host in order.
 pub(crate) fn last_calls(calls: &[Call]) -> String {
     const OF_EACH: usize = 6;
     let mut threads: Vec<usize> = calls.iter().map(|call| call.thread).collect();

@@ -39,7 +39,7 @@ pub(crate) enum Command {
 pub(crate) enum Reply {
     /// Nothing is left to do until the time it names.
     Done,
-    /// A buffer is full; the step goes on when it has been read.
+    /// A buffer is full; the step continues when it has been read.
     More,
     /// The process is gone, with this wait status.
     Gone(i32),
@@ -200,12 +200,12 @@ impl Channel {
         memory.command.raise();
     }
 
-    /// Lets a process go on that answered [`Reply::More`].
+    /// Resumes a process that answered [`Reply::More`].
     pub(crate) fn resume(&self) {
         self.0.command.raise();
     }
 
-    /// Waits for the reply, at most so many seconds of the wall clock, and takes what was produced.
+    /// Waits for the reply, at most `seconds` of the wall clock, and takes what was produced.
     pub(crate) fn receive(&self, seconds: u32, produced: &mut Produced) -> Reply {
         let memory = self.0;
         let started = std::time::Instant::now();

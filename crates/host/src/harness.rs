@@ -87,7 +87,7 @@ pub fn init() -> Result<(), String> {
     ))
 }
 
-/// Runs one simulation in a fork of this process, on so many workers, and returns what `body` returns as text, and
+/// Runs one simulation in a fork of this process, on `workers` threads, and returns what `body` returns as text, and
 /// the digest.
 ///
 /// # Errors

@@ -93,7 +93,7 @@ pub(crate) enum On {
 /// Names an object that descriptors refer to. Numbers are never used again.
 pub(crate) type Id = u64;
 
-/// Why a thread goes on that has waited.
+/// Why a waiting thread continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Waking {
     /// What it waited for has happened, or may have.

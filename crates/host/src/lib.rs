@@ -30,14 +30,14 @@
 //! | threads | `std::thread`, futexes of std and parking_lot, locks of pthreads; one runs at a time, the seed chooses |
 //! | time | all clocks, sleeping, `timerfd`; a running thread takes no time |
 //! | network | TCP, UDP, IPv4, IPv6, names of hosts; latency, loss and order by any [`corsair::network::Network`] |
-//! | descriptors | `epoll`, `poll`, `select`, `eventfd`, pipes, Unix socket pairs |
+//! | descriptors | `epoll`, `poll`, `select`, `eventfd`, `signalfd`, pipes, Unix sockets |
 //! | files | a disk for each host with page cache and durable state, locks, mappings; see [`Disk`] |
 //! | identity | entropy, processors (2), host name, process and thread numbers, environment, limits |
 //! | addresses | heap, stacks, mappings and the program itself are at the same addresses in each run |
-//! | faults | kill, power loss, restart, partition; a slow, full or failing disk |
+//! | faults | kill, power loss, restart, signals, partition; a slow, full or failing disk |
 //!
 //! What is not simulated fails: the host logs the call with its frames, and the run ends with
-//! [`HostState::Unsupported`]. Today these are Unix sockets with names, signals between processes, `fork` and `exec`.
+//! [`HostState::Unsupported`]. Such calls are `fork`, `exec` and `inotify`; the README lists them.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod arguments;

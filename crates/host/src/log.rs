@@ -37,7 +37,7 @@ pub(crate) fn write_record(
     append(&record);
 }
 
-/// Joins what one host writes into lines.
+/// Joins the output of a host into lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     /// Unfinished lines by thread and stream, with the time of the last write.

@@ -243,7 +243,7 @@ impl Sim {
         self.environment.push((name.to_string(), value.to_string()));
     }
 
-    /// Lets another thread run before so many of 1,000 calls of a program, chosen by the seed: finds races between
+    /// Lets another thread run before `per_thousand` of 1,000 calls of a program, chosen by the seed: finds races between
     /// threads. 0, which is the default, switches threads only where one waits.
     pub fn preemption(&mut self, per_thousand: u32) {
         self.preemption = per_thousand;

@@ -2,7 +2,7 @@
 //!
 //! On a thread of a host they are served by the simulated kernel; on any other thread they do what the C library
 //! does. Each is a faster way to the same function that the filter leads to ([`crate::kernel::trap`]), or something
-//! that is no system call: threads, names, clocks that are read without one.
+//! that is not a system call: threads, names, clocks that are read without one.
 #![allow(unsafe_code, reason = "defines symbols of the C library")]
 
 mod names;
@@ -22,7 +22,7 @@ fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     let args = args(given);
     with_errno(match current_thread() {
         Some(_) => call(number, args),
-        // SAFETY: the arguments are those of a call of the C library, which makes the same system call.
+        // SAFETY: the C library makes the same system call with these arguments.
         None => unsafe { raw(number, args) },
     })
 }

@@ -362,6 +362,7 @@ fn socket_pairs_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), SimErr
     compare(sim, socket_pair)
 }
 
+// Guarantee: host-8.
 #[corsair_host::test]
 fn tcp_is_that_of_the_real_loopback(sim: &mut Sim) -> Result<(), SimError> {
     compare(sim, tcp)

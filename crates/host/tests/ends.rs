@@ -18,6 +18,7 @@ fn failure(sim: &mut Sim, program: fn()) -> (HostState, String) {
     let error = sim.run_until(MINUTE).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("about to fail"), "{text}");
+    assert!(text.contains("last calls of x:\n  thread 0\n"), "{text}");
     match error {
         SimError::Host { state, .. } => (state, text),
         other => panic!("{other}"),
@@ -36,6 +37,7 @@ fn an_abort(sim: &mut Sim) {
     assert_eq!(state, HostState::Crashed(6), "{text}");
 }
 
+// Guarantee: host-4.
 #[corsair_host::test]
 fn a_segmentation_fault(sim: &mut Sim) {
     // SAFETY: there is none; the test is that the fault is reported.
@@ -45,6 +47,7 @@ fn a_segmentation_fault(sim: &mut Sim) {
     assert_eq!(state, HostState::Crashed(11), "{text}");
 }
 
+// Guarantee: host-4.
 #[corsair_host::test]
 fn a_thread_that_locks_twice(sim: &mut Sim) {
     let (state, text) = failure(sim, || {
@@ -57,6 +60,7 @@ fn a_thread_that_locks_twice(sim: &mut Sim) {
     assert!(text.contains("thread 0 waits for a futex"), "{text}");
 }
 
+// Guarantee: host-3.
 #[corsair_host::test]
 fn a_call_that_is_not_simulated_is_named_with_its_caller(sim: &mut Sim) {
     #[inline(never)]

@@ -383,6 +383,7 @@ fn contents_are_those_of_a_real_file_system(sim: &mut Sim) -> Result<(), SimErro
     compare(sim, "contents", contents)
 }
 
+// Guarantee: host-8.
 #[corsair_host::test]
 fn names_are_those_of_a_real_file_system(sim: &mut Sim) -> Result<(), SimError> {
     compare(sim, "names", names)
@@ -420,6 +421,7 @@ fn mark_start() {
     File::open("/").unwrap().sync_all().unwrap();
 }
 
+// Guarantee: host-5.
 #[corsair_host::test(deterministic = true)]
 fn a_kill_leaves_what_was_written(sim: &mut Sim) -> Result<(), SimError> {
     let host = crash(sim, Fault::kill, |again| {
@@ -439,6 +441,7 @@ fn a_kill_leaves_what_was_written(sim: &mut Sim) -> Result<(), SimError> {
     Ok(())
 }
 
+// Guarantee: host-6.
 #[corsair_host::test(seeds = 10, deterministic = true)]
 fn a_power_loss_leaves_what_was_synced(sim: &mut Sim) -> Result<(), SimError> {
     crash(sim, Fault::power_loss, |again| {
@@ -504,6 +507,7 @@ fn a_rename_without_a_sync_may_leave_an_empty_file(_: &mut Sim) {
     assert!(seen.contains(&"\"\"".to_string()), "{seen:?}");
 }
 
+// Guarantee: host-7.
 #[corsair_host::test]
 fn a_rename_after_a_sync_is_atomic(_: &mut Sim) {
     let seen = outcomes(|again| {

@@ -40,6 +40,7 @@ fn echo_client() {
     );
 }
 
+// Guarantee: host-1.
 #[corsair_host::test(seeds = 3, deterministic = true)]
 fn a_program_of_std_talks_to_another(sim: &mut Sim) -> Result<(), SimError> {
     sim.host("server", echo_server);
@@ -49,6 +50,7 @@ fn a_program_of_std_talks_to_another(sim: &mut Sim) -> Result<(), SimError> {
     Ok(())
 }
 
+// Guarantee: host-9.
 #[corsair_host::test]
 fn time_passes_by_sleeping_alone(sim: &mut Sim) -> Result<(), SimError> {
     sim.host("sleeper", || {

@@ -143,6 +143,7 @@ fn power_loss_is_silent_and_a_kill_refuses(sim: &mut Sim) -> Result<(), SimError
     Ok(())
 }
 
+// Guarantee: host-2.
 #[corsair_host::test]
 fn nothing_of_the_machine_is_seen(sim: &mut Sim) -> Result<(), SimError> {
     sim.env("MODE", "test");
@@ -165,4 +166,40 @@ fn nothing_of_the_machine_is_seen(sim: &mut Sim) -> Result<(), SimError> {
     sim.run_until(MINUTE)?;
     assert_eq!(sim.state(&host), HostState::Exited(0), "{}", sim.log());
     Ok(())
+}
+
+/// An environment variable of the simulation's process, which has one thread.
+#[allow(unsafe_code, reason = "sets an environment variable")]
+fn set(name: &str, value: &str) {
+    // SAFETY: a simulation that has not begun has one thread.
+    unsafe { std::env::set_var(name, value) };
+}
+
+#[corsair_host::test]
+fn packets_and_calls_are_shown_on_request(sim: &mut Sim) -> Result<(), SimError> {
+    let path = std::env::temp_dir().join(format!("corsair-{}.pcap", std::process::id()));
+    set("PCAP", path.to_str().unwrap());
+    set("STRACE", "client");
+    sim.host("server", mirror);
+    sim.host("client", || exchange("10.0.0.1:7"));
+    sim.run_until(MINUTE)?;
+    let file = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(file[..4], 0xa1b2_3c4d_u32.to_le_bytes());
+    assert!(file.len() > 2 << 20, "a mebibyte in each direction");
+    let log = sim.log();
+    assert!(log.contains("connect(") && log.contains("waits"), "{log}");
+    assert!(!log.contains("accept4("), "the server is not traced: {log}");
+    Ok(())
+}
+
+#[corsair_host::test]
+fn a_wrong_request_of_debugging_is_an_error(sim: &mut Sim) {
+    set("STOP", "web-1@soon");
+    sim.host("server", || ());
+    let error = sim.run_until(MINUTE).unwrap_err().to_string();
+    assert!(
+        error.contains("STOP=web-1@soon is not a host and a time"),
+        "{error}"
+    );
 }

@@ -76,6 +76,7 @@ async fn client() {
     println!("{answers:?} {set:?} {sides:?} {:?}", SystemTime::now());
 }
 
+// Guarantee: host-1.
 #[corsair_host::test(seeds = 2, deterministic = true)]
 fn axum_and_hyper_survive_a_kill(sim: &mut Sim) -> Result<(), SimError> {
     sim.preemption(20);

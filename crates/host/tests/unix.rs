@@ -160,6 +160,7 @@ fn signal_descriptor(_: &Path) -> Vec<String> {
     }
 }
 
+// Guarantee: host-8.
 #[corsair_host::test]
 fn unix_streams_are_those_of_the_real_kernel(sim: &mut Sim) -> Result<(), SimError> {
     compare(sim, "streams", streams)

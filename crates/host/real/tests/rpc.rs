@@ -55,15 +55,24 @@ impl Service<http::Request<Body>> for Echo {
 #[tokio::main]
 async fn serve() {
     let address = "0.0.0.0:50051".parse().unwrap();
-    Server::builder().add_service(Echo).serve(address).await.unwrap();
+    Server::builder()
+        .add_service(Echo)
+        .serve(address)
+        .await
+        .unwrap();
 }
 
 async fn call(channel: Channel, text: String) -> Result<String, Status> {
     let mut client = tonic::client::Grpc::new(channel);
-    client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+    client
+        .ready()
+        .await
+        .map_err(|error| Status::unavailable(error.to_string()))?;
     let path = PathAndQuery::from_static("/test.Echo/Say");
     let codec = ProstCodec::<Text, Text>::default();
-    let answer = client.unary(Request::new(Text { text }), path, codec).await?;
+    let answer = client
+        .unary(Request::new(Text { text }), path, codec)
+        .await?;
     Ok(answer.into_inner().text)
 }
 

@@ -11,13 +11,19 @@ const fn ms(count: u64) -> Duration {
 
 /// A client that waits a second for an answer.
 fn http() -> Client {
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .unwrap();
     Client::builder().timeout(ms(1000)).build().unwrap()
 }
 
 /// The answer to a request, which is sent again until there is one.
 fn insist(what: &str, request: impl Fn() -> RequestBuilder) -> String {
     for _ in 0..100 {
-        match request().send().and_then(|answer| answer.error_for_status()) {
+        match request()
+            .send()
+            .and_then(|answer| answer.error_for_status())
+        {
             Ok(answer) => {
                 if let Ok(text) = answer.text() {
                     return text;
@@ -44,30 +50,56 @@ fn chat() {
         let body = json!({"name": name, "password": "correct horse"}).to_string();
         let answer = insist(name, || {
             let request = client.post(url("/users")).body(body.clone());
-            request.header("content-type", "application/json").timeout(ms(60_000))
+            request
+                .header("content-type", "application/json")
+                .timeout(ms(60_000))
         });
         value(&answer)["token"].as_str().unwrap().to_string()
     };
     let (anne, mary) = (register("anne"), register("mary"));
     let post = |path: &str, key: String, body: Value| {
-        let request = client.post(url(path)).bearer_auth(&anne).body(body.to_string());
-        request.header("content-type", "application/json").header("idempotency-key", key)
+        let request = client
+            .post(url(path))
+            .bearer_auth(&anne)
+            .body(body.to_string());
+        request
+            .header("content-type", "application/json")
+            .header("idempotency-key", key)
     };
-    insist("conversation", || post("/conversations", "c".to_string(), json!({"recipients": [2]})));
+    insist("conversation", || {
+        post(
+            "/conversations",
+            "c".to_string(),
+            json!({"recipients": [2]}),
+        )
+    });
     for number in 0..MESSAGES {
         let body = json!({"text": format!("message {number}")});
         insist(&format!("message {number}"), || {
-            post("/conversations/1/messages", format!("k{number}"), body.clone())
+            post(
+                "/conversations/1/messages",
+                format!("k{number}"),
+                body.clone(),
+            )
         });
         std::thread::sleep(ms(100));
     }
     let answer = insist("messages", || {
-        client.get(url("/conversations/1/messages?limit=1000")).bearer_auth(&mary)
+        client
+            .get(url("/conversations/1/messages?limit=1000"))
+            .bearer_auth(&mary)
     });
     let page = value(&answer);
-    let messages = page["messages"].as_array().unwrap_or_else(|| panic!("{page}"));
-    let texts: Vec<&str> = messages.iter().filter_map(|message| message["text"].as_str()).collect();
-    let wanted: Vec<String> = (0..MESSAGES).map(|number| format!("message {number}")).collect();
+    let messages = page["messages"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{page}"));
+    let texts: Vec<&str> = messages
+        .iter()
+        .filter_map(|message| message["text"].as_str())
+        .collect();
+    let wanted: Vec<String> = (0..MESSAGES)
+        .map(|number| format!("message {number}"))
+        .collect();
     assert_eq!(texts, wanted, "each message once, in order");
     println!("all messages are there");
 }
@@ -77,12 +109,18 @@ fn courier_loses_no_message_that_it_answered(sim: &mut Sim) -> Result<(), SimErr
     let node = sim.host("courier", || {
         courier_program::main();
     });
-    let flags = "corsair-courier serve --listen 0.0.0.0:8080 --data /var/courier --password-memory 64";
+    let flags =
+        "corsair-courier serve --listen 0.0.0.0:8080 --data /var/courier --password-memory 64";
     sim.args(&node, flags.split(' '));
     let client = sim.host("client", chat);
     let mut random = corsair::Random::new(sim.seed());
     let mut time = 1_000;
-    for fault in [Fault::power_loss, Fault::kill, Fault::power_loss, Fault::power_loss] {
+    for fault in [
+        Fault::power_loss,
+        Fault::kill,
+        Fault::power_loss,
+        Fault::power_loss,
+    ] {
         time += 1_000 + u64::from(random.below(800));
         sim.at(ms(time), fault(&node));
         time += 200 + u64::from(random.below(200));
@@ -93,7 +131,8 @@ fn courier_loses_no_message_that_it_answered(sim: &mut Sim) -> Result<(), SimErr
     Ok(())
 }
 
-const TASK: &str = r#"stream | from("cpu") | window(10s, every 10s) | count(value) | http_out("counts")"#;
+const TASK: &str =
+    r#"stream | from("cpu") | window(10s, every 10s) | count(value) | http_out("counts")"#;
 
 /// Adds a task and writes points through a restart.
 fn write_points() {
@@ -108,7 +147,9 @@ fn write_points() {
     std::thread::sleep(ms(2_500));
     let line = |second: u64| format!("cpu,host=a value=1 {second}000000000");
     for second in 0..40 {
-        insist("points", || client.post(url("/write?db=metrics")).body(line(second)));
+        insist("points", || {
+            client.post(url("/write?db=metrics")).body(line(second))
+        });
     }
     std::thread::sleep(ms(200));
     let counts = insist("counts", || client.get(url("/tasks/counts/counts")));

@@ -39,13 +39,19 @@ fn lose_power(sim: &mut Sim, program: fn()) -> Result<(), SimError> {
             "commits" => most = number,
             "committed" => least = number,
             "found" => {
-                assert!((least..=most).contains(&number), "{number} of {least} to {most}");
+                assert!(
+                    (least..=most).contains(&number),
+                    "{number} of {least} to {most}"
+                );
                 (least, starts) = (number, starts + 1);
             }
             other => panic!("{other}"),
         }
     }
-    assert!(starts == LOSSES + 1 && least > LOSSES, "{starts} starts, {least} rows");
+    assert!(
+        starts == LOSSES + 1 && least > LOSSES,
+        "{starts} starts, {least} rows"
+    );
     Ok(())
 }
 
@@ -63,7 +69,11 @@ fn sqlite(journal: &str, synchronous: &str) -> rusqlite::Result<()> {
     let query = "SELECT coalesce(max(number), 0), count(*), coalesce(sum(number), 0) FROM rows";
     let (last, count, sum): (u64, u64, u64) =
         database.query_row(query, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    assert_eq!((count, sum), (last, last * (last + 1) / 2), "rows without gaps");
+    assert_eq!(
+        (count, sum),
+        (last, last * (last + 1) / 2),
+        "rows without gaps"
+    );
     println!("found {last}");
     for number in last + 1.. {
         let transaction = database.transaction()?;
@@ -88,7 +98,9 @@ fn redb() -> Result<(), redb::Error> {
         }
     }
     // The manual of fsync: the name of a new file is durable when its directory is.
-    std::fs::File::open("/data").and_then(|data| data.sync_all()).unwrap();
+    std::fs::File::open("/data")
+        .and_then(|data| data.sync_all())
+        .unwrap();
     println!("found {last}");
     for number in last + 1.. {
         let transaction = database.begin_write()?;
@@ -103,7 +115,9 @@ fn redb() -> Result<(), redb::Error> {
 
 /// Simulations with other seeds, until there were as many power losses as are asked for.
 fn repeat(least: u64, program: fn()) {
-    let wanted = std::env::var("POWER_LOSSES").ok().and_then(|count| count.parse().ok());
+    let wanted = std::env::var("POWER_LOSSES")
+        .ok()
+        .and_then(|count| count.parse().ok());
     let wanted = wanted.unwrap_or(least).max(1);
     for seed in 1..=wanted.div_ceil(LOSSES) {
         let run = |sim: &mut Sim| {
@@ -138,7 +152,9 @@ fn caught(program: fn()) -> u64 {
         let run = |sim: &mut Sim| lose_power(sim, program);
         simulate(*seed, NonZeroUsize::MIN, run).unwrap().0.is_some()
     };
-    (1..=20).find(fails).expect("no seed finds the missing syncs")
+    (1..=20)
+        .find(fails)
+        .expect("no seed finds the missing syncs")
 }
 
 #[corsair_host::test]

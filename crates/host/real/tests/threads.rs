@@ -6,11 +6,16 @@ use std::time::Duration;
 
 /// Sorts and sums on a pool of two threads, whose idle threads spin and then sleep.
 fn rayon_program() {
-    let mut numbers: Vec<u64> = (0..20_000).map(|n: u64| n.wrapping_mul(0x9e37_79b9) % 10_007).collect();
+    let mut numbers: Vec<u64> = (0..20_000)
+        .map(|n: u64| n.wrapping_mul(0x9e37_79b9) % 10_007)
+        .collect();
     numbers.par_sort();
     let total: u64 = numbers.par_iter().map(|n| n * n).sum();
     let (left, right) = rayon::join(|| fibonacci(15), || fibonacci(14));
-    println!("{total} {left} {right} on {} threads", rayon::current_num_threads());
+    println!(
+        "{total} {left} {right} on {} threads",
+        rayon::current_num_threads()
+    );
 }
 
 fn fibonacci(n: u64) -> u64 {
@@ -48,7 +53,12 @@ fn crossbeam_program() {
         }
         drop(done);
         let order: Vec<u64> = finished.iter().collect();
-        println!("{} {} {:?}", order.len(), order.iter().sum::<u64>(), &order[..20]);
+        println!(
+            "{} {} {:?}",
+            order.len(),
+            order.iter().sum::<u64>(),
+            &order[..20]
+        );
         assert_eq!(order.len(), 300);
     });
 }

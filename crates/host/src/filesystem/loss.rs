@@ -64,7 +64,7 @@ impl FileSystem {
         let survival = Survival::choose(random);
         let pending = std::mem::take(&mut self.pending);
         let first = random(pending.len() + 1);
-        // A change depends on those of the same names before it.
+        // A change depends on earlier changes of its names.
         let mut lost_names = BTreeSet::new();
         let mut lost: Vec<Change> = vec![];
         for (index, change) in pending.into_iter().enumerate() {

@@ -63,7 +63,7 @@ pub(crate) enum Kind {
 pub(crate) struct Object {
     pub kind: Kind,
     pub nonblocking: bool,
-    /// `AF_INET`, `AF_INET6`, `AF_UNIX`, or 0 for what is no socket.
+    /// `AF_INET`, `AF_INET6`, `AF_UNIX`, or 0 if the object is not a socket.
     pub family: i32,
     /// Limits of `SO_RCVTIMEO` and `SO_SNDTIMEO`; 0: none.
     pub receive_limit: u64,
@@ -237,7 +237,7 @@ impl Kernel {
         fd.map(|fd| fd as isize)
     }
 
-    /// Wakes those who wait for an object, and epoll objects that watch it.
+    /// Wakes the threads that wait for an object, and the epoll objects that watch it.
     pub(super) fn notify(&mut self, id: Id) {
         self.scheduler.wake(
             usize::MAX,

@@ -145,7 +145,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// Events of marked entries that are ready, at most so many.
+    /// Events of marked entries that are ready, at most `most`.
     fn collect(&mut self, watcher: Id, most: usize) -> Result<Vec<(u32, u64)>, Error> {
         let mut events = vec![];
         let mut still_marked = vec![];

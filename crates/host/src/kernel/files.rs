@@ -6,7 +6,7 @@ use super::{Attempt, Id, Kernel, On, Step, Wait};
 use crate::filesystem::Ino;
 use crate::storage::MOST_BYTES;
 
-/// One write of so many also writes an earlier page to the disk.
+/// Writes of a file per page that the kernel writes to the disk by itself.
 const WRITE_BACK: usize = 32;
 
 /// An open file.

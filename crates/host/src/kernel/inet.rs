@@ -392,7 +392,7 @@ impl Kernel {
         at(true).or_else(|| at(false)).map(|&(_, id)| id)
     }
 
-    /// A connection is established: it waits to be accepted, if the backlog has room.
+    /// A connection is established: it waits to be accepted, if the backlog has capacity for it.
     fn accepted(&mut self, listener: Id, connection: Id) {
         let queued = match self
             .descriptors

@@ -15,7 +15,7 @@ impl Kernel {
         Step::Exit
     }
 
-    /// The program is over; its kernel goes on, so that connections end as they do on a real machine.
+    /// The program is over; its kernel continues, so that connections end as they do on a real machine.
     pub(crate) fn stop_program(&mut self) {
         self.scheduler.stopped = true;
         self.close_all();
@@ -62,7 +62,7 @@ impl Kernel {
     }
 }
 
-/// Stops this process until a debugger or `kill -CONT` lets it go on. Virtual time stands still in the meantime.
+/// Stops this process until a debugger or `kill -CONT` resumes it. Virtual time stands still in the meantime.
 pub(super) fn stop(host: &str, now: u64) {
     // SAFETY: the text is valid for reads; the other calls take no pointers.
     unsafe {

@@ -138,7 +138,7 @@ impl Kernel {
         Ok(Step::Done(new as isize))
     }
 
-    /// The step of a call that cannot go on before an object changes.
+    /// The step of a call that cannot continue before an object changes.
     pub(super) fn wait_for(
         &mut self,
         id: Id,
@@ -364,6 +364,7 @@ impl Kernel {
                 | libc::TCP_KEEPIDLE
                 | libc::TCP_KEEPINTVL
                 | libc::TCP_KEEPCNT
+                | libc::TCP_USER_TIMEOUT
                 | libc::TCP_QUICKACK,
             )
             | (libc::IPPROTO_IP, libc::IP_TTL | libc::IP_TOS | libc::IP_RECVERR)
@@ -385,7 +386,7 @@ impl Kernel {
         Step::Done(0)
     }
 
-    /// Gives a connection the keep-alive settings of its socket.
+    /// Gives a connection the keep-alive and time-out settings of its socket.
     pub(super) fn apply_keep_alive(&mut self, id: Id) {
         let Some(object) = self.descriptors.get_mut(id) else {
             return;
@@ -403,7 +404,9 @@ impl Kernel {
             interval: get(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 75) as u64 * SECOND,
             count: get(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 9) as u32,
         };
+        let user_timeout = get(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 0) as u64 * 1_000_000;
         self.drive(id, |connection, _, _| {
+            connection.user_timeout = user_timeout;
             connection.keep_alive = is_on.then_some(settings);
             ((), Change::default())
         });
@@ -480,7 +483,7 @@ impl Kernel {
                 stored.unwrap_or(64)
             }
             (libc::SOL_SOCKET, libc::SO_REUSEADDR | libc::SO_KEEPALIVE | libc::SO_BROADCAST)
-            | (libc::IPPROTO_TCP, libc::TCP_NODELAY)
+            | (libc::IPPROTO_TCP, libc::TCP_NODELAY | libc::TCP_USER_TIMEOUT)
             | (libc::IPPROTO_IP, libc::IP_TOS)
             | (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => stored.unwrap_or(0),
             (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => stored.unwrap_or(7200),

@@ -281,7 +281,7 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     })
 }
 
-/// Whether a signal ends a call that waits with `EINTR`. Others go on after the handler, as with `SA_RESTART`.
+/// Whether a signal ends a call that waits with `EINTR`. Other calls continue after the handler, as with `SA_RESTART`.
 pub(super) fn is_interrupted(number: i64) -> bool {
     matches!(
         number,

@@ -58,7 +58,7 @@ pub(crate) struct KeepAlive {
 pub(crate) struct Change {
     /// Readiness may have changed.
     pub ready: bool,
-    /// The connection is established, and a listener is to be told.
+    /// The connection is established, and its listener is to be notified.
     pub accepted: bool,
 }
 
@@ -68,13 +68,17 @@ pub(crate) struct Connection {
     pub local: SocketAddr,
     pub peer: SocketAddr,
     pub state: State,
-    /// The listener that is to be told when it is established.
+    /// The listener that is notified when the connection is established.
     pub listener: Option<super::Id>,
     /// The error that the next call reports; 0: none.
     pub error: i32,
     /// The program has closed its socket.
     pub orphan: bool,
     pub keep_alive: Option<KeepAlive>,
+    /// How long sent data may stay without an acknowledgement (`TCP_USER_TIMEOUT`), in nanoseconds; 0: no limit.
+    pub user_timeout: u64,
+    /// When the first data without an acknowledgement was sent.
+    unanswered_since: u64,
     received: VecDeque<u8>,
     early: BTreeMap<u64, Vec<u8>>,
     /// The sequence number that the peer sends next.
@@ -124,6 +128,8 @@ impl Connection {
             error: 0,
             orphan: false,
             keep_alive: None,
+            user_timeout: 0,
+            unanswered_since: now,
             received: VecDeque::new(),
             early: BTreeMap::new(),
             expected: u64::from(state == State::Accepting),
@@ -204,7 +210,7 @@ impl Connection {
         let bytes: Vec<u8> = self.received.range(..count).copied().collect();
         if !peek {
             self.received.drain(..count);
-            // A sender that was stopped by a small window is told when half of the buffer is free again.
+            // A sender that was stopped by a small window is notified when half of the buffer is free again.
             let half = RECEIVE_BUFFER / 2;
             if self.advertised < half
                 && self.window_now() >= half
@@ -321,6 +327,9 @@ impl Connection {
         if self.timed.is_none() && self.next == self.sent {
             self.timed = Some((self.next + count, now));
         }
+        if self.unacknowledged == self.sent {
+            self.unanswered_since = now;
+        }
         self.next += count;
         self.sent = self.sent.max(self.next);
         if self.due == NEVER {
@@ -363,7 +372,9 @@ impl Connection {
             State::Established => DATA_RETRIES,
             _ => SYN_RETRIES,
         };
-        if self.retries > most {
+        let since = self.unanswered_since.max(self.heard);
+        let is_too_late = self.user_timeout > 0 && now - since >= self.user_timeout;
+        if self.retries > most || is_too_late {
             return self.fail(libc::ETIMEDOUT);
         }
         self.timeout = (self.timeout * 2).min(MOST_TIMEOUT);

@@ -81,7 +81,7 @@ impl Buffers {
         Buffers(vec![(address, length)])
     }
 
-    /// Those of an array of `iovec`.
+    /// The buffers of an array of `iovec`.
     pub(crate) fn vector(address: usize, count: usize) -> Result<Buffers, Error> {
         if count > 1024 {
             return Err(error(libc::EINVAL));
@@ -98,7 +98,7 @@ impl Buffers {
         self.0.iter().map(|&(_, length)| length).sum()
     }
 
-    /// Their contents, at most so many bytes.
+    /// Their contents, at most `most` bytes.
     pub(crate) fn gather(&self, most: usize) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len().min(most));
         for &(address, length) in &self.0 {
@@ -131,7 +131,7 @@ pub(crate) fn timespec(address: usize) -> Result<u64, Error> {
         .saturating_add(time.tv_nsec as u64))
 }
 
-/// A `timespec` of so many nanoseconds.
+/// A `timespec` of `nanos` nanoseconds.
 pub(crate) fn to_timespec(nanos: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (nanos / 1_000_000_000) as i64,

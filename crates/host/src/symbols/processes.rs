@@ -1,4 +1,4 @@
-//! Other processes, which hosts cannot start. The C library blocks signals meanwhile, so these calls are refused here
+//! Other processes, which hosts cannot start. The C library blocks signals in these calls, so they are refused here
 //! and not by the filter.
 
 use super::Next;

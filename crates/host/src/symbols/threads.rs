@@ -25,8 +25,8 @@ unsafe extern "C" {
 
 /// The key whose destructor ends a thread's turn.
 static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
-/// The C library calls destructors of keys so often while they set values again; ours ends the turn in the last
-/// round but one, after the program's own.
+/// The round of the C library's destructors of keys in which ours ends the turn: the last but one, after the program's
+/// own.
 const ROUNDS: usize = 3;
 /// The stack of a thread that asks for no size.
 const DEFAULT_STACK: usize = 8 << 20;

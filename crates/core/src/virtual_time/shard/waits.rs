@@ -38,7 +38,7 @@ const NUMBERS: u32 = 1 << 29;
 const HANDLE: u32 = Token::OWN | NUMBERS;
 
 /// What the tokens of messages of an actor to itself have above their number.
-const OWN_MESSAGE: u32 = Token::OWN | 2 * NUMBERS;
+const OWN_MESSAGE: u32 = Token::OWN | (2 * NUMBERS);
 
 /// Whether a token is of a timer that its actor can cancel.
 #[inline(always)]

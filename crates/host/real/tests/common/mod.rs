@@ -27,13 +27,15 @@ async fn serve() {
     let acceptor = TlsAcceptor::from(Arc::new(settings));
     let routes = Router::new().route(
         "/hash/{text}",
-        get(|axum::extract::Path(text): axum::extract::Path<String>| async move {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            // A computation on the pool of blocking threads.
-            tokio::task::spawn_blocking(move || format!("{text} {}", text.len()))
-                .await
-                .unwrap()
-        }),
+        get(
+            |axum::extract::Path(text): axum::extract::Path<String>| async move {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                // A computation on the pool of blocking threads.
+                tokio::task::spawn_blocking(move || format!("{text} {}", text.len()))
+                    .await
+                    .unwrap()
+            },
+        ),
     );
     let listener = tokio::net::TcpListener::bind("0.0.0.0:443").await.unwrap();
     loop {
@@ -92,11 +94,15 @@ async fn ask(name: usize) {
 pub fn scenario(sim: &mut Sim) -> Result<(), SimError> {
     sim.preemption(20);
     let server = sim.host("server", || {
-        rustls::crypto::ring::default_provider().install_default().unwrap();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .unwrap();
         serve();
     });
     let clients = sim.hosts("client", 2, |name| {
-        rustls::crypto::ring::default_provider().install_default().unwrap();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .unwrap();
         ask(name);
     });
     sim.at(Duration::from_millis(150), Fault::kill(&server));
