@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The book: runs every command of its pages and compares the output, generates the reference, builds and tests the book,
+# and checks its links.
+#
+#   ci/book.sh                    all steps
+#   ci/book.sh commands build     only these: commands build test links
+#   ci/book.sh --update           runs the commands and writes their output into the pages
+#
+# The built book is in target/book/html; nothing generated is committed. mdBook is installed from the registry if it is
+# missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+book=$target/book
+all_steps=(commands build test links)
+mdbook_version=0.5.4
+
+mdbook() {
+    if ! command mdbook --version >/dev/null 2>&1; then
+        [ -x "$target/tools/bin/mdbook" ] || CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+            cargo install --quiet --locked mdbook --version "$mdbook_version" --no-default-features --features search \
+            --root "$target/tools"
+        PATH=$target/tools/bin:$PATH
+    fi
+    command mdbook "$@"
+}
+
+programs() {
+    cargo build --quiet --bin corsair --features corsair-cli/compose
+    cargo build --quiet -p corsair-stream -p corsair-courier
+}
+
+# Pictures that the commands draw are part of the book.
+step_commands() {
+    programs
+    ci/book/run.py --programs "$target/debug" --pictures "$book/pictures"
+}
+
+step_build() {
+    rm -rf "$book/source" "$book/examples"
+    mkdir -p "$book/pictures"
+    cp -r examples/book "$book/source"
+    # Pages include parts of the examples.
+    cp -r examples/examples "$book/examples"
+    cp -r "$book/pictures/." "$book/source/src/"
+    [ -x "$target/debug/corsair" ] || programs
+    ci/book/reference.py --programs "$target/debug" --to "$book/source/src/reference"
+    mdbook build "$book/source" --dest-dir "$book/html"
+}
+
+# The Rust programs of the pages, with the library in a folder of its own: rustdoc wants one of each crate.
+step_test() {
+    [ -d "$book/source" ] || step_build
+    cargo build --quiet -p corsair --target-dir "$target/book-library"
+    mdbook test "$book/source" --library-path "$target/book-library/debug/deps"
+}
+
+step_links() {
+    ci/book/links.py "$book/html"
+}
+
+if [ "${1:-}" = --update ]; then
+    programs
+    exec ci/book/run.py --programs "$target/debug" --pictures "$book/pictures" --update
+fi
+. ci/steps.sh
+choose_steps book "$@"
+run_steps
