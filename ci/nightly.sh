@@ -25,6 +25,8 @@ steps=(
     "package|cargo publish --workspace --dry-run|every crate builds from its package"
     "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"
     "release|ci/release.sh|archives, image, units and wheels work without Rust"
+    "book|ci/book.sh|every command and program of the book prints what the book shows; no link is broken"
+    "playground|ci/playground.sh|the page has the digests of the command, in Node and in Chromium"
     "soak|ci/soak.sh|memory, files and latency of the services are stable"
 )
 

@@ -23,7 +23,8 @@ check aarch64-unknown-linux-gnu -p corsair -p corsair-serial -p corsair-observe 
 check aarch64-apple-darwin -p corsair -p corsair-serial -p corsair-observe -p corsair-arch -p corsair-view -p corsair-stream -p corsair-cli \
     --features corsair-cli/ui
 check x86_64-pc-windows-gnu -p corsair -p corsair-serial -p corsair-observe -p corsair-arch -p corsair-view -p corsair-cli --features corsair-cli/ui
-check wasm32-unknown-unknown -p corsair -p corsair-arch --no-default-features
+check wasm32-unknown-unknown -p corsair -p corsair-arch -p corsair-view --no-default-features
+check wasm32-unknown-unknown -p corsair-playground
 
 [ "${1:-}" = aarch64 ] || exit 0
 

@@ -9,6 +9,7 @@
 #   ci/test.sh cluster    must be asked for: runs over processes of mpirun, which it installs, and kills and stops
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
+#   ci/test.sh book       must be asked for: the book, which installs mdBook
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
 #   ci/test.sh host       must be asked for: simulations of hosts, ten times each, side by side
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
@@ -197,6 +198,11 @@ step_ui() {
 # packages with pip and builds the libraries once more.
 step_python() {
     ci/python.sh
+}
+
+# Every command of the book, its programs and its links; not among all steps, because it installs mdBook.
+step_book() {
+    ci/book.sh
 }
 
 # Clients of other people's making write to the streams, and hung receivers delay no healthy one; not

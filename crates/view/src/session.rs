@@ -10,6 +10,7 @@ mod checkpoints;
 mod control;
 mod handle;
 
+use crate::clock::Instant;
 use crate::command::Command;
 use crate::condition::Condition;
 use crate::frame::Frame;
@@ -30,7 +31,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Capacity of the channel of requests.
@@ -175,32 +176,40 @@ impl<W: World> Session<W> {
     /// Runs until it is cancelled or no handle is left. Returns the simulation in the state that it has then.
     pub fn run(mut self, cancel: &CancelToken) -> W {
         while !cancel.is_cancelled() {
-            let wait = if self.is_playing {
-                self.pace.wait()
-            } else {
-                NAP
-            };
-            match self.asked.recv_timeout(wait) {
-                Ok(question) => {
-                    self.reply(question);
-                    // Further requests may be waiting.
-                    while let Ok(question) = self.asked.try_recv() {
-                        self.reply(question);
-                    }
-                }
+            match self.asked.recv_timeout(self.wait()) {
+                Ok(question) => self.reply(question),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.watch();
-            if self.is_playing {
-                self.advance();
-            }
-            let (at, _) = self.published;
-            if self.is_new || self.is_playing && at.elapsed() >= BETWEEN_FRAMES {
-                self.publish();
-            }
+            self.turn();
         }
         self.world
+    }
+
+    /// Handles the requests that are waiting, then runs for at most some ten milliseconds if the run is playing, and
+    /// publishes. Returns how long a caller that has no thread for [`Session::run`] may wait before the next turn.
+    pub fn turn(&mut self) -> Duration {
+        while let Ok(question) = self.asked.try_recv() {
+            self.reply(question);
+        }
+        self.watch();
+        if self.is_playing {
+            self.advance();
+        }
+        let (at, _) = self.published;
+        if self.is_new || self.is_playing && at.elapsed() >= BETWEEN_FRAMES {
+            self.publish();
+        }
+        self.wait()
+    }
+
+    /// How long to wait for a request before the next turn.
+    fn wait(&self) -> Duration {
+        if self.is_playing {
+            self.pace.wait()
+        } else {
+            NAP
+        }
     }
 
     /// Handles a request. Publishes its effect before the reply.

@@ -1,5 +1,7 @@
 // The line to the session: frames as bytes, the rest as JSON. It comes back by itself when it was cut.
 
+import { connect } from "./connect.js";
+
 /**
  * @typedef {{ name: string, x: number, y: number, service: string, package: string, region: string, zone: string, count: number }} SceneNode
  * @typedef {{ name: string, is_zone: boolean, at: [number, number, number, number] }} Area
@@ -74,9 +76,7 @@ export class Line {
   }
 
   open() {
-    const url = new URL("socket", location.href);
-    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new WebSocket(url);
+    const socket = connect();
     this.socket = socket;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {

@@ -21,6 +21,7 @@ pub(super) fn file(name: &str) -> Option<File> {
         ),
         "style.css" => ("text/css; charset=utf-8", include_str!("../page/style.css")),
         "app.js" => (SCRIPT, include_str!("../page/app.js")),
+        "connect.js" => (SCRIPT, include_str!("../page/connect.js")),
         "socket.js" => (SCRIPT, include_str!("../page/socket.js")),
         "edges.js" => (SCRIPT, include_str!("../page/edges.js")),
         "graph.js" => (SCRIPT, include_str!("../page/graph.js")),

@@ -2,10 +2,11 @@
 //! happens, at a pace, until something.
 
 use super::{Goal, Session, Until};
+use crate::clock::Instant;
 use crate::condition::Measure;
 use crate::world::{GroupSample, World};
 use corsair::Time;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So long a slice lasts on the clock.
 const SLICE: Duration = Duration::from_millis(12);

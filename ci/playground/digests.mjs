@@ -1,0 +1,51 @@
+// Whether WebAssembly gives the digests of the native command: 20 definitions, 3 seeds each.
+//
+//   node digests.mjs NODE_BINDINGS_DIR CORSAIR
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { definitions, SEEDS } from "./definitions.mjs";
+
+const [bindings, command] = process.argv.slice(2);
+const corsair = createRequire(import.meta.url)(resolve(bindings, "corsair_playground.js"));
+const folder = mkdtempSync(join(tmpdir(), "playground-"));
+const expected = {};
+let wrong = 0;
+for (const [name, text] of definitions(corsair)) {
+  const file = join(folder, `${name}_arch.json`);
+  writeFileSync(file, text);
+  for (const seed of SEEDS) {
+    const native = execFileSync(command, ["-a", file, "-d", "2", "--seed", String(seed), "--format", "json"], { cwd: folder });
+    const digest = /"digest": *"([0-9a-f]+)"/.exec(native.toString())?.[1];
+    const ran = JSON.parse(corsair.run(text, BigInt(seed), 2));
+    expected[`${name} ${seed}`] = digest;
+    if (!digest || ran.digest !== digest) {
+      console.error(`${name}, seed ${seed}: native ${digest}, WebAssembly ${ran.digest}`);
+      wrong += 1;
+    }
+  }
+}
+writeFileSync(process.argv[4] ?? join(folder, "digests.json"), JSON.stringify(expected));
+console.log(`playground: ${Object.keys(expected).length} digests in Node, ${wrong} differ`);
+// Bad input gives a sentence.
+for (const [what, bad] of [
+  ["no JSON", () => corsair.check("{")], ["an unknown field", () => corsair.check('{"arch": "x", "sevrices": []}')],
+  ["a duration", () => corsair.run(corsair.example("lamp"), 0n, -1)], ["a limit", () => corsair.capacity(corsair.example("lamp"), 0n, 1, NaN)],
+  ["a setting", () => corsair.compare(corsair.example("lamp"), "nonsense", 0n, 1, 3)],
+  ["too many", () => corsair.check(corsair.example("lamp").replace(/"count": *[1-9]\d*/, '"count": 4000000'))],
+]) {
+  try {
+    bad();
+    console.error(`${what} was accepted`);
+    wrong += 1;
+  } catch (error) {
+    if (typeof error !== "string" || error.length < 10) {
+      console.error(`${what}: ${error}`);
+      wrong += 1;
+    }
+  }
+}
+process.exit(wrong === 0 ? 0 : 1);

@@ -1,0 +1,127 @@
+// The built page in a real Chromium, opened from a folder: digests, the live view, answers, links, rules of accessibility.
+//
+//   node page.mjs PAGE.html CHROMIUM DIGESTS.json BINDINGS_DIR [PICTURE.png]
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { definitions, SEEDS } from "./definitions.mjs";
+
+const require = createRequire(`${process.env.NODE_PATH}/`);
+const { chromium } = require("playwright-core");
+const [file, program, digests, bindings, picture] = process.argv.slice(2);
+const url = pathToFileURL(resolve(file)).href;
+const expected = JSON.parse(readFileSync(digests, "utf8"));
+const corsair = createRequire(import.meta.url)(resolve(bindings, "corsair_playground.js"));
+
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+/** @type {string[]} */
+const complaints = [];
+page.on("pageerror", (error) => complaints.push(String(error)));
+page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+/** @type {string[]} */
+const requests = [];
+page.on("request", (request) => request.url().startsWith("blob:") || requests.push(request.url()));
+
+const began = Date.now();
+await page.goto(url);
+await page.waitForFunction(() => window.corsair?.pictures() > 0, null, { timeout: 60_000 });
+const first = Date.now() - began;
+
+// The digests of the native command.
+let same = 0;
+for (const [name, text] of definitions(corsair)) {
+  for (const seed of SEEDS) {
+    const ran = await page.evaluate(([text, seed]) => window.playground.other.call("run", text, seed, 2), [text, String(seed)]);
+    assert.equal(ran.digest, expected[`${name} ${seed}`], `${name}, seed ${seed}`);
+    same += 1;
+  }
+}
+
+// The live view: plays, shows the digest when it is paused, takes a command.
+await page.click("#play");
+await page.waitForFunction(() => window.corsair.now() > 0.3);
+await page.fill("#do-who", "login");
+await page.selectOption("#do-what", "kill");
+await page.click("#do button");
+await page.waitForFunction(() => document.querySelectorAll("#commands li").length === 1);
+await page.click("#play");
+await page.waitForFunction(() => /digest [0-9a-f]{16}/.test(document.querySelector("#digest").textContent));
+
+// A link brings the definition, the seed and the commands.
+await page.fill("#seed", "5");
+await page.click("#start");
+await page.waitForFunction(() => document.querySelectorAll("#commands li").length === 0);
+await page.fill("#do-who", "login");
+await page.fill("#do-at", "0.5");
+await page.click("#do button");
+await page.waitForFunction(() => document.querySelectorAll("#commands li").length === 1);
+await page.click("#link");
+await page.waitForFunction(() => location.hash.length > 100);
+const link = page.url();
+const other = await browser.newPage();
+await other.goto(link);
+await other.waitForFunction(() => document.querySelectorAll("#commands li").length === 1, null, { timeout: 60_000 });
+assert.equal(await other.inputValue("#seed"), "5");
+await other.close();
+
+// Answers.
+await page.selectOption("#example", "lamp");
+await page.waitForFunction(() => document.title.includes("lamp"));
+await page.click("#capacity button");
+await page.waitForFunction(() => document.querySelectorAll("#answer tr").length > 3, null, { timeout: 60_000 });
+await page.fill("#settings", "services.webserver.count=36");
+await page.click("#compare button");
+await page.waitForFunction(() => /intervals/.test(document.querySelector("#said").textContent), null, { timeout: 60_000 });
+await page.fill("#settings", "services.nobody.count=36");
+await page.click("#compare button");
+await page.waitForFunction(() => /nobody/.test(document.querySelector("#said.wrong")?.textContent ?? ""));
+
+// Errors and completion in place.
+await page.evaluate(() => {
+  const { editor } = window.playground;
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: '{\n  "arch": "x",\n  \n  "services": 5\n}' }, selection: { anchor: 18 } });
+  editor.focus();
+});
+await page.keyboard.type('"');
+await page.waitForSelector(".cm-tooltip-autocomplete", { timeout: 10_000 });
+const offered = await page.textContent(".cm-tooltip-autocomplete");
+assert.match(offered, /network|load|faults/);
+await page.keyboard.press("Escape");
+await page.waitForSelector(".cm-lintRange-error", { timeout: 10_000 });
+
+// Pirates.
+await page.selectOption("#example", "pirates");
+await page.waitForFunction(() => !document.querySelector("#densities").hidden, null, { timeout: 30_000 });
+if (picture) await page.screenshot({ path: picture });
+
+// 30 frames a second with 500 instances, none above 100 ms.
+await page.evaluate(async () => {
+  const services = [{ name: "store", package: "store", count: 500, regions: 1 },
+    { name: "www", package: "denominator", count: 0, regions: 0, dependencies: ["store"] }];
+  await window.playground.live.call("open", JSON.stringify({ arch: "big", services, load: { www: { rate: 2000 } } }), "0", 60);
+});
+await page.waitForFunction(() => document.title.includes("big"));
+await page.click("#play");
+const frames = await page.evaluate(() => new Promise((done) => {
+  const times = [];
+  const step = (time) => (times.push(time), times.length < 150 ? requestAnimationFrame(step) : done(times));
+  requestAnimationFrame(step);
+}));
+const gaps = frames.slice(1).map((time, place) => time - frames[place]).sort((a, b) => a - b);
+console.log(`playground: first picture after ${first} ms; with 500 instances a frame every ${gaps[75].toFixed(1)} ms (median), longest ${gaps.at(-1).toFixed(1)} ms`);
+
+const { source } = require("axe-core");
+// The browser's own tool runs this, not the page, whose policy would refuse.
+await page.evaluate(source);
+const violations = await page.evaluate(async () =>
+  (await window.axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" ")}`));
+
+assert.deepEqual(requests.filter((one) => !one.startsWith(url) && !one.startsWith("data:")), [], "the page loads something");
+assert.deepEqual(complaints, []);
+assert.deepEqual(violations, []);
+await browser.close();
+console.log(`playground: ${same} digests in Chromium, live view, link, answers, editor, pirates: all as expected`);

@@ -1,0 +1,86 @@
+//! The playground in a browser: runs, capacities, comparisons and a live session of a definition, for a worker of a page.
+//!
+//! Everything runs on the one thread of its caller, with the same results as the command `corsair`. Every function takes
+//! and returns text; an error is one sentence. `ci/playground.sh` builds the page.
+
+mod answers;
+mod link;
+mod player;
+
+pub use player::Player;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Returns the names of the built-in architectures, as a JSON list.
+#[wasm_bindgen]
+pub fn examples() -> String {
+    let names: Vec<&str> = corsair_arch::BUILT_IN
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    serde_json::json!(names).to_string()
+}
+
+/// Returns the definition of a built-in architecture.
+///
+/// # Errors
+/// If there is none of that name.
+#[wasm_bindgen]
+pub fn example(name: &str) -> Result<String, String> {
+    let found = corsair_arch::BUILT_IN
+        .iter()
+        .find(|(known, _)| *known == name);
+    found
+        .map(|(_, text)| (*text).to_owned())
+        .ok_or_else(|| format!("there is no built-in architecture '{name}'"))
+}
+
+/// Returns the JSON schema of definitions.
+#[wasm_bindgen]
+pub fn schema() -> String {
+    corsair_arch::schema().to_owned()
+}
+
+/// Checks a definition.
+///
+/// # Errors
+/// What is wrong with it, and where.
+#[wasm_bindgen]
+pub fn check(definition: &str) -> Result<(), String> {
+    answers::topology(definition).map(drop)
+}
+
+/// Runs a definition as `corsair -a` does, and returns its digest and what its entry points measured, as JSON.
+///
+/// # Errors
+/// What is wrong with the definition or the duration.
+#[wasm_bindgen]
+pub fn run(definition: &str, seed: u64, seconds: f64) -> Result<String, String> {
+    answers::run(definition, seed, seconds)
+}
+
+/// Returns the highest load whose 99th percentile stays below a limit in milliseconds, as `corsair capacity --format json`
+/// prints it.
+///
+/// # Errors
+/// What is wrong with the definition or a number.
+#[wasm_bindgen]
+pub fn capacity(definition: &str, seed: u64, seconds: f64, limit: f64) -> Result<String, String> {
+    answers::capacity(definition, seed, seconds, limit)
+}
+
+/// Compares a definition with the same definition after `settings`, lines of `FIELD=VALUE`, as
+/// `corsair compare --format json` prints it.
+///
+/// # Errors
+/// What is wrong with the definition, a setting or a number.
+#[wasm_bindgen]
+pub fn compare(
+    definition: &str,
+    settings: &str,
+    seed: u64,
+    seconds: f64,
+    seeds: usize,
+) -> Result<String, String> {
+    answers::compare(definition, settings, seed, seconds, seeds)
+}

@@ -1,0 +1,106 @@
+//! A live session.
+
+use crate::answers::{config, duration, sentence, topology};
+use crate::link::{Link, Message};
+use corsair::fsm::Fsm;
+use corsair_arch::Plan;
+use corsair_view::{Make, Pirates, Room, Services, Session};
+use serde_json::{Map, json};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Most pirates of a session.
+const MOST_PIRATES: u32 = 1_000_000;
+
+/// A session of the live view on the thread of its caller, which calls [`Player::turn`] again and again.
+#[wasm_bindgen]
+#[allow(missing_debug_implementations, reason = "a page has no use for it")]
+pub struct Player(Link);
+
+#[wasm_bindgen]
+impl Player {
+    /// Starts a session of a definition.
+    ///
+    /// # Errors
+    /// What is wrong with the definition or the duration.
+    #[wasm_bindgen(constructor)]
+    pub fn new(definition: &str, seed: u64, seconds: f64) -> Result<Player, String> {
+        let plan = Plan {
+            duration: duration(seconds)?,
+            ..Plan::default()
+        };
+        let topology = topology(definition)?;
+        let config = corsair_arch::config(&topology, config(seed));
+        let mut flags = Map::new();
+        flags.insert("arch".to_owned(), json!(topology.arch));
+        flags.insert("seed".to_owned(), json!(seed.to_string()));
+        let build = move |room: &Room| {
+            let mut topology = topology.clone();
+            topology.add_room(room).map_err(sentence)?;
+            Services::new(&config, topology, &plan).map_err(sentence)
+        };
+        let world = build(&Room::new())?;
+        let make: Make<Services> = Box::new(build);
+        Ok(Player(Link::new(Session::new(world, flags, Some(make)))))
+    }
+
+    /// Starts a session of pirates.
+    ///
+    /// # Errors
+    /// If there are too many pirates, or the duration is out of range.
+    pub fn pirates(population: u32, seed: u64, seconds: f64) -> Result<Player, String> {
+        if population > MOST_PIRATES {
+            return Err(format!(
+                "{population} pirates are too many for a page; give at most {MOST_PIRATES}"
+            ));
+        }
+        let talk = duration(seconds)?;
+        let build = move |_: &Room| {
+            let scenario = Fsm {
+                population,
+                talk,
+                ..Fsm::default()
+            };
+            Pirates::new(&config(seed), scenario).map_err(sentence)
+        };
+        let world = build(&Room::new())?;
+        let make: Make<Pirates<()>> = Box::new(build);
+        Ok(Player(Link::new(Session::new(
+            world,
+            Map::new(),
+            Some(make),
+        ))))
+    }
+
+    /// Handles a message of the page, as its socket would send it.
+    pub fn hear(&mut self, text: &str) {
+        self.0.hear(text);
+    }
+
+    /// Runs the session for some ten milliseconds if it is playing. Returns how many milliseconds the page may wait before
+    /// the next turn.
+    pub fn turn(&mut self) -> f64 {
+        self.0.turn().as_secs_f64() * 1e3
+    }
+
+    /// Takes the oldest text for the page, if the oldest message is a text.
+    pub fn take_text(&mut self) -> Option<String> {
+        match self.0.messages.first()? {
+            Message::Text(_) => match self.0.messages.remove(0) {
+                Message::Text(text) => Some(text),
+                Message::Frame(_) => None,
+            },
+            Message::Frame(_) => None,
+        }
+    }
+
+    /// Takes the oldest frame for the page, if the oldest message is a frame.
+    pub fn take_frame(&mut self) -> Option<Vec<u8>> {
+        match self.0.messages.first()? {
+            Message::Frame(_) => match self.0.messages.remove(0) {
+                Message::Frame(bytes) => Some(bytes),
+                Message::Text(_) => None,
+            },
+            Message::Text(_) => None,
+        }
+    }
+}
