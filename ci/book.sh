@@ -27,7 +27,7 @@ mdbook() {
 }
 
 programs() {
-    cargo build --quiet --bin corsair --features corsair-cli/compose
+    cargo build --quiet --bin corsair
     cargo build --quiet -p corsair-stream -p corsair-courier
 }
 
