@@ -1,0 +1,78 @@
+"""What the native part makes and raises of Python's classes."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .exceptions import Interrupt as Interrupt
+
+if TYPE_CHECKING:
+    from .._corsair import Event, Process
+    from .core import Environment
+
+PENDING = object()
+"""The value of an event that was not triggered."""
+
+
+class EmptySchedule(Exception):
+    """Raised by `Environment.step` if no event is left."""
+
+
+class StopSimulation(Exception):
+    """Ends `Environment.run`, which returns the argument."""
+
+    @classmethod
+    def callback(cls, event: Event) -> None:
+        """Ends the run with the value of an event, or raises its exception."""
+        if event.ok:
+            raise cls(event.value)
+        raise event.value
+
+
+class Preempted(NamedTuple):
+    """The cause of the `Interrupt` in a process that has lost its slot."""
+
+    by: Process | None
+    """The process that took the slot."""
+    usage_since: float | None
+    """When the process that lost it had got it."""
+    resource: Any
+    """The resource."""
+
+
+class SortedQueue(list[Any]):
+    """A queue of requests in the order of their keys."""
+
+    def __init__(self, maxlen: int | None = None) -> None:
+        super().__init__()
+        self.maxlen = maxlen
+
+    def append(self, item: Any) -> None:
+        """Adds a request behind those with the same key. Raises RuntimeError if `maxlen` requests wait."""
+        if self.maxlen is not None and len(self) >= self.maxlen:
+            raise RuntimeError("Cannot append event. Queue is full.")
+        super().append(item)
+        super().sort(key=lambda request: request.key)
+
+
+def invalid_yield(generator: Any, value: object) -> str:
+    """The sentence for a process that waits for what is no event, with the line that does."""
+    frame = getattr(generator, "gi_frame", None) or getattr(generator, "cr_frame", None)
+    if frame is None:
+        return f'Invalid yield value "{value}"'
+    code = frame.f_code
+    line = linecache.getline(code.co_filename, frame.f_lineno).strip()
+    place = f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}\n'
+    source = f"    {line}\n" if line else ""
+    return f'\n{place}{source}Invalid yield value "{value}"'
+
+
+def sample(env: Environment, given: float | Callable[[], float] | Mapping[str, Any] | str) -> float:
+    """A number: the given one, what a function returns, or one drawn from a distribution by the environment."""
+    if callable(given):
+        return given()
+    if isinstance(given, (Mapping, str)):
+        return env.draw(given)
+    return given

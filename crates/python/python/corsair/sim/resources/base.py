@@ -1,0 +1,20 @@
+"""What every resource has."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ... import _corsair
+from ..._corsair import Get, Put
+
+__all__ = ["BaseResource", "Get", "Put"]
+
+
+class BaseResource(_corsair.BaseResource):
+    """A resource of one's own: a subclass with `_do_put(event)` and `_do_get(event)`.
+
+    Each of the two triggers the event if it can be served, and returns True if the next one may be tried.
+    """
+
+    PutQueue: ClassVar[type[Any]] = list
+    GetQueue: ClassVar[type[Any]] = list

@@ -1,0 +1,24 @@
+"""Amounts of something homogeneous."""
+
+from __future__ import annotations
+
+from ... import _corsair
+from ..._corsair import ContainerGet, ContainerPut
+from .base import BaseResource
+
+__all__ = ["Container", "ContainerAmount", "ContainerGet", "ContainerPut"]
+
+ContainerAmount = int | float
+
+
+class Container(_corsair.Container, BaseResource):
+    """Holds an amount: `put(amount)` waits until it fits below the capacity, `get(amount)` until it is there.
+
+    >>> from corsair import sim
+    >>> env = sim.Environment()
+    >>> tank = sim.Container(env, capacity=100, init=20)
+    >>> request = tank.get(15)
+    >>> env.run()
+    >>> tank.level
+    5
+    """

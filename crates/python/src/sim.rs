@@ -1,0 +1,26 @@
+//! Processes that wait for events: the native part of `corsair.sim`.
+//!
+//! The objects behave as SimPy's do: same times, same order of what happens at one time, same exceptions. Events,
+//! the agenda, processes and resources are here; classes whose instances have attributes of their own, such as
+//! `Environment` and `Resource`, have an empty subclass in Python.
+
+mod agenda;
+mod callbacks;
+mod condition;
+mod environment;
+mod event;
+mod names;
+mod number;
+mod process;
+mod release;
+mod resource;
+
+pub use condition::{AllOf, AnyOf, Condition, ConditionValue};
+pub use environment::Environment;
+pub use event::{Event, Timeout};
+pub use process::{Initialize, Interruption, Process};
+pub use resource::{
+    BaseResource, Container, ContainerGet, ContainerPut, FilterStore, FilterStoreGet, Get,
+    PreemptiveResource, PriorityRequest, PriorityResource, PriorityStore, Put, Release, Request,
+    Resource, Store, StoreGet, StorePut,
+};

@@ -1,0 +1,269 @@
+//! What is called when an event is processed.
+
+use super::condition::Condition;
+use super::environment::Environment;
+use super::event::Event;
+use super::names::Names;
+use super::process::{Interruption, Process};
+use super::release;
+use super::resource::{BaseResource, Request};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use pyo3::{PyTraverseError, PyVisit};
+
+/// One callback. All but the last are methods of the module itself, called without going through Python.
+#[derive(Debug)]
+pub enum Callback {
+    Resume(Py<Process>),
+    Check(Py<Condition>),
+    BuildValue,
+    Interrupt,
+    TriggerGet(Py<BaseResource>),
+    TriggerPut(Py<BaseResource>),
+    Renege(Py<Request>),
+    Stop,
+    Python(Py<PyAny>),
+}
+
+impl Callback {
+    /// Calls it for an event that is being processed.
+    pub fn call(self, env: &Bound<'_, Environment>, event: &Bound<'_, Event>) -> PyResult<()> {
+        let py = env.py();
+        match self {
+            Callback::Resume(process) => Process::resume(process.bind(py), env, event.clone()),
+            Callback::Check(condition) => Condition::check(condition.bind(py), event),
+            Callback::BuildValue => Condition::build_value(event.cast()?),
+            Callback::Interrupt => Interruption::interrupt(event.cast()?, env),
+            Callback::TriggerGet(resource) => BaseResource::trigger_get(resource.bind(py)),
+            Callback::TriggerPut(resource) => BaseResource::trigger_put(resource.bind(py)),
+            Callback::Renege(request) => Request::renege(request.bind(py)),
+            Callback::Stop => Err(stop(event)?),
+            Callback::Python(callback) => callback.call1(py, (event,)).map(drop),
+        }
+    }
+
+    /// The callback as Python sees it: a bound method, equal to every other one of the same object.
+    pub fn to_python<'py>(&self, event: &Bound<'py, Event>) -> PyResult<Bound<'py, PyAny>> {
+        let py = event.py();
+        match self {
+            Callback::Resume(process) => process.bind(py).getattr(intern!(py, "_resume")),
+            Callback::Check(condition) => condition.bind(py).getattr(intern!(py, "_check")),
+            Callback::BuildValue => event.getattr(intern!(py, "_build_value")),
+            Callback::Interrupt => event.getattr(intern!(py, "_interrupt")),
+            Callback::TriggerGet(resource) => resource.bind(py).getattr(intern!(py, "_trigger_get")),
+            Callback::TriggerPut(resource) => resource.bind(py).getattr(intern!(py, "_trigger_put")),
+            Callback::Renege(request) => request.bind(py).getattr(intern!(py, "_renege")),
+            Callback::Stop => Names::get(py)?.stop_simulation.bind(py).getattr(intern!(py, "callback")),
+            Callback::Python(callback) => Ok(callback.bind(py).clone()),
+        }
+    }
+
+    /// True if both resume the same process, or check for the same condition.
+    pub fn is_same(&self, other: &Callback) -> bool {
+        match (self, other) {
+            (Callback::Resume(a), Callback::Resume(b)) => a.is(b),
+            (Callback::Check(a), Callback::Check(b)) => a.is(b),
+            _ => false,
+        }
+    }
+
+    fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Callback::Resume(process) => visit.call(process),
+            Callback::Check(condition) => visit.call(condition),
+            Callback::TriggerGet(resource) | Callback::TriggerPut(resource) => visit.call(resource),
+            Callback::Renege(request) => visit.call(request),
+            Callback::Python(callback) => visit.call(callback),
+            Callback::BuildValue | Callback::Interrupt | Callback::Stop => Ok(()),
+        }
+    }
+}
+
+/// The exception that ends `Environment.run` when its event is processed.
+fn stop(event: &Bound<'_, Event>) -> PyResult<PyErr> {
+    let py = event.py();
+    let value = Event::value_of(event)?;
+    if Event::is_ok(event)? {
+        let stop = Names::get(py)?.stop_simulation.bind(py).call1((value,))?;
+        return Ok(PyErr::from_value(stop));
+    }
+    Ok(PyErr::from_value(value))
+}
+
+/// The callbacks of an event.
+#[derive(Debug)]
+pub enum Callbacks {
+    /// None yet.
+    None,
+    One(Callback),
+    Many(Vec<Callback>),
+    /// Python has looked: from now on the list is what it sees and changes.
+    List(Py<PyList>),
+    /// The event was processed.
+    Processed,
+}
+
+impl Callbacks {
+    /// Adds a callback. False if the event was processed.
+    pub fn push(event: &Bound<'_, Event>, callback: Callback) -> PyResult<bool> {
+        let py = event.py();
+        let list = {
+            let mut inner = event.borrow_mut();
+            match &mut inner.callbacks {
+                Callbacks::Processed => return Ok(false),
+                Callbacks::None => {
+                    inner.callbacks = Callbacks::One(callback);
+                    return Ok(true);
+                }
+                Callbacks::Many(many) => {
+                    many.push(callback);
+                    return Ok(true);
+                }
+                Callbacks::One(_) => {
+                    let one = std::mem::replace(&mut inner.callbacks, Callbacks::None);
+                    if let Callbacks::One(one) = one {
+                        inner.callbacks = Callbacks::Many(vec![one, callback]);
+                    }
+                    return Ok(true);
+                }
+                Callbacks::List(list) => list.clone_ref(py),
+            }
+        };
+        list.bind(py).append(callback.to_python(event)?)?;
+        Ok(true)
+    }
+
+    /// Removes the first callback that is the same. False if there is none, or the event was processed.
+    pub fn remove(event: &Bound<'_, Event>, callback: &Callback) -> PyResult<bool> {
+        let py = event.py();
+        let mut inner = event.borrow_mut();
+        match &mut inner.callbacks {
+            Callbacks::None | Callbacks::Processed => Ok(false),
+            Callbacks::One(one) => {
+                let found = one.is_same(callback);
+                if found {
+                    let removed = std::mem::replace(&mut inner.callbacks, Callbacks::None);
+                    drop(inner);
+                    drop(removed);
+                }
+                Ok(found)
+            }
+            Callbacks::Many(many) => {
+                let place = many.iter().position(|other| other.is_same(callback));
+                let removed = place.map(|place| many.remove(place));
+                drop(inner);
+                Ok(removed.is_some())
+            }
+            Callbacks::List(list) => {
+                let list = list.clone_ref(py).into_bound(py);
+                drop(inner);
+                let callback = callback.to_python(event)?;
+                let found = list.contains(&callback)?;
+                if found {
+                    list.call_method1(intern!(py, "remove"), (callback,))?;
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// The list that Python sees; None once the event was processed.
+    pub fn list<'py>(event: &Bound<'py, Event>) -> PyResult<Option<Bound<'py, PyList>>> {
+        let py = event.py();
+        let callbacks = {
+            let mut inner = event.borrow_mut();
+            match &inner.callbacks {
+                Callbacks::Processed => return Ok(None),
+                Callbacks::List(list) => return Ok(Some(list.bind(py).clone())),
+                _ => std::mem::replace(&mut inner.callbacks, Callbacks::None),
+            }
+        };
+        let list = PyList::empty(py);
+        for callback in callbacks.into_vec() {
+            list.append(callback.to_python(event)?)?;
+        }
+        event.borrow_mut().callbacks = Callbacks::List(list.clone().unbind());
+        Ok(Some(list))
+    }
+
+    /// Calls all in order. What ends the run leaves the rest to be called when it goes on.
+    pub fn call_all(self, env: &Bound<'_, Environment>, event: &Bound<'_, Event>) -> PyResult<()> {
+        match self {
+            Callbacks::None => Ok(()),
+            Callbacks::One(one) => one.call(env, event).or_else(|error| {
+                suspend(env, event, Callbacks::None, &error)?;
+                Err(error)
+            }),
+            Callbacks::Many(many) => {
+                let mut rest = many.into_iter();
+                while let Some(callback) = rest.next() {
+                    if let Err(error) = callback.call(env, event) {
+                        suspend(env, event, Callbacks::Many(rest.collect()), &error)?;
+                        return Err(error);
+                    }
+                }
+                Ok(())
+            }
+            Callbacks::List(list) => {
+                let list = list.into_bound(env.py());
+                let mut place = 0;
+                while place < list.len() {
+                    if let Err(error) = list.get_item(place)?.call1((event,)) {
+                        let rest = list.get_slice(place + 1, list.len());
+                        suspend(env, event, Callbacks::List(rest.unbind()), &error)?;
+                        return Err(error);
+                    }
+                    place += 1;
+                }
+                Ok(())
+            }
+            Callbacks::Processed => Err(pyo3::exceptions::PyTypeError::new_err(
+                "'NoneType' object is not iterable: the event was processed before; an event is scheduled once",
+            )),
+        }
+    }
+
+    fn into_vec(self) -> Vec<Callback> {
+        match self {
+            Callbacks::One(one) => vec![one],
+            Callbacks::Many(many) => many,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Lets go of the callbacks of an event that is dropped.
+    pub fn release(self) {
+        for callback in self.into_vec() {
+            match callback {
+                Callback::Resume(process) => release::later(process.into_any()),
+                Callback::Check(condition) => release::later(condition.into_any()),
+                _ => {}
+            }
+        }
+    }
+
+    pub fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Callbacks::None | Callbacks::Processed => Ok(()),
+            Callbacks::One(one) => one.traverse(visit),
+            Callbacks::Many(many) => many.iter().try_for_each(|one| one.traverse(visit)),
+            Callbacks::List(list) => visit.call(list),
+        }
+    }
+}
+
+/// If a callback has stopped the run: gives the event the callbacks that were not called, and schedules it again.
+fn suspend(
+    env: &Bound<'_, Environment>,
+    event: &Bound<'_, Event>,
+    rest: Callbacks,
+    error: &PyErr,
+) -> PyResult<()> {
+    let py = env.py();
+    if !error.is_instance(py, Names::get(py)?.stop_simulation.bind(py)) {
+        return Ok(());
+    }
+    event.borrow_mut().callbacks = rest;
+    Environment::schedule_event(env, event, super::environment::FIRST, None)
+}

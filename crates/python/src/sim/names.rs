@@ -1,0 +1,45 @@
+//! Classes of `corsair.sim` that are written in Python and made or raised here.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// The classes and functions, imported once.
+#[derive(Debug)]
+pub struct Names {
+    pub stop_simulation: Py<PyAny>,
+    pub empty_schedule: Py<PyAny>,
+    pub interrupt: Py<PyAny>,
+    pub preempted: Py<PyAny>,
+    pub sorted_queue: Py<PyAny>,
+    /// The sentence for a process that yields what is no event.
+    pub invalid_yield: Py<PyAny>,
+    /// Turns a patience or a limit, which may be a distribution, into a number.
+    pub sample: Py<PyAny>,
+    /// The value of an event that was not triggered.
+    pub pending: Py<PyAny>,
+    pub heap_push: Py<PyAny>,
+    pub heap_pop: Py<PyAny>,
+}
+
+impl Names {
+    pub fn get(py: Python<'_>) -> PyResult<&Names> {
+        static NAMES: PyOnceLock<Names> = PyOnceLock::new();
+        NAMES.get_or_try_init(py, || {
+            let module = py.import("corsair.sim._native")?;
+            let heap = py.import("heapq")?;
+            let name = |name: &str| module.getattr(name).map(Bound::unbind);
+            Ok(Names {
+                stop_simulation: name("StopSimulation")?,
+                empty_schedule: name("EmptySchedule")?,
+                interrupt: name("Interrupt")?,
+                preempted: name("Preempted")?,
+                sorted_queue: name("SortedQueue")?,
+                invalid_yield: name("invalid_yield")?,
+                sample: name("sample")?,
+                pending: name("PENDING")?,
+                heap_push: heap.getattr("heappush")?.unbind(),
+                heap_pop: heap.getattr("heappop")?.unbind(),
+            })
+        })
+    }
+}

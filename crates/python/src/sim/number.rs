@@ -1,0 +1,145 @@
+//! Numbers of a model: times, amounts and capacities, in the type in which Python gave them.
+//!
+//! SimPy adds and compares with Python's operators, so an integer stays an integer when it is printed. Exact integers
+//! of 64 bits and exact floats are computed here with the same results; every other type asks Python.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
+use std::cmp::Ordering;
+
+/// A number in the type in which Python gave it.
+#[derive(Debug)]
+pub enum Number {
+    Int(i64),
+    Float(f64),
+    Other(Py<PyAny>),
+}
+
+impl Default for Number {
+    fn default() -> Number {
+        Number::Int(0)
+    }
+}
+
+impl Number {
+    pub fn of(given: &Bound<'_, PyAny>) -> Number {
+        if let Ok(float) = given.cast_exact::<PyFloat>() {
+            return Number::Float(float.value());
+        }
+        if let Ok(int) = given.cast_exact::<PyInt>()
+            && let Ok(int) = int.extract()
+        {
+            return Number::Int(int);
+        }
+        Number::Other(given.clone().unbind())
+    }
+
+    pub fn to_python<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match self {
+            Number::Int(int) => PyInt::new(py, *int).into_any(),
+            Number::Float(float) => PyFloat::new(py, *float).into_any(),
+            Number::Other(other) => other.bind(py).clone(),
+        }
+    }
+
+    pub fn clone_ref(&self, py: Python<'_>) -> Number {
+        match self {
+            Number::Int(int) => Number::Int(*int),
+            Number::Float(float) => Number::Float(*float),
+            Number::Other(other) => Number::Other(other.clone_ref(py)),
+        }
+    }
+
+    pub fn plus(&self, py: Python<'_>, other: &Number) -> PyResult<Number> {
+        match (self, other) {
+            (Number::Float(a), Number::Float(b)) => return Ok(Number::Float(a + b)),
+            (Number::Int(a), Number::Int(b)) => {
+                if let Some(sum) = a.checked_add(*b) {
+                    return Ok(Number::Int(sum));
+                }
+            }
+            (Number::Int(a), Number::Float(b)) => return Ok(Number::Float(*a as f64 + b)),
+            (Number::Float(a), Number::Int(b)) => return Ok(Number::Float(a + *b as f64)),
+            _ => {}
+        }
+        Ok(Number::of(&self.to_python(py).add(other.to_python(py))?))
+    }
+
+    pub fn minus(&self, py: Python<'_>, other: &Number) -> PyResult<Number> {
+        match (self, other) {
+            (Number::Float(a), Number::Float(b)) => return Ok(Number::Float(a - b)),
+            (Number::Int(a), Number::Int(b)) => {
+                if let Some(difference) = a.checked_sub(*b) {
+                    return Ok(Number::Int(difference));
+                }
+            }
+            (Number::Int(a), Number::Float(b)) => return Ok(Number::Float(*a as f64 - b)),
+            (Number::Float(a), Number::Int(b)) => return Ok(Number::Float(a - *b as f64)),
+            _ => {}
+        }
+        Ok(Number::of(&self.to_python(py).sub(other.to_python(py))?))
+    }
+
+    /// True if this number is smaller, as Python's `<` says.
+    pub fn is_less(&self, py: Python<'_>, other: &Number) -> PyResult<bool> {
+        match (self, other) {
+            (Number::Float(a), Number::Float(b)) => Ok(a < b),
+            (Number::Int(a), Number::Int(b)) => Ok(a < b),
+            _ if self.is_near() && other.is_near() => Ok(self.as_float() < other.as_float()),
+            _ => self.to_python(py).lt(other.to_python(py)),
+        }
+    }
+
+    /// Orders two times as the first elements of two tuples are ordered: equal, or else by `<`.
+    pub fn compare(&self, py: Python<'_>, other: &Number) -> PyResult<Ordering> {
+        match (self, other) {
+            (Number::Float(a), Number::Float(b)) => {
+                Ok(a.partial_cmp(b).unwrap_or(Ordering::Greater))
+            }
+            (Number::Int(a), Number::Int(b)) => Ok(a.cmp(b)),
+            _ if self.is_near() && other.is_near() => Ok(self
+                .as_float()
+                .partial_cmp(&other.as_float())
+                .unwrap_or(Ordering::Greater)),
+            _ => {
+                let (a, b) = (self.to_python(py), other.to_python(py));
+                if a.eq(&b)? {
+                    return Ok(Ordering::Equal);
+                }
+                Ok(match a.lt(&b)? {
+                    true => Ordering::Less,
+                    false => Ordering::Greater,
+                })
+            }
+        }
+    }
+
+    pub fn is_nan(&self) -> bool {
+        matches!(self, Number::Float(float) if float.is_nan())
+    }
+
+    /// True if a float has exactly this value.
+    fn is_near(&self) -> bool {
+        match self {
+            Number::Int(int) => int.unsigned_abs() <= 1 << 53,
+            Number::Float(_) => true,
+            Number::Other(_) => false,
+        }
+    }
+
+    fn as_float(&self) -> f64 {
+        match self {
+            Number::Int(int) => *int as f64,
+            Number::Float(float) => *float,
+            Number::Other(_) => f64::NAN,
+        }
+    }
+
+    /// The value as a float, for statistics.
+    pub fn to_float(&self, py: Python<'_>) -> PyResult<f64> {
+        match self {
+            Number::Other(other) => other.bind(py).extract(),
+            _ => Ok(self.as_float()),
+        }
+    }
+}

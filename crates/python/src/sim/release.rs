@@ -1,0 +1,32 @@
+//! Lets go of objects without recursion.
+//!
+//! A process refers to its generator, the generator to what it waits for, and that to the next process. Dropping the
+//! first of a hundred thousand such processes would recurse through all of them and overflow the stack.
+
+use pyo3::prelude::*;
+use std::cell::{Cell, RefCell};
+
+/// Nested drops up to here happen at once.
+const DEPTH: u32 = 64;
+
+thread_local! {
+    static DEEP: Cell<u32> = const { Cell::new(0) };
+    static LATER: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Drops an object, after the drops that are under way if there are many.
+pub fn later(object: Py<PyAny>) {
+    let depth = DEEP.get();
+    if depth >= DEPTH {
+        LATER.with_borrow_mut(|later| later.push(object));
+        return;
+    }
+    DEEP.set(depth + 1);
+    drop(object);
+    while depth == 0
+        && let Some(object) = LATER.with_borrow_mut(Vec::pop)
+    {
+        drop(object);
+    }
+    DEEP.set(depth);
+}

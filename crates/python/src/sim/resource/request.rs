@@ -1,0 +1,218 @@
+//! Puts and gets: requests to a resource.
+
+use super::{BaseResource, enqueue};
+use crate::sim::callbacks::{Callback, Callbacks};
+use crate::sim::environment::Environment;
+use crate::sim::event::Event;
+use crate::sim::process::Process;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit, intern};
+
+/// What a request of either kind knows.
+#[derive(Debug, Default)]
+pub struct Asked {
+    resource: Option<Py<BaseResource>>,
+    process: Option<Py<Process>>,
+}
+
+impl Asked {
+    fn of(resource: &Bound<'_, BaseResource>, env: &Bound<'_, Environment>) -> Asked {
+        Asked {
+            resource: Some(resource.clone().unbind()),
+            process: Environment::active_process(env),
+        }
+    }
+
+    fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.resource)?;
+        visit.call(&self.process)
+    }
+}
+
+/// A request to put something into a resource; as a context manager it is cancelled at the end if it still waits.
+#[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
+#[derive(Debug, Default)]
+pub struct Put {
+    pub asked: Asked,
+}
+
+/// A request to get something from a resource; as a context manager it is cancelled at the end if it still waits.
+#[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
+#[derive(Debug, Default)]
+pub struct Get {
+    pub asked: Asked,
+}
+
+impl Put {
+    /// What `__init__` does: takes a place in the queue, and may be served at once.
+    pub fn begin(this: &Bound<'_, Put>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
+        let env = BaseResource::environment(resource)?;
+        let asked = Asked::of(resource, &env);
+        {
+            let mut inner = this.borrow_mut();
+            inner.asked = asked;
+            inner.as_super().env = Some(env.unbind());
+        }
+        enqueue(&BaseResource::puts(resource)?, this)?;
+        Callbacks::push(this.as_super(), Callback::TriggerGet(resource.clone().unbind()))?;
+        BaseResource::trigger_put(resource)
+    }
+
+    pub fn resource_of<'py>(this: &Bound<'py, Put>) -> Option<Bound<'py, BaseResource>> {
+        let inner = this.borrow_mut();
+        Some(inner.asked.resource.as_ref()?.bind(this.py()).clone())
+    }
+
+    pub fn process_of(this: &Bound<'_, Put>) -> Option<Py<Process>> {
+        let inner = this.borrow_mut();
+        Some(inner.asked.process.as_ref()?.clone_ref(this.py()))
+    }
+
+    /// Leaves the queue, unless it was served.
+    pub fn withdraw(this: &Bound<'_, Put>) -> PyResult<()> {
+        match Put::resource_of(this) {
+            Some(resource) if !Event::is_triggered(this.as_super()) => {
+                leave(&BaseResource::puts(&resource)?, this)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Get {
+    /// What `__init__` does: takes a place in the queue, and may be served at once.
+    pub fn begin(this: &Bound<'_, Get>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
+        let env = BaseResource::environment(resource)?;
+        let asked = Asked::of(resource, &env);
+        {
+            let mut inner = this.borrow_mut();
+            inner.asked = asked;
+            inner.as_super().env = Some(env.unbind());
+        }
+        enqueue(&BaseResource::gets(resource)?, this)?;
+        Callbacks::push(this.as_super(), Callback::TriggerPut(resource.clone().unbind()))?;
+        BaseResource::trigger_get(resource)
+    }
+
+    fn withdraw(this: &Bound<'_, Get>) -> PyResult<()> {
+        let resource = this.borrow().asked.resource.as_ref().map(|found| found.clone_ref(this.py()));
+        match resource {
+            Some(resource) if !Event::is_triggered(this.as_super()) => {
+                leave(&BaseResource::gets(resource.bind(this.py()))?, this)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn leave(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
+    match queue.cast::<PyList>() {
+        Ok(list) if super::remove(list, event)? => Ok(()),
+        Ok(_) => Err(PyValueError::new_err("the request does not wait in its queue")),
+        Err(_) => queue.call_method1(intern!(queue.py(), "remove"), (event,)).map(drop),
+    }
+}
+
+#[pymethods]
+impl Put {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_named))]
+    fn new(
+        _arguments: &Bound<'_, PyTuple>,
+        _named: Option<&Bound<'_, PyDict>>,
+    ) -> PyClassInitializer<Put> {
+        PyClassInitializer::from(Event::blank()).add_subclass(Put::default())
+    }
+
+    fn __init__(this: &Bound<'_, Self>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
+        Put::begin(this, resource)
+    }
+
+    /// The resource.
+    #[getter]
+    fn resource<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, BaseResource>> {
+        Put::resource_of(this)
+    }
+
+    /// The process that made the request; None if it was made outside of processes.
+    #[getter]
+    fn proc(this: &Bound<'_, Self>) -> Option<Py<Process>> {
+        Put::process_of(this)
+    }
+
+    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(this: &Bound<'_, Self>, _raised: &Bound<'_, PyTuple>) -> PyResult<()> {
+        this.call_method0(intern!(this.py(), "cancel")).map(drop)
+    }
+
+    /// Takes the request back if it still waits.
+    fn cancel(this: &Bound<'_, Self>) -> PyResult<()> {
+        Put::withdraw(this)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.asked.traverse(visit)
+    }
+
+    fn __clear__(&mut self) {
+        self.asked = Asked::default();
+    }
+}
+
+#[pymethods]
+impl Get {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_named))]
+    fn new(
+        _arguments: &Bound<'_, PyTuple>,
+        _named: Option<&Bound<'_, PyDict>>,
+    ) -> PyClassInitializer<Get> {
+        PyClassInitializer::from(Event::blank()).add_subclass(Get::default())
+    }
+
+    fn __init__(this: &Bound<'_, Self>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
+        Get::begin(this, resource)
+    }
+
+    /// The resource.
+    #[getter]
+    fn resource<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, BaseResource>> {
+        let inner = this.borrow();
+        Some(inner.asked.resource.as_ref()?.bind(this.py()).clone())
+    }
+
+    /// The process that made the request; None if it was made outside of processes.
+    #[getter]
+    fn proc(this: &Bound<'_, Self>) -> Option<Py<Process>> {
+        let inner = this.borrow();
+        Some(inner.asked.process.as_ref()?.clone_ref(this.py()))
+    }
+
+    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(this: &Bound<'_, Self>, _raised: &Bound<'_, PyTuple>) -> PyResult<()> {
+        this.call_method0(intern!(this.py(), "cancel")).map(drop)
+    }
+
+    /// Takes the request back if it still waits.
+    fn cancel(this: &Bound<'_, Self>) -> PyResult<()> {
+        Get::withdraw(this)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.asked.traverse(visit)
+    }
+
+    fn __clear__(&mut self) {
+        self.asked = Asked::default();
+    }
+}
