@@ -54,13 +54,22 @@ def name_of(rust: str) -> str:
     return name.removesuffix("Definition") if name != "Definition" else name
 
 
-def doc(text: str, indent: str) -> str:
-    text = " ".join(text.split()).replace("`", "").replace("\\", "\\\\").replace('"""', "'''")
-    lines = textwrap.wrap(text, 112 - len(indent))
+def doc(text: str, indent: str, fields: list[tuple[str, str]] | None = None) -> str:
+    """A docstring; that of a class describes its fields, so that `help` does."""
+    lines = textwrap.wrap(plain(text), 112 - len(indent))
+    if fields:
+        lines += ["", "Fields:"]
+        for name, meaning in fields:
+            lines += textwrap.wrap(f"{name}: {plain(meaning)}", 112 - len(indent), subsequent_indent="    ")
     if len(lines) == 1:
         return f'{indent}"""{lines[0]}"""\n'
-    body = f"\n{indent}".join(lines)
-    return f'{indent}"""{body}\n{indent}"""\n'
+    body = "\n".join(f"{indent}{line}" if line else "" for line in lines)
+    return f'{indent}"""{body.removeprefix(indent)}\n{indent}"""\n'
+
+
+def plain(text: str) -> str:
+    """A description as text of a docstring."""
+    return " ".join(text.split()).replace("`", "").replace("\\", "\\\\").replace('"""', "'''")
 
 
 def reference(schema: dict) -> str | None:
@@ -106,7 +115,8 @@ def dataclass(name: str, schema: dict, parts: set[str]) -> str:
     first = ["arch", "name", "package"]
     order = sorted(properties, key=lambda key: (key not in required, key not in first, first.index(key) if key in first else 0))
     text = "\n\n@dataclass(slots=True)\n"
-    text += f"class {name}(Part):\n" + doc(schema["description"], "    ") + "\n"
+    described = [(FIELDS.get(key, key), properties[key].get("description", key)) for key in order]
+    text += f"class {name}(Part):\n" + doc(schema["description"], "    ", described) + "\n"
     reads = {}
     keeps_extra = schema.get("additionalProperties") is not False
     for key in order:

@@ -64,10 +64,21 @@ impl Span {
     }
 }
 
-/// Whether it is a number of Python; a truth value is none.
+/// True if it is a number of Python or a scalar of another library; a truth value is neither.
 fn is_number(given: &Bound<'_, PyAny>) -> bool {
-    let is_number = given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok();
-    is_number && given.cast::<PyBool>().is_err()
+    if given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok() {
+        return given.cast::<PyBool>().is_err();
+    }
+    if let Ok(dtype) = given.getattr("dtype") {
+        let is_scalar = given
+            .getattr("shape")
+            .is_ok_and(|shape| shape.len().is_ok_and(|len| len == 0));
+        let kind = dtype
+            .getattr("kind")
+            .and_then(|kind| kind.extract::<String>());
+        return is_scalar && kind.is_ok_and(|kind| matches!(kind.as_str(), "i" | "u" | "f"));
+    }
+    given.hasattr("__float__").unwrap_or(false)
 }
 
 /// A time in seconds.

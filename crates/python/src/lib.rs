@@ -9,6 +9,7 @@ mod actors;
 mod architecture;
 mod arguments;
 mod command;
+mod draws;
 mod entry;
 mod error;
 mod interrupt;
@@ -17,6 +18,7 @@ mod recording;
 mod run;
 mod saved;
 mod search;
+mod sim;
 mod spans;
 mod sweep;
 mod table;
@@ -26,6 +28,11 @@ use pyo3::prelude::*;
 /// The native part of the module `corsair`.
 #[pymodule]
 mod _corsair {
+    /// The version of the package.
+    #[allow(non_upper_case_globals)] // Python's name
+    #[pymodule_export]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
     #[pymodule_export]
     use crate::actors::{Context, Simulation};
     #[pymodule_export]
@@ -34,6 +41,8 @@ mod _corsair {
     use crate::arguments::seconds;
     #[pymodule_export]
     use crate::command::command;
+    #[pymodule_export]
+    use crate::draws::{Draws, estimate};
     #[pymodule_export]
     use crate::entry::Entry;
     #[pymodule_export]
@@ -46,6 +55,13 @@ mod _corsair {
     use crate::saved::Saved;
     #[pymodule_export]
     use crate::search::{capacity, compare, instances, learn};
+    #[pymodule_export]
+    use crate::sim::{
+        AllOf, AnyOf, BaseResource, Condition, ConditionValue, Container, ContainerGet,
+        ContainerPut, Environment, Event, FilterStore, FilterStoreGet, Get, Initialize,
+        Interruption, PreemptiveResource, PriorityRequest, PriorityResource, PriorityStore,
+        Process, Put, Release, Request, Resource, Store, StoreGet, StorePut, Timeout,
+    };
     #[pymodule_export]
     use crate::sweep::Sweep;
     #[pymodule_export]

@@ -1,14 +1,15 @@
 //! An architecture in virtual time that Python advances step by step.
 
-use crate::arguments::{Arguments, Count, Seed, Span};
+use crate::arguments::{Arguments, Count, Seed, Span, scale};
 use crate::error;
 use crate::interrupt::watched;
 use crate::recording::Recording;
-use crate::run::{About, Job, Ran, job};
+use crate::run::{self, About, Job, Ran, job};
 use crate::saved::{self, Owner, Saved};
+use crate::search::settings;
 use corsair::{CancelToken, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
-use corsair_arch::{Command, Plan};
+use corsair_arch::{Branch, Command, Plan, Setting};
 use corsair_observe::checkpoint::RunId;
 use corsair_observe::run::{Every, Policy};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -98,10 +99,44 @@ impl Live {
     }
 }
 
+/// The branch of a saved run in which some fields, or the load as a percentage, are set.
+fn changed(
+    definition: (Python<'_>, &str, &str),
+    set: Vec<Setting>,
+    arguments: &Arguments<'_, '_>,
+) -> PyResult<Branch> {
+    let (mut fields, mut load_percent) = (Vec::new(), None);
+    for setting in set {
+        let percent = setting
+            .value
+            .as_str()
+            .and_then(|text| text.strip_suffix('%'));
+        match (setting.path.as_str(), percent) {
+            ("load", Some(percent)) => {
+                let read = percent.parse().ok().filter(|percent| *percent <= 100_000);
+                load_percent = Some(read.ok_or_else(|| {
+                    PyValueError::new_err(format!(
+                        "load: {percent}% is out of range; give 0% to 100000%"
+                    ))
+                })?);
+            }
+            _ => fields.push(setting),
+        }
+    }
+    let topology = run::topology(definition, &fields, arguments, scale(arguments)?)?;
+    Ok(Branch {
+        topology,
+        seed: None,
+        load_percent,
+        counts_from_here: false,
+    })
+}
+
 #[pymethods]
 impl Live {
-    /// Begins a run, or resumes a saved one.
+    /// Begins a run, or resumes a saved one: as it was, or as a branch with another seed or other fields.
     #[new]
+    #[pyo3(signature = (text, file, arguments, saved, reseed, set=Vec::new()))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -109,6 +144,7 @@ impl Live {
         arguments: &Bound<'_, PyDict>,
         saved: Option<&Saved>,
         reseed: Option<Seed>,
+        set: Vec<(String, String)>,
     ) -> PyResult<Live> {
         let Job {
             config,
@@ -130,7 +166,7 @@ impl Live {
         let services = services.collect();
         let reseed = reseed.map(|Seed(seed)| seed);
         let run = match saved {
-            Some(saved) => saved.run(reseed),
+            Some(saved) => saved.run(reseed, &set),
             None => {
                 let course = corsair_arch::course(&config, topology.clone(), &plan);
                 RunId::of(&course.map_err(|e| error::simulate(&e))?)
@@ -141,8 +177,15 @@ impl Live {
         let world = match saved {
             None => World::new(&config, topology, &plan).map_err(|e| error::simulate(&e))?,
             Some(saved) => {
-                let snapshot = saved.snapshot(reseed)?;
-                let resumed = World::resume(&config, topology, &plan, &snapshot);
+                let resumed = if set.is_empty() {
+                    let snapshot = saved.snapshot(reseed)?;
+                    World::resume(&config, topology, &plan, &snapshot)
+                } else {
+                    let mut branch =
+                        changed((py, text, file), settings(set)?, &Arguments(arguments))?;
+                    branch.seed = reseed;
+                    World::branch(&config, &topology, &branch, &plan, &saved.snapshot(None)?)
+                };
                 resumed.map_err(|e| match e {
                     ResumeError::Simulate(e) => error::simulate(&e),
                     other => error::value(other),

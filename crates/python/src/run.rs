@@ -14,7 +14,7 @@ use corsair::{Config, Executor, Outcome, Report};
 use corsair_arch::summary::{Named, ServicesSummary};
 use corsair_arch::{
     DefinitionText, Distribution, Geography, LEAST_TRAVEL, LoadText, Package, Places, Plan, Scale,
-    Timeline, Topology, Totals, picture, simulate as simulate_topology,
+    Setting, Timeline, Topology, Totals, picture, simulate as simulate_topology,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -125,7 +125,7 @@ pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>
         Some(Span(interval)) => Some(interval),
         None => Some((plan.duration / 100).max(Duration::from_millis(1))),
     };
-    let topology = topology(py, text, file, arguments, scale)?;
+    let topology = topology((py, text, file), &[], arguments, scale)?;
     if arguments.maybe::<Workers>("workers")?.is_none() {
         config.workers = corsair_arch::default_workers(&topology);
     }
@@ -136,20 +136,19 @@ pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>
     })
 }
 
-/// The topology of a definition under a load.
+/// The topology of a definition, in which some fields are set, under a load.
 ///
 /// # Errors
 /// The first argument, or part of the definition, that is wrong.
 pub fn topology(
-    py: Python<'_>,
-    text: &str,
-    file: &str,
+    (py, text, file): (Python<'_>, &str, &str),
+    set: &[Setting],
     arguments: &Arguments<'_, '_>,
     scale: Scale,
 ) -> PyResult<Topology> {
     let text = DefinitionText::new(text, file);
     let checked = text
-        .with(&[])
+        .with(set)
         .map_err(|said| error::definition_text(py, &said))?;
     let mut topology = Topology::new(&checked, scale).map_err(error::value)?;
     let connections = corsair_arch::connections(&topology);

@@ -216,20 +216,26 @@ impl Saved {
         parent.unwrap_or(Path::new("."))
     }
 
-    /// Where a branch with this seed saves itself and writes its files, unless another place is named.
-    fn branch_directory(&self, seed: Seed) -> PathBuf {
-        checkpoint::branch_directory(&self.checkpoint, self.run(Some(seed.0)))
+    /// Where the branch with this seed and these fields saves itself and writes its files, unless another place is named.
+    fn branch_directory(&self, seed: Option<Seed>, set: Vec<(String, String)>) -> PathBuf {
+        let run = self.run(seed.map(|Seed(seed)| seed), &set);
+        checkpoint::branch_directory(&self.checkpoint, run)
     }
 }
 
 impl Saved {
-    /// The identity of the saved run, or of the branch of it with another seed.
-    pub fn run(&self, reseed: Option<u64>) -> RunId {
+    /// The identity of the saved run, or of the branch of it with another seed or other fields.
+    pub fn run(&self, reseed: Option<u64>, set: &[(String, String)]) -> RunId {
         let manifest = &self.checkpoint.manifest;
-        let changes = reseed.map(|seed| format!("seed={seed}\n"));
-        changes.map_or(manifest.run, |changes| {
-            manifest.run.branch(manifest.time, changes.as_bytes())
-        })
+        let seed = reseed.map(|seed| format!("seed={seed}\n"));
+        let set = set
+            .iter()
+            .map(|(field, value)| format!("{field}={value}\n"));
+        let changes: String = seed.into_iter().chain(set).collect();
+        match changes.is_empty() {
+            true => manifest.run,
+            false => manifest.run.branch(manifest.time, changes.as_bytes()),
+        }
     }
 
     fn file(&self, name: &str) -> Option<&[u8]> {

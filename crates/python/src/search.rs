@@ -18,7 +18,7 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 }
 
 /// The field and the value, as JSON, that are set.
-fn settings(given: Vec<(String, String)>) -> PyResult<Vec<Setting>> {
+pub fn settings(given: Vec<(String, String)>) -> PyResult<Vec<Setting>> {
     let setting = |(path, value): (String, String)| match serde_json::from_str(&value) {
         Ok(value) => Ok(Setting { path, value }),
         Err(what) => Err(PyValueError::new_err(format!("{path}: {what}"))),
@@ -77,7 +77,7 @@ pub fn capacity(
     let arguments = Arguments(arguments);
     let (config, search) = (config(&arguments)?, search(&arguments)?);
     let plan = search_plan(&arguments)?;
-    let topology = run::topology(py, text, file, &arguments, scale(&arguments)?)?;
+    let topology = run::topology((py, text, file), &[], &arguments, scale(&arguments)?)?;
     let tried = AtomicUsize::new(0);
     let progress = arguments.progress()?;
     let so_far = || halves(tried.load(Ordering::Relaxed));

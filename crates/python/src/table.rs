@@ -184,6 +184,27 @@ impl Table {
         )
     }
 
+    /// The first rows as a table, for notebooks.
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        const SHOWN: usize = 20;
+        let rows = self.batch.num_rows();
+        let columns = self.batch.columns();
+        let cell = |column: &ArrayRef, row| -> PyResult<String> {
+            let value = value(py, column, row)?;
+            match value.cast::<PyFloat>() {
+                Ok(float) => Ok(float.call_method1("__format__", (".6g",))?.to_string()),
+                Err(_) if value.is_none() => Ok(String::new()),
+                Err(_) => Ok(value.str()?.to_string()),
+            }
+        };
+        let shown = (0..rows.min(SHOWN))
+            .map(|row| columns.iter().map(|column| cell(column, row)).collect())
+            .collect::<PyResult<Vec<Vec<String>>>>()?;
+        let left = rows.saturating_sub(SHOWN);
+        let html = py.import("corsair._html")?;
+        html.call_method1("rows_table", (self.names(), shown, left))
+    }
+
     /// The columns and their types (Arrow's PyCapsule interface).
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(wrong)?;

@@ -538,3 +538,37 @@ def test_sub_interpreters_are_refused():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
     assert "ImportError" in done.stdout, done.stdout + done.stderr
+
+
+def yields(self, message, ctx):
+    yield 1
+
+
+async def awaits(self, message, ctx):
+    return None
+
+
+async def both(self, message, ctx):
+    yield 1
+
+
+@pytest.mark.parametrize("handler, said", [(yields, "uses yield"), (awaits, "is async"), (both, "is async")])
+def test_a_handler_that_yields_or_is_async_is_refused(handler, said):
+    with pytest.raises(TypeError, match=rf"Wrong.on {said}; .*corsair.sim"):
+        Simulation().spawn(type("Wrong", (), {"on": handler})())
+
+
+def test_a_start_that_yields_is_refused():
+    def start(self, ctx):
+        yield
+
+    with pytest.raises(TypeError, match="Wrong.start uses yield"):
+        Simulation().spawn(type("Wrong", (), {"on": lambda self, message, ctx: None, "start": start})())
+
+
+def test_a_handler_that_returns_a_generator_is_an_error():
+    simulation = Simulation()
+    actor = simulation.spawn(type("Wrong", (), {"on": lambda self, message, ctx: yields(self, message, ctx)})())
+    simulation.send(actor, "go")
+    with pytest.raises(TypeError, match="returned a generator, of which nothing has run"):
+        simulation.run()

@@ -10,6 +10,7 @@ True
 """
 
 from . import _interpreter as _interpreter  # first: the native part comes next
+from ._corsair import __version__ as __version__
 from ._corsair import ArchitectureError, Context, Entry, SimulationError, Table
 from .architecture import (
     Architecture,
@@ -58,7 +59,7 @@ from .definition import (
     Targets,
     TimeSpan,
 )
-from .experiments import Sweep, capacity, compare, learn, resume, run, sweep
+from .experiments import Sweep, capacity, compare, fork, learn, resume, run, sweep
 from .result import Capacity, Comparison, Graph, Instances, Learned, Result
 from .saving import Time
 from .simulation import Actor, Address, ServiceSimulation, Simulation
@@ -119,6 +120,7 @@ __all__ = [
     "compare",
     "empirical",
     "exponential",
+    "fork",
     "gamma",
     "learn",
     "lognormal",

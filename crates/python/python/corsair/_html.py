@@ -5,6 +5,12 @@ from __future__ import annotations
 import html
 
 
+def rows_table(head: list[str], rows: list[list[str]], left: int) -> str:
+    """A table of texts, and how many rows are left out."""
+    more = f"<p>and {left} more rows</p>" if left else ""
+    return html_table(head, rows) + more
+
+
 def html_table(head: list[str], rows: list[list[str]]) -> str:
     """A table of texts."""
     cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)

@@ -86,7 +86,16 @@ Rate = Union[float, "list[RatePoint]", dict[str, str]]
 
 @dataclass(slots=True)
 class Autoscaler(Part):
-    """Adds and removes instances, in each region by itself, so that they are as busy as they should be."""
+    """Adds and removes instances, in each region by itself, so that they are as busy as they should be.
+
+    Fields:
+    most: How many there are at most in each region.
+    target: How busy, above 0 and up to 1: the part of slots, or of processors, that is in use.
+    calm: For how long there must have been too many before some are removed. Left out: 5 min.
+    delay: How long it takes until an instance that is added is there. Left out: 30 s.
+    every: How often it looks. Left out: every 15 s.
+    least: How many instances there are at least in each region. Left out: 1.
+    """
 
     most: int
     """How many there are at most in each region."""
@@ -114,7 +123,15 @@ class Autoscaler(Part):
 
 @dataclass(slots=True)
 class Breaker(Part):
-    """Stops calling for a while when too many attempts fail."""
+    """Stops calling for a while when too many attempts fail.
+
+    Fields:
+    failures: It opens when this part of the last attempts has failed, above 0 and up to 1.
+    open: How long it stays open.
+    probes: How many attempts it lets through after that, all of which must succeed to close it. Left out: 1.
+    window: How many of the last attempts count, up to 1024; it stays closed before there are that many. Left
+        out: 20.
+    """
 
     failures: float
     """It opens when this part of the last attempts has failed, above 0 and up to 1."""
@@ -136,7 +153,14 @@ class Breaker(Part):
 
 @dataclass(slots=True)
 class Cache(Part):
-    """A cache: of a given hit rate, or with a time to live and a size, filled by what is missed."""
+    """A cache: of a given hit rate, or with a time to live and a size, filled by what is missed.
+
+    Fields:
+    hit_rate: The part of look-ups that find their value, from 0 to 1.
+    keys: Among how many keys, all alike, look-ups choose. Left out: they look up the request's key.
+    size: How many values it keeps; the one that was not used for longest leaves. Left out: all.
+    ttl: How long it keeps a value. Left out: for good.
+    """
 
     hit_rate: float | None = None
     """The part of look-ups that find their value, from 0 to 1."""
@@ -158,7 +182,25 @@ class Cache(Part):
 
 @dataclass(slots=True)
 class CallPolicy(Part):
-    """How a service calls another: which instance, over how many connections, and what it does when that fails."""
+    """How a service calls another: which instance, over how many connections, and what it does when that fails.
+
+    Fields:
+    balance: Which instance is called. Left out: random.
+    breaker: Stops calling for a while when too many attempts fail.
+    bulkhead: How many calls of an instance may be under way at once; more fail at once.
+    connections: The connections of an instance to this service. Left out: any number, always open.
+    deadline: How long the call may take with all attempts. The deadline travels with the request: who gets it
+        too late refuses it, and no caller waits longer.
+    ejection: Leaves out instances that fail again and again.
+    hash_bound: With hash: an instance gets at most this multiple of its even share of the requests under way.
+        Left out: 1.25.
+    hedge: Asks a second instance when the first takes long, and takes the answer that comes first.
+    rate_limit: How many calls an instance may make; more fail at once.
+    retries: Tries again what has failed.
+    timeout: How long an attempt may take.
+    zone_spill: With zone: other zones are called when each instance of the own zone has this many requests of
+        this caller under way. Left out: only when it has no instance.
+    """
 
     balance: Balance | None = None
     """Which instance is called. Left out: random."""
@@ -210,7 +252,12 @@ class CallPolicy(Part):
 
 @dataclass(slots=True)
 class Codel(Part):
-    """Controlled delay (RFC 8289)."""
+    """Controlled delay (RFC 8289).
+
+    Fields:
+    interval: For how long they may wait longer before the first is refused.
+    target: How long requests may wait.
+    """
 
     interval: TimeSpan
     """For how long they may wait longer before the first is refused."""
@@ -226,7 +273,13 @@ class Codel(Part):
 
 @dataclass(slots=True)
 class Connections(Part):
-    """The connections of an instance to a service that it calls."""
+    """The connections of an instance to a service that it calls.
+
+    Fields:
+    most: How many there are at most. Each carries one request at a time.
+    connect: How long it takes to open one. Left out: no time.
+    waiting: How many calls may wait for one; more fail at once. Left out: any number.
+    """
 
     most: int
     """How many there are at most. Each carries one request at a time."""
@@ -245,7 +298,13 @@ class Connections(Part):
 
 @dataclass(slots=True)
 class Ejection(Part):
-    """Leaves out instances that fail again and again."""
+    """Leaves out instances that fail again and again.
+
+    Fields:
+    failures: How many attempts in a row must fail.
+    for_: For how long the instance is left out.
+    most: Which part of the instances is left out at most. Left out: 0.5.
+    """
 
     failures: int
     """How many attempts in a row must fail."""
@@ -264,7 +323,15 @@ class Ejection(Part):
 
 @dataclass(slots=True)
 class Endpoint(Part):
-    """An endpoint of a service, and what it does for each request."""
+    """An endpoint of a service, and what it does for each request.
+
+    Fields:
+    name: Its name, unique in the service.
+    latency: How long requests to it and their answers travel, if not as those of its service.
+    priority: Its priority, from 0 to 7, where a queue orders by it. Left out: that of the request that asks for
+        it, or 0.
+    steps: What it does, in this order.
+    """
 
     name: str
     """Its name, unique in the service."""
@@ -286,7 +353,20 @@ class Endpoint(Part):
 
 @dataclass(slots=True)
 class EntryLoad(Part):
-    """The load of an entry point: either a rate, or users, or recorded arrivals."""
+    """The load of an entry point: either a rate, or users, or recorded arrivals.
+
+    Fields:
+    arrivals: With a rate: how the times between two requests are distributed. Left out: constant.
+    keys: Among how many values, all alike, requests to endpoints choose the one that they are about. Left out:
+        a million.
+    rate: Open loop: requests per second that come in, however long they take.
+    replay: A CSV file of recorded arrivals, with a column time and perhaps one kind; its path is relative to
+        the definition.
+    requests: The kinds of requests, each with its weight: common, read, write, and endpoints of services. Left
+        out: common, read and write, one third each.
+    think: With users: how long each thinks. Left out: no time.
+    users: Closed loop: the number of users, each of whom waits for an answer, thinks, and asks again.
+    """
 
     arrivals: Arrivals | None = None
     """With a rate: how the times between two requests are distributed. Left out: constant."""
@@ -323,7 +403,19 @@ class EntryLoad(Part):
 
 @dataclass(slots=True)
 class Fault(Part):
-    """Something that goes wrong with a service for a while."""
+    """Something that goes wrong with a service for a while.
+
+    Fields:
+    at: When, after the load has begun.
+    kind: What goes wrong.
+    drain: For restart: how long before it goes down an instance leaves its registries. Left out: no time.
+    every: Again after so long, until the load ends. Left out: once.
+    factor: For slow: by how much times are multiplied. Left out: 10.
+    for_: For how long; left out: until the end. For restart: for how long each instance is down.
+    gap: For restart: how long after one instance the next has its turn. Left out: at once.
+    probability: How likely it is each time, from 0 to 1. Left out: always.
+    share: Which part of the instances, above 0 and up to 1; at least one instance. Left out: all.
+    """
 
     at: TimeSpan
     """When, after the load has begun."""
@@ -362,6 +454,11 @@ class Fault(Part):
 class HealthCheck(Part):
     """Asks instances whether they are well, and takes those that do not answer out of the registries until they
     do.
+
+    Fields:
+    every: How often it asks; an answer must come before it asks again.
+    failures: How many questions in a row must have no answer. Left out: 3.
+    successes: How many in a row must have one until the instance is taken back. Left out: 1.
     """
 
     every: TimeSpan
@@ -381,7 +478,12 @@ class HealthCheck(Part):
 
 @dataclass(slots=True)
 class Hedge(Part):
-    """Asks further instances when the first takes long."""
+    """Asks further instances when the first takes long.
+
+    Fields:
+    after: After how long.
+    most: How many further ones at most, one after the other. Left out: 1.
+    """
 
     after: TimeSpan
     """After how long."""
@@ -399,6 +501,17 @@ class Hedge(Part):
 class LinkFault(Part):
     """Something that goes wrong on the way from one place to another: with requests, answers and values, in this
     direction.
+
+    Fields:
+    at: When, after the load has begun.
+    delay: How much longer it takes.
+    duplicate: Which part arrives twice, from 0 to 1.
+    every: Again after so long, until the load ends. Left out: once.
+    for_: For how long; left out: until the end.
+    from_: Where what is sent comes from. Left out: anywhere.
+    loss: Which part is lost, from 0 to 1; 1 is a partition.
+    probability: How likely it is each time, from 0 to 1. Left out: always.
+    to: Where it goes. Left out: anywhere.
     """
 
     at: TimeSpan
@@ -436,7 +549,14 @@ class LinkFault(Part):
 
 @dataclass(slots=True)
 class Network(Part):
-    """How long messages travel, by place. What is left out has a default."""
+    """How long messages travel, by place. What is left out has a default.
+
+    Fields:
+    other_region: Between regions that regions does not mention.
+    regions: Between two regions, in both directions; keys are as us-east-1..us-west-2.
+    same_region: Between zones of one region.
+    same_zone: Between instances of one zone.
+    """
 
     other_region: Distribution | None = None
     """Between regions that regions does not mention."""
@@ -458,7 +578,22 @@ class Network(Part):
 
 @dataclass(slots=True)
 class PlaceFault(Part):
-    """Something that goes wrong in a place: with all services there, or some."""
+    """Something that goes wrong in a place: with all services there, or some.
+
+    Fields:
+    at: When, after the load has begun.
+    kind: What goes wrong.
+    drain: For restart: how long before it goes down an instance leaves its registries. Left out: no time.
+    every: Again after so long, until the load ends. Left out: once.
+    factor: For slow: by how much times are multiplied. Left out: 10.
+    for_: For how long; left out: until the end. For restart: for how long each instance is down.
+    gap: For restart: how long after one instance the next has its turn. Left out: at once.
+    probability: How likely it is each time, from 0 to 1. Left out: always.
+    region: The region, such as us-east-1. Left out: all.
+    services: The services. Left out: all that take requests.
+    share: Which part of the instances there, above 0 and up to 1; at least one. Left out: all.
+    zone: The zone of the region, such as zoneA. Left out: all.
+    """
 
     at: TimeSpan
     """When, after the load has begun."""
@@ -504,7 +639,13 @@ class PlaceFault(Part):
 
 @dataclass(slots=True)
 class Places(Part):
-    """What regions and zones are called, and their addresses. What is left out is spigo's."""
+    """What regions and zones are called, and their addresses. What is left out is spigo's.
+
+    Fields:
+    addresses: For each region and each of its zones, the first two numbers of its addresses, as 10.1.
+    regions: The names of regions, in the order in which the architecture spreads into them.
+    zones: The names of the zones of each region.
+    """
 
     addresses: list[list[str]] = field(default_factory=list)
     """For each region and each of its zones, the first two numbers of its addresses, as 10.1."""
@@ -523,7 +664,15 @@ class Places(Part):
 
 @dataclass(slots=True)
 class Queue(Part):
-    """How requests wait for one of the instance's slots."""
+    """How requests wait for one of the instance's slots.
+
+    Fields:
+    codel: Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long.
+    order: Who is next. Left out: fifo.
+    patience: Requests that have waited longer are refused when it is their turn.
+    size: How many requests wait at most; more are refused, and where priorities order the queue, the lowest
+        first. Left out: any number.
+    """
 
     codel: Codel | None = None
     """Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long."""
@@ -547,7 +696,12 @@ class Queue(Part):
 
 @dataclass(slots=True)
 class RateLimit(Part):
-    """Calls per second, evenly spaced."""
+    """Calls per second, evenly spaced.
+
+    Fields:
+    rate: How many a second.
+    burst: How many at once after a rest. Left out: 1.
+    """
 
     rate: float
     """How many a second."""
@@ -563,7 +717,13 @@ class RateLimit(Part):
 
 @dataclass(slots=True)
 class RatePoint(Part):
-    """A point of a profile."""
+    """A point of a profile.
+
+    Fields:
+    at: When, after the load has begun.
+    rate: Requests per second from then on.
+    ramp: Whether the rate goes there in a straight line from the point before, instead of at once.
+    """
 
     at: TimeSpan
     """When, after the load has begun."""
@@ -582,7 +742,16 @@ class RatePoint(Part):
 
 @dataclass(slots=True)
 class Retries(Part):
-    """Tries again what has failed."""
+    """Tries again what has failed.
+
+    Fields:
+    most: How many times at most.
+    backoff: How long it waits before the first. Left out: no time.
+    budget: How many of all calls of an instance may be retries. Left out: any number.
+    factor: How many times as long it waits before each further one. Left out: 2.
+    jitter: Which part of each wait is random, from 0 to 1. Left out: 0.
+    limit: The longest wait. Left out: 10 s.
+    """
 
     most: int
     """How many times at most."""
@@ -610,7 +779,12 @@ class Retries(Part):
 
 @dataclass(slots=True)
 class RetryBudget(Part):
-    """How many of all calls of an instance may be retries."""
+    """How many of all calls of an instance may be retries.
+
+    Fields:
+    share: Retries allowed for each call, as a share of the calls.
+    burst: How many are saved up at most, and there from the beginning. Left out: 10.
+    """
 
     share: float
     """Retries allowed for each call, as a share of the calls."""
@@ -626,7 +800,35 @@ class RetryBudget(Part):
 
 @dataclass(slots=True)
 class Service(Part):
-    """A service of an architecture."""
+    """A service of an architecture.
+
+    Fields:
+    name: Its name, unique in the architecture.
+    package: What implements it.
+    autoscaler: Adds and removes instances; count is how many there are in the beginning.
+    calls: For the package service: how it calls others, by their names; * is for those left out.
+    concurrency: How many requests an instance handles at once; the others queue. Left out: any number.
+    container: The container image of its instances.
+    count: How many instances there are in each region; 0: one that is in no zone.
+    dependencies: The services that it calls. A ring that also names eureka knows its other regions.
+    endpoints: For the package service: what it does for each kind of request. The first is the default.
+    error_rate: The part of requests that fail, from 0 to 1.
+    faults: What goes wrong, and when.
+    guesstimateType: Guesstimate's word for what the value is, such as POINT, NORMAL or FUNCTION.
+    guesstimateValue: The value or formula, as one types it into a cell of Guesstimate's.
+    health_check: Takes instances that do not answer out of the registries.
+    instance: What kind of instance it runs on; not part of any name.
+    latency: How long requests to it travel, whatever the place.
+    machine: What it runs on.
+    process: The process in the container.
+    processors: How many processors all work of an instance shares evenly. Left out: each request has its own.
+    queue: How requests wait, where concurrency is limited. Left out: any number, first come first served.
+    rate_limit: How many requests an instance takes; more are refused.
+    regions: Into how many regions it goes for each region of the run; 0: one instance that is in no region.
+    service_time: How long it works on a request before it answers or asks on.
+    useCustomGuesstimate: In Guesstimate's models, guesstimateValue stands for the measured times of this
+        service.
+    """
 
     name: str
     """Its name, unique in the architecture."""
@@ -710,7 +912,13 @@ class Service(Part):
 
 @dataclass(slots=True)
 class Side(Part):
-    """One side of a link: all that is left out may be any."""
+    """One side of a link: all that is left out may be any.
+
+    Fields:
+    region: The region, such as us-east-1.
+    service: The service.
+    zone: The zone of the region, such as zoneA.
+    """
 
     region: str | None = None
     """The region, such as us-east-1."""
@@ -729,7 +937,22 @@ class Side(Part):
 
 @dataclass(slots=True)
 class Step(Part):
-    """A step: one of work, call, send, parallel and cache."""
+    """A step: one of work, call, send, parallel and cache.
+
+    Fields:
+    cache: Looks into a cache of the instance.
+    call: Calls an endpoint of a service (cart.list), or its first (cart), and waits for the answer.
+    fallback: With call and parallel: what it does if that fails, before it goes on; an empty list does without.
+        Left out: the request fails.
+    miss: With cache: what it does if the value is not there.
+    parallel: Does several lists of steps at once.
+    probability: How likely the step is done at all, from 0 to 1. Left out: always.
+    send: Sends something to an endpoint, and does not wait.
+    times: How many times: call and send one after the other, the lists of parallel at once. Left out: once.
+    wait: With parallel: how many of the lists must succeed before it goes on; the others go on by themselves.
+        Left out: all.
+    work: Works for so long.
+    """
 
     cache: Cache | None = None
     """Looks into a cache of the instance."""
@@ -773,7 +996,22 @@ class Step(Part):
 
 @dataclass(slots=True)
 class Definition(Part):
-    """An architecture: its services, and what each depends on."""
+    """An architecture: its services, and what each depends on.
+
+    Fields:
+    arch: The first part of every name of the run.
+    services: The services, in the order in which they are created.
+    args: The command that made it.
+    date: When it was made.
+    description: What it is, for people.
+    faults: What goes wrong in places, with several services at once.
+    links: What goes wrong between places.
+    load: What comes in, by entry point. Those left out make a request every 10 ms, or as -kv says.
+    network: How long messages travel from place to place.
+    places: What regions and zones are called, and their addresses, if not as spigo's.
+    version: The version of this format: arch-0.0 or arch-0.1.
+    victim: The service of which half-way one instance is killed; empty: none.
+    """
 
     arch: str
     """The first part of every name of the run."""

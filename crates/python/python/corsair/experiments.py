@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, Union, overload
 
@@ -88,6 +89,7 @@ def resume(
     until: Time | None = None,
     seed_from_here: int | None = None,
     *,
+    set: Mapping[str, Any] | None = None,
     checkpoint_every: Time | None = None,
     checkpoint_at: Times | None = None,
     checkpoint_dir: str | os.PathLike[str] | None = None,
@@ -99,13 +101,22 @@ def resume(
     until           stop at this point of virtual time, and return what has happened so far
     seed_from_here  draw the random numbers of another seed from here on: a branch, which has a directory of its own
                     beside the checkpoint for its own checkpoints and files
+    set             values of fields of the definition from here on, as for `sweep`, and "load" as a percentage of the
+                    load, "150%": a branch, which saves no checkpoints
     checkpoint_…    when and where the run is saved from here on; as before if left out
     """
     saved = _corsair.Saved(Path(directory))
     about = About.of(saved, workers)
     before = about.saving or Saving(None, [], Path(saved.below))
+    fields = [(str(path), _json(str(path), value)) for path, value in (set or {}).items()]
+    if fields:
+        if checkpoint_every is not None or checkpoint_at is not None:
+            raise ValueError("set: a branch with other fields saves no checkpoints; leave out checkpoint_every and checkpoint_at")
+        about.move_to(saved.branch_directory(seed_from_here, fields))
+        about.saving = None
+        return _run_saved(about, saved, seed_from_here, until, progress, fields)
     if seed_from_here is not None:
-        own = saved.branch_directory(seed_from_here)
+        own = saved.branch_directory(seed_from_here, [])
         before = Saving(before.every, before.at, own)
         about.move_to(own)
     given = Saving.of(checkpoint_every, checkpoint_at, before.directory if checkpoint_dir is None else checkpoint_dir)
@@ -118,17 +129,68 @@ def resume(
 
 
 def _run_saved(
-    about: About, saved: _corsair.Saved | None, seed_from_here: int | None, until: Time | None, progress: Progress
+    about: About,
+    saved: _corsair.Saved | None,
+    seed_from_here: int | None,
+    until: Time | None,
+    progress: Progress,
+    fields: Sequence[tuple[str, str]] = (),
 ) -> Result:
     """Runs from the beginning or from a checkpoint, and saves the run on the way."""
     stop = math.inf if until is None else _corsair.seconds(until)
     if saved is not None and stop < saved.time:
         raise ValueError(f"until: the run was saved at {saved.time} s and does not go back; give a later time")
-    live = _corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here)
+    live = _corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here, list(fields))
     with shown(progress, "run") as call:
         if about.saving is not None:
             about.saving.drive(live, about.to_json(), stop, call)
         return result_of(live.finish(until is not None))
+
+
+def fork(
+    directory: str | os.PathLike[str],
+    branches: Mapping[str, Mapping[str, Any]],
+    *,
+    seeds: int = 10,
+    until: Time | None = None,
+    workers: int | None = None,
+) -> Table:
+    """Runs branches of one saved run, each with several seeds, and returns a row for each run.
+
+    directory  the directory given as `checkpoint_dir`, or one of the checkpoints in it
+    branches   the fields that each branch sets, by its name, as `set` of `resume`
+    seeds      how many runs of each branch; the first continues the random numbers of the saved run
+    until      stop at this point of virtual time
+    workers    how many runs at once; by default one for each core
+
+    The first branch is "as saved". Each row has the branch, the seed, and the counts and percentiles of the whole run.
+    """
+    if seeds < 1:
+        raise ValueError(f"{seeds} seeds make no run; give 1 or more")
+    named: list[tuple[str, Mapping[str, Any]]] = [("as saved", {}), *branches.items()]
+    first = About.of(_corsair.Saved(Path(directory)), 1).arguments["seed"]
+    jobs = [(name, fields, repeat) for name, fields in named for repeat in range(seeds)]
+
+    def measure(job: tuple[str, Mapping[str, Any], int]) -> dict[str, Any]:
+        name, fields, repeat = job
+        # Branches have their random numbers in common, so that chance makes no difference between them.
+        seed = None if repeat == 0 else first + repeat
+        saved = _corsair.Saved(Path(directory))
+        about = About.of(saved, 1)
+        about.arguments |= {"graph": False, "flows": False, "out": None}
+        about.saving = None
+        set = [(str(path), _json(str(path), value)) for path, value in fields.items()]
+        summary = _run_saved(about, saved, seed, until, False, set).summary
+        row = {"branch": name, "seed": first + repeat, "requests": summary["requests"], "errors": summary["errors"]}
+        entries = summary["entries"]
+        for entry, found in entries.items():
+            prefix = "" if len(entries) == 1 else f"{entry}_"
+            row |= {f"{prefix}{key}": value for key, value in found.items() if key.endswith("_seconds")}
+        return row
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        rows = list(pool.map(measure, jobs))
+    return Table({name: [row[name] for row in rows] for name in rows[0]})
 
 
 def run_arguments(

@@ -107,7 +107,7 @@ class Result:
     def percentiles(self, parts: tuple[float, ...] = (0.5, 0.9, 0.99, 0.999)) -> Table:
         """Percentiles of response times at each entry point, and of each kind of request where there are several."""
         rows: dict[str, list[Any]] = {"entry": [], "kind": [], "requests": []}
-        rows |= {f"p{part * 100:g}_seconds": [] for part in parts}
+        rows |= {_column(part): [] for part in parts}
         for name, entry in self.entries.items():
             kinds = entry.kinds
             for kind, one in [("", entry), *(kinds.items() if len(kinds) > 1 else ())]:
@@ -115,7 +115,7 @@ class Result:
                 rows["kind"].append(kind)
                 rows["requests"].append(one.requests)
                 for part in parts:
-                    rows[f"p{part * 100:g}_seconds"].append(one.percentile(part))
+                    rows[_column(part)].append(one.percentile(part))
         return Table(rows)
 
     @property
@@ -154,6 +154,11 @@ class Result:
         head = ["entry point", "requests", "failed", *(label for label, _ in PARTS)]
         picture = self._svg or ""
         return f"<p><b>{html.escape(title)}</b></p>{html_table(head, rows)}{picture}"
+
+
+def _column(part: float) -> str:
+    """The column of a percentile, named as in all tables: p50_seconds, p999_seconds."""
+    return f"p{part * 100:g}_seconds".replace(".", "")
 
 
 PARTS = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]

@@ -167,7 +167,7 @@ class ServiceSimulation(Paused[_corsair.Live]):
         saved = _corsair.Saved(Path(directory))
         made = cls.__new__(cls)
         about = About.of(saved, workers)
-        own = None if seed_from_here is None else saved.branch_directory(seed_from_here)
+        own = None if seed_from_here is None else saved.branch_directory(seed_from_here, [])
         if own is not None:
             about.move_to(own)
         made._begin(about, saved, seed_from_here)

@@ -210,6 +210,7 @@ impl Context {
                 object.get_type().qualname()?
             )));
         };
+        refuse_process(object, &on, "on")?;
         if self.actors.len() >= self.room as usize {
             return Err(PyRuntimeError::new_err(format!(
                 "there is room for {} actors; make the simulation with a larger most_actors",
@@ -228,6 +229,9 @@ impl Context {
             .getattr("start")
             .ok()
             .filter(|start| start.is_callable());
+        if let Some(start) = &start {
+            refuse_process(object, start, "start")?;
+        }
         let wants_start = start.is_some();
         self.actors.push(Some(Spawned {
             object: object.clone().unbind(),
@@ -354,6 +358,42 @@ impl Context {
         });
         Ok(id)
     }
+}
+
+/// An error if a handler uses `yield` or is `async`: calling it would run none of its lines.
+fn refuse_process(
+    actor: &Bound<'_, PyAny>,
+    handler: &Bound<'_, PyAny>,
+    name: &str,
+) -> PyResult<()> {
+    let inspect = actor.py().import("inspect")?;
+    for (kind, what) in [
+        ("isgeneratorfunction", "uses yield"),
+        ("iscoroutinefunction", "is async"),
+        ("isasyncgenfunction", "is async"),
+    ] {
+        if inspect.call_method1(kind, (handler,))?.is_truthy()? {
+            return Err(PyTypeError::new_err(format!(
+                "{}.{name} {what}; a handler returns at once and uses ctx.after to wait, \
+                 and corsair.sim has processes that wait",
+                actor.get_type().qualname()?
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An error if a handler has returned a generator or a coroutine, of which nothing has run.
+pub fn check_returned(returned: &Bound<'_, PyAny>) -> PyResult<()> {
+    if returned.is_none() || !(returned.hasattr("send")? && returned.hasattr("throw")?) {
+        return Ok(());
+    }
+    returned.call_method0("close")?;
+    Err(PyTypeError::new_err(format!(
+        "the handler has returned a {}, of which nothing has run; call it without yield and await, \
+         or use corsair.sim",
+        returned.get_type().name()?
+    )))
 }
 
 /// A delay in nanoseconds: of a number of seconds without more ado, of anything else as [`Span`] reads it.

@@ -1,6 +1,6 @@
 //! The engine's side of an actor: it calls the one written in Python, and does what that has wished.
 
-use super::context::{Context, Current, Wish};
+use super::context::{Context, Current, Wish, check_returned};
 use corsair::{
     Actor, Addr, AsyncContext, Context as EngineContext, Event, Flow, Message, Random, Scenario,
     Spawn, Time, Token,
@@ -189,10 +189,10 @@ impl Relay {
                 py.check_signals()?;
             }
             if let Some(start) = start {
-                start.call1(py, (context,))?;
+                check_returned(start.call1(py, (context,))?.bind(py))?;
             }
             match message {
-                Some(message) => on.call1(py, (message, context)).map(drop),
+                Some(message) => check_returned(on.call1(py, (message, context))?.bind(py)),
                 None => Ok(()),
             }
         })();

@@ -51,10 +51,17 @@ impl Callback {
             Callback::Check(condition) => condition.bind(py).getattr(intern!(py, "_check")),
             Callback::BuildValue => event.getattr(intern!(py, "_build_value")),
             Callback::Interrupt => event.getattr(intern!(py, "_interrupt")),
-            Callback::TriggerGet(resource) => resource.bind(py).getattr(intern!(py, "_trigger_get")),
-            Callback::TriggerPut(resource) => resource.bind(py).getattr(intern!(py, "_trigger_put")),
+            Callback::TriggerGet(resource) => {
+                resource.bind(py).getattr(intern!(py, "_trigger_get"))
+            }
+            Callback::TriggerPut(resource) => {
+                resource.bind(py).getattr(intern!(py, "_trigger_put"))
+            }
             Callback::Renege(request) => request.bind(py).getattr(intern!(py, "_renege")),
-            Callback::Stop => Names::get(py)?.stop_simulation.bind(py).getattr(intern!(py, "callback")),
+            Callback::Stop => Names::get(py)?
+                .stop_simulation
+                .bind(py)
+                .getattr(intern!(py, "callback")),
             Callback::Python(callback) => Ok(callback.bind(py).clone()),
         }
     }
@@ -234,6 +241,9 @@ impl Callbacks {
 
     /// Lets go of the callbacks of an event that is dropped.
     pub fn release(self) {
+        if matches!(self, Callbacks::Processed) {
+            return;
+        }
         for callback in self.into_vec() {
             match callback {
                 Callback::Resume(process) => release::later(process.into_any()),

@@ -58,9 +58,15 @@ impl Condition {
         all: bool,
         events: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, Condition>> {
-        let condition = PyClassInitializer::from(Event::pending(env)).add_subclass(Condition::blank());
+        let condition =
+            PyClassInitializer::from(Event::pending(env)).add_subclass(Condition::blank());
         let condition = Bound::new(env.py(), condition)?;
-        Condition::begin(&condition, env, if all { Evaluate::All } else { Evaluate::Any }, events)?;
+        Condition::begin(
+            &condition,
+            env,
+            if all { Evaluate::All } else { Evaluate::Any },
+            events,
+        )?;
         Ok(condition)
     }
 
@@ -70,10 +76,17 @@ impl Condition {
         all: bool,
         events: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Condition>> {
-        let condition = PyClassInitializer::from(Event::pending(env)).add_subclass(Condition::blank());
+        let condition =
+            PyClassInitializer::from(Event::pending(env)).add_subclass(Condition::blank());
         let (condition, evaluate) = match all {
-            true => (Bound::new(env.py(), condition.add_subclass(AllOf {}))?.into_super(), Evaluate::All),
-            false => (Bound::new(env.py(), condition.add_subclass(AnyOf {}))?.into_super(), Evaluate::Any),
+            true => (
+                Bound::new(env.py(), condition.add_subclass(AllOf {}))?.into_super(),
+                Evaluate::All,
+            ),
+            false => (
+                Bound::new(env.py(), condition.add_subclass(AnyOf {}))?.into_super(),
+                Evaluate::Any,
+            ),
         };
         Condition::begin(&condition, env, evaluate, events)?;
         Ok(condition)
@@ -90,7 +103,10 @@ impl Condition {
         for event in events.try_iter()? {
             let event = event?;
             let event = event.cast::<Event>().map_err(|_| {
-                PyTypeError::new_err(format!("a condition is made of events, not {}", type_name(&event)))
+                PyTypeError::new_err(format!(
+                    "a condition is made of events, not {}",
+                    type_name(&event)
+                ))
             })?;
             listed.push(event.clone());
         }
@@ -143,7 +159,9 @@ impl Condition {
         let is_met = match evaluate {
             Ok(is_met) => is_met,
             Err(evaluate) => {
-                let met = evaluate.bind(py).call1((Condition::_events(this)?, processed))?;
+                let met = evaluate
+                    .bind(py)
+                    .call1((Condition::_events(this)?, processed))?;
                 met.is_truthy()?
             }
         };
@@ -160,7 +178,11 @@ impl Condition {
         if Event::is_ok(this.as_super())? {
             let value = Bound::new(py, ConditionValue::new(py))?;
             Condition::_populate_value(this, &value)?;
-            let before = this.borrow_mut().as_super().value.replace(value.into_any().unbind());
+            let before = this
+                .borrow_mut()
+                .as_super()
+                .value
+                .replace(value.into_any().unbind());
             drop(before);
         }
         Ok(())
@@ -168,7 +190,11 @@ impl Condition {
 
     fn listed<'py>(this: &Bound<'py, Condition>) -> Vec<Bound<'py, Event>> {
         let inner = this.borrow();
-        inner.events.iter().map(|event| event.bind(this.py()).clone()).collect()
+        inner
+            .events
+            .iter()
+            .map(|event| event.bind(this.py()).clone())
+            .collect()
     }
 
     /// Takes the conditions below this one, and itself, away from the events that they still wait for.
@@ -188,7 +214,10 @@ impl Condition {
 }
 
 fn type_name(object: &Bound<'_, PyAny>) -> String {
-    object.get_type().name().map_or_else(|_| "that".to_owned(), |name| name.to_string())
+    object
+        .get_type()
+        .name()
+        .map_or_else(|_| "that".to_owned(), |name| name.to_string())
 }
 
 #[pymethods]
@@ -270,7 +299,12 @@ impl Condition {
     fn _desc(this: &Bound<'_, Self>) -> PyResult<String> {
         let evaluate = Condition::_evaluate(this)?.getattr("__name__")?;
         let events = Condition::_events(this)?;
-        Ok(format!("{}({}, {})", this.get_type().name()?, evaluate.str()?, events.str()?))
+        Ok(format!(
+            "{}({}, {})",
+            this.get_type().name()?,
+            evaluate.str()?,
+            events.str()?
+        ))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -306,7 +340,9 @@ impl AllOf {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<AllOf> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Condition::blank()).add_subclass(AllOf {})
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Condition::blank())
+            .add_subclass(AllOf {})
     }
 
     fn __init__(
@@ -331,7 +367,9 @@ impl AnyOf {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<AnyOf> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Condition::blank()).add_subclass(AnyOf {})
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Condition::blank())
+            .add_subclass(AnyOf {})
     }
 
     fn __init__(
@@ -415,7 +453,9 @@ impl ConditionValue {
     /// The values of the events.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let events = self.events.bind(py).iter();
-        let values = events.map(|event| event.getattr(intern!(py, "_value"))).collect::<PyResult<Vec<_>>>()?;
+        let values = events
+            .map(|event| event.getattr(intern!(py, "_value")))
+            .collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, values)?.try_iter()
     }
 

@@ -52,7 +52,9 @@ impl Environment {
     }
 
     pub fn is_active(&self, process: &Bound<'_, Process>) -> bool {
-        self.active.as_ref().is_some_and(|active| active.is(process))
+        self.active
+            .as_ref()
+            .is_some_and(|active| active.is(process))
     }
 
     pub fn active_process(this: &Bound<'_, Environment>) -> Option<Py<Process>> {
@@ -79,10 +81,17 @@ impl Environment {
     }
 
     /// True if the class or the instance has a method of its own in place of one of this class.
-    fn replaces(&self, py: Python<'_>, by_class: bool, name: &Bound<'_, PyString>) -> PyResult<bool> {
+    fn replaces(
+        &self,
+        py: Python<'_>,
+        by_class: bool,
+        name: &Bound<'_, PyString>,
+    ) -> PyResult<bool> {
         match &self.attributes {
             _ if by_class => Ok(true),
-            Some(attributes) if !attributes.bind(py).is_empty() => attributes.bind(py).contains(name),
+            Some(attributes) if !attributes.bind(py).is_empty() => {
+                attributes.bind(py).contains(name)
+            }
             _ => Ok(false),
         }
     }
@@ -100,7 +109,15 @@ impl Environment {
         };
         let id = self.next_id;
         self.next_id += 1;
-        self.agenda.push(py, Entry { time, priority, id, event })
+        self.agenda.push(
+            py,
+            Entry {
+                time,
+                priority,
+                id,
+                event,
+            },
+        )
     }
 
     /// Processes the next event. False if there is none.
@@ -187,7 +204,8 @@ impl Environment {
         let py = this.py();
         let own = py.get_type::<Environment>();
         let class = this.get_type();
-        let differs = |name: &str| -> PyResult<bool> { Ok(!class.getattr(name)?.is(&own.getattr(name)?)) };
+        let differs =
+            |name: &str| -> PyResult<bool> { Ok(!class.getattr(name)?.is(&own.getattr(name)?)) };
         let class = Overrides {
             step: differs("step")?,
             schedule: differs("schedule")?,
@@ -196,7 +214,9 @@ impl Environment {
         let mut inner = this.borrow_mut();
         inner.now = initial_time.map_or(Number::Int(0), Number::of);
         inner.class = class;
-        inner.attributes = attributes.and_then(|dict| dict.cast_into().ok()).map(Bound::unbind);
+        inner.attributes = attributes
+            .and_then(|dict| dict.cast_into().ok())
+            .map(Bound::unbind);
         Ok(())
     }
 
@@ -236,7 +256,14 @@ impl Environment {
         let inner = this.borrow_mut();
         let entries = inner.agenda.entries().iter();
         let entries: Vec<_> = entries
-            .map(|entry| (entry.time.to_python(py), entry.priority, entry.id, entry.event.clone_ref(py)))
+            .map(|entry| {
+                (
+                    entry.time.to_python(py),
+                    entry.priority,
+                    entry.id,
+                    entry.event.clone_ref(py),
+                )
+            })
             .collect();
         drop(inner);
         PyList::new(py, entries)
@@ -270,7 +297,10 @@ impl Environment {
     }
 
     /// `timeout` under the name that reads well after `await`.
-    fn sleep<'py>(this: &Bound<'py, Self>, delay: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Timeout>> {
+    fn sleep<'py>(
+        this: &Bound<'py, Self>,
+        delay: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Timeout>> {
         Timeout::new_in(this, delay, None)
     }
 
@@ -280,12 +310,18 @@ impl Environment {
     }
 
     /// A condition that is triggered when all of the events have been processed.
-    fn all_of<'py>(this: &Bound<'py, Self>, events: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Condition>> {
+    fn all_of<'py>(
+        this: &Bound<'py, Self>,
+        events: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Condition>> {
         Condition::of_class(this, true, events)
     }
 
     /// A condition that is triggered when any of the events has been processed.
-    fn any_of<'py>(this: &Bound<'py, Self>, events: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Condition>> {
+    fn any_of<'py>(
+        this: &Bound<'py, Self>,
+        events: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Condition>> {
         Condition::of_class(this, false, events)
     }
 
@@ -299,10 +335,13 @@ impl Environment {
     ) -> PyResult<()> {
         let delay = delay.map(Number::of);
         if delay.as_ref().is_some_and(Number::is_nan) {
-            return Err(PyValueError::new_err("the delay is not a number; give 0 or more"));
+            return Err(PyValueError::new_err(
+                "the delay is not a number; give 0 or more",
+            ));
         }
         let py = this.py();
-        this.borrow_mut().note(py, event.clone().unbind(), priority, delay)
+        this.borrow_mut()
+            .note(py, event.clone().unbind(), priority, delay)
     }
 
     /// The time of the next event; infinity if there is none.
@@ -319,7 +358,10 @@ impl Environment {
         if Environment::advance(this)? {
             return Ok(());
         }
-        let empty = Names::get(this.py())?.empty_schedule.bind(this.py()).call0()?;
+        let empty = Names::get(this.py())?
+            .empty_schedule
+            .bind(this.py())
+            .call0()?;
         Err(PyErr::from_value(empty))
     }
 
@@ -350,17 +392,22 @@ impl Environment {
                 "No scheduled events left but \"until\" event was not triggered: {}",
                 end.str()?
             ))),
-            (Err(error), _) => match error.is_instance(py, Names::get(py)?.stop_simulation.bind(py)) {
-                true => error.value(py).getattr(intern!(py, "args"))?.get_item(0),
-                false => Err(error),
-            },
+            (Err(error), _) => {
+                match error.is_instance(py, Names::get(py)?.stop_simulation.bind(py)) {
+                    true => error.value(py).getattr(intern!(py, "args"))?.get_item(0),
+                    false => Err(error),
+                }
+            }
         }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.active)?;
         visit.call(&self.attributes)?;
-        self.agenda.entries().iter().try_for_each(|entry| visit.call(&entry.event))
+        self.agenda
+            .entries()
+            .iter()
+            .try_for_each(|entry| visit.call(&entry.event))
     }
 
     fn __clear__(&mut self) {

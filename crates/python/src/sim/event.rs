@@ -48,7 +48,11 @@ impl Event {
         event
     }
 
-    pub fn triggered(env: &Bound<'_, Environment>, value: Py<PyAny>, callbacks: Callbacks) -> Event {
+    pub fn triggered(
+        env: &Bound<'_, Environment>,
+        value: Py<PyAny>,
+        callbacks: Callbacks,
+    ) -> Event {
         Event {
             env: Some(env.clone().unbind()),
             callbacks,
@@ -85,7 +89,9 @@ impl Event {
     pub fn is_ok(this: &Bound<'_, Event>) -> PyResult<bool> {
         let ok = this.borrow_mut().ok;
         ok.ok_or_else(|| {
-            PyAttributeError::new_err("the event has neither succeeded nor failed; trigger it first")
+            PyAttributeError::new_err(
+                "the event has neither succeeded nor failed; trigger it first",
+            )
         })
     }
 
@@ -118,7 +124,9 @@ impl Event {
             (inner.ok, inner.defused)
         };
         match ok {
-            Some(false) if !defused => Err(PyErr::from_value(fresh_exception(&Event::value_of(this)?)?)),
+            Some(false) if !defused => {
+                Err(PyErr::from_value(fresh_exception(&Event::value_of(this)?)?))
+            }
             Some(_) => Ok(()),
             None => Event::is_ok(this).map(drop),
         }
@@ -273,7 +281,10 @@ impl Event {
         exception: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, Event>> {
         if !Event::is_triggered(this) && !exception.is_instance_of::<PyBaseException>() {
-            return Err(PyTypeError::new_err(format!("{} is not an exception.", exception.str()?)));
+            return Err(PyTypeError::new_err(format!(
+                "{} is not an exception.",
+                exception.str()?
+            )));
         }
         Event::finish(this, false, exception)?;
         Ok(this.clone())
@@ -363,10 +374,15 @@ impl Timeout {
     fn checked(delay: &Bound<'_, PyAny>) -> PyResult<Number> {
         let number = Number::of(delay);
         if number.is_less(delay.py(), &Number::Int(0))? {
-            return Err(PyValueError::new_err(format!("Negative delay {}", delay.str()?)));
+            return Err(PyValueError::new_err(format!(
+                "Negative delay {}",
+                delay.str()?
+            )));
         }
         if number.is_nan() {
-            return Err(PyValueError::new_err("the delay is not a number; give 0 or more"));
+            return Err(PyValueError::new_err(
+                "the delay is not a number; give 0 or more",
+            ));
         }
         Ok(number)
     }
@@ -380,7 +396,9 @@ impl Timeout {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<Timeout> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Timeout { delay: Number::Int(0) })
+        PyClassInitializer::from(Event::blank()).add_subclass(Timeout {
+            delay: Number::Int(0),
+        })
     }
 
     #[pyo3(signature = (env, delay, value=None))]
@@ -414,7 +432,11 @@ impl Timeout {
             true => String::new(),
             false => format!(", value={}", value.str()?),
         };
-        Ok(format!("{}({}{value})", this.get_type().name()?, Timeout::_delay(this).str()?))
+        Ok(format!(
+            "{}({}{value})",
+            this.get_type().name()?,
+            Timeout::_delay(this).str()?
+        ))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -446,13 +468,19 @@ impl Wait {
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let event = self.event.bind(py);
         if self.is_awaited {
-            return Err(PyStopIteration::new_err((Event::value_of(event)?.unbind(),)));
+            return Err(PyStopIteration::new_err(
+                (Event::value_of(event)?.unbind(),),
+            ));
         }
         self.is_awaited = true;
         Ok(event.clone().into_any())
     }
 
-    fn send<'py>(&mut self, py: Python<'py>, _value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn send<'py>(
+        &mut self,
+        py: Python<'py>,
+        _value: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.__next__(py)
     }
 

@@ -97,10 +97,11 @@ impl Process {
         mut event: Bound<'py, Event>,
     ) -> PyResult<()> {
         let py = this.py();
-        let stepped = match &this.borrow_mut().stepped {
-            Some(stepped) => Some(stepped.bind(py).clone()),
-            None => None,
-        };
+        let stepped = this
+            .borrow_mut()
+            .stepped
+            .as_ref()
+            .map(|stepped| stepped.bind(py).clone());
         Environment::activate(env, Some(this.clone().unbind()));
         let target = loop {
             match Process::advance(this, stepped.as_ref(), &event) {
@@ -150,12 +151,16 @@ impl Process {
                     PySendResult::Return(value) => Step::Ends(value),
                 });
             }
-            (Some(true), None) => Process::generator_of(this)?.call_method1(intern!(py, "send"), (value,)),
+            (Some(true), None) => {
+                Process::generator_of(this)?.call_method1(intern!(py, "send"), (value,))
+            }
             (Some(false), _) => {
                 let exception = fresh_exception(&value)?;
                 Process::generator_of(this)?.call_method1(intern!(py, "throw"), (exception,))
             }
-            (None, _) => Err(Event::is_ok(event).err().unwrap_or_else(|| PyRuntimeError::new_err("the event has no outcome"))),
+            (None, _) => Err(Event::is_ok(event)
+                .err()
+                .unwrap_or_else(|| PyRuntimeError::new_err("the event has no outcome"))),
         };
         match called {
             Ok(next) => Ok(Step::Waits(next)),
@@ -182,13 +187,19 @@ impl Process {
 }
 
 fn not_a_generator(given: &Bound<'_, PyAny>) -> PyResult<PyErr> {
-    Ok(PyValueError::new_err(format!("{} is not a generator.", given.str()?)))
+    Ok(PyValueError::new_err(format!(
+        "{} is not a generator.",
+        given.str()?
+    )))
 }
 
 fn invalid_yield(process: &Bound<'_, Process>, value: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     let py = process.py();
     let generator = Process::generator_of(process)?;
-    let message = Names::get(py)?.invalid_yield.bind(py).call1((generator, value))?;
+    let message = Names::get(py)?
+        .invalid_yield
+        .bind(py)
+        .call1((generator, value))?;
     Ok(PyRuntimeError::new_err(message.unbind()))
 }
 
@@ -313,10 +324,16 @@ impl Interruption {
         }
         let env = Event::environment(process.as_super())?;
         if env.borrow().is_active(process) {
-            return Err(PyRuntimeError::new_err("A process is not allowed to interrupt itself."));
+            return Err(PyRuntimeError::new_err(
+                "A process is not allowed to interrupt itself.",
+            ));
         }
         let exception = Names::get(py)?.interrupt.bind(py).call1((cause,))?;
-        let mut event = Event::triggered(&env, exception.unbind(), Callbacks::One(Callback::Interrupt));
+        let mut event = Event::triggered(
+            &env,
+            exception.unbind(),
+            Callbacks::One(Callback::Interrupt),
+        );
         (event.ok, event.defused) = (Some(false), true);
         let interruption = PyClassInitializer::from(event).add_subclass(Interruption {
             process: process.clone().unbind(),

@@ -11,7 +11,9 @@ mod store;
 
 pub use container::{Container, ContainerGet, ContainerPut};
 pub use request::{Get, Put};
-pub use slots::{PreemptiveResource, PriorityRequest, PriorityResource, Release, Request, Resource};
+pub use slots::{
+    PreemptiveResource, PriorityRequest, PriorityResource, Release, Request, Resource,
+};
 pub use store::{FilterStore, FilterStoreGet, PriorityStore, Store, StoreGet, StorePut};
 
 use super::environment::Environment;
@@ -61,6 +63,8 @@ pub struct BaseResource {
     class: Overrides,
     /// The attributes of the instance, which may replace a method.
     attributes: Option<Py<PyDict>>,
+    /// Called without arguments whenever something may have changed.
+    observer: Option<Py<PyAny>>,
 }
 
 impl BaseResource {
@@ -73,6 +77,7 @@ impl BaseResource {
             discipline,
             class: Overrides::default(),
             attributes: None,
+            observer: None,
         }
     }
 
@@ -85,7 +90,8 @@ impl BaseResource {
         let py = this.py();
         let class = this.get_type();
         let own = py.get_type::<BaseResource>();
-        let differs = |name: &str| -> PyResult<bool> { Ok(!class.getattr(name)?.is(&own.getattr(name)?)) };
+        let differs =
+            |name: &str| -> PyResult<bool> { Ok(!class.getattr(name)?.is(&own.getattr(name)?)) };
         let releases = py.get_type::<Resource>();
         let release = match class.hasattr("release")? {
             true => !class.getattr("release")?.is(&releases.getattr("release")?),
@@ -107,7 +113,9 @@ impl BaseResource {
         inner.puts = Some(puts.unbind());
         inner.gets = Some(gets.unbind());
         inner.class = overrides;
-        inner.attributes = attributes.and_then(|dict| dict.cast_into().ok()).map(Bound::unbind);
+        inner.attributes = attributes
+            .and_then(|dict| dict.cast_into().ok())
+            .map(Bound::unbind);
         Ok(())
     }
 
@@ -132,6 +140,16 @@ impl BaseResource {
         }
     }
 
+    /// Calls the observer, if there is one.
+    pub fn changed(this: &Bound<'_, BaseResource>) -> PyResult<()> {
+        let py = this.py();
+        let observer = match &this.borrow_mut().observer {
+            Some(observer) => observer.clone_ref(py),
+            None => return Ok(()),
+        };
+        observer.call0(py).map(drop)
+    }
+
     /// True if `count` things leave room for another.
     pub fn has_room(this: &Bound<'_, BaseResource>, count: usize) -> PyResult<bool> {
         let inner = this.borrow_mut();
@@ -148,9 +166,9 @@ impl BaseResource {
         let inner = this.borrow_mut();
         match &inner.attributes {
             _ if inner.class.release => Ok(false),
-            Some(attributes) if !attributes.bind(this.py()).is_empty() => {
-                Ok(!attributes.bind(this.py()).contains(intern!(this.py(), "release"))?)
-            }
+            Some(attributes) if !attributes.bind(this.py()).is_empty() => Ok(!attributes
+                .bind(this.py())
+                .contains(intern!(this.py(), "release"))?),
             _ => Ok(true),
         }
     }
@@ -167,9 +185,12 @@ impl BaseResource {
         }
         let by_class = overrides.do_put || discipline == Discipline::Python;
         serve(&BaseResource::puts(this)?, "Put", |event| match by_class {
-            true => this.call_method1(intern!(this.py(), "_do_put"), (event,))?.is_truthy(),
+            true => this
+                .call_method1(intern!(this.py(), "_do_put"), (event,))?
+                .is_truthy(),
             false => BaseResource::put_now(this, discipline, event),
-        })
+        })?;
+        BaseResource::changed(this)
     }
 
     /// Serves gets in the order of their queue, for as long as each lets the next be tried.
@@ -184,9 +205,12 @@ impl BaseResource {
         }
         let by_class = overrides.do_get || discipline == Discipline::Python;
         serve(&BaseResource::gets(this)?, "Get", |event| match by_class {
-            true => this.call_method1(intern!(this.py(), "_do_get"), (event,))?.is_truthy(),
+            true => this
+                .call_method1(intern!(this.py(), "_do_get"), (event,))?
+                .is_truthy(),
             false => BaseResource::get_now(this, discipline, event),
-        })
+        })?;
+        BaseResource::changed(this)
     }
 
     fn put_now(
@@ -210,7 +234,9 @@ impl BaseResource {
         event: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         match discipline {
-            Discipline::Slots | Discipline::PreemptiveSlots => slots::get(this.cast()?, event.cast()?),
+            Discipline::Slots | Discipline::PreemptiveSlots => {
+                slots::get(this.cast()?, event.cast()?)
+            }
             Discipline::Container => container::get(this.cast()?, event.cast()?),
             Discipline::Store => store::get(this.cast()?, event.cast()?),
             Discipline::PriorityStore => store::get_by_priority(this.cast()?, event.cast()?),
@@ -257,11 +283,15 @@ fn serve(
             place += 1;
         } else if let Some(list) = list {
             if !list.get_item(place).is_ok_and(|found| found.is(&event)) {
-                return Err(PyRuntimeError::new_err(format!("{kind} queue invariant violated")));
+                return Err(PyRuntimeError::new_err(format!(
+                    "{kind} queue invariant violated"
+                )));
             }
             list.del_item(place)?;
         } else if !queue.call_method1(intern!(py, "pop"), (place,))?.is(&event) {
-            return Err(PyRuntimeError::new_err(format!("{kind} queue invariant violated")));
+            return Err(PyRuntimeError::new_err(format!(
+                "{kind} queue invariant violated"
+            )));
         }
         if !proceeds {
             break;
@@ -287,7 +317,9 @@ fn enqueue(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
     if queue.get_type().is(Names::get(py)?.sorted_queue.bind(py)) {
         return slots::insert_sorted(queue, event);
     }
-    queue.call_method1(intern!(py, "append"), (event,)).map(drop)
+    queue
+        .call_method1(intern!(py, "append"), (event,))
+        .map(drop)
 }
 
 #[pymethods]
@@ -341,6 +373,12 @@ impl BaseResource {
         BaseResource::gets(this)
     }
 
+    /// Sets a function that is called without arguments whenever something may have changed.
+    fn _observe(this: &Bound<'_, Self>, observer: Py<PyAny>) {
+        let before = this.borrow_mut().observer.replace(observer);
+        drop(before);
+    }
+
     fn _do_put(this: &Bound<'_, Self>, event: &Bound<'_, PyAny>) -> PyResult<bool> {
         let discipline = this.borrow_mut().discipline;
         BaseResource::put_now(this, discipline, event)
@@ -375,6 +413,7 @@ impl BaseResource {
         visit.call(&self.env)?;
         visit.call(&self.puts)?;
         visit.call(&self.gets)?;
+        visit.call(&self.observer)?;
         visit.call(&self.attributes)
     }
 
@@ -382,6 +421,7 @@ impl BaseResource {
         self.env = None;
         self.puts = None;
         self.gets = None;
+        self.observer = None;
         self.attributes = None;
     }
 }

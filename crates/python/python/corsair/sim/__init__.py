@@ -25,6 +25,8 @@ from __future__ import annotations
 from .core import Environment
 from .events import AllOf, AnyOf, Event, Process, Timeout
 from .exceptions import Interrupt, SimPyException
+from .monitor import Level, Tally, Watch, watch
+from .replication import Replications, replicate
 from .resources.container import Container
 from .resources.resource import PreemptiveResource, PriorityResource, Resource
 from .resources.store import FilterStore, PriorityItem, PriorityStore, Store
@@ -38,14 +40,20 @@ __all__ = [
     "Event",
     "FilterStore",
     "Interrupt",
+    "Level",
     "PreemptiveResource",
     "PriorityItem",
     "PriorityResource",
     "PriorityStore",
     "Process",
     "RealtimeEnvironment",
+    "Replications",
     "Resource",
     "SimPyException",
     "Store",
+    "Tally",
     "Timeout",
+    "Watch",
+    "replicate",
+    "watch",
 ]

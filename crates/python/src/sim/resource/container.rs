@@ -62,7 +62,10 @@ pub fn get(this: &Bound<'_, Container>, event: &Bound<'_, ContainerGet>) -> PyRe
 fn amount(given: &Bound<'_, PyAny>) -> PyResult<Number> {
     let amount = Number::of(given);
     if !Number::Int(0).is_less(given.py(), &amount)? {
-        return Err(PyValueError::new_err(format!("amount(={}) must be > 0.", given.str()?)));
+        return Err(PyValueError::new_err(format!(
+            "amount(={}) must be > 0.",
+            given.str()?
+        )));
     }
     Ok(amount)
 }
@@ -76,7 +79,9 @@ impl Container {
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<Container> {
         let base = PyClassInitializer::from(BaseResource::blank(Discipline::Container));
-        base.add_subclass(Container { level: Number::Int(0) })
+        base.add_subclass(Container {
+            level: Number::Int(0),
+        })
     }
 
     #[pyo3(signature = (env, capacity=None, init=None))]
@@ -150,7 +155,9 @@ macro_rules! amount_request {
                 _arguments: &Bound<'_, PyTuple>,
                 _named: Option<&Bound<'_, PyDict>>,
             ) -> PyClassInitializer<$class> {
-                PyClassInitializer::from(Event::blank()).add_subclass($base::default()).add_subclass($class::default())
+                PyClassInitializer::from(Event::blank())
+                    .add_subclass($base::default())
+                    .add_subclass($class::default())
             }
 
             fn __init__(

@@ -56,7 +56,10 @@ impl Put {
             inner.as_super().env = Some(env.unbind());
         }
         enqueue(&BaseResource::puts(resource)?, this)?;
-        Callbacks::push(this.as_super(), Callback::TriggerGet(resource.clone().unbind()))?;
+        Callbacks::push(
+            this.as_super(),
+            Callback::TriggerGet(resource.clone().unbind()),
+        )?;
         BaseResource::trigger_put(resource)
     }
 
@@ -74,7 +77,8 @@ impl Put {
     pub fn withdraw(this: &Bound<'_, Put>) -> PyResult<()> {
         match Put::resource_of(this) {
             Some(resource) if !Event::is_triggered(this.as_super()) => {
-                leave(&BaseResource::puts(&resource)?, this)
+                leave(&BaseResource::puts(&resource)?, this)?;
+                BaseResource::changed(&resource)
             }
             _ => Ok(()),
         }
@@ -92,15 +96,25 @@ impl Get {
             inner.as_super().env = Some(env.unbind());
         }
         enqueue(&BaseResource::gets(resource)?, this)?;
-        Callbacks::push(this.as_super(), Callback::TriggerPut(resource.clone().unbind()))?;
+        Callbacks::push(
+            this.as_super(),
+            Callback::TriggerPut(resource.clone().unbind()),
+        )?;
         BaseResource::trigger_get(resource)
     }
 
     fn withdraw(this: &Bound<'_, Get>) -> PyResult<()> {
-        let resource = this.borrow().asked.resource.as_ref().map(|found| found.clone_ref(this.py()));
+        let resource = this
+            .borrow()
+            .asked
+            .resource
+            .as_ref()
+            .map(|found| found.clone_ref(this.py()));
         match resource {
             Some(resource) if !Event::is_triggered(this.as_super()) => {
-                leave(&BaseResource::gets(resource.bind(this.py()))?, this)
+                let resource = resource.bind(this.py());
+                leave(&BaseResource::gets(resource)?, this)?;
+                BaseResource::changed(resource)
             }
             _ => Ok(()),
         }
@@ -110,8 +124,12 @@ impl Get {
 fn leave(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
     match queue.cast::<PyList>() {
         Ok(list) if super::remove(list, event)? => Ok(()),
-        Ok(_) => Err(PyValueError::new_err("the request does not wait in its queue")),
-        Err(_) => queue.call_method1(intern!(queue.py(), "remove"), (event,)).map(drop),
+        Ok(_) => Err(PyValueError::new_err(
+            "the request does not wait in its queue",
+        )),
+        Err(_) => queue
+            .call_method1(intern!(queue.py(), "remove"), (event,))
+            .map(drop),
     }
 }
 

@@ -70,14 +70,20 @@ pub fn put(this: &Bound<'_, Resource>, event: &Bound<'_, Request>) -> PyResult<b
 }
 
 /// Grants a slot, if need be that of the user who matters least.
-pub fn put_or_preempt(this: &Bound<'_, Resource>, event: &Bound<'_, PriorityRequest>) -> PyResult<bool> {
+pub fn put_or_preempt(
+    this: &Bound<'_, Resource>,
+    event: &Bound<'_, PriorityRequest>,
+) -> PyResult<bool> {
     let py = this.py();
     let users = users(this);
     if event.borrow().preempt && !BaseResource::has_room(this.as_super(), users.len())? {
         let mut least: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = None;
         for user in &users {
             let key = user.getattr(intern!(py, "key"))?;
-            if least.as_ref().map_or(Ok(true), |(_, least)| key.gt(least))? {
+            if least
+                .as_ref()
+                .map_or(Ok(true), |(_, least)| key.gt(least))?
+            {
                 least = Some((user, key));
             }
         }
@@ -88,8 +94,12 @@ pub fn put_or_preempt(this: &Bound<'_, Resource>, event: &Bound<'_, PriorityRequ
             remove(&users, &user)?;
             let by = Put::process_of(event.as_super().as_super());
             let since = user.getattr(intern!(py, "usage_since"))?;
-            let cause = Names::get(py)?.preempted.bind(py).call1((by, since, this))?;
-            user.getattr(intern!(py, "proc"))?.call_method1(intern!(py, "interrupt"), (cause,))?;
+            let cause = Names::get(py)?
+                .preempted
+                .bind(py)
+                .call1((by, since, this))?;
+            user.getattr(intern!(py, "proc"))?
+                .call_method1(intern!(py, "interrupt"), (cause,))?;
         }
     }
     put(this, event.as_super())
@@ -98,7 +108,11 @@ pub fn put_or_preempt(this: &Bound<'_, Resource>, event: &Bound<'_, PriorityRequ
 /// Takes a slot back, if the request has one.
 pub fn get(this: &Bound<'_, Resource>, event: &Bound<'_, Release>) -> PyResult<bool> {
     let py = this.py();
-    let request = event.borrow_mut().request.as_ref().map(|request| request.bind(py).clone());
+    let request = event
+        .borrow_mut()
+        .request
+        .as_ref()
+        .map(|request| request.bind(py).clone());
     if let Some(request) = request {
         remove(&users(this), &request)?;
     }
@@ -111,7 +125,9 @@ pub fn insert_sorted(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyRe
     let list = queue.cast::<PyList>()?;
     let most = queue.getattr(intern!(py, "maxlen"))?;
     if !most.is_none() && list.len() >= most.extract::<usize>()? {
-        return Err(PyRuntimeError::new_err("Cannot append event. Queue is full."));
+        return Err(PyRuntimeError::new_err(
+            "Cannot append event. Queue is full.",
+        ));
     }
     let key = event.getattr(intern!(py, "key"))?;
     let (mut low, mut high) = (0, list.len());
@@ -137,11 +153,19 @@ impl<'py> Temper<'_, 'py> {
         given: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(given) = given else { return Ok(None) };
-        Names::get(env.py())?.sample.bind(env.py()).call1((env, given)).map(Some)
+        Names::get(env.py())?
+            .sample
+            .bind(env.py())
+            .call1((env, given))
+            .map(Some)
     }
 
     /// Requests, unless too many wait, and gives up when the patience has ended.
-    fn begin(&self, request: &Bound<'py, Request>, resource: &Bound<'py, Resource>) -> PyResult<()> {
+    fn begin(
+        &self,
+        request: &Bound<'py, Request>,
+        resource: &Bound<'py, Resource>,
+    ) -> PyResult<()> {
         let base = resource.as_super();
         if self.patience.is_none() && self.balk.is_none() {
             return Put::begin(request.as_super(), base);
@@ -181,7 +205,9 @@ impl Request {
             return Ok(());
         }
         // A request that was cancelled waits no more, and its event never happens.
-        let Some(resource) = Put::resource_of(put) else { return Ok(()) };
+        let Some(resource) = Put::resource_of(put) else {
+            return Ok(());
+        };
         if !BaseResource::puts(&resource)?.contains(this)? {
             return Ok(());
         }
@@ -196,12 +222,16 @@ impl Request {
         if raised.is_some_and(|raised| raised.is(py.get_type::<PyGeneratorExit>())) {
             return Ok(());
         }
-        let Some(resource) = Put::resource_of(this.as_super()) else { return Ok(()) };
+        let Some(resource) = Put::resource_of(this.as_super()) else {
+            return Ok(());
+        };
         match resource.cast::<Resource>() {
             Ok(resource) if BaseResource::releases_plainly(resource.as_super())? => {
                 Resource::release(resource, this.as_any()).map(drop)
             }
-            _ => resource.call_method1(intern!(py, "release"), (this,)).map(drop),
+            _ => resource
+                .call_method1(intern!(py, "release"), (this,))
+                .map(drop),
         }
     }
 }
@@ -312,7 +342,9 @@ impl PriorityResource {
     ) -> PyResult<Bound<'py, PriorityRequest>> {
         let py = this.py();
         let event = PyClassInitializer::from(Event::blank()).add_subclass(Put::default());
-        let event = event.add_subclass(Request::default()).add_subclass(PriorityRequest::blank());
+        let event = event
+            .add_subclass(Request::default())
+            .add_subclass(PriorityRequest::blank());
         let event = Bound::new(py, event)?;
         let priority = priority.map_or_else(|| PyInt::new(py, 0).into_any(), Clone::clone);
         PriorityRequest::set(&event, this.as_super(), &priority, preempt)?;
@@ -343,7 +375,9 @@ impl Request {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<Request> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Put::default()).add_subclass(Request::default())
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Put::default())
+            .add_subclass(Request::default())
     }
 
     fn __init__(this: &Bound<'_, Self>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
@@ -421,7 +455,10 @@ impl PriorityRequest {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PriorityRequest> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Put::default()).add_subclass(Request::default()).add_subclass(PriorityRequest::blank())
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Put::default())
+            .add_subclass(Request::default())
+            .add_subclass(PriorityRequest::blank())
     }
 
     #[pyo3(signature = (resource, priority=None, preempt=true))]
@@ -485,7 +522,9 @@ impl Release {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<Release> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Get::default()).add_subclass(Release::default())
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Get::default())
+            .add_subclass(Release::default())
     }
 
     fn __init__(

@@ -60,8 +60,15 @@ fn fitting<'py>(
     if !BaseResource::has_room(this.as_super(), items.len()?)? {
         return Ok(None);
     }
-    let item = event.borrow_mut().item.as_ref().map(|item| item.clone_ref(py));
-    Ok(Some((items, item.unwrap_or_else(|| py.None()).into_bound(py))))
+    let item = event
+        .borrow_mut()
+        .item
+        .as_ref()
+        .map(|item| item.clone_ref(py));
+    Ok(Some((
+        items,
+        item.unwrap_or_else(|| py.None()).into_bound(py),
+    )))
 }
 
 fn accept(event: &Bound<'_, StorePut>) -> PyResult<bool> {
@@ -86,7 +93,10 @@ pub fn put_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StorePut>) -> 
     let Some((items, item)) = fitting(this, event)? else {
         return Ok(false);
     };
-    Names::get(this.py())?.heap_push.bind(this.py()).call1((items, item))?;
+    Names::get(this.py())?
+        .heap_push
+        .bind(this.py())
+        .call1((items, item))?;
     accept(event)
 }
 
@@ -113,7 +123,10 @@ pub fn get_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StoreGet>) -> 
     if items.is_empty()? {
         return Ok(false);
     }
-    let item = Names::get(this.py())?.heap_pop.bind(this.py()).call1((items,))?;
+    let item = Names::get(this.py())?
+        .heap_pop
+        .bind(this.py())
+        .call1((items,))?;
     Event::finish(event.as_super().as_super(), true, item).map(|()| false)
 }
 
@@ -121,7 +134,11 @@ pub fn get_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StoreGet>) -> 
 pub fn get_by_filter(this: &Bound<'_, Store>, event: &Bound<'_, FilterStoreGet>) -> PyResult<bool> {
     let py = this.py();
     let items = items(this);
-    let filter = event.borrow_mut().filter.as_ref().map(|filter| filter.bind(py).clone());
+    let filter = event
+        .borrow_mut()
+        .filter
+        .as_ref()
+        .map(|filter| filter.bind(py).clone());
     for item in items.try_iter()? {
         let item = item?;
         let accepts = match &filter {
@@ -227,7 +244,9 @@ impl FilterStore {
         filter: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, FilterStoreGet>> {
         let event = PyClassInitializer::from(Event::blank()).add_subclass(Get::default());
-        let event = event.add_subclass(StoreGet {}).add_subclass(FilterStoreGet { filter });
+        let event = event
+            .add_subclass(StoreGet {})
+            .add_subclass(FilterStoreGet { filter });
         let event = Bound::new(this.py(), event)?;
         Get::begin(event.as_super().as_super(), this.as_super().as_super())?;
         Ok(event)
@@ -242,7 +261,9 @@ impl StorePut {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<StorePut> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Put::default()).add_subclass(StorePut::default())
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Put::default())
+            .add_subclass(StorePut::default())
     }
 
     fn __init__(
@@ -284,7 +305,10 @@ impl FilterStoreGet {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<FilterStoreGet> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Get::default()).add_subclass(StoreGet::default()).add_subclass(FilterStoreGet::default())
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Get::default())
+            .add_subclass(StoreGet::default())
+            .add_subclass(FilterStoreGet::default())
     }
 
     #[pyo3(signature = (resource, filter=None))]
@@ -321,6 +345,8 @@ impl StoreGet {
         _arguments: &Bound<'_, PyTuple>,
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<StoreGet> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Get::default()).add_subclass(StoreGet::default())
+        PyClassInitializer::from(Event::blank())
+            .add_subclass(Get::default())
+            .add_subclass(StoreGet::default())
     }
 }
