@@ -1,5 +1,6 @@
 """The package itself: version, help, and how it is built from source."""
 
+import dataclasses
 import importlib.metadata
 import os
 import pathlib
@@ -22,9 +23,9 @@ def test_the_package_knows_its_version():
 def test_help_describes_each_field(name):
     part = getattr(corsair, name)
     text = pydoc.plain(pydoc.render_doc(part))
-    for field in part.__dataclass_fields__:
-        if field != "extra":
-            assert f"{field}: " in text.split("Fields:")[1], field
+    for field in dataclasses.fields(part):
+        if field.name != "extra":
+            assert f"{field.name}: " in text.split("Fields:")[1], field.name
 
 
 def test_a_table_draws_its_first_rows():

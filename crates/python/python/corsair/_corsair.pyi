@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, SupportsIndex, final, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "AllOf",
@@ -46,10 +46,12 @@ __all__ = [
     "Sweep",
     "Table",
     "Timeout",
+    "__version__",
     "built_in_text",
     "built_ins",
     "capacity",
     "check",
+    "command",
     "compare",
     "estimate",
     "find",
@@ -287,6 +289,7 @@ def compare(
 ) -> tuple[str, str]: ...
 def learn(files: list[Path], name: str, arguments: dict[str, Any]) -> tuple[str, str]: ...
 
+@disjoint_base
 class Environment:
     """Runs processes and other events in the order of their times."""
 
@@ -309,11 +312,12 @@ class Environment:
     def event(self) -> Event: ...
     def all_of(self, events: Iterable[Event]) -> AllOf: ...
     def any_of(self, events: Iterable[Event]) -> AnyOf: ...
-    def schedule(self, event: Event, priority: int = 1, delay: Any = ...) -> None: ...
+    def schedule(self, event: Event, priority: int = ..., delay: Any = ...) -> None: ...
     def peek(self) -> Any: ...
     def step(self) -> None: ...
     def run(self, until: Any = None) -> Any: ...
 
+@disjoint_base
 class Event:
     """Something that may happen at a point in time."""
 
@@ -343,6 +347,7 @@ class Event:
     def __ror__(self, value: Event, /) -> Condition: ...
     def __await__(self) -> Generator[Event, Any, Any]: ...
 
+@disjoint_base
 class Timeout(Event):
     """An event that is processed when a delay has passed."""
 
@@ -350,6 +355,7 @@ class Timeout(Event):
     @property
     def _delay(self) -> Any: ...
 
+@disjoint_base
 class Process(Event):
     """A process: it runs a generator, or a coroutine, that yields, or awaits, events."""
 
@@ -379,6 +385,7 @@ class Interruption(Event):
     def process(self) -> Process: ...
     def _interrupt(self, _event: Event) -> None: ...
 
+@disjoint_base
 class Condition(Event):
     """An event that is triggered when a function of its events says so."""
 
@@ -428,6 +435,7 @@ class ConditionValue:
     def items(self) -> Iterator[tuple[Event, Any]]: ...
     def todict(self) -> dict[Event, Any]: ...
 
+@disjoint_base
 class BaseResource:
     """What every shared resource has: a queue of puts and a queue of gets."""
 
@@ -448,6 +456,7 @@ class BaseResource:
     def _trigger_get(self, put_event: Any = None) -> None: ...
     def _observe(self, observer: Callable[[], object]) -> None: ...
 
+@disjoint_base
 class Put(Event):
     """A request to put something into a resource."""
 
@@ -460,6 +469,7 @@ class Put(Event):
     def __exit__(self, *_raised: Any) -> None: ...
     def cancel(self) -> None: ...
 
+@disjoint_base
 class Get(Event):
     """A request to get something from a resource."""
 
@@ -472,6 +482,7 @@ class Get(Event):
     def __exit__(self, *_raised: Any) -> None: ...
     def cancel(self) -> None: ...
 
+@disjoint_base
 class Resource(BaseResource):
     """Has a number of slots, which processes request and release."""
 
@@ -487,13 +498,14 @@ class Resource(BaseResource):
 class PriorityResource(Resource):
     """A resource whose queue is ordered by priority."""
 
-    def request(  # type: ignore[override]
+    def request(
         self, priority: Any = ..., preempt: bool = True, *, patience: Any = None, balk: Any = None
     ) -> PriorityRequest: ...
 
 class PreemptiveResource(PriorityResource):
     """A resource whose requests may take the slot of a user of lower priority."""
 
+@disjoint_base
 class Request(Put):
     """A request for a slot."""
 
@@ -503,6 +515,7 @@ class Request(Put):
     def _renege(self, _event: Any) -> None: ...
     def __exit__(self, exc_type: Any = None, exc_value: Any = None, traceback: Any = None) -> None: ...
 
+@disjoint_base
 class PriorityRequest(Request):
     """A request for a slot with a priority."""
 
@@ -515,6 +528,7 @@ class PriorityRequest(Request):
     @property
     def time(self) -> Any: ...
 
+@disjoint_base
 class Release(Get):
     """Gives a slot back."""
 
@@ -522,6 +536,7 @@ class Release(Get):
     @property
     def request(self) -> Any: ...
 
+@disjoint_base
 class Container(BaseResource):
     """Holds an amount."""
 
@@ -532,6 +547,7 @@ class Container(BaseResource):
     def put(self, amount: Any) -> ContainerPut: ...
     def get(self, amount: Any) -> ContainerGet: ...
 
+@disjoint_base
 class ContainerPut(Put):
     """A request to put an amount into a container."""
 
@@ -539,6 +555,7 @@ class ContainerPut(Put):
     @property
     def amount(self) -> Any: ...
 
+@disjoint_base
 class ContainerGet(Get):
     """A request to get an amount from a container."""
 
@@ -546,6 +563,7 @@ class ContainerGet(Get):
     @property
     def amount(self) -> Any: ...
 
+@disjoint_base
 class Store(BaseResource):
     """Holds items, which leave in the order in which they came."""
 
@@ -562,6 +580,7 @@ class FilterStore(Store):
 
     def get(self, filter: Callable[[Any], object] | None = None) -> FilterStoreGet: ...
 
+@disjoint_base
 class StorePut(Put):
     """A request to put an item into a store."""
 
@@ -571,6 +590,7 @@ class StorePut(Put):
 class StoreGet(Get):
     """A request to get an item from a store."""
 
+@disjoint_base
 class FilterStoreGet(StoreGet):
     """A request to get an item that a filter accepts."""
 

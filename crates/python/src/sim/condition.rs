@@ -204,7 +204,11 @@ impl Condition {
             let check = Callback::Check(condition.clone().unbind());
             for event in Condition::listed(&condition) {
                 Callbacks::remove(&event, &check)?;
-                if let Ok(nested) = event.cast_into::<Condition>() {
+                // One that was processed has done the same for those below it.
+                let is_processed = matches!(event.borrow().callbacks, Callbacks::Processed);
+                if let Ok(nested) = event.cast_into::<Condition>()
+                    && !is_processed
+                {
                     conditions.push(nested);
                 }
             }

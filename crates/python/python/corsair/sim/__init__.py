@@ -1,4 +1,4 @@
-"""Simulations of processes, for those who know SimPy: `from corsair import sim as simpy`.
+"""Simulations of processes, with the interface of SimPy: `from corsair import sim as simpy`.
 
 >>> from corsair import sim
 >>> def car(env):

@@ -58,7 +58,7 @@ class SortedQueue(list[Any]):
 
 
 def invalid_yield(generator: Any, value: object) -> str:
-    """The sentence for a process that waits for what is no event, with the line that does."""
+    """Returns the message for a process that waits for something other than an event, with the line that does."""
     frame = getattr(generator, "gi_frame", None) or getattr(generator, "cr_frame", None)
     if frame is None:
         return f'Invalid yield value "{value}"'

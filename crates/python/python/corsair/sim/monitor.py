@@ -31,7 +31,8 @@ class Level:
     def __init__(self, env: Environment, value: float = 0) -> None:
         self._env = env
         self._value = self._low = self._high = value
-        self._since = self._began = max(env.now, env.warm_up)
+        self._since: float = max(env.now, env.warm_up)
+        self._began: float = self._since
         self._area = self._square = 0.0
 
     def set(self, value: float) -> None:
@@ -49,7 +50,7 @@ class Level:
         self.set(self._value + more)
 
     def _settle(self, now: float) -> None:
-        elapsed = now - self._since
+        elapsed: float = now - self._since
         self._area += elapsed * self._value
         self._square += elapsed * self._value * self._value
         self._since = now
@@ -82,7 +83,7 @@ class Level:
         return self._high
 
     def _elapsed(self) -> float:
-        now = self._env.now
+        now: float = self._env.now
         if now > self._since:
             self._settle(now)
         return now - self._began

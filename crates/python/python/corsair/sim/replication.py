@@ -138,7 +138,7 @@ def replicate(
             return Replications(seeds, [_outcome(model, each) for each in seeds])
         finally:
             random.setstate(state)
-    # A process that is forked has the model, whatever it is; one that is started anew imports it by name.
+    # A forked process has the model, which can be any function; a spawned process imports it by name.
     forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
     context = multiprocessing.get_context("fork" if forks else "spawn")
     begin: dict[str, Any] = {} if forks else {"initializer": _set_model, "initargs": (model,)}
