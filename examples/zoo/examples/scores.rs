@@ -38,10 +38,7 @@ fn main() -> std::io::Result<()> {
         "| program | guided: runs, time | plain: runs, time | shrunk | twin |"
     )?;
     writeln!(out, "|---|---|---|---|---|")?;
-    for (subject, twin) in corsair_zoo::all::<true>()
-        .iter()
-        .zip(corsair_zoo::all::<false>())
-    {
+    for (subject, twin) in corsair_zoo::all(true).iter().zip(corsair_zoo::all(false)) {
         let mut cells = Vec::new();
         let mut sizes = Vec::new();
         for guided in [true, false] {

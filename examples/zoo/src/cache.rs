@@ -2,12 +2,13 @@
 //!
 //! Report: Nishtala et al., "Scaling Memcache at Facebook", NSDI 2013, section 3.2.1 (stale sets).
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use crate::prelude::*;
 
 /// Node 0 is the database, node 1 the cache, nodes 2 and 3 read and write.
 #[derive(Debug)]
-pub struct Cache<const BUG: bool>;
+pub struct Cache {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -35,7 +36,8 @@ pub enum Msg {
 
 /// One of the nodes.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     value: u64,
     cached: Option<u64>,
     lease: u64,
@@ -46,7 +48,7 @@ pub struct Peer<const BUG: bool> {
 const TICK: u16 = 0;
 const STEP: u32 = 10;
 
-impl<const BUG: bool> Peer<BUG> {
+impl Peer {
     fn tick<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
         let ended = cx.now().elapsed().as_millis() > 2_400;
         match machine.index {
@@ -75,7 +77,7 @@ impl<const BUG: bool> Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         self.value = machine.disk.number("value").unwrap_or(0);
         // The number of a lease is not used again after a crash.
@@ -106,7 +108,7 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
             }
             Msg::Fill(value, lease) => {
                 // The fixed cache refuses what was loaded before it was emptied.
-                if BUG || lease == self.lease {
+                if self.bug || lease == self.lease {
                     self.cached = Some(value);
                 }
             }
@@ -159,28 +161,4 @@ impl Observer<Msg> for Values {
     }
 }
 
-impl<const BUG: bool> Program for Cache<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = Values;
-
-    fn name(&self) -> &'static str {
-        "cache"
-    }
-
-    fn nodes(&self) -> u32 {
-        4
-    }
-
-    fn time(&self) -> u32 {
-        3_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) -> Values {
-        Values::default()
-    }
-}
+program!(Cache "cache": 4 nodes, 3000 ms, Values);

@@ -2,12 +2,13 @@
 //!
 //! Reports: Kleppmann, "How to do distributed locking", 2016; Jepsen, "etcd 3.4.3", 2020.
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Program, always, sometimes};
+use crate::prelude::*;
 
 /// Node 0 grants leases, node 1 is the store, nodes 2 and 3 are clients.
 #[derive(Debug)]
-pub struct Lease<const BUG: bool>;
+pub struct Lease {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -23,7 +24,8 @@ pub enum Msg {
 
 /// The lock service, the store or a client.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     lease: u64,
     /// Whether the lease has a holder.
     held: bool,
@@ -34,10 +36,10 @@ pub struct Peer<const BUG: bool> {
 const TICK: u16 = 0;
 const EXPIRES: u16 = 1;
 
-impl<const BUG: bool> Peer<BUG> {
+impl Peer {
     fn write<C: Context<Msg>>(&mut self, lease: u64, cx: &mut C, machine: &mut Machine) {
         // The fixed store refuses whoever has lost the lease.
-        if !BUG && lease < self.written {
+        if !self.bug && lease < self.written {
             return;
         }
         always!(
@@ -67,7 +69,7 @@ impl<const BUG: bool> Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         self.written = machine.disk.number("written").unwrap_or(0);
         self.lease = machine.disk.number("lease").unwrap_or(0);
@@ -105,26 +107,4 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Program for Lease<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = ();
-
-    fn name(&self) -> &'static str {
-        "lease"
-    }
-
-    fn nodes(&self) -> u32 {
-        4
-    }
-
-    fn time(&self) -> u32 {
-        4_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) {}
-}
+program!(Lease "lease": 4 nodes, 4000 ms, ());

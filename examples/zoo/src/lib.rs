@@ -1,45 +1,131 @@
 //! Distributed programs with one seeded bug each, and their fixed twins.
 //!
-//! Each is a type `Name<const BUG: bool>` in a file of its own, which cites the report that the bug
-//! is from. A program states only its properties.
+//! Each is a file of its own, which cites the report that the bug is from. A program states only its
+//! properties. The search was tuned on the programs of [`all`], and never on those of [`further`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+/// Implements `Program` for a type with the field `bug` whose nodes are `Peer`s.
+macro_rules! program {
+    ($program:ident $name:literal: $nodes:literal nodes, $time:literal ms, $observer:ty) => {
+        impl Program for $program {
+            type Message = Msg;
+            type Node = Peer;
+            type Observer = $observer;
+
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn nodes(&self) -> u32 {
+                $nodes
+            }
+
+            fn time(&self) -> u32 {
+                $time
+            }
+
+            fn node(&self, _: u32) -> Peer {
+                Peer {
+                    bug: self.bug,
+                    ..Peer::default()
+                }
+            }
+
+            fn observer(&self) -> $observer {
+                <$observer>::default()
+            }
+        }
+    };
+}
+
 mod cache;
+mod failover;
+mod half_open;
 mod lease;
 mod merge;
 mod metastable;
+mod priority;
+mod raft;
+mod read_repair;
+mod recovery;
 mod ring;
+mod tombstone;
 mod transfer;
 mod two_phase;
 mod vote;
 mod wal;
 
-pub use cache::Cache;
-pub use lease::Lease;
-pub use merge::Merge;
-pub use metastable::Metastable;
-pub use ring::Ring;
-pub use transfer::Transfer;
-pub use two_phase::TwoPhase;
-pub use vote::Vote;
-pub use wal::Wal;
+mod aba;
+mod dedup;
+mod mutex;
+mod offset;
+mod paxos;
+mod rebalance;
+mod rename;
+mod snapshot;
+mod termination;
+mod visibility;
+
+mod prelude {
+    pub use corsair::{Addr, Context, Message};
+    pub use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+
+    /// The time of the run in milliseconds.
+    pub fn now<M: Message, C: Context<M>>(cx: &C) -> u64 {
+        cx.now().elapsed().as_millis() as u64
+    }
+}
 
 use corsair_hunt::Subject;
+use raft::{Flaw, Raft};
 use std::sync::Arc;
 
-/// All programs, with their bugs or without.
-pub fn all<const BUG: bool>() -> Vec<Box<dyn Subject>> {
-    vec![
-        Box::new(Arc::new(Cache::<BUG>)),
-        Box::new(Arc::new(Lease::<BUG>)),
-        Box::new(Arc::new(Merge::<BUG>)),
-        Box::new(Arc::new(Metastable::<BUG>)),
-        Box::new(Arc::new(Ring::<BUG>)),
-        Box::new(Arc::new(Transfer::<BUG>)),
-        Box::new(Arc::new(TwoPhase::<BUG>)),
-        Box::new(Arc::new(Vote::<BUG>)),
-        Box::new(Arc::new(Wal::<BUG>)),
+macro_rules! subjects {
+    ($($program:expr),* $(,)?) => {
+        vec![$(Box::new(Arc::new($program)) as Box<dyn Subject>),*]
+    };
+}
+
+/// The programs that the search was tuned on, with their bugs or without.
+pub fn all(bug: bool) -> Vec<Box<dyn Subject>> {
+    subjects![
+        cache::Cache { bug },
+        failover::Failover { bug },
+        half_open::HalfOpen { bug },
+        lease::Lease { bug },
+        merge::Merge { bug },
+        metastable::Metastable { bug },
+        priority::Priority { bug },
+        Raft::new(Flaw::Commit, bug),
+        Raft::new(Flaw::Log, bug),
+        Raft::new(Flaw::Membership, bug),
+        Raft::new(Flaw::Read, bug),
+        Raft::new(Flaw::Truncate, bug),
+        read_repair::ReadRepair { bug },
+        recovery::Recovery { bug },
+        ring::Ring { bug },
+        tombstone::Tombstone { bug },
+        transfer::Transfer { bug },
+        two_phase::TwoPhase { bug },
+        vote::Vote { bug },
+        wal::Wal { bug },
+    ]
+}
+
+/// Programs that only score the search, with their bugs or without.
+pub fn further(bug: bool) -> Vec<Box<dyn Subject>> {
+    subjects![
+        aba::Aba { bug },
+        dedup::Dedup { bug },
+        mutex::Mutex { bug },
+        offset::Offset { bug },
+        paxos::Paxos { bug },
+        rebalance::Rebalance { bug },
+        rename::Rename { bug },
+        snapshot::Snapshot { bug },
+        termination::Termination { bug },
+        visibility::Visibility { bug },
     ]
 }

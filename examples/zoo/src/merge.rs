@@ -4,12 +4,13 @@
 //! Reports: Shapiro et al., "A comprehensive study of convergent and commutative replicated data
 //! types", 2011 (the counter); Jepsen, "Cassandra", 2013 (last write wins loses updates).
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use crate::prelude::*;
 
 /// Three replicas.
 #[derive(Debug)]
-pub struct Merge<const BUG: bool>;
+pub struct Merge {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -23,16 +24,17 @@ pub enum Msg {
 
 /// A replica.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     counts: [u64; 3],
     counted: u64,
 }
 
 const TICK: u16 = 0;
 
-impl<const BUG: bool> Peer<BUG> {
+impl Peer {
     fn merge(&mut self, other: [u64; 3]) {
-        if BUG {
+        if self.bug {
             if other.iter().sum::<u64>() > self.counts.iter().sum() {
                 self.counts = other;
             }
@@ -52,7 +54,7 @@ impl<const BUG: bool> Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         self.counts = ["a", "b", "c"].map(|name| machine.disk.number(name).unwrap_or(0));
         self.counted = machine.disk.number("counted").unwrap_or(0);
@@ -115,28 +117,4 @@ impl Observer<Msg> for Counts {
     }
 }
 
-impl<const BUG: bool> Program for Merge<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = Counts;
-
-    fn name(&self) -> &'static str {
-        "merge"
-    }
-
-    fn nodes(&self) -> u32 {
-        3
-    }
-
-    fn time(&self) -> u32 {
-        3_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) -> Counts {
-        Counts::default()
-    }
-}
+program!(Merge "merge": 3 nodes, 3000 ms, Counts);

@@ -2,13 +2,14 @@
 //!
 //! Report: Bronson et al., "Metastable failures in distributed systems", HotOS 2021.
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use crate::prelude::*;
 use std::collections::VecDeque;
 
 /// Node 0 is the server, nodes 1 to 4 are clients.
 #[derive(Debug)]
-pub struct Metastable<const BUG: bool>;
+pub struct Metastable {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -24,7 +25,8 @@ pub enum Msg {
 
 /// The server or a client.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     queue: VecDeque<(Addr, u64)>,
     busy: bool,
     /// Of a client: the request that waits for an answer, its age in steps, and its attempts.
@@ -40,7 +42,7 @@ const SERVICE: u32 = 4;
 /// A client repeats a request after so many steps of ten milliseconds.
 const PATIENCE: u32 = 4;
 
-impl<const BUG: bool> Peer<BUG> {
+impl Peer {
     fn serve<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
         if !self.busy && !self.queue.is_empty() {
             self.busy = true;
@@ -51,14 +53,14 @@ impl<const BUG: bool> Peer<BUG> {
     fn step<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
         self.age += 1;
         // The fixed client waits twice as long each time; the other asks four times as often.
-        let patience = if BUG {
+        let patience = if self.bug {
             PATIENCE
         } else {
             PATIENCE << self.attempts.min(5)
         };
         if self.age >= patience {
             (self.age, self.attempts) = (0, self.attempts + 1);
-            let repeats = if BUG && self.attempts > 1 { 4 } else { 1 };
+            let repeats = if self.bug && self.attempts > 1 { 4 } else { 1 };
             for _ in 0..repeats {
                 cx.send(machine.nodes.get(0), Msg::Ask(self.open));
             }
@@ -67,7 +69,7 @@ impl<const BUG: bool> Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         if machine.index > 0 {
             self.open = cx.random() >> 1;
@@ -139,28 +141,4 @@ impl Observer<Msg> for Answers {
     }
 }
 
-impl<const BUG: bool> Program for Metastable<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = Answers;
-
-    fn name(&self) -> &'static str {
-        "metastable"
-    }
-
-    fn nodes(&self) -> u32 {
-        5
-    }
-
-    fn time(&self) -> u32 {
-        6_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) -> Answers {
-        Answers::default()
-    }
-}
+program!(Metastable "metastable": 5 nodes, 6000 ms, Answers);

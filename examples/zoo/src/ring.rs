@@ -3,12 +3,13 @@
 //! Reports: Le Lann, "Distributed systems: towards a formal approach", IFIP 1977; Misra, "Detecting
 //! termination of distributed computations using markers", PODC 1983.
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use crate::prelude::*;
 
 /// Four nodes.
 #[derive(Debug)]
-pub struct Ring<const BUG: bool>;
+pub struct Ring {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -22,13 +23,14 @@ pub enum Msg {
 
 /// A node.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     generation: u64,
     passed: u64,
     waiting: u16,
 }
 
-impl<const BUG: bool> Peer<BUG> {
+impl Peer {
     /// Waits for the token; the nodes differ, so that one is first to miss it.
     fn wait<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
         self.waiting = self.waiting.wrapping_add(1);
@@ -44,7 +46,7 @@ impl<const BUG: bool> Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         let born = cx.now().elapsed().is_zero();
         self.generation = machine.disk.number("generation").unwrap_or(0);
@@ -59,7 +61,7 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
         match input {
             Input::Timer(name) => {
                 // The fixed ring makes a new token, whose generation no other node can make.
-                if name == self.waiting && !BUG {
+                if name == self.waiting && !self.bug {
                     self.generation = (self.generation / 4 + 1) * 4 + u64::from(machine.index);
                     machine.disk.write_number("generation", self.generation);
                     machine.disk.sync();
@@ -103,28 +105,4 @@ impl Observer<Msg> for Last {
     }
 }
 
-impl<const BUG: bool> Program for Ring<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = Last;
-
-    fn name(&self) -> &'static str {
-        "ring"
-    }
-
-    fn nodes(&self) -> u32 {
-        4
-    }
-
-    fn time(&self) -> u32 {
-        3_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) -> Last {
-        Last::default()
-    }
-}
+program!(Ring "ring": 4 nodes, 3000 ms, Last);

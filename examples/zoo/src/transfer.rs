@@ -2,13 +2,14 @@
 //!
 //! Report: Helland, "Idempotence is not a medical condition", ACM Queue 2012.
 
-use corsair::{Context, Message};
-use corsair_hunt::{Input, Machine, Node, Program, always, sometimes};
+use crate::prelude::*;
 use std::collections::BTreeSet;
 
 /// Node 0 is the bank, node 1 the payer.
 #[derive(Debug)]
-pub struct Transfer<const BUG: bool>;
+pub struct Transfer {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -22,7 +23,8 @@ pub enum Msg {
 
 /// The bank or the payer.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     booked: BTreeSet<u64>,
     balance: u64,
     next: u64,
@@ -30,7 +32,7 @@ pub struct Peer<const BUG: bool> {
 
 const RETRY: u16 = 0;
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         for record in machine.disk.records("booked") {
             let number = record.try_into().map_or(0, u64::from_le_bytes);
@@ -55,7 +57,7 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
             } => {
                 let new = self.booked.insert(number);
                 // The fixed bank knows what it has booked.
-                if new || BUG {
+                if new || self.bug {
                     self.balance += 1;
                     machine.disk.append("booked", &number.to_le_bytes());
                     machine.disk.sync();
@@ -82,26 +84,4 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Program for Transfer<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = ();
-
-    fn name(&self) -> &'static str {
-        "transfer"
-    }
-
-    fn nodes(&self) -> u32 {
-        2
-    }
-
-    fn time(&self) -> u32 {
-        3_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) {}
-}
+program!(Transfer "transfer": 2 nodes, 3000 ms, ());

@@ -3,13 +3,14 @@
 //! Reports: Gray, "Notes on data base operating systems", 1978; Mohan, Lindsay and Obermarck,
 //! "Transaction management in the R* distributed database management system", TODS 1986.
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use crate::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Node 0 coordinates, nodes 1 and 2 take part.
 #[derive(Debug)]
-pub struct TwoPhase<const BUG: bool>;
+pub struct TwoPhase {
+    pub bug: bool,
+}
 
 /// What they send, each about a transaction.
 #[derive(Clone, Debug, Message)]
@@ -29,7 +30,8 @@ pub enum Msg {
 
 /// The coordinator or a participant.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     /// Of the coordinator: its last transaction and who has voted.
     current: u64,
     votes: u64,
@@ -41,7 +43,7 @@ pub struct Peer<const BUG: bool> {
 
 const TICK: u16 = 0;
 
-impl<const BUG: bool> Peer<BUG> {
+impl Peer {
     fn vote<C: Context<Msg>>(&mut self, from: Addr, id: u64, cx: &mut C, machine: &mut Machine) {
         if id != self.current || self.committed.contains(&id) {
             return;
@@ -51,7 +53,7 @@ impl<const BUG: bool> Peer<BUG> {
             self.committed.insert(id);
             machine.disk.append("committed", &id.to_le_bytes());
             // The bug: participants hear of the decision before it is durable.
-            if !BUG {
+            if !self.bug {
                 machine.disk.sync();
             }
             machine.send_others(cx, &Msg::Decide(id, true));
@@ -81,7 +83,7 @@ fn numbers(machine: &Machine, file: &str) -> BTreeSet<u64> {
         .collect()
 }
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         self.current = machine.disk.number("current").unwrap_or(0);
         self.committed = numbers(machine, "committed");
@@ -153,28 +155,4 @@ impl Observer<Msg> for Decisions {
     }
 }
 
-impl<const BUG: bool> Program for TwoPhase<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = Decisions;
-
-    fn name(&self) -> &'static str {
-        "two_phase"
-    }
-
-    fn nodes(&self) -> u32 {
-        3
-    }
-
-    fn time(&self) -> u32 {
-        3_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) -> Decisions {
-        Decisions::default()
-    }
-}
+program!(TwoPhase "two_phase": 3 nodes, 3000 ms, Decisions);

@@ -4,13 +4,14 @@
 //! 2014, figure 2 (persistent state); Fonseca et al., "An empirical study on the correctness of
 //! formally verified distributed systems", EuroSys 2017.
 
-use corsair::{Addr, Context, Message};
-use corsair_hunt::{Input, Machine, Node, Observer, Program, always, sometimes};
+use crate::prelude::*;
 use std::collections::BTreeMap;
 
 /// Three servers.
 #[derive(Debug)]
-pub struct Vote<const BUG: bool>;
+pub struct Vote {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -28,7 +29,8 @@ pub enum Msg {
 
 /// A server.
 #[derive(Debug, Default)]
-pub struct Server<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     term: u64,
     /// For whom it has voted in the term, by address; 0 is nobody.
     voted: u64,
@@ -40,12 +42,12 @@ pub struct Server<const BUG: bool> {
 
 const BEAT: u16 = u16::MAX;
 
-impl<const BUG: bool> Server<BUG> {
+impl Peer {
     fn save(&self, machine: &mut Machine) {
         machine.disk.write_number("term", self.term);
         machine.disk.write_number("voted", self.voted);
         // The bug: the operating system will write it some time.
-        if !BUG {
+        if !self.bug {
             machine.disk.sync();
         }
     }
@@ -64,7 +66,7 @@ impl<const BUG: bool> Server<BUG> {
     }
 }
 
-impl<const BUG: bool> Node<Msg> for Server<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         self.term = machine.disk.number("term").unwrap_or(0);
         self.voted = machine.disk.number("voted").unwrap_or(0);
@@ -142,28 +144,4 @@ impl Observer<Msg> for Leaders {
     }
 }
 
-impl<const BUG: bool> Program for Vote<BUG> {
-    type Message = Msg;
-    type Node = Server<BUG>;
-    type Observer = Leaders;
-
-    fn name(&self) -> &'static str {
-        "vote"
-    }
-
-    fn nodes(&self) -> u32 {
-        3
-    }
-
-    fn time(&self) -> u32 {
-        4_000
-    }
-
-    fn node(&self, _: u32) -> Server<BUG> {
-        Server::default()
-    }
-
-    fn observer(&self) -> Leaders {
-        Leaders::default()
-    }
-}
+program!(Vote "vote": 3 nodes, 4000 ms, Leaders);

@@ -3,12 +3,13 @@
 //! Reports: "PostgreSQL's fsync() surprise", LWN, 2018; Rebello et al., "Can applications recover
 //! from fsync failures?", USENIX ATC 2020.
 
-use corsair::{Context, Message};
-use corsair_hunt::{Input, Machine, Node, Program, always, sometimes};
+use crate::prelude::*;
 
 /// Node 0 is the server, node 1 the client.
 #[derive(Debug)]
-pub struct Wal<const BUG: bool>;
+pub struct Wal {
+    pub bug: bool,
+}
 
 /// What they send.
 #[derive(Clone, Debug, Message)]
@@ -26,7 +27,8 @@ pub enum Msg {
 
 /// The server or the client.
 #[derive(Debug, Default)]
-pub struct Peer<const BUG: bool> {
+pub struct Peer {
+    bug: bool,
     value: u64,
     /// Of the client: the number written last.
     next: u64,
@@ -35,7 +37,7 @@ pub struct Peer<const BUG: bool> {
 
 const TICK: u16 = 0;
 
-impl<const BUG: bool> Node<Msg> for Peer<BUG> {
+impl Node<Msg> for Peer {
     fn boot<C: Context<Msg>>(&mut self, cx: &mut C, machine: &mut Machine) {
         self.value = machine.disk.number("log").unwrap_or(0);
         if machine.index == 1 {
@@ -66,7 +68,7 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
                         self.value = value;
                         machine.disk.append("log", &value.to_le_bytes());
                         // The log is synced later, with what has come until then.
-                        if !BUG || value.is_multiple_of(8) {
+                        if !self.bug || value.is_multiple_of(8) {
                             machine.disk.sync();
                         }
                     }
@@ -89,26 +91,4 @@ impl<const BUG: bool> Node<Msg> for Peer<BUG> {
     }
 }
 
-impl<const BUG: bool> Program for Wal<BUG> {
-    type Message = Msg;
-    type Node = Peer<BUG>;
-    type Observer = ();
-
-    fn name(&self) -> &'static str {
-        "wal"
-    }
-
-    fn nodes(&self) -> u32 {
-        2
-    }
-
-    fn time(&self) -> u32 {
-        3_000
-    }
-
-    fn node(&self, _: u32) -> Peer<BUG> {
-        Peer::default()
-    }
-
-    fn observer(&self) {}
-}
+program!(Wal "wal": 2 nodes, 3000 ms, ());

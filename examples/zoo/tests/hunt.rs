@@ -40,14 +40,14 @@ fn failure(subject: &dyn Subject) -> Failure {
 
 #[test]
 fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
-    for subject in corsair_zoo::all::<true>() {
+    for subject in corsair_zoo::all(true) {
         let subject = &*subject;
         let found = failure(subject);
         let shrunk = shrink(subject, &found).unwrap();
         let plan = &shrunk.failure.plan;
         assert!(faults(plan) <= faults(&found.plan), "{}", subject.name());
         // The fixed twin passes the very run that shows the bug.
-        let twins = corsair_zoo::all::<false>();
+        let twins = corsair_zoo::all(false);
         let twin = twins
             .iter()
             .find(|twin| twin.name() == subject.name())
@@ -82,7 +82,7 @@ fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
 
 #[test]
 fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
-    for subject in corsair_zoo::all::<false>() {
+    for subject in corsair_zoo::all(false) {
         let hunted = search(&*subject, 2, 400, 0);
         let name = subject.name();
         assert_eq!(hunted.failure, None, "{name}\n{}", hunted.properties);
@@ -96,7 +96,7 @@ fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
 
 #[test]
 fn a_search_does_not_depend_on_the_number_of_threads() {
-    for subject in corsair_zoo::all::<true>().iter().take(4) {
+    for subject in corsair_zoo::all(true).iter().take(4) {
         let one = search(&**subject, 5, 200, 1);
         for threads in 2..=4 {
             assert_eq!(
@@ -111,7 +111,7 @@ fn a_search_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_plan_that_fits_no_node_is_refused() {
-    let all = corsair_zoo::all::<false>();
+    let all = corsair_zoo::all(false);
     let subject = &*all[0];
     let refused = |text: &str| {
         let plan: FaultPlan = match serde_json::from_str(text) {
