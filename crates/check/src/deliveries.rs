@@ -59,7 +59,7 @@ pub struct Deliveries {
     pub duplicates: Vec<usize>,
     /// Receptions of a message that nobody had sent before.
     pub invented: Vec<usize>,
-    /// Receptions after that of a later message: (the earlier message, the later one).
+    /// Messages that were received after a later one: (the earlier message, the later one).
     pub reordered: Vec<(usize, usize)>,
 }
 

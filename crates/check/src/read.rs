@@ -43,7 +43,7 @@ pub struct ReadError {
 /// Values of the form `[key value]` are taken apart if all operations have one.
 ///
 /// # Errors
-/// If the text is no history, or is larger or deeper than the bounds of this module.
+/// If the text is not a history, or is larger or deeper than the bounds of this module.
 pub fn parse(text: &[u8]) -> Result<Vec<Record>, ReadError> {
     let mut pairs = pairs::Pairs::default();
     match format(text) {

@@ -89,8 +89,8 @@ fn keys_within_values_are_taken_apart() {
 fn malformed_histories_are_refused_with_the_line_and_the_reason() {
     let invoke = "{:process 0 :type :invoke :f :read}";
     for (text, said) in [
-        ("", "line 1: there is no operation"),
-        ("hello\nworld", "line 1: there is no operation"),
+        ("", "line 1: the history is empty"),
+        ("hello\nworld", "line 1: the history is empty"),
         ("{:process 0", "line 1: the history ends within a value"),
         (
             "[{:process 0 :type :invoke :f :read}",
@@ -121,7 +121,7 @@ fn malformed_histories_are_refused_with_the_line_and_the_reason() {
         ),
         ("{:process}", "the key 'process' of a map has no value"),
         ("(1 2)", "'1' is not an event"),
-        ("]", "there is no operation"),
+        ("]", "the history is empty"),
         ("[}", "a bracket closes nothing"),
         ("{:a \"x", "a string has no end"),
         ("{:a \"\\uZZZZ\"}", "'\\uZZZZ' is not a character"),

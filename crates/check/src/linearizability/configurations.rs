@@ -121,7 +121,7 @@ fn hash(words: &[u64]) -> u64 {
     hasher.finish()
 }
 
-/// Operations that a configuration has room for: a window of [`LENGTH_BITS`] words.
+/// The capacity of a configuration, in operations: a window of [`LENGTH_BITS`] words.
 pub(super) const MOST_OPERATIONS: usize = 1 << 25;
 
 #[cfg(test)]

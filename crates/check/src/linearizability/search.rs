@@ -154,7 +154,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         self.seen.len() as u64
     }
 
-    /// Searches on for so many steps at most, and returns `None` if there is no result yet. `go_on`
+    /// Continues the search for a limited number of steps, and returns `None` if it is undecided. `go_on`
     /// is asked now and then with the bytes of memory in use.
     pub(super) fn run(
         &mut self,
@@ -327,7 +327,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         });
     }
 
-    /// Takes back the last step that has an alternative, and goes on behind it; false if there is
+    /// Takes back the last step that has an alternative, and continues behind it; false if there is
     /// none.
     fn take_back(&mut self) -> bool {
         while let Some(step) = self.steps.pop() {

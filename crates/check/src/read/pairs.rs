@@ -151,7 +151,7 @@ impl Pairs {
     /// The operations, in the order of the file.
     pub(super) fn finish(self) -> Result<Vec<Record>, ReadError> {
         if self.records.is_empty() {
-            let problem = "there is no operation; expected a history in EDN or JSON, or a log of \
+            let problem = "the history is empty; expected operations in EDN or JSON, or a log of \
                            jepsen.util"
                 .to_owned();
             return Err(ReadError { line: 1, problem });
