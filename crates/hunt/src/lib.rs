@@ -1,16 +1,16 @@
-//! Finds faults in systems of actors without being told where they are.
+//! Finds faults in systems of actors, given only the properties that have to hold.
 //!
-//! A [`Program`] is a number of [`Node`]s, which state properties with [`always!`], [`sometimes!`]
-//! and [`never!`]. Its nodes crash and lose what their [`Disk`] has not synced, and its network
+//! A [`Program`] is a number of [`Node`]s, which state properties with [`always!`], [`sometimes!`],
+//! [`never!`] and [`eventually!`]. Its nodes crash and lose what their [`Disk`] has not synced, and its network
 //! loses, duplicates, delays and parts, as a [`FaultPlan`] says. A plan is data: together with a
-//! seed it gives the same run, bit by bit, on any number of workers. [`hunt`] draws and varies plans
-//! until a property is violated, [`shrink`] removes what the violation does not need, and a
+//! seed it gives the same run, bit by bit, on any number of workers. [`hunt`] draws plans until a property is violated, [`shrink`] removes what the violation does not need, and a
 //! [`Replay`] keeps it as a file.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod disk;
+mod explain;
 mod network;
 mod node;
 mod plan;
@@ -21,9 +21,10 @@ mod shrink;
 
 pub use corsair;
 pub use disk::Disk;
+pub use explain::{Cause, Explanation, MOST_STEPS, Step, explain};
 pub use node::{Input, Machine, Node};
-pub use plan::{Crash, FaultPlan, Partition, PlanError};
+pub use plan::{Crash, Delay, FaultPlan, Partition, PlanError};
 pub use program::{HuntError, Observer, Program, RunResult, Subject};
-pub use properties::{Properties, Property};
-pub use search::{Failure, Hunt, Hunted, hunt};
+pub use properties::{BUGGIFY, Properties, Property};
+pub use search::{Failure, Hunt, Hunted, hunt, hunt_with};
 pub use shrink::{Replay, ReplayError, Shrunk, shrink};

@@ -1,82 +1,76 @@
-//! A network with the faults of a plan.
+//! The network of a run: core's faulty links, as a plan says.
 
 use crate::FaultPlan;
 use crate::node::FIRST;
-use corsair::network::{Fate, Network, Way};
-use corsair::{Addr, Random};
+use corsair::network::{FaultyLinks, Jitter, LinkFault, NetworkError};
+use corsair::{Addr, Distribution, Time};
+use std::ops::Range;
 use std::time::Duration;
+
+/// The number of a node by its address, if it is one.
+fn node(addr: Addr, nodes: u32) -> Option<u32> {
+    addr.as_u32()
+        .checked_sub(FIRST)
+        .filter(|node| *node < nodes)
+}
+
+fn time(milliseconds: u32) -> Time {
+    Time::from_nanos(u64::from(milliseconds) * 1_000_000)
+}
+
+/// A fault of the messages from some nodes to others during an interval.
+fn between(
+    nodes: u32,
+    during: Range<u32>,
+    concerns: impl Fn(u32, u32) -> bool + Send + Sync + 'static,
+) -> LinkFault {
+    let during = [time(during.start)..time(during.end)];
+    LinkFault::new(during, move |from, to| {
+        let pair = node(from, nodes).zip(node(to, nodes));
+        pair.is_some_and(|(from, to)| from != to && concerns(from, to))
+    })
+}
 
 /// Messages between nodes travel 1 to 5 ms and have the faults of the plan; those from and to the
 /// root, which observes, have none.
-#[derive(Debug)]
-pub(crate) struct Faulty {
-    pub(crate) plan: FaultPlan,
-    pub(crate) nodes: u32,
-}
-
-impl Faulty {
-    fn node(&self, addr: Addr) -> Option<u32> {
-        addr.as_u32()
-            .checked_sub(FIRST)
-            .filter(|node| *node < self.nodes)
+pub(crate) fn network(plan: &FaultPlan, nodes: u32) -> Result<FaultyLinks<Jitter>, NetworkError> {
+    let milliseconds = |number: u32| Duration::from_millis(number.into());
+    let part = |number: u32| f64::from(number) / 1000.0;
+    let all = || between(nodes, 0..plan.faults_until(), |_, _| true);
+    let mut faults = Vec::new();
+    if plan.loss > 0 {
+        faults.push(all().losing(part(plan.loss))?);
     }
-
-    fn is_parted(&self, way: &Way) -> bool {
-        let (Some(from), Some(to)) = (self.node(way.from), self.node(way.to)) else {
-            return false;
-        };
-        let now = milliseconds(way);
-        self.plan.partitions.iter().any(|partition| {
-            let [from, to] = [from, to].map(|node| partition.side >> node & 1 == 1);
-            (partition.from..partition.until).contains(&now)
-                && if partition.one_way {
-                    from && !to
-                } else {
-                    from != to
-                }
-        })
+    if plan.duplicates > 0 {
+        faults.push(all().duplicating(part(plan.duplicates))?);
     }
-
-    fn is_faulty(&self, way: &Way) -> bool {
-        let between_nodes = self.node(way.from).is_some() && self.node(way.to).is_some();
-        between_nodes && way.from != way.to && milliseconds(way) < self.plan.faults_until()
-    }
-}
-
-fn milliseconds(way: &Way) -> u32 {
-    u32::try_from(way.sent.as_nanos() / 1_000_000).unwrap_or(u32::MAX)
-}
-
-impl Network for Faulty {
-    fn least(&self) -> Duration {
-        Duration::from_millis(1)
-    }
-
-    fn most(&self) -> Duration {
-        Duration::from_millis(5 + u64::from(self.plan.lateness))
-    }
-
-    fn latency(&self, way: &Way, random: &mut Random) -> Duration {
-        let base = Duration::from_micros(1_000 + u64::from(random.below(4_000)));
-        if self.is_faulty(way) && random.below(1000) < self.plan.late {
-            return base
-                + Duration::from_micros(u64::from(random.below(self.plan.lateness * 1000)));
-        }
-        base
-    }
-
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
-        if !self.is_faulty(way) {
-            return Fate::Arrives;
-        }
-        let (lost, twice) = (random.below(1000), random.below(1000));
-        if self.is_parted(way) || lost < self.plan.loss {
-            return Fate::Lost;
-        }
-        if twice < self.plan.duplicates {
-            Fate::Twice
-        } else {
-            Fate::Arrives
+    if plan.late > 0 && plan.lateness > 0 {
+        let values = (0..1000u32).map(|number| {
+            let late = (number + plan.late + 1).saturating_sub(1000);
+            f64::from(late) / f64::from(plan.late) * f64::from(plan.lateness) / 1000.0
+        });
+        // Numbers that a plan can have are finite.
+        if let Ok(lateness) = Distribution::empirical(&values.collect::<Vec<_>>()) {
+            faults.push(all().delaying(lateness, milliseconds(plan.lateness)));
         }
     }
+    for partition in &plan.partitions {
+        let (side, one_way) = (partition.side, partition.one_way);
+        let fault = between(nodes, partition.from..partition.until, move |from, to| {
+            let [from, to] = [from, to].map(|node| side >> node & 1 == 1);
+            from && !to || to && !from && !one_way
+        });
+        faults.push(fault.losing(1.0)?);
+    }
+    for delay in &plan.delays {
+        let sender = delay.node;
+        let fault = between(nodes, delay.from..delay.until, move |from, _| {
+            from == sender
+        });
+        if let Ok(by) = Distribution::constant(f64::from(delay.by) / 1000.0) {
+            faults.push(fault.delaying(by, milliseconds(delay.by)));
+        }
+    }
+    let jitter = Jitter::new(milliseconds(1), milliseconds(5))?;
+    Ok(FaultyLinks::new(jitter, faults))
 }

@@ -1,10 +1,11 @@
 //! Nodes that crash and start again.
 
+use crate::explain::{Cause, Step};
 use crate::{Disk, FaultPlan};
-use corsair::{Actor, Addr, AddrRange, Context, Event, Flow, Message, Random, Token};
+use corsair::{Actor, Addr, AddrRange, Context, Event, Flow, Message, Random, Time, Token};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The address of the first node: the second spawn of a run begins the second page.
@@ -35,10 +36,15 @@ pub trait Node<M: Message>: Send + 'static {
     /// Handles a message or a timer.
     fn on<C: Context<M>>(&mut self, input: Input<M>, cx: &mut C, machine: &mut Machine);
 
-    /// What guides the search: runs that bring nodes into new states are varied further. It should
-    /// have few values, such as a role, and no number that only grows.
+    /// What the coverage of a search counts: the states that nodes were in together. It should have
+    /// few values, such as a role, and no number that only grows.
     fn state(&self) -> u64 {
         0
+    }
+
+    /// The state in words, for explanations.
+    fn describe(&self) -> String {
+        self.state().to_string()
     }
 }
 
@@ -52,9 +58,15 @@ pub struct Machine {
     /// The node's disk.
     pub disk: Disk,
     life: u16,
+    calm: Time,
 }
 
 impl Machine {
+    /// True in the liveness phase: faults have stopped for good.
+    pub fn is_calm<M: Message, C: Context<M>>(&self, cx: &C) -> bool {
+        cx.now() >= self.calm
+    }
+
     /// Sets a timer that comes after `after` milliseconds, unless the node crashes before.
     pub fn timer<M: Message, C: Context<M>>(&self, cx: &mut C, after: u32, name: u16) {
         let token = u32::from(self.life) << 16 | u32::from(name);
@@ -71,34 +83,41 @@ impl Machine {
     }
 }
 
-/// Which states were seen, as bits of their hashes.
+/// Which states the nodes of a run were in together, as bits of their hashes.
 #[derive(Debug)]
 pub(crate) struct Coverage {
+    /// The state of each node.
+    states: Vec<AtomicU64>,
     bits: Vec<AtomicU64>,
 }
 
-/// Bits of a coverage map.
-pub(crate) const COVERAGE: u64 = 1 << 14;
+/// Size of the coverage map, in bits.
+pub(crate) const STATES: u64 = 1 << 14;
 
+// Only the search looks at it, whose runs have one worker.
 impl Coverage {
-    pub(crate) fn new() -> Coverage {
-        let bits = (0..COVERAGE / 64).map(|_| AtomicU64::new(0)).collect();
-        Coverage { bits }
+    pub(crate) fn new(nodes: u32) -> Coverage {
+        Coverage {
+            states: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
+            bits: (0..STATES / 64).map(|_| AtomicU64::new(0)).collect(),
+        }
     }
 
-    pub(crate) fn add(&self, value: impl Hash) {
+    fn set(&self, node: u32, state: u64) {
+        if self.states[node as usize].swap(state, Ordering::Relaxed) == state {
+            return;
+        }
         let mut hasher = DefaultHasher::new();
-        value.hash(&mut hasher);
-        let bit = hasher.finish() % COVERAGE;
-        // Bits are only ever set, and read when the run is over.
+        for state in &self.states {
+            state.load(Ordering::Relaxed).hash(&mut hasher);
+        }
+        let bit = hasher.finish() % STATES;
         self.bits[(bit / 64) as usize].fetch_or(1 << (bit % 64), Ordering::Relaxed);
     }
 
     pub(crate) fn words(&self) -> Vec<u64> {
-        self.bits
-            .iter()
-            .map(|word| word.load(Ordering::Relaxed))
-            .collect()
+        let words = self.bits.iter();
+        words.map(|word| word.load(Ordering::Relaxed)).collect()
     }
 }
 
@@ -109,6 +128,7 @@ pub(crate) struct Host<N, F> {
     pub(crate) machine: Machine,
     pub(crate) plan: Arc<FaultPlan>,
     pub(crate) coverage: Arc<Coverage>,
+    pub(crate) log: Option<Arc<Mutex<Vec<Step>>>>,
 }
 
 impl<N, F> Host<N, F> {
@@ -118,6 +138,7 @@ impl<N, F> Host<N, F> {
         make: F,
         plan: Arc<FaultPlan>,
         coverage: Arc<Coverage>,
+        log: Option<Arc<Mutex<Vec<Step>>>>,
     ) -> Host<N, F> {
         let nodes = AddrRange::new(Addr::from_u32(FIRST), count);
         let machine = Machine {
@@ -125,6 +146,7 @@ impl<N, F> Host<N, F> {
             nodes,
             disk: Disk::default(),
             life: 0,
+            calm: Time::from_nanos(u64::from(plan.faults_until()) * 1_000_000),
         };
         Host {
             make,
@@ -132,7 +154,48 @@ impl<N, F> Host<N, F> {
             machine,
             plan,
             coverage,
+            log,
         }
+    }
+
+    fn describe<M: Message>(&self) -> String
+    where
+        N: Node<M>,
+    {
+        match (&self.log, &self.node) {
+            (Some(_), Some(node)) => node.describe(),
+            (Some(_), None) => "down".to_owned(),
+            (None, _) => String::new(),
+        }
+    }
+
+    fn note<M: Message, C: Context<M>>(&self, cause: Option<Cause>, before: String, cx: &C)
+    where
+        N: Node<M>,
+    {
+        if let (Some(log), Some(cause)) = (&self.log, cause) {
+            let step = Step {
+                at: cx.now().as_nanos(),
+                node: self.machine.index,
+                cause,
+                states: [before, self.describe::<M>()],
+            };
+            log.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(step);
+        }
+    }
+
+    fn cause<M: Message, C: Context<M>>(&self, input: &Input<M>, cx: &C) -> Option<Cause> {
+        self.log.as_ref()?;
+        Some(match input {
+            Input::Timer(name) => Cause::Timer(*name),
+            Input::Message { from, body } => Cause::Message {
+                from: self.machine.nodes.index_of(*from),
+                sent: cx.envelope().sent.as_nanos(),
+                kind: M::KINDS[body.kind()],
+            },
+        })
     }
 
     fn boot<M: Message, C: Context<M>>(&mut self, cx: &mut C)
@@ -166,16 +229,21 @@ where
     fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow {
         let input = match event {
             Event::Timer(token) if token.number() == CRASH => {
+                let before = self.describe::<M>();
                 if self.node.take().is_some() {
                     self.machine.life = (self.machine.life + 1) & 0x3fff;
                     let mut random = Random::new(cx.random());
                     self.machine.disk.crash(&mut random);
+                    self.coverage.set(self.machine.index, u64::MAX);
+                    self.note::<M, C>(Some(Cause::Crash), before, cx);
                 }
                 return Flow::Continue;
             }
             Event::Timer(token) if token.number() == RESTART => {
                 if self.node.is_none() {
+                    let before = self.describe::<M>();
                     self.boot(cx);
+                    self.note::<M, C>(Some(Cause::Restart), before, cx);
                 }
                 return Flow::Continue;
             }
@@ -185,14 +253,12 @@ where
             Event::Message { from, body } => Input::Message { from, body },
             _ => return Flow::Continue,
         };
+        let (cause, before) = (self.cause(&input, cx), self.describe::<M>());
         if let Some(node) = &mut self.node {
-            let what = match &input {
-                Input::Message { body, .. } => body.kind() as u64 + 1,
-                Input::Timer(name) => u64::from(*name) << 32,
-            };
-            let before = node.state();
             node.on(input, cx, &mut self.machine);
-            self.coverage.add((what, before, node.state()));
+            let state = node.state().wrapping_add(1);
+            self.coverage.set(self.machine.index, state);
+            self.note::<M, C>(cause, before, cx);
         }
         Flow::Continue
     }

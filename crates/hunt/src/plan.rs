@@ -26,6 +26,9 @@ pub struct FaultPlan {
     pub partitions: Vec<Partition>,
     /// Nodes that crash and start again.
     pub crashes: Vec<Crash>,
+    /// Nodes whose messages are slow for a while, so that others overtake them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<Delay>,
 }
 
 /// An interval in which messages from some nodes to all others are lost.
@@ -52,6 +55,20 @@ pub struct Crash {
     pub at: u32,
     /// How long it is down.
     pub down: u32,
+}
+
+/// An interval in which all messages of a node travel longer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delay {
+    /// When it begins.
+    pub from: u32,
+    /// When it ends.
+    pub until: u32,
+    /// The node.
+    pub node: u32,
+    /// How much longer its messages travel.
+    pub by: u32,
 }
 
 /// A plan that fits no run.
@@ -89,7 +106,7 @@ pub enum PlanError {
     #[error("time is {0} ms; expected 1 to 3600000")]
     Time(u32),
     /// More faults than a plan can have.
-    #[error("the plan has {0} partitions and crashes; at most 1000 are allowed")]
+    #[error("the plan has {0} partitions, crashes and delays; at most 1000 are allowed")]
     Faults(usize),
 }
 
@@ -131,52 +148,11 @@ impl FaultPlan {
                 plan.crashes.push(Crash::draw(random, nodes, until));
             }
         }
-        plan
-    }
-
-    /// A plan that differs in one or two faults.
-    pub fn mutate(&self, random: &mut Random, nodes: u32) -> FaultPlan {
-        let mut plan = self.clone();
-        let until = plan.faults_until();
-        for _ in 0..=random.below(2) {
-            match random.below(7) {
-                0 => {
-                    plan.loss = if plan.loss > 0 {
-                        0
-                    } else {
-                        1 << random.below(9)
-                    }
-                }
-                1 => {
-                    plan.duplicates = if plan.duplicates > 0 {
-                        0
-                    } else {
-                        1 << random.below(9)
-                    }
-                }
-                2 => {
-                    plan.late = if plan.late > 0 {
-                        0
-                    } else {
-                        1 << random.below(10)
-                    };
-                    plan.lateness = 1 << random.below(11);
-                }
-                3 => plan.partitions.push(Partition::draw(random, nodes, until)),
-                4 => plan.crashes.push(Crash::draw(random, nodes, until)),
-                5 if !plan.partitions.is_empty() => {
-                    let index = random.below(plan.partitions.len() as u32) as usize;
-                    plan.partitions[index] = Partition::draw(random, nodes, until);
-                }
-                _ if !plan.crashes.is_empty() => {
-                    let index = random.below(plan.crashes.len() as u32) as usize;
-                    plan.crashes[index] = Crash::draw(random, nodes, until);
-                }
-                _ => {}
+        if random.below(2) == 0 {
+            for _ in 0..=random.below(4) {
+                plan.delays.push(Delay::draw(random, nodes, until));
             }
         }
-        plan.partitions.truncate(8);
-        plan.crashes.truncate(8);
         plan
     }
 
@@ -191,9 +167,10 @@ impl FaultPlan {
         self.until = Some(until);
         self.crashes.retain(|crash| crash.at < until);
         self.partitions.retain(|partition| partition.from < until);
+        self.delays.retain(|delay| delay.from < until);
     }
 
-    /// Checks the plan against a program with so many nodes.
+    /// Checks the plan against a program with `nodes` nodes.
     ///
     /// # Errors
     /// The first thing that does not fit.
@@ -211,6 +188,7 @@ impl FaultPlan {
             return Err(PlanError::Probability { field, value });
         }
         let faults = self.partitions.len() + self.crashes.len();
+        let faults = faults + self.delays.len();
         if faults > 1000 {
             return Err(PlanError::Faults(faults));
         }
@@ -236,6 +214,19 @@ impl FaultPlan {
             let end = u64::from(crash.at) + u64::from(crash.down);
             if end > u64::from(self.time) {
                 return Err(too_late("crash", end));
+            }
+        }
+        for delay in &self.delays {
+            if delay.node >= nodes {
+                return Err(PlanError::Node {
+                    fault: "delay",
+                    node: delay.node,
+                    last,
+                });
+            }
+            let end = delay.until.max(delay.by);
+            if end > self.time {
+                return Err(too_late("delay", end.into()));
             }
         }
         for partition in &self.partitions {
@@ -289,6 +280,17 @@ impl FaultPlan {
                 "node {node} crashes at {at} ms and is down for {down} ms"
             ));
         }
+        for Delay {
+            from,
+            until,
+            node,
+            by,
+        } in &self.delays
+        {
+            lines.push(format!(
+                "from {from} to {until} ms messages of node {node} are {by} ms late"
+            ));
+        }
         if lines.is_empty() {
             lines.push("no faults".to_owned());
         }
@@ -323,6 +325,20 @@ impl Crash {
             node: random.below(nodes.max(1)),
             at,
             down: down.min(until - at),
+        }
+    }
+}
+
+impl Delay {
+    fn draw(random: &mut Random, nodes: u32, until: u32) -> Delay {
+        let from = random.below(until);
+        let length = 1 << random.below(9);
+        let by = 1 << random.below(9);
+        Delay {
+            from,
+            until: (from + length).min(until),
+            node: random.below(nodes.max(1)),
+            by: by.min(until),
         }
     }
 }

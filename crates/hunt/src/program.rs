@@ -1,6 +1,7 @@
 //! Programs of nodes, and one run of them.
 
-use crate::network::Faulty;
+use crate::explain::Step;
+use crate::network::network;
 use crate::node::{Coverage, FIRST, Host};
 use crate::{FaultPlan, Node, PlanError, Properties};
 use corsair::{
@@ -8,7 +9,7 @@ use corsair::{
     Time, measure,
 };
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Nodes that run together, and who watches them.
@@ -48,7 +49,7 @@ impl<M: Message> Observer<M> for () {
     fn on<C: Context<M>>(&mut self, _: Addr, _: M, _: &mut C) {}
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {
     /// The properties of the run.
@@ -57,7 +58,7 @@ pub struct RunResult {
     pub digest: u64,
     /// Messages that were delivered.
     pub delivered: u64,
-    /// States that were covered, as bits.
+    /// States that the nodes were in together, as bits of their hashes.
     pub coverage: Vec<u64>,
 }
 
@@ -76,6 +77,11 @@ pub trait Subject: Sync {
     /// # Errors
     /// If the plan does not fit, or the run fails otherwise.
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError>;
+    /// Runs it once on one worker, and returns each step of its nodes as well, by time.
+    ///
+    /// # Errors
+    /// See [`Subject::run`].
+    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError>;
 }
 
 /// A run that could not be done.
@@ -84,6 +90,9 @@ pub enum HuntError {
     /// The plan does not fit the program.
     #[error("the fault plan does not fit: {0}")]
     Plan(#[from] PlanError),
+    /// The network of the plan cannot be made.
+    #[error(transparent)]
+    Network(#[from] corsair::network::NetworkError),
     /// A replayed run does not violate its property.
     #[error("the run does not violate the property '{property}'; the program may have changed")]
     NotReproduced {
@@ -114,49 +123,70 @@ impl<P: Program> Subject for Arc<P> {
     }
 
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {
-        plan.check(P::nodes(self))?;
-        let nodes = P::nodes(self);
-        let coverage = Arc::new(Coverage::new());
-        let config = Config {
-            seed,
-            workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
-            network: Some(Arc::new(Faulty {
-                plan: plan.clone(),
-                nodes,
-            })),
-            ..Config::default()
-        };
-        let watch = Watch {
-            program: Arc::clone(self),
-            plan: Arc::new(plan.clone()),
-            coverage: Arc::clone(&coverage),
-        };
-        let report = match measure(Executor::Virtual, &config, watch) {
-            Ok(((), report)) => report,
-            Err(RunError::Panicked { .. }) => {
-                let mut properties = Properties::default();
-                properties.violate("no node panics");
-                return Ok(RunResult {
-                    properties,
-                    digest: 0,
-                    delivered: 0,
-                    coverage: coverage.words(),
-                });
-            }
-            Err(source) => {
-                return Err(HuntError::Run {
-                    seed,
-                    source: Box::new(source),
-                });
-            }
-        };
-        Ok(RunResult {
-            properties: Properties::of(&report),
-            digest: report.digest.unwrap_or(0),
-            delivered: report.delivered(),
-            coverage: coverage.words(),
-        })
+        run(self, seed, plan, workers, None)
     }
+
+    fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError> {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let result = run(self, seed, plan, 1, Some(Arc::clone(&log)))?;
+        let mut steps = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
+        // Nodes are served one after the other within a window.
+        steps.sort_by_key(|step: &Step| step.at);
+        Ok((result, steps))
+    }
+}
+
+fn run<P: Program>(
+    program: &Arc<P>,
+    seed: u64,
+    plan: &FaultPlan,
+    workers: usize,
+    log: Option<Arc<Mutex<Vec<Step>>>>,
+) -> Result<RunResult, HuntError> {
+    plan.check(P::nodes(program))?;
+    let nodes = P::nodes(program);
+    let coverage = Arc::new(Coverage::new(nodes));
+    let config = Config {
+        seed,
+        workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
+        network: Some(Arc::new(network(plan, nodes)?)),
+        traces: log.is_some(),
+        ..Config::default()
+    };
+    let watch = Watch {
+        program: Arc::clone(program),
+        plan: Arc::new(plan.clone()),
+        coverage: Arc::clone(&coverage),
+        log,
+    };
+    let report = match measure(Executor::Virtual, &config, watch) {
+        Ok(((), report)) => report,
+        Err(RunError::Panicked { .. }) => {
+            let mut properties = Properties::default();
+            properties.violate("no node panics");
+            return Ok(RunResult {
+                properties,
+                digest: 0,
+                delivered: 0,
+                coverage: coverage.words(),
+            });
+        }
+        Err(source) => {
+            return Err(HuntError::Run {
+                seed,
+                source: Box::new(source),
+            });
+        }
+    };
+    Ok(RunResult {
+        properties: match plan.until {
+            None => Properties::of(&report),
+            Some(_) => Properties::of_part(&report),
+        },
+        digest: report.digest.unwrap_or(0),
+        delivered: report.delivered(),
+        coverage: coverage.words(),
+    })
 }
 
 /// A run as an experiment: its root spawns the nodes and observes.
@@ -164,6 +194,7 @@ struct Watch<P> {
     program: Arc<P>,
     plan: Arc<FaultPlan>,
     coverage: Arc<Coverage>,
+    log: Option<Arc<Mutex<Vec<Step>>>>,
 }
 
 impl<P: Program> Experiment<P::Message> for Watch<P> {
@@ -174,13 +205,15 @@ impl<P: Program> Experiment<P::Message> for Watch<P> {
             program,
             plan,
             coverage,
+            log,
         } = self;
         let (count, time, cut) = (program.nodes(), plan.end(), plan.until.is_some());
         let mut observer = program.observer();
         let host = move |index| {
             let program = Arc::clone(&program);
             let make = move |index| program.node(index);
-            Host::new(index, count, make, Arc::clone(&plan), Arc::clone(&coverage))
+            let (plan, coverage) = (Arc::clone(&plan), Arc::clone(&coverage));
+            Host::new(index, count, make, plan, coverage, log.clone())
         };
         let nodes = cx.spawn_actors(Spawn::many(count, "node", ""), host).await;
         assert_eq!(

@@ -58,6 +58,72 @@ macro_rules! never {
     };
 }
 
+/// States that a condition holds at least once in each run, when this line is reached: a liveness
+/// property. With [`Machine::is_calm`](crate::Machine::is_calm) it states that progress follows when
+/// faults have stopped.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
+/// use corsair_hunt::{Properties, eventually};
+///
+/// #[derive(Message)]
+/// struct Nothing;
+///
+/// struct Root;
+/// impl Scenario<Nothing> for Root {
+///     async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+///         for number in 0..10u32 {
+///             eventually!(cx, number == 3, "three is reached");
+///             eventually!(cx, number == 30, "thirty is reached");
+///         }
+///     }
+/// }
+///
+/// let properties = Properties::of(&simulate(&Config::default(), Root)?);
+/// assert_eq!(properties.violated(), ["thirty is reached"]);
+/// # Ok::<(), RunError>(())
+/// ```
+#[macro_export]
+macro_rules! eventually {
+    ($cx:expr, $condition:expr, $name:literal) => {
+        $cx.count(concat!("eventually: ", $name), u64::from($condition))
+    };
+}
+
+/// True for a part of the times at which this line is reached, given in thousandths: a place where
+/// code does something rare but allowed, such as a time-out that comes early. Without the feature
+/// `buggify` it is the constant `false`, which costs nothing.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
+/// use corsair_hunt::{BUGGIFY, Properties, buggify, sometimes};
+///
+/// #[derive(Message)]
+/// struct Nothing;
+///
+/// struct Root;
+/// impl Scenario<Nothing> for Root {
+///     async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+///         for _ in 0..100 {
+///             sometimes!(cx, buggify!(cx, 500), "the rare path is taken");
+///         }
+///     }
+/// }
+///
+/// let properties = Properties::of(&simulate(&Config::default(), Root)?);
+/// assert_eq!(properties.never_reached().is_empty(), BUGGIFY);
+/// # Ok::<(), RunError>(())
+/// ```
+#[macro_export]
+macro_rules! buggify {
+    ($cx:expr, $thousandths:expr) => {
+        $crate::BUGGIFY && $cx.below(1_000) < $thousandths
+    };
+}
+
+/// Whether [`buggify!`](crate::buggify) is in effect: the feature `buggify`.
+pub const BUGGIFY: bool = cfg!(feature = "buggify");
+
 /// A property, and how often it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
@@ -82,8 +148,19 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The properties of a run.
+    /// The properties of a whole run.
     pub fn of(report: &Report) -> Properties {
+        let mut all = Properties::of_part(report);
+        for (name, count) in &report.probes.counters {
+            if let Some(name) = name.strip_prefix("eventually: ") {
+                all.add(name, false, *count, u64::from(*count == 0));
+            }
+        }
+        all
+    }
+
+    /// The properties of a run that was ended early: nothing is known of [`eventually!`](crate::eventually).
+    pub fn of_part(report: &Report) -> Properties {
         let mut all = Properties::default();
         for (name, count) in &report.probes.counters {
             if let Some(name) = name.strip_prefix("always held: ") {

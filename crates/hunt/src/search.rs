@@ -1,8 +1,8 @@
 //! The search for a violated property.
 
+use crate::node::STATES;
 use crate::{FaultPlan, HuntError, Properties, RunResult, Subject};
 use corsair::Random;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ pub struct Hunt {
     pub time: Duration,
     /// Threads; 0 means one for each core.
     pub threads: usize,
-    /// Vary the plans of runs that reached new states, instead of drawing each anew.
-    pub guided: bool,
+    /// Which part of a hunt on several machines this is: each part draws other runs.
+    pub shard: u64,
 }
 
-/// A million runs, a minute, all cores, plain seeds: on the zoo, guiding has not needed fewer runs.
+/// A million runs, a minute, all cores.
 impl Default for Hunt {
     fn default() -> Hunt {
         Hunt {
@@ -31,7 +31,7 @@ impl Default for Hunt {
             runs: 1_000_000,
             time: Duration::from_mins(1),
             threads: 0,
-            guided: false,
+            shard: 0,
         }
     }
 }
@@ -49,7 +49,7 @@ pub struct Failure {
     pub delivered: u64,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunted {
     /// Runs up to the failure, or all.
@@ -62,10 +62,8 @@ pub struct Hunted {
     pub covered: u32,
 }
 
-/// Runs of a generation: they are drawn from what was covered before it.
+/// Runs between two looks at the bounds.
 const GENERATION: usize = 32;
-/// Most plans that are varied.
-const MOST_PARENTS: usize = 512;
 
 /// Runs a program with ever other seeds and faults, until a property is violated or a bound is
 /// reached.
@@ -73,13 +71,21 @@ const MOST_PARENTS: usize = 512;
 /// # Errors
 /// If a run cannot be done.
 pub fn hunt(subject: &dyn Subject, hunt: &Hunt) -> Result<Hunted, HuntError> {
+    hunt_with(subject, hunt, |_| {})
+}
+
+/// As [`hunt()`], and calls `progress` after every 32 runs with what the search has come to.
+///
+/// # Errors
+/// If a run cannot be done.
+pub fn hunt_with(
+    subject: &dyn Subject,
+    hunt: &Hunt,
+    mut progress: impl FnMut(&Hunted),
+) -> Result<Hunted, HuntError> {
     let deadline = Instant::now().checked_add(hunt.time);
-    let mut search = Search {
-        subject,
-        random: Random::new(hunt.seed),
-        parents: Vec::new(),
-        covered: Vec::new(),
-    };
+    let mut random = Random::new(hunt.seed ^ hunt.shard.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut covered = vec![0; (STATES / 64) as usize];
     let mut hunted = Hunted {
         runs: 0,
         failure: None,
@@ -94,14 +100,19 @@ pub fn hunt(subject: &dyn Subject, hunt: &Hunt) -> Result<Hunted, HuntError> {
     };
     while hunted.runs < hunt.runs && deadline.is_none_or(|end| Instant::now() < end) {
         let left = usize::try_from(hunt.runs - hunted.runs).unwrap_or(usize::MAX);
-        let candidates: Vec<(u64, FaultPlan)> = (0..left.min(GENERATION))
-            .map(|_| search.candidate(hunt.guided))
-            .collect();
+        let draw = |_| {
+            let seed = random.bits() >> 12;
+            let mut own = Random::new(seed);
+            let plan = FaultPlan::draw(&mut own, subject.nodes(), subject.time());
+            (seed, plan)
+        };
+        let candidates: Vec<(u64, FaultPlan)> = (0..left.min(GENERATION)).map(draw).collect();
         let results = run_all(subject, &candidates, threads);
         for ((seed, plan), result) in candidates.into_iter().zip(results) {
             let result = result?;
             hunted.runs += 1;
             hunted.properties.merge(&result.properties);
+            hunted.covered = cover(&mut covered, &result.coverage);
             if let Some(property) = result.properties.violated().first() {
                 hunted.failure = Some(Failure {
                     property: (*property).to_owned(),
@@ -109,79 +120,21 @@ pub fn hunt(subject: &dyn Subject, hunt: &Hunt) -> Result<Hunted, HuntError> {
                     plan,
                     delivered: result.delivered,
                 });
-                hunted.covered = search.count();
                 return Ok(hunted);
             }
-            search.learn(seed, plan, &result);
         }
+        progress(&hunted);
     }
-    hunted.covered = search.count();
     Ok(hunted)
 }
 
-struct Search<'a> {
-    subject: &'a dyn Subject,
-    random: Random,
-    /// Runs that reached something new.
-    parents: Vec<(u64, FaultPlan)>,
-    covered: Vec<u64>,
-}
-
-impl Search<'_> {
-    fn candidate(&mut self, guided: bool) -> (u64, FaultPlan) {
-        let (nodes, random) = (self.subject.nodes(), &mut self.random);
-        let seed = random.bits() >> 12;
-        let parents = self.parents.len() as u32;
-        if !guided || parents == 0 || random.below(4) == 0 {
-            let mut own = Random::new(seed);
-            return (seed, FaultPlan::draw(&mut own, nodes, self.subject.time()));
-        }
-        // Half of the time one of the latest.
-        let latest = parents.saturating_sub(8);
-        let index = match random.below(2) {
-            0 => latest + random.below(parents - latest),
-            _ => random.below(parents),
-        };
-        let (parent_seed, parent) = &self.parents[index as usize];
-        let plan = parent.mutate(random, nodes);
-        let seed = if random.below(2) == 0 {
-            *parent_seed
-        } else {
-            seed
-        };
-        (seed, plan)
-    }
-
-    /// Keeps a run as a parent if it has covered something new.
-    fn learn(&mut self, seed: u64, plan: FaultPlan, result: &RunResult) {
-        let mut words = result.coverage.clone();
-        let bits = words.len() as u64 * 64;
-        for property in &result.properties.properties {
-            let mut hasher = DefaultHasher::new();
-            // How often counts by its order of magnitude.
-            (&property.name, property.held.checked_ilog2()).hash(&mut hasher);
-            let bit = hasher.finish() % bits.max(1);
-            if let Some(word) = words.get_mut((bit / 64) as usize) {
-                *word |= 1 << (bit % 64);
-            }
-        }
-        self.covered.resize(words.len(), 0);
-        let mut new = false;
-        for (covered, word) in self.covered.iter_mut().zip(words) {
-            new |= word & !*covered != 0;
-            *covered |= word;
-        }
-        if new {
-            if self.parents.len() == MOST_PARENTS {
-                self.parents.remove(0);
-            }
-            self.parents.push((seed, plan));
-        }
-    }
-
-    fn count(&self) -> u32 {
-        self.covered.iter().map(|word| word.count_ones()).sum()
-    }
+/// Adds the states of a run, and returns how many there are.
+fn cover(covered: &mut [u64], more: &[u64]) -> u32 {
+    covered
+        .iter_mut()
+        .zip(more)
+        .for_each(|(all, word)| *all |= word);
+    covered.iter().map(|word| word.count_ones()).sum()
 }
 
 /// The results of all candidates, in their order.

@@ -132,6 +132,12 @@ fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
             plan.crashes.remove(index);
         });
     }
+    with(&|plan| plan.delays.clear());
+    for index in 0..plan.delays.len() {
+        with(&|plan| {
+            plan.delays.remove(index);
+        });
+    }
     for part in [8, 4, 2] {
         with(&|plan| plan.shorten(plan.end() / part));
     }
@@ -154,6 +160,13 @@ fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
     for index in 0..plan.crashes.len() {
         with(&|plan| plan.crashes[index].down /= 2);
     }
+    for index in 0..plan.delays.len() {
+        with(&|plan| {
+            let delay = &mut plan.delays[index];
+            delay.until -= delay.until.saturating_sub(delay.from) / 2;
+        });
+        with(&|plan| plan.delays[index].by /= 2);
+    }
     all
 }
 
@@ -168,8 +181,13 @@ fn weight(plan: &FaultPlan) -> u64 {
         .iter()
         .map(|partition| u64::from(partition.until.saturating_sub(partition.from)))
         .chain(plan.crashes.iter().map(|crash| u64::from(crash.down)))
+        .chain(
+            (plan.delays.iter())
+                .map(|delay| u64::from(delay.until.saturating_sub(delay.from) + delay.by)),
+        )
         .sum();
     let faults = plan.partitions.len() + plan.crashes.len();
+    let faults = faults + plan.delays.len();
     let strengths = [plan.loss, plan.duplicates, plan.late, plan.lateness];
     let kinds = strengths.iter().filter(|strength| **strength > 0).count();
     let strengths: u64 = strengths.into_iter().map(u64::from).sum();
@@ -206,7 +224,7 @@ pub struct Replay {
     pub plan: FaultPlan,
 }
 
-/// A text that is no replay.
+/// A text that is not a replay.
 #[derive(Debug, Error)]
 pub enum ReplayError {
     /// It is not JSON with the fields of a replay.
@@ -235,7 +253,7 @@ impl Replay {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Runs it on so many workers, and returns its result; the digest is the same for any number.
+    /// Runs it on `workers` workers, and returns its result; the digest is the same for any number.
     ///
     /// # Errors
     /// If the run cannot be done, or the property is not violated.

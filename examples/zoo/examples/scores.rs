@@ -1,18 +1,22 @@
-//! Scores the search on the zoo: `scores [REPEATS [RUNS]]`. For each program: the median number of
-//! runs to the bug and the time, guided and by plain seeds, how far it is shrunk, and how many runs
-//! of the fixed twin raise an alarm.
+//! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. For each program: the median
+//! number of runs to the bug and the time, how many searches found it, how far it is shrunk, how
+//! often the shrunk failure is reproduced with 1 to 4 workers, and whether the fixed twin is silent
+//! in as many runs. The exit code is 1 if a twin raises an alarm or a failure is not reproduced.
 
-use corsair_hunt::{Hunt, Hunted, Subject, hunt, shrink};
+use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-fn search(subject: &dyn Subject, seed: u64, runs: u64, guided: bool) -> (Hunted, Duration) {
+/// How often a shrunk failure is run again.
+const REPLAYS: usize = 100;
+
+fn search(subject: &dyn Subject, seed: u64, runs: u64) -> (Hunted, Duration) {
     let settings = Hunt {
         seed,
         runs,
-        guided,
         time: Duration::from_mins(10),
-        threads: 0,
+        ..Hunt::default()
     };
     let began = Instant::now();
     let hunted = hunt(subject, &settings).expect("the program runs");
@@ -24,59 +28,85 @@ fn median<T: Ord + Copy>(values: &mut [T]) -> T {
     values[values.len() / 2]
 }
 
-fn main() -> std::io::Result<()> {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter_map(|text| text.parse::<u64>().ok());
-    let (repeats, most) = (
-        arguments.next().unwrap_or(10),
-        arguments.next().unwrap_or(20_000),
-    );
+/// What part of the messages is left, in per cent, and how many replays gave the same digest.
+fn shrunk(subject: &dyn Subject, failure: &Failure) -> (u64, usize) {
+    let shrunk = shrink(subject, failure).expect("a failure is shrunk");
+    let explanation = explain(subject, &shrunk.failure).expect("a failure is explained");
+    assert!(explanation.svg().ends_with("</svg>\n"));
+    let replay = Replay {
+        program: subject.name().to_owned(),
+        property: shrunk.failure.property.clone(),
+        seed: shrunk.failure.seed,
+        plan: shrunk.failure.plan.clone(),
+    };
+    let same = (0..REPLAYS).filter(|number| {
+        let result = replay.run(subject, 1 + number % 4);
+        result.is_ok_and(|result| result.digest == shrunk.digest)
+    });
+    let left = shrunk.failure.delivered * 100 / failure.delivered.max(1);
+    (left, same.count())
+}
+
+fn main() -> std::io::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize, default: u64| {
+        let given = arguments.get(index).and_then(|text| text.parse().ok());
+        given.unwrap_or(default)
+    };
+    let (repeats, most) = (number(0, 10), number(1, 20_000));
+    let names = arguments.get(2..).unwrap_or_default();
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| program | guided: runs, time | plain: runs, time | shrunk | twin |"
+        "| program | runs | time | found | shrunk | reproduced | twin |\n|---|---|---|---|---|---|---|"
     )?;
-    writeln!(out, "|---|---|---|---|---|")?;
-    for (subject, twin) in corsair_zoo::all(true).iter().zip(corsair_zoo::all(false)) {
-        let mut cells = Vec::new();
-        let mut sizes = Vec::new();
-        for guided in [true, false] {
-            let (mut runs, mut times) = (Vec::new(), Vec::new());
-            for seed in 0..repeats {
-                let (hunted, time) = search(&**subject, seed, most, guided);
-                let found = hunted.failure.is_some();
-                runs.push(if found { hunted.runs } else { u64::MAX });
-                times.push(time);
-                if let (true, Some(failure)) = (guided, &hunted.failure) {
-                    let shrunk = shrink(&**subject, failure).expect("a failure is shrunk");
-                    sizes.push(shrunk.failure.delivered * 100 / failure.delivered.max(1));
-                }
-            }
-            let runs = match median(&mut runs) {
-                u64::MAX => format!("not in {most}"),
-                runs => runs.to_string(),
-            };
-            cells.push(format!("{runs}, {:.2?}", median(&mut times)));
+    let bugs = corsair_zoo::all(true)
+        .into_iter()
+        .chain(corsair_zoo::further(true));
+    let twins = corsair_zoo::all(false)
+        .into_iter()
+        .chain(corsair_zoo::further(false));
+    let mut code = ExitCode::SUCCESS;
+    for (subject, twin) in bugs.zip(twins) {
+        let name = subject.name();
+        if !names.is_empty() && !names.iter().any(|chosen| chosen == name) {
+            continue;
         }
-        let shrunk = match sizes.is_empty() {
+        let (mut runs, mut times, mut found, mut sizes) = (vec![], vec![], 0, vec![]);
+        let mut same = None;
+        for seed in 0..repeats {
+            let (hunted, time) = search(&*subject, seed, most);
+            times.push(time);
+            runs.push(hunted.failure.as_ref().map_or(u64::MAX, |_| hunted.runs));
+            if let Some(failure) = &hunted.failure {
+                found += 1;
+                let (size, replays) = shrunk(&*subject, failure);
+                sizes.push(size);
+                same = Some(same.unwrap_or(REPLAYS).min(replays));
+            }
+        }
+        let runs = match median(&mut runs) {
+            u64::MAX => format!("more than {most}"),
+            runs => runs.to_string(),
+        };
+        let size = match sizes.is_empty() {
             true => "–".to_owned(),
             false => format!("{} %", median(&mut sizes)),
         };
-        let (alarm, _) = search(&*twin, 1000, most, true);
-        let twin = match alarm.failure {
+        let replays = same.map_or("–".to_owned(), |same| format!("{same} of {REPLAYS}"));
+        let (alarm, _) = search(&*twin, 1000, most);
+        let twin = match &alarm.failure {
             None => format!("silent in {}", alarm.runs),
-            Some(failure) => format!(
-                "ALARM {} (seed {}): {}",
-                alarm.runs, failure.seed, failure.property
-            ),
+            Some(failure) => format!("ALARM in run {}: {failure:?}", alarm.runs),
         };
-        let name = subject.name();
+        if alarm.failure.is_some() || same.is_some_and(|same| same < REPLAYS) {
+            code = ExitCode::FAILURE;
+        }
+        let time = median(&mut times);
         writeln!(
             out,
-            "| {name} | {} | {} | {shrunk} | {twin} |",
-            cells[0], cells[1]
+            "| {name} | {runs} | {time:.2?} | {found} of {repeats} | {size} | {replays} | {twin} |"
         )?;
     }
-    Ok(())
+    Ok(code)
 }

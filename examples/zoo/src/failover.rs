@@ -74,7 +74,8 @@ impl Peer {
                 }
             }
             3 => {
-                if self.count < 50 {
+                // The last numbers have time to be reported.
+                if self.count < 50 && now(cx) < 2_400 {
                     self.count += 1;
                     machine.disk.write_number("count", self.count.into());
                     machine.disk.sync();

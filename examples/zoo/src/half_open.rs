@@ -39,7 +39,7 @@ pub struct Peer {
 }
 
 const TICK: u16 = 0;
-/// A side gives up the other after so many steps of 20 ms.
+/// Steps of 20 ms after which a side gives up the other.
 const PATIENCE: u32 = 20;
 
 impl Node<Msg> for Peer {

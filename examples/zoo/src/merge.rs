@@ -1,5 +1,5 @@
 //! A counter that replicas merge as a whole: of two states the larger one wins, and what the other
-//! had counted meanwhile is lost.
+//! had counted is lost.
 //!
 //! Reports: Shapiro et al., "A comprehensive study of convergent and commutative replicated data
 //! types", 2011 (the counter); Jepsen, "Cassandra", 2013 (last write wins loses updates).

@@ -37,9 +37,9 @@ pub struct Peer {
 
 const STEP: u16 = 0;
 const SERVED: u16 = 1;
-/// A request takes so many milliseconds.
+/// Length of a request, in milliseconds.
 const SERVICE: u32 = 4;
-/// A client repeats a request after so many steps of ten milliseconds.
+/// Steps of 10 ms after which a client repeats a request.
 const PATIENCE: u32 = 4;
 
 impl Peer {

@@ -65,7 +65,7 @@ impl Node<Msg> for Peer {
                     self.generation = (self.generation / 4 + 1) * 4 + u64::from(machine.index);
                     machine.disk.write_number("generation", self.generation);
                     machine.disk.sync();
-                    sometimes!(cx, true, "a token is made anew");
+                    sometimes!(cx, true, "a lost token is replaced");
                     self.pass(cx, machine);
                     self.wait(cx, machine);
                 }

@@ -16,7 +16,7 @@ pub struct Termination {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Work with a number, which may lead to so much more.
+    /// Work: its number, and how many further pieces of work it may cause.
     Work(u64, u32),
     /// The token: its round, the sum of counters, whether it is black.
     Token(u64, i64, bool),
@@ -57,12 +57,13 @@ impl Peer {
         if self.work > 0 {
             self.work -= 1;
             if self.budget > 0 && cx.below(4) == 0 {
-                self.budget -= 1;
+                let given = self.budget / 2;
+                self.budget -= given + 1;
                 self.counter += 1;
                 let (other, number) = (cx.below(3), cx.random() >> 1);
                 let to = (machine.index + 1 + other) % 4;
                 self.save(machine);
-                cx.send(machine.nodes.get(to), Msg::Work(number, self.budget / 2));
+                cx.send(machine.nodes.get(to), Msg::Work(number, given));
             }
             self.save(machine);
             return;

@@ -1,4 +1,4 @@
-//! A queue that hands out a job again after a time-out, although it has been told that it is done.
+//! A queue that hands out a job again after a time-out, although a worker has reported that it is done.
 //!
 //! Report: Amazon SQS, "Visibility timeout" (a message is deleted by its receipt); Jepsen,
 //! "Disque 1.0-rc1", 2015 (jobs that come back after their acknowledgement).

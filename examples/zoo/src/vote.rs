@@ -32,7 +32,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     term: u64,
-    /// For whom it has voted in the term, by address; 0 is nobody.
+    /// For whom it has voted in the term, by address; 0 until it votes.
     voted: u64,
     votes: u64,
     leads: bool,

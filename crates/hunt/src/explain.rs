@@ -1,0 +1,318 @@
+//! A failure as a story: its messages as a sequence (Lamport) diagram, in text and as SVG, the faults
+//! that it needs, and where it leaves a run that passes.
+
+use crate::{Failure, FaultPlan, HuntError, Subject};
+use std::fmt::Write;
+
+/// What a node handled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A message.
+    Message {
+        /// The node that sent it; `None` is the observer.
+        from: Option<u32>,
+        /// When it was sent, in nanoseconds.
+        sent: u64,
+        /// The name of its kind.
+        kind: &'static str,
+    },
+    /// A timer, by its name.
+    Timer(u16),
+    /// A crash of the plan.
+    Crash,
+    /// The start after a crash.
+    Restart,
+}
+
+/// A step of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When, in nanoseconds.
+    pub at: u64,
+    /// The node.
+    pub node: u32,
+    /// What it handled.
+    pub cause: Cause,
+    /// What [`Node::describe`](crate::Node::describe) says before and after.
+    pub states: [String; 2],
+}
+
+/// A failure explained.
+///
+/// Its text is for the terminal: [`Explanation::text`]; the diagram as SVG: [`Explanation::svg`].
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The property that is violated.
+    pub property: String,
+    /// The number of nodes.
+    pub nodes: u32,
+    /// The steps of the run, by time.
+    pub steps: Vec<Step>,
+    /// Each fault, and whether the property holds in the same run without it.
+    pub faults: Vec<(String, bool)>,
+    /// The first step at which the run differs from one without a necessary fault.
+    pub divergence: Option<usize>,
+}
+
+/// Most steps that a diagram shows: the last ones.
+pub const MOST_STEPS: usize = 200;
+/// Width of a node's column in text.
+const COLUMN: usize = 14;
+
+/// Runs a failure again, and once without each of its faults.
+///
+/// # Errors
+/// If a run cannot be done, or the failure is none.
+pub fn explain(subject: &dyn Subject, failure: &Failure) -> Result<Explanation, HuntError> {
+    let (result, steps) = subject.trace(failure.seed, &failure.plan)?;
+    let property = failure.property.clone();
+    let fails = |violated: Vec<&str>| violated.contains(&property.as_str());
+    if !fails(result.properties.violated()) {
+        return Err(HuntError::NotReproduced { property });
+    }
+    let (mut faults, mut divergence) = (Vec::new(), None);
+    for (fault, without) in without_each(&failure.plan) {
+        let (other, passing) = subject.trace(failure.seed, &without)?;
+        let is_necessary = !fails(other.properties.violated());
+        if is_necessary && divergence.is_none() {
+            let same = steps.iter().zip(&passing).take_while(|(a, b)| a == b);
+            divergence = Some(same.count()).filter(|index| *index < steps.len());
+        }
+        faults.push((fault, is_necessary));
+    }
+    Ok(Explanation {
+        property,
+        nodes: subject.nodes(),
+        steps,
+        faults,
+        divergence,
+    })
+}
+
+/// Each fault in words, and the plan without it.
+fn without_each(plan: &FaultPlan) -> Vec<(String, FaultPlan)> {
+    let calm = FaultPlan {
+        until: plan.until,
+        ..FaultPlan::calm(plan.time)
+    };
+    let mut all = Vec::new();
+    let mut add = |alone: FaultPlan, without: FaultPlan| {
+        if without != *plan {
+            all.push((alone.describe(), without));
+        }
+    };
+    let (loss, duplicates) = (plan.loss, plan.duplicates);
+    add(
+        FaultPlan {
+            loss,
+            ..calm.clone()
+        },
+        FaultPlan {
+            loss: 0,
+            ..plan.clone()
+        },
+    );
+    let alone = FaultPlan {
+        duplicates,
+        ..calm.clone()
+    };
+    add(
+        alone,
+        FaultPlan {
+            duplicates: 0,
+            ..plan.clone()
+        },
+    );
+    let (late, lateness) = (plan.late, plan.lateness);
+    let alone = FaultPlan {
+        late,
+        lateness,
+        ..calm.clone()
+    };
+    add(
+        alone,
+        FaultPlan {
+            late: 0,
+            lateness: 0,
+            ..plan.clone()
+        },
+    );
+    for index in 0..plan.partitions.len() {
+        let (mut alone, mut without) = (calm.clone(), plan.clone());
+        alone.partitions.push(without.partitions.remove(index));
+        add(alone, without);
+    }
+    for index in 0..plan.crashes.len() {
+        let (mut alone, mut without) = (calm.clone(), plan.clone());
+        alone.crashes.push(without.crashes.remove(index));
+        add(alone, without);
+    }
+    for index in 0..plan.delays.len() {
+        let (mut alone, mut without) = (calm.clone(), plan.clone());
+        alone.delays.push(without.delays.remove(index));
+        add(alone, without);
+    }
+    all
+}
+
+impl Explanation {
+    fn shown(&self) -> &[Step] {
+        &self.steps[self.steps.len().saturating_sub(MOST_STEPS)..]
+    }
+
+    /// The explanation as text: faults, then a line for each step with an arrow from the sender's
+    /// column to the receiver's.
+    pub fn text(&self) -> String {
+        let mut text = format!("violated: {}\n", self.property);
+        if self.faults.is_empty() {
+            text.push_str("no fault is needed\n");
+        }
+        for (fault, is_necessary) in &self.faults {
+            let word = if *is_necessary {
+                "necessary"
+            } else {
+                "not necessary"
+            };
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "fault: {fault} ({word})");
+        }
+        let hidden = self.steps.len() - self.shown().len();
+        if hidden > 0 {
+            let _ = writeln!(text, "{hidden} earlier steps are not shown");
+        }
+        let _ = write!(text, "\n{:>10}  ", "ms");
+        for node in 0..self.nodes {
+            let _ = write!(text, "{:<COLUMN$}", format!("node {node}"));
+        }
+        text.push('\n');
+        for (index, step) in (hidden..).zip(self.shown()) {
+            if self.divergence == Some(index) {
+                text.push_str("            from here on it differs from a run that passes\n");
+            }
+            let milliseconds = step.at as f64 / 1e6;
+            let [before, after] = &step.states;
+            let change = if before == after {
+                String::new()
+            } else {
+                format!("  {before} → {after}")
+            };
+            let line = self.line(step);
+            let _ = writeln!(text, "{milliseconds:>10.3}  {}{change}", line.trim_end());
+        }
+        text
+    }
+
+    /// The columns of a step.
+    fn line(&self, step: &Step) -> String {
+        let width = COLUMN * self.nodes as usize;
+        let mut cells = vec![' '; width];
+        for node in 0..self.nodes as usize {
+            cells[node * COLUMN] = '│';
+        }
+        let to = step.node as usize * COLUMN;
+        let mut label = |at: usize, label: &str| {
+            for (cell, letter) in cells.iter_mut().skip(at).zip(label.chars()) {
+                *cell = letter;
+            }
+        };
+        match &step.cause {
+            Cause::Timer(name) => label(to, &format!("● timer {name}")),
+            Cause::Crash => label(to, "✗ crash"),
+            Cause::Restart => label(to, "○ restart"),
+            Cause::Message { from, kind, .. } => match from.map(|from| from as usize * COLUMN) {
+                Some(from) if from != to => {
+                    let (left, right) = (from.min(to), from.max(to));
+                    label(left, &"─".repeat(right - left));
+                    let kind: String = kind.chars().take(COLUMN - 4).collect();
+                    label(left + 2, &kind);
+                    label(from, "├");
+                    label(to, "▶");
+                    if from > to {
+                        label(from, "┤");
+                        label(to, "◀");
+                    }
+                }
+                _ => label(to, &format!("▶ {kind}")),
+            },
+        }
+        cells.into_iter().collect()
+    }
+
+    /// The diagram as SVG: a line down for each node, an arrow for each message from when it was
+    /// sent to when it arrived.
+    pub fn svg(&self) -> String {
+        const ACROSS: f64 = 150.0;
+        const DOWN: f64 = 22.0;
+        let shown = self.shown();
+        let x = |node: u32| 90.0 + f64::from(node) * ACROSS;
+        let row = |index: usize| 60.0 + index as f64 * DOWN;
+        let (width, height) = (x(self.nodes), row(shown.len()) + 20.0);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             font-family=\"sans-serif\" font-size=\"11\">\n<defs><marker id=\"head\" \
+             markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"3\" orient=\"auto\">\
+             <path d=\"M0,0 L7,3 L0,6 z\"/></marker></defs>\n<text x=\"10\" y=\"16\" \
+             font-size=\"14\">violated: {}</text>\n",
+            escaped(&self.property)
+        );
+        for node in 0..self.nodes {
+            let at = x(node);
+            let _ = writeln!(
+                svg,
+                "<text x=\"{at}\" y=\"40\" text-anchor=\"middle\">node {node}</text>\
+                 <line x1=\"{at}\" y1=\"46\" x2=\"{at}\" y2=\"{height}\" stroke=\"#bbb\"/>"
+            );
+        }
+        let hidden = self.steps.len() - shown.len();
+        for (index, step) in shown.iter().enumerate() {
+            let (at, y) = (x(step.node), row(index));
+            let color = match self.divergence.is_some_and(|from| index + hidden >= from) {
+                true => "#b00",
+                false => "#000",
+            };
+            let milliseconds = step.at as f64 / 1e6;
+            let _ = write!(
+                svg,
+                "<text x=\"6\" y=\"{y}\" fill=\"#777\">{milliseconds:.3}</text>"
+            );
+            let label = match &step.cause {
+                Cause::Timer(name) => format!("timer {name}"),
+                Cause::Crash => "crash".to_owned(),
+                Cause::Restart => "restart".to_owned(),
+                Cause::Message { from, sent, kind } => {
+                    // It begins beside the last step before it was sent.
+                    let began = shown.partition_point(|other| other.at <= *sent).min(index);
+                    let _ = write!(
+                        svg,
+                        "<line x1=\"{}\" y1=\"{}\" x2=\"{at}\" y2=\"{y}\" stroke=\"{color}\" \
+                         marker-end=\"url(#head)\"/>",
+                        from.map_or(at - ACROSS / 3.0, x),
+                        row(began) - DOWN / 2.0
+                    );
+                    (*kind).to_owned()
+                }
+            };
+            let [before, after] = &step.states;
+            let change = if before == after {
+                String::new()
+            } else {
+                format!(": {before} → {after}")
+            };
+            let text = escaped(&format!("{label}{change}"));
+            let beside = at + 6.0;
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{at}\" cy=\"{y}\" r=\"3\" fill=\"{color}\"/>\
+                 <text x=\"{beside}\" y=\"{y}\" fill=\"{color}\">{text}</text>"
+            );
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
