@@ -8,6 +8,7 @@ mod fuzz;
 mod held;
 mod multicasts;
 mod number;
+mod rows;
 mod saving;
 mod simulation;
 mod ties;

@@ -89,8 +89,8 @@ impl<W: PirateWatch> Pirate<W> {
         name: u32,
         watch: W,
     ) -> impl Future<Output = ()> + Send {
+        let mut pirate = Pirate::new(name, watch);
         async move {
-            let mut pirate = Pirate::new(name, watch);
             loop {
                 let event = cx.recv().await;
                 if pirate.handle(event, &mut cx) == Flow::Stop {

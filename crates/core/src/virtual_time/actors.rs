@@ -10,7 +10,7 @@
 mod own_pages;
 mod shared_pages;
 
-use super::delivery::{MessageDelivery, TimerDelivery};
+use super::delivery::{MessageDelivery, TimerDelivery, Upcoming};
 use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::places::Lineage;
@@ -39,7 +39,7 @@ enum Ready {
 /// # Safety
 /// The shard is valid and no reference to it is held; the event has a body.
 #[inline(always)]
-unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
+pub(super) unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
     // SAFETY: the contract. What the message's type is asked for is foreign code, and is over
     // before the shard is borrowed.
     unsafe {
@@ -300,8 +300,16 @@ trait Actors<M: Message> {
             // messages of their instant.
             loop {
                 let label = (*event).label;
+                if Self::Form::TAKES_ROWS {
+                    let behind = order.get(at + 1..).unwrap_or_default();
+                    (*shard).turn.upcoming = Upcoming::new(behind);
+                }
                 let flow = self.deliver_message(shard, slot, event, live);
                 live = true;
+                if Self::Form::TAKES_ROWS {
+                    (*shard).turn.upcoming = Upcoming::NONE;
+                    at = (*shard).window.cursor;
+                }
                 at += 1;
                 if flow == Flow::Stop {
                     self.end(shard, slot, Reason::Returned);

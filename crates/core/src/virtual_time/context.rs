@@ -32,7 +32,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
-use waits::{Any, Fresh, Selected, Until, Wait, Wanted};
+use waits::{Fresh, Receive, Selected, Until, Wait, Wanted};
 
 thread_local! {
     /// The shard that runs on this thread: its number, and where it is.
@@ -361,7 +361,7 @@ fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -
 impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
     #[inline(always)]
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
-        self.wait(Waiting::Message, Any)
+        Receive(ForBody(self.access.0, PhantomData))
     }
 
     #[inline]

@@ -1,7 +1,59 @@
 //! Events on their way from a buffer to an actor.
 
+use super::scheduled::Label;
 use super::stored::Stored;
 use crate::contract::{Addr, Event, Token};
+
+/// The events behind the one being handled, while a body may take those of its row without returning to the engine: messages
+/// to one actor at one instant.
+pub(super) struct Upcoming<M> {
+    next: *const *mut Stored<M>,
+    end: *const *mut Stored<M>,
+}
+
+impl<M> Clone for Upcoming<M> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Upcoming<M> {}
+
+impl<M> Upcoming<M> {
+    /// None may be taken.
+    pub(super) const NONE: Upcoming<M> = Upcoming {
+        next: std::ptr::null(),
+        end: std::ptr::null(),
+    };
+
+    /// Those of a window's order.
+    ///
+    /// # Safety
+    /// Until this is replaced, they are in place, and have not been moved out unless by [`Upcoming::take_alike`].
+    #[inline(always)]
+    pub(super) unsafe fn new(events: &[*mut Stored<M>]) -> Upcoming<M> {
+        let std::ops::Range { start, end } = events.as_ptr_range();
+        Upcoming { next: start, end }
+    }
+
+    /// Takes the next one if it is in one row with this label.
+    #[inline(always)]
+    pub(super) fn take_alike(&mut self, label: &Label) -> Option<*mut Stored<M>> {
+        if self.next == self.end {
+            return None;
+        }
+        // SAFETY: those from `next` to `end` are in place, as `new` was promised.
+        unsafe {
+            let event = *self.next;
+            if !label.is_alike(&(*event).label) {
+                return None;
+            }
+            self.next = self.next.add(1);
+            Some(event)
+        }
+    }
+}
 
 /// A message in its buffer, of which the body has not been moved out. If it is not taken, it is leaked.
 pub(super) struct MessageDelivery<M>(*mut Stored<M>);

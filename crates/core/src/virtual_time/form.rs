@@ -16,6 +16,10 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// What lies in a slot.
     type Actor: 'static;
 
+    /// Whether an actor that handles a message may take the next ones of its row itself: what it costs to go on with a body
+    /// that has waited is more than what a message costs.
+    const TAKES_ROWS: bool = false;
+
     /// Makes the actor with this index.
     fn make(&self, shard: ShardCell<M>, index: u32) -> Self::Actor;
 

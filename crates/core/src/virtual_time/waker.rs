@@ -41,6 +41,12 @@ pub(super) fn of(actor: u32) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
 }
 
+/// Whether a waker is an actor's, not one of a combinator.
+#[inline(always)]
+pub(super) fn is_of(waker: &Waker, actor: u32) -> bool {
+    waker.data().addr() == actor as usize + 1 && std::ptr::eq(waker.vtable(), &raw const TABLE)
+}
+
 /// Says that the body of an actor is about to be polled.
 #[inline(always)]
 pub(super) fn begin(actor: u32) {

@@ -166,6 +166,8 @@ where
 {
     type Actor = B;
 
+    const TAKES_ROWS: bool = true;
+
     fn make(&self, shard: ShardCell<M>, index: u32) -> B {
         let id = shard.with(|shard| shard.id);
         (self.make)(VirtualContext::new(ForBody(id, PhantomData)), index)

@@ -2,11 +2,12 @@
 
 use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
+use crate::virtual_time::actors::count_message;
+use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::shard_cell::ShardCell;
 use crate::virtual_time::waker;
-use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{self, Poll, Waker};
 
@@ -35,11 +36,13 @@ impl<M: Message, W: Wanted<M>> Future for Wait<M, W> {
         if let Some(event) = this.wanted.look(&this.context) {
             return Poll::Ready(event);
         }
-        let shard = this.context.shard();
-        shard.turn.waiting = this.why;
-        let me = shard.turn.me;
-        if !task.waker().will_wake(&ManuallyDrop::new(waker::of(me))) {
-            relay(&this.context, me, task.waker());
+        let shard = this.context.access.shard();
+        let me = shard.with(|shard| {
+            shard.turn.waiting = this.why;
+            shard.turn.me
+        });
+        if !waker::is_of(task.waker(), me) {
+            relay(shard, me, task.waker());
         }
         Poll::Pending
     }
@@ -48,22 +51,50 @@ impl<M: Message, W: Wanted<M>> Future for Wait<M, W> {
 /// Keeps the waker of a combinator, to be woken as an event arrives.
 #[cold]
 #[inline(never)]
-fn relay<M: Message>(context: &VirtualContext<M, ForBody<M>>, me: u32, waker: &Waker) {
+fn relay<M: Message>(shard: ShardCell<M>, me: u32, waker: &Waker) {
     // Cloning and dropping a waker is foreign code: no reference to the shard is held.
     let waker = waker.clone();
-    let before = context.shard().waits.set_relay(me, waker);
+    let before = shard.with(|shard| shard.waits.set_relay(me, waker));
     drop(before);
 }
 
-/// The plain receive: what was kept, then what has arrived.
-pub(super) struct Any;
+/// The plain receive: what was stashed, then what has arrived. Four bytes, because a body has one for as long as it lives.
+pub(super) struct Receive<M>(pub(super) ForBody<M>);
 
-impl<M: Message> Wanted<M> for Any {
+impl<M: Message> Future for Receive<M> {
+    type Output = Event<M>;
+
     #[inline(always)]
-    fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
+    fn poll(self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Event<M>> {
         // The thread is asked for it once: the root receives as many events as all others together.
-        let shard = context.access.shard();
-        next_event(shard)
+        let shard = self.0.shard();
+        if let Some(event) = next_event(shard) {
+            return Poll::Ready(event);
+        }
+        let (me, relays) = shard.with(|shard| (shard.turn.me, shard.waits.has_relays()));
+        if !waker::is_of(task.waker(), me) {
+            shard.with(|shard| shard.turn.waiting = Waiting::Message);
+            relay(shard, me, task.waker());
+            return Poll::Pending;
+        }
+        // A combinator decides itself which of its futures goes on with the next event.
+        if !relays && let Some(event) = take_of_row(shard) {
+            return Poll::Ready(event);
+        }
+        shard.with(|shard| shard.turn.waiting = Waiting::Message);
+        Poll::Pending
+    }
+}
+
+/// The next message of the row of the message being handled.
+#[inline(always)]
+fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
+    let event = shard.with(Shard::next_of_row)?;
+    // SAFETY: it has not been moved out, and is here; no reference to the shard is held while the message is asked for what
+    // is counted.
+    unsafe {
+        count_message(shard.as_ptr(), event);
+        Some(MessageDelivery::new(event).take())
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{End, Engine};
 use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
 use crate::virtual_time::buffer::Buffer;
+use crate::virtual_time::delivery::Upcoming;
 use crate::virtual_time::header::State;
 use crate::virtual_time::multicast::Multicast;
 use crate::virtual_time::parcel::Outbox;
@@ -227,6 +228,7 @@ pub(super) unsafe fn note_panic<M: Message>(
     // SAFETY: the contract. What `current` and `arrived` point to stays in place until the next
     // event, also in an actor that unwinds.
     unsafe {
+        (*shard).turn.upcoming = Upcoming::NONE;
         let (event, whose) = (*shard).describe_current();
         (*shard).note_panic(event, whose, panic);
         let who = (*shard).turn.me;

@@ -63,8 +63,11 @@ impl<M: Message> Shard<M> {
         // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
         // null from here on. A message has a body.
         unsafe {
-            if arrived.is_null() || !(*arrived).label.is_message() {
-                return self.take_arrived().and_then(Scheduled::for_actor);
+            if arrived.is_null() {
+                return None;
+            }
+            if !(*arrived).label.is_message() {
+                return self.take_other();
             }
             self.turn.arrived = std::ptr::null_mut();
             Some(Event::Message {
@@ -72,6 +75,25 @@ impl<M: Message> Shard<M> {
                 body: Stored::body(arrived).read(),
             })
         }
+    }
+
+    #[inline(never)]
+    fn take_other(&mut self) -> Option<Event<M>> {
+        self.take_arrived().and_then(Scheduled::for_actor)
+    }
+
+    /// Goes to the next message of the row of the message being handled, if its receiver may take it.
+    #[inline(always)]
+    pub(in super::super) fn next_of_row(&mut self) -> Option<*mut Stored<M>> {
+        if self.turn.current.is_null() {
+            return None;
+        }
+        // SAFETY: a non-null `current` points to the event being handled, whose label stays in place until the next one.
+        let label = unsafe { &(*self.turn.current).label };
+        let event = self.turn.upcoming.take_alike(label)?;
+        self.window.cursor += 1;
+        self.turn.current = event;
+        Some(event)
     }
 
     /// The same, unless its head is an exception.

@@ -5,6 +5,7 @@ use super::scratch::Scratch;
 use crate::contract::random::Streams;
 use crate::contract::{CancelToken, Latency, Waiting};
 use crate::network::Network;
+use crate::virtual_time::delivery::Upcoming;
 use crate::virtual_time::header::Header;
 use crate::virtual_time::multicast::Sharing;
 use crate::virtual_time::parcel::RING;
@@ -100,6 +101,8 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) resumed: Head,
     /// The event, until it is taken.
     pub(in super::super) arrived: *mut Stored<M>,
+    /// What a body may take of the row of the event.
+    pub(in super::super) upcoming: Upcoming<M>,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
     /// Those of its actor that are due within the window.
@@ -124,6 +127,7 @@ impl<M> Turn<M> {
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
+            upcoming: Upcoming::NONE,
             kind: 0,
             timers: WindowTimers::default(),
             waiting: Waiting::Other,
