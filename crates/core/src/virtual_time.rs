@@ -11,7 +11,7 @@
 //! which nothing happens are skipped.
 //!
 //! An event is written once, by the sender's shard, into the buffer of its receiver's shard and its
-//! window ([`parcel`]), and read once, there. Between shards whole buffers change hands, and no message
+//! window ([`batch`]), and read once, there. Between shards whole buffers change hands, and no message
 //! costs an allocation, a lock or an atomic operation. Within a window the events are grouped by
 //! receiver and each group is ordered by itself ([`order`]). Timers wait in a hierarchical wheel
 //! ([`wheel`]), the actors of one spawn side by side in memory ([`actors`], [`region`]).
@@ -23,40 +23,40 @@
 
 #[cfg(feature = "serde")]
 mod across;
+mod actor_table;
 mod actors;
 mod addresses;
 mod blocks;
 mod buffer;
-mod cell;
 mod conclusion;
 mod context;
 mod delivery;
 mod engine;
+mod event;
 mod exchange;
 mod form;
 mod header;
-mod kept;
-mod lending;
+mod loans;
 mod multicast;
 mod order;
-mod parcel;
+mod outbox;
 mod pause;
-mod places;
 mod population;
 mod region;
-mod scheduled;
 mod shard;
-mod shard_cell;
 mod simulation;
 mod slab;
 mod spare;
-mod stored;
+mod stash;
+mod stored_event;
 mod table;
 #[cfg(feature = "serde")]
 mod travel;
+mod turn_cell;
 mod waker;
 mod wheel;
 mod window_timers;
+mod writer_cell;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Script};
 use crate::sync::{Stopwatch, lock};
@@ -152,9 +152,9 @@ fn run_shards<M: Message>(
 
 /// The memory that each pair of shards needs, beside that of threads: what they write for each other.
 const fn pair_bytes<M: Message>() -> usize {
-    let parcels = size_of::<parcel::Parcel<M, Shard<M>>>()
-        + size_of::<cell::Cell<parcel::Parcel<M, Shard<M>>>>();
-    size_of::<parcel::Outbox<M>>() + 2 * parcels
+    let batches = size_of::<outbox::ShardBatch<M, Shard<M>>>()
+        + size_of::<writer_cell::Cell<outbox::ShardBatch<M, Shard<M>>>>();
+    size_of::<outbox::Outbox<M>>() + 2 * batches
 }
 
 /// The stack of a thread, and some more for what the system library needs of it.

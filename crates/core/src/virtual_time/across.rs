@@ -17,8 +17,8 @@ pub use threads::{ThreadCarrier, thread_carriers};
 
 use super::buffer::Pool;
 use super::exchange::{Exchange, Matrix, Port, Vote};
-use super::lending::Lent;
-use super::parcel::Parcel;
+use super::loans::Lent;
+use super::outbox::ShardBatch;
 use super::shard::Shard;
 use super::travel::Kinds;
 use crate::contract::{Message, Progress};
@@ -63,7 +63,7 @@ impl<C: Carrier + ?Sized> Carrier for &mut C {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost;
 
-type Cargo<M> = Parcel<M, Shard<M>>;
+type Cargo<M> = ShardBatch<M, Shard<M>>;
 
 /// Batches that keep more memory than this between windows give back what they did not need.
 const KEPT_BYTES: usize = 64 << 20;

@@ -10,16 +10,16 @@
 mod own_pages;
 mod shared_pages;
 
+use super::actor_table::Lineage;
 use super::delivery::{MessageDelivery, TimerDelivery, Upcoming};
+use super::event::{Kind, ScheduledEvent};
 use super::form::{Form, Slot};
 use super::header::{Header, State};
-use super::places::Lineage;
-use super::population::{Population, Seen};
-use super::region::Ahead;
-use super::scheduled::{Kind, Scheduled};
+use super::population::{ActorView, Population};
+use super::region::Prefault;
+use super::shard::ShardCell;
 use super::shard::{ROOT, Shard, is_handle};
-use super::shard_cell::ShardCell;
-use super::stored::Stored;
+use super::stored_event::StoredEvent;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason, Token};
@@ -39,13 +39,13 @@ enum Ready {
 /// # Safety
 /// The shard is valid and no reference to it is held; the event has a body.
 #[inline(always)]
-pub(super) unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
+pub(super) unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
     // SAFETY: the contract. What the message's type is asked for is foreign code, and is over
     // before the shard is borrowed.
     unsafe {
-        let body = &*Stored::body(event);
+        let body = &*StoredEvent::body(event);
         let (kind, fingerprint) = (body.kind(), body.fingerprint());
-        let (parties, seq) = (Stored::parties(event), (*event).label.seq);
+        let (parties, seq) = (StoredEvent::parties(event), (*event).label.seq);
         (*shard).count_message(parties, seq, kind, fingerprint);
     }
 }
@@ -81,8 +81,8 @@ trait Actors<M: Message> {
     ///
     /// # Safety
     /// As there.
-    unsafe fn populate(&self) -> Ahead {
-        Ahead::Done
+    unsafe fn populate(&self) -> Prefault {
+        Prefault::Done
     }
 
     /// Drops what is left of the actors that were spawned together with this one. See
@@ -114,7 +114,7 @@ trait Actors<M: Message> {
     unsafe fn run_all(
         &self,
         shard: *mut Shard<M>,
-        order: &[*mut Stored<M>],
+        order: &[*mut StoredEvent<M>],
         mut at: usize,
     ) -> usize {
         while let Some(&first) = order.get(at) {
@@ -141,7 +141,7 @@ trait Actors<M: Message> {
                     let next = next.filter(|&next| (*next).label.to == actor);
                     let due = (*shard).turn.timers.next();
                     if due != u64::MAX {
-                        let offset = |next: *mut Stored<M>| (*next).label.offset() as u64;
+                        let offset = |next: *mut StoredEvent<M>| (*next).label.offset() as u64;
                         let until = next.map(|next| (*shard).window.base + offset(next));
                         let until = until.unwrap_or(u64::MAX);
                         if due < until {
@@ -166,7 +166,7 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
+        event: *mut StoredEvent<M>,
     ) {
         // SAFETY: as in `deliver`.
         unsafe {
@@ -253,11 +253,11 @@ trait Actors<M: Message> {
     ///
     /// # Safety
     /// As there.
-    unsafe fn look_at(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
+    unsafe fn look_at(&self, shard: *mut Shard<M>, actor: u32) -> Option<ActorView> {
         // SAFETY: the contract.
         unsafe {
             let slot = self.slot(shard, actor)?;
-            Some(Seen {
+            Some(ActorView {
                 state: (*slot).header.state,
                 kind: TypeId::of::<<Self::Form as Form<M>>::Actor>(),
                 called: type_name::<<Self::Form as Form<M>>::Actor>(),
@@ -280,7 +280,7 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        order: &[*mut Stored<M>],
+        order: &[*mut StoredEvent<M>],
         mut at: usize,
     ) -> usize {
         // SAFETY: shard, slot and events are valid by the contract. References to them end before
@@ -334,7 +334,7 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
+        event: *mut StoredEvent<M>,
         live: bool,
     ) -> Flow {
         // SAFETY: as in `deliver`.
@@ -360,14 +360,14 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
+        event: *mut StoredEvent<M>,
     ) -> bool {
         // SAFETY: as in `deliver`; a timer has a token.
         unsafe {
             if !(*event).label.is_timer() {
                 return false;
             }
-            let token = Stored::token(event);
+            let token = StoredEvent::token(event);
             if token >= Token::OWN {
                 if let Some(message) = (*shard).take_own(token) {
                     self.deliver_own(shard, slot, message);
@@ -380,10 +380,10 @@ trait Actors<M: Message> {
                     // It was cancelled.
                     return true;
                 };
-                Stored::set_token(event, token);
+                StoredEvent::set_token(event, token);
             }
             (*shard).counters.others += 1;
-            (*shard).count_timer(Stored::token(event).into());
+            (*shard).count_timer(StoredEvent::token(event).into());
             let timer = TimerDelivery::new(event);
             let actor = &mut *Slot::actor(slot);
             if Self::Form::due(actor, ShardCell::new(shard), timer) == Flow::Stop {
@@ -402,7 +402,7 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        message: Scheduled<M>,
+        message: ScheduledEvent<M>,
     ) {
         // SAFETY: as in `deliver`; the event lies beside the shard, with a body.
         unsafe {
@@ -423,7 +423,7 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
+        event: *mut StoredEvent<M>,
     ) {
         // SAFETY: as in `deliver`; a timer has a token.
         unsafe {
@@ -451,17 +451,17 @@ trait Actors<M: Message> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
+        event: *mut StoredEvent<M>,
     ) -> Ready {
         // SAFETY: as in `deliver`; the event is moved out once on every path.
         unsafe {
             let state = (*slot).header.state;
             let kind = (*event).label.kind();
-            if kind == Kind::Timer && (*shard).is_cancelled(Stored::token(event)) {
+            if kind == Kind::Timer && (*shard).is_cancelled(StoredEvent::token(event)) {
                 return Ready::No;
             }
             if state != State::Live && !self.is_to_begin(shard, slot) {
-                let event = Stored::read(event, (*shard).turn.now);
+                let event = StoredEvent::read(event, (*shard).turn.now);
                 let kind = event.message_kind();
                 drop((*shard).undeliverable(event, kind));
                 return Ready::No;
@@ -479,7 +479,7 @@ trait Actors<M: Message> {
                 event
             };
             if kind == Kind::Timer {
-                (*shard).count_timer(Stored::token(event).into());
+                (*shard).count_timer(StoredEvent::token(event).into());
             } else if kind.is_message() {
                 (*shard).counters.note_time((*shard).turn.now);
                 count_message(shard, event);
@@ -527,7 +527,7 @@ trait Actors<M: Message> {
         unsafe {
             if (*slot).header.state == State::Ended {
                 // It panicked while what it had was being dropped.
-                return drop_kept(shard);
+                return drop_stashed(shard);
             }
             let begun = (*slot).header.state == State::Live;
             (*slot).header.end(reason);
@@ -560,8 +560,8 @@ trait Actors<M: Message> {
             } else {
                 self.unmake(slot);
             }
-            if (*shard).has_kept() {
-                drop_kept(shard);
+            if (*shard).has_stashed() {
+                drop_stashed(shard);
             }
         }
     }
@@ -585,7 +585,7 @@ trait Actors<M: Message> {
             while let Some(timer) = (*timers).pop_before(until) {
                 if timer.time > (*shard).window.limit {
                     let event = (*shard).timer_event(&timer);
-                    let head = Stored::head(event, timer.time);
+                    let head = StoredEvent::head(event, timer.time);
                     (*shard).hold(timer.time, &head);
                     continue;
                 }
@@ -612,12 +612,12 @@ trait Actors<M: Message> {
 }
 
 impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
-    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
+    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut StoredEvent<M>], at: usize) -> usize {
         // SAFETY: passed on.
         unsafe { self.run_all(shard, order, at) }
     }
 
-    unsafe fn run_one(&self, shard: *mut Shard<M>, slot: *mut Header, event: *mut Stored<M>) {
+    unsafe fn run_one(&self, shard: *mut Shard<M>, slot: *mut Header, event: *mut StoredEvent<M>) {
         // SAFETY: passed on. A slot begins with its header.
         unsafe {
             let slot = match slot.is_null() {
@@ -630,7 +630,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         }
     }
 
-    unsafe fn populate_ahead(&self) -> Ahead {
+    unsafe fn populate_ahead(&self) -> Prefault {
         // SAFETY: passed on.
         unsafe { self.populate() }
     }
@@ -663,7 +663,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         unsafe { self.finish_one(shard, actor) }
     }
 
-    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
+    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<ActorView> {
         // SAFETY: passed on.
         unsafe { self.look_at(shard, actor) }
     }
@@ -743,10 +743,10 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
 /// The shard is valid and no reference to it is held; the actor being run has ended.
 #[cold]
 #[inline(never)]
-unsafe fn drop_kept<M: Message>(shard: *mut Shard<M>) {
+unsafe fn drop_stashed<M: Message>(shard: *mut Shard<M>) {
     // SAFETY: the contract. References to the shard end before an event is dropped.
     unsafe {
-        while let Some(event) = (*shard).take_kept() {
+        while let Some(event) = (*shard).take_stashed() {
             let kind = event.message_kind();
             drop((*shard).undeliverable(event, kind));
         }

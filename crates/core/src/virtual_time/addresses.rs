@@ -43,7 +43,7 @@ pub(super) struct Addresses {
 /// [`Addresses`] as they are written.
 #[cfg(feature = "serde")]
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct SavedAddresses {
+pub(super) struct AddressesCheckpoint {
     next_page: u32,
     open: Vec<u32>,
     turn: u32,
@@ -51,8 +51,8 @@ pub(super) struct SavedAddresses {
 
 #[cfg(feature = "serde")]
 impl Addresses {
-    pub(super) fn save(&self) -> SavedAddresses {
-        SavedAddresses {
+    pub(super) fn save(&self) -> AddressesCheckpoint {
+        AddressesCheckpoint {
             next_page: self.next_page,
             open: self.open.to_vec(),
             turn: self.turn as u32,
@@ -60,7 +60,7 @@ impl Addresses {
     }
 
     /// None if these are no addresses.
-    pub(super) fn restore(saved: &SavedAddresses) -> Option<Addresses> {
+    pub(super) fn restore(saved: &AddressesCheckpoint) -> Option<Addresses> {
         let turn = saved.turn as usize;
         let known = saved.next_page <= MAX_PAGES && turn < OPEN;
         let open = saved.open.as_slice().try_into().ok()?;

@@ -4,8 +4,8 @@
 //! to shard as a whole. What buffers take depends on what is in them, not on what once was.
 
 use super::blocks::{Block, Blocks};
-use super::scheduled::{Label, Scheduled};
-use super::stored::Stored;
+use super::event::{Label, ScheduledEvent};
+use super::stored_event::StoredEvent;
 use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, needs_drop};
@@ -33,45 +33,45 @@ pub(super) struct Buffer<M> {
     first: *mut Chunk,
     last: *mut Chunk,
     /// The event written last.
-    newest: *mut Stored<M>,
+    newest: *mut StoredEvent<M>,
     /// Its [order](Label::coarse_order), as long as all are in order.
     newest_order: u64,
     /// The first event that is not to be run after the one before it; null if there is none.
-    unsorted: *mut Stored<M>,
+    unsorted: *mut StoredEvent<M>,
     /// All events have the same size, that of one without a cause.
     even: bool,
-    _events: PhantomData<Stored<M>>,
+    _events: PhantomData<StoredEvent<M>>,
 }
 
 // SAFETY: a buffer owns its chunks and the messages in them.
 unsafe impl<M: Send> Send for Buffer<M> {}
 
 /// The chunks of a buffer, without its events.
-pub(super) struct Spent<M> {
+pub(super) struct FreeChunks<M> {
     first: *mut Chunk,
     last: *mut Chunk,
-    _events: PhantomData<Stored<M>>,
+    _events: PhantomData<StoredEvent<M>>,
 }
 
 // SAFETY: it owns its chunks, in which no event is.
-unsafe impl<M> Send for Spent<M> {}
+unsafe impl<M> Send for FreeChunks<M> {}
 
 /// Chunks that are not in use.
 pub(super) struct Pool<M> {
     free: *mut Chunk,
     blocks: Blocks,
-    _events: PhantomData<Stored<M>>,
+    _events: PhantomData<StoredEvent<M>>,
 }
 
 // SAFETY: a pool owns its chunks, in which no event is.
 unsafe impl<M> Send for Pool<M> {}
 
 impl<M> Buffer<M> {
-    const ALIGN: usize = max(Stored::<M>::ALIGN, align_of::<Chunk>());
+    const ALIGN: usize = max(StoredEvent::<M>::ALIGN, align_of::<Chunk>());
     /// Where the first event of a chunk lies.
     const FIRST: usize = size_of::<Chunk>().next_multiple_of(Self::ALIGN);
     const SIZE: usize =
-        max(CHUNK, Self::FIRST + 8 * Stored::<M>::MOST).next_multiple_of(Self::ALIGN);
+        max(CHUNK, Self::FIRST + 8 * StoredEvent::<M>::MOST).next_multiple_of(Self::ALIGN);
 
     pub(super) const fn new() -> Buffer<M> {
         Buffer {
@@ -100,14 +100,14 @@ impl<M> Buffer<M> {
     /// Adds an event that `write` writes to where it is told to; it says how many bytes it took.
     ///
     /// # Safety
-    /// `write` writes one event, by [`Stored::write`] or one of its like, and does not unwind.
+    /// `write` writes one event, by [`StoredEvent::write`] or one of its like, and does not unwind.
     #[inline(always)]
     pub(super) unsafe fn push_with(
         &mut self,
         pool: &mut Pool<M>,
         write: impl FnOnce(*mut u8) -> usize,
     ) {
-        if !self.has_room(Stored::<M>::MOST) {
+        if !self.has_room(StoredEvent::<M>::MOST) {
             self.grow(pool);
         }
         // SAFETY: the contract; there is room now.
@@ -117,15 +117,15 @@ impl<M> Buffer<M> {
     /// The same where there is room for any event.
     ///
     /// # Safety
-    /// As for [`Buffer::push_with`], and the buffer [has room](Buffer::has_room) for [`Stored::MOST`] bytes.
+    /// As for [`Buffer::push_with`], and the buffer [has room](Buffer::has_room) for [`StoredEvent::MOST`] bytes.
     #[inline(always)]
     pub(super) unsafe fn write_with(&mut self, write: impl FnOnce(*mut u8) -> usize) {
         let size = write(self.at);
-        let event = self.at.cast::<Stored<M>>();
+        let event = self.at.cast::<StoredEvent<M>>();
         // SAFETY: it was written just now.
         unsafe { self.note_order(event) };
         self.newest = event;
-        self.even &= size == size_of::<Stored<M>>();
+        self.even &= size == size_of::<StoredEvent<M>>();
         // SAFETY: an event takes no more than `MOST` bytes, which are there.
         self.at = unsafe { self.at.add(size) };
     }
@@ -137,7 +137,7 @@ impl<M> Buffer<M> {
     /// The buffer [has room](Buffer::has_room) for them, and there is one or more.
     #[inline(always)]
     pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
-        let first = self.at.cast::<Stored<M>>();
+        let first = self.at.cast::<StoredEvent<M>>();
         let bodies = ManuallyDrop::new(bodies);
         // SAFETY: there is room for all, and events are written one behind the other; each body is moved
         // out once. Behind the first event all are in order.
@@ -145,7 +145,7 @@ impl<M> Buffer<M> {
             for index in 0..N {
                 let event = first.add(index);
                 label.later(index as u32).write_to(&raw mut (*event).label);
-                Stored::body(event).write(bodies.as_ptr().add(index).read());
+                StoredEvent::body(event).write(bodies.as_ptr().add(index).read());
             }
             self.note_order(first);
             self.newest = first.add(N - 1);
@@ -158,7 +158,7 @@ impl<M> Buffer<M> {
     /// # Safety
     /// It is an event of this buffer, and `newest` is still the one before it.
     #[inline(always)]
-    unsafe fn note_order(&mut self, event: *mut Stored<M>) {
+    unsafe fn note_order(&mut self, event: *mut StoredEvent<M>) {
         // SAFETY: the contract.
         let order = unsafe { (*event).label.coarse_order() };
         if order > self.newest_order {
@@ -175,10 +175,10 @@ impl<M> Buffer<M> {
     /// # Safety
     /// As for [`Buffer::note_order`].
     #[inline(never)]
-    unsafe fn compare_with_newest(&mut self, event: *mut Stored<M>) {
+    unsafe fn compare_with_newest(&mut self, event: *mut StoredEvent<M>) {
         // SAFETY: the contract; the newest event is one of this buffer, too.
         unsafe {
-            if !self.newest.is_null() && !Stored::is_before(self.newest, event) {
+            if !self.newest.is_null() && !StoredEvent::is_before(self.newest, event) {
                 self.unsorted = event;
             }
             self.newest_order = (*event).label.coarse_order();
@@ -187,10 +187,10 @@ impl<M> Buffer<M> {
 
     /// Adds an event.
     #[inline(always)]
-    pub(super) fn push(&mut self, pool: &mut Pool<M>, event: Scheduled<M>) {
+    pub(super) fn push(&mut self, pool: &mut Pool<M>, event: ScheduledEvent<M>) {
         // SAFETY: there is room for any event, and chunks are aligned for events, whose sizes are
         // multiples of their alignment.
-        unsafe { self.push_with(pool, |place| Stored::write(place, event)) }
+        unsafe { self.push_with(pool, |place| StoredEvent::write(place, event)) }
     }
 
     /// Begins a chunk. An empty buffer has none.
@@ -234,12 +234,12 @@ impl<M> Buffer<M> {
 
     /// Hands out all events in order. What each does with them is its own affair.
     #[inline]
-    pub(super) fn for_each(&self, mut each: impl FnMut(*mut Stored<M>)) {
+    pub(super) fn for_each(&self, mut each: impl FnMut(*mut StoredEvent<M>)) {
         self.for_each_chunk(|mut at, end| {
             while at < end {
-                let event = at.cast::<Stored<M>>();
+                let event = at.cast::<StoredEvent<M>>();
                 // SAFETY: from the first place of a chunk to the end there are events.
-                at = unsafe { at.add(Stored::<M>::size(&(*event).label)) };
+                at = unsafe { at.add(StoredEvent::<M>::size(&(*event).label)) };
                 each(event);
             }
         });
@@ -247,14 +247,14 @@ impl<M> Buffer<M> {
 
     /// Adds the places of all events in order. Returns how many are in order, from the first one on.
     #[inline]
-    pub(super) fn append_to(&self, places: &mut Vec<*mut Stored<M>>) -> usize {
+    pub(super) fn append_to(&self, places: &mut Vec<*mut StoredEvent<M>>) -> usize {
         let (before, mut sorted) = (places.len(), None);
         if self.even {
             self.for_each_chunk(|at, end| {
-                let first = at.cast::<Stored<M>>();
-                let count = (end.addr() - at.addr()) / size_of::<Stored<M>>();
+                let first = at.cast::<StoredEvent<M>>();
+                let count = (end.addr() - at.addr()) / size_of::<StoredEvent<M>>();
                 let unsorted =
-                    self.unsorted.addr().wrapping_sub(at.addr()) / size_of::<Stored<M>>();
+                    self.unsorted.addr().wrapping_sub(at.addr()) / size_of::<StoredEvent<M>>();
                 if unsorted < count && sorted.is_none() {
                     sorted = Some(places.len() + unsorted);
                 }
@@ -284,7 +284,7 @@ impl<M> Buffer<M> {
     #[inline]
     pub(super) fn append_few<const N: usize>(
         &self,
-        few: &mut [*mut Stored<M>; N],
+        few: &mut [*mut StoredEvent<M>; N],
         mut count: usize,
     ) -> Option<usize> {
         if self.first != self.last {
@@ -295,7 +295,11 @@ impl<M> Buffer<M> {
             *few.get_mut(count)? = at.cast();
             count += 1;
             // SAFETY: from the first place of the chunk to where the next goes there are events.
-            at = unsafe { at.add(Stored::<M>::size(&(*at.cast::<Stored<M>>()).label)) };
+            at = unsafe {
+                at.add(StoredEvent::<M>::size(
+                    &(*at.cast::<StoredEvent<M>>()).label,
+                ))
+            };
         }
         Some(count)
     }
@@ -303,13 +307,13 @@ impl<M> Buffer<M> {
     /// Takes the only event, and its memory, of a buffer that has one, is not empty and may be in one chunk. The event
     /// is the caller's to move out; if it is not, it is leaked.
     #[inline(always)]
-    pub(super) fn take_only(&mut self) -> Option<(*mut Stored<M>, Spent<M>)> {
+    pub(super) fn take_only(&mut self) -> Option<(*mut StoredEvent<M>, FreeChunks<M>)> {
         let first = self.first.cast::<u8>().wrapping_add(Self::FIRST);
         if first != self.newest.cast() {
             return None;
         }
         let event = std::mem::replace(&mut self.newest, null_mut());
-        let spent = Spent {
+        let spent = FreeChunks {
             first: std::mem::replace(&mut self.first, null_mut()),
             last: std::mem::replace(&mut self.last, null_mut()),
             _events: PhantomData,
@@ -321,25 +325,25 @@ impl<M> Buffer<M> {
 
     /// The memory of a buffer, whose events are dropped.
     #[cfg(feature = "serde")]
-    pub(super) fn into_cleared(self) -> Spent<M> {
+    pub(super) fn into_cleared(self) -> FreeChunks<M> {
         if needs_drop::<M>() {
             // SAFETY: from here on they are not there any more.
-            self.for_each(|event| unsafe { Stored::drop_in_place(event) });
+            self.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
         }
-        self.into_spent()
+        self.into_free_chunks()
     }
 
     /// Hands out all events in order, with their times in windows as their times.
-    pub(super) fn take_all(self, mut each: impl FnMut(Scheduled<M>)) {
+    pub(super) fn take_all(self, mut each: impl FnMut(ScheduledEvent<M>)) {
         let this = ManuallyDrop::new(self);
         // SAFETY: each event is moved out once, and the buffer, which is not dropped if `each` panics, has no other use.
-        this.for_each(|event| each(unsafe { Stored::read(event, 0) }));
-        drop(ManuallyDrop::into_inner(this).into_spent());
+        this.for_each(|event| each(unsafe { StoredEvent::read(event, 0) }));
+        drop(ManuallyDrop::into_inner(this).into_free_chunks());
     }
 
     /// The memory of a buffer whose events have been moved out.
-    pub(super) fn into_spent(mut self) -> Spent<M> {
-        Spent {
+    pub(super) fn into_free_chunks(mut self) -> FreeChunks<M> {
+        FreeChunks {
             first: std::mem::replace(&mut self.first, null_mut()),
             last: self.last,
             _events: PhantomData,
@@ -351,14 +355,14 @@ impl<M> Drop for Buffer<M> {
     fn drop(&mut self) {
         if needs_drop::<M>() {
             // SAFETY: a buffer whose events have been moved out is one no longer.
-            self.for_each(|event| unsafe { Stored::drop_in_place(event) });
+            self.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
         }
         // SAFETY: the chunks are this buffer's.
         unsafe { free::<M>(self.first) };
     }
 }
 
-impl<M> Drop for Spent<M> {
+impl<M> Drop for FreeChunks<M> {
     fn drop(&mut self) {
         // SAFETY: the chunks are in no other hands.
         unsafe { free::<M>(self.first) };
@@ -375,7 +379,7 @@ impl<M> Pool<M> {
     }
 
     /// Takes chunks back.
-    pub(super) fn put(&mut self, mut spent: Spent<M>) {
+    pub(super) fn put(&mut self, mut spent: FreeChunks<M>) {
         let first = std::mem::replace(&mut spent.first, null_mut());
         if !first.is_null() {
             // SAFETY: the chunks are valid, and this pool's from here on.
@@ -430,20 +434,20 @@ const fn max(a: usize, b: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scheduled::{Head, Kind};
+    use super::super::event::{Head, Kind};
     use super::*;
     use std::sync::Arc;
 
-    fn event(kind: Kind, seq: u32, body: Arc<u32>) -> Scheduled<Arc<u32>> {
+    fn event(kind: Kind, seq: u32, body: Arc<u32>) -> ScheduledEvent<Arc<u32>> {
         let mut head = Head::new(5, kind, 1, 2, seq, 77);
         head.cause.parent = u64::from(seq) << 33;
         if kind == Kind::Timer {
             head.cause.parent = seq.into();
         }
         if kind.has_body() {
-            Scheduled::with_body(head, body)
+            ScheduledEvent::with_body(head, body)
         } else {
-            Scheduled::bare(head)
+            ScheduledEvent::bare(head)
         }
     }
 
@@ -463,7 +467,7 @@ mod tests {
             let mut seq = 0;
             buffer.for_each(|stored| {
                 // SAFETY: it is moved out once, and forgotten below.
-                let event = unsafe { Stored::read(stored, 9) };
+                let event = unsafe { StoredEvent::read(stored, 9) };
                 assert_eq!((event.head.seq, event.head.offset()), (seq, 5));
                 let kind = event.head.kind();
                 assert_eq!(kind, KINDS[seq as usize % 4]);
@@ -477,7 +481,7 @@ mod tests {
                 seq += 1;
             });
             assert_eq!((seq, Arc::strong_count(&body)), (count, 1), "round {round}");
-            pool.put(std::mem::replace(&mut buffer, Buffer::new()).into_spent());
+            pool.put(std::mem::replace(&mut buffer, Buffer::new()).into_free_chunks());
         }
     }
 
@@ -494,7 +498,7 @@ mod tests {
             let (only, spent) = buffer.take_only().unwrap();
             assert_eq!(few[1], only);
             // SAFETY: it is moved out once, and its memory is there.
-            assert_eq!(unsafe { Stored::read(only, 9) }.head.seq, 1);
+            assert_eq!(unsafe { StoredEvent::read(only, 9) }.head.seq, 1);
             pool.put(spent);
             assert_eq!(Arc::strong_count(&body), 1, "round {round}");
         }
@@ -515,7 +519,7 @@ mod tests {
         let label = |to: u32, seq: u32| Head::new(5, Kind::Plain, to, 2, seq, 0).label;
         for row in 0..rows {
             let bodies = [(); 3].map(|()| Arc::clone(&body));
-            if !buffer.has_room(3 * size_of::<Stored<Arc<u32>>>()) {
+            if !buffer.has_room(3 * size_of::<StoredEvent<Arc<u32>>>()) {
                 buffer.grow(&mut pool);
             }
             // SAFETY: there is room.
@@ -526,7 +530,7 @@ mod tests {
         // SAFETY: one event is written.
         unsafe {
             buffer.push_with(&mut pool, |place| {
-                Stored::write_plain(place, label(0, 7), Arc::clone(&body))
+                StoredEvent::write_plain(place, label(0, 7), Arc::clone(&body))
             });
         }
         let mut places = vec![null_mut()];

@@ -1,8 +1,8 @@
 //! The end of a run: what its shards have to say, put together.
 
+use super::actor_table::Directory;
 use super::addresses;
 use super::engine::{self, End};
-use super::places::Directory;
 use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
     Config, Executor, KindCount, Outcome, PanicReport, Probes, Report, RunError, Time, Waiting,

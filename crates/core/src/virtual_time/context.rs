@@ -12,13 +12,13 @@ pub(super) use forms::root_form;
 pub(super) use kinds::{handlers, read_parameters, scripts};
 pub(super) use scripts::root_script;
 
+use super::event::Kind;
 use super::form::Form;
 use super::population::SpawnRequest;
-use super::scheduled::Kind;
 #[cfg(feature = "serde")]
 use super::shard::ByKind as EachByKind;
+use super::shard::ShardCell;
 use super::shard::{ByClosure as EachByClosure, Shard};
-use super::shard_cell::ShardCell;
 use super::waker;
 #[cfg(feature = "serde")]
 use crate::contract::EachKind;
@@ -337,7 +337,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
             access: ForBody(self.access.0, PhantomData),
             actor: self.shard().turn.me,
             own,
-            seen: self.shard().kept.added(),
+            seen: self.shard().stash.added(),
             done: false,
         }
     }

@@ -1,14 +1,14 @@
 //! Events on their way from a buffer to an actor.
 
-use super::scheduled::Label;
-use super::stored::Stored;
+use super::event::Label;
+use super::stored_event::StoredEvent;
 use crate::contract::{Addr, Event, Token};
 
 /// The events behind the one being handled, while a body may take those of its row without returning to the engine: messages
 /// to one actor at one instant.
 pub(super) struct Upcoming<M> {
-    next: *const *mut Stored<M>,
-    end: *const *mut Stored<M>,
+    next: *const *mut StoredEvent<M>,
+    end: *const *mut StoredEvent<M>,
 }
 
 impl<M> Clone for Upcoming<M> {
@@ -32,14 +32,14 @@ impl<M> Upcoming<M> {
     /// # Safety
     /// Until this is replaced, they are in place, and have not been moved out unless by [`Upcoming::take_alike`].
     #[inline(always)]
-    pub(super) unsafe fn new(events: &[*mut Stored<M>]) -> Upcoming<M> {
+    pub(super) unsafe fn new(events: &[*mut StoredEvent<M>]) -> Upcoming<M> {
         let std::ops::Range { start, end } = events.as_ptr_range();
         Upcoming { next: start, end }
     }
 
     /// Takes the next one if it is in one row with this label.
     #[inline(always)]
-    pub(super) fn take_alike(&mut self, label: &Label) -> Option<*mut Stored<M>> {
+    pub(super) fn take_alike(&mut self, label: &Label) -> Option<*mut StoredEvent<M>> {
         if self.next == self.end {
             return None;
         }
@@ -56,7 +56,7 @@ impl<M> Upcoming<M> {
 }
 
 /// A message in its buffer, of which the body has not been moved out. If it is not taken, it is leaked.
-pub(super) struct MessageDelivery<M>(*mut Stored<M>);
+pub(super) struct MessageDelivery<M>(*mut StoredEvent<M>);
 
 impl<M> MessageDelivery<M> {
     /// The delivery of a message.
@@ -65,7 +65,7 @@ impl<M> MessageDelivery<M> {
     /// The event has a body that has not been moved out and is not used otherwise, and is there until the actor has
     /// handled it.
     #[inline(always)]
-    pub(super) unsafe fn new(message: *mut Stored<M>) -> MessageDelivery<M> {
+    pub(super) unsafe fn new(message: *mut StoredEvent<M>) -> MessageDelivery<M> {
         MessageDelivery(message)
     }
 
@@ -76,20 +76,20 @@ impl<M> MessageDelivery<M> {
         unsafe {
             Event::Message {
                 from: Addr((*self.0).label.from),
-                body: Stored::body(self.0).read(),
+                body: StoredEvent::body(self.0).read(),
             }
         }
     }
 
     /// Where the message is; whoever asks moves it out.
     #[inline(always)]
-    pub(super) fn into_ptr(self) -> *mut Stored<M> {
+    pub(super) fn into_ptr(self) -> *mut StoredEvent<M> {
         self.0
     }
 }
 
 /// A timer in its buffer whose token is the actor's.
-pub(super) struct TimerDelivery<M>(*mut Stored<M>);
+pub(super) struct TimerDelivery<M>(*mut StoredEvent<M>);
 
 impl<M> TimerDelivery<M> {
     /// The delivery of a timer.
@@ -97,7 +97,7 @@ impl<M> TimerDelivery<M> {
     /// # Safety
     /// The event is a timer, and is there until the actor has handled it.
     #[inline(always)]
-    pub(super) unsafe fn new(timer: *mut Stored<M>) -> TimerDelivery<M> {
+    pub(super) unsafe fn new(timer: *mut StoredEvent<M>) -> TimerDelivery<M> {
         TimerDelivery(timer)
     }
 
@@ -105,12 +105,12 @@ impl<M> TimerDelivery<M> {
     #[inline(always)]
     pub(super) fn take(self) -> Event<M> {
         // SAFETY: the event is there and is a timer, as `new` was promised.
-        Event::Timer(Token(unsafe { Stored::token(self.0) }))
+        Event::Timer(Token(unsafe { StoredEvent::token(self.0) }))
     }
 
     /// Where the event is.
     #[inline(always)]
-    pub(super) fn into_ptr(self) -> *mut Stored<M> {
+    pub(super) fn into_ptr(self) -> *mut StoredEvent<M> {
         self.0
     }
 }

@@ -1,9 +1,9 @@
 //! The loop of a shard: meet, run a window, meet again.
 
 mod actor_cache;
+mod borrowed_shards;
 mod control;
 mod density;
-mod lanes;
 mod multicasts;
 mod outcome;
 #[cfg(feature = "serde")]
@@ -15,24 +15,24 @@ mod sparse;
 mod spawning;
 mod window;
 
+use borrowed_shards::BorrowedShard;
 pub(super) use control::PausableShard;
 use density::Density;
-use lanes::Lane;
 pub(super) use outcome::Outcome;
 pub(super) use single_threaded::run_together;
 use sparse::{Rooms, run_sparse};
 
-use super::buffer::{Buffer, Spent};
+use super::buffer::{Buffer, FreeChunks};
+use super::event::{Head, Kind, Label, ScheduledEvent};
 use super::exchange::{Exchange, Vote};
 use super::header::State;
 use super::order::Order;
-use super::parcel::{Parcel, RING, next_pending};
+use super::outbox::{RING, ShardBatch, next_pending};
 use super::pause::{Never, Pause};
 use super::population::{Blueprint, Population};
-use super::region::Ahead;
-use super::scheduled::{Head, Kind, Label, Scheduled};
+use super::region::Prefault;
+use super::shard::ShardCell;
 use super::shard::{ROOT, Shard};
-use super::shard_cell::ShardCell;
 use super::slab::Slab;
 use crate::contract::{Addr, Config, Message, Spawn};
 use std::any::TypeId;
@@ -69,12 +69,12 @@ pub(super) struct Engine<M: Message> {
     /// Events from other shards by window mod 64, with the shard each buffer is from.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
     inbound_pending: u64,
-    out: Vec<Parcel<M, Shard<M>>>,
-    inbox: Vec<Parcel<M, Shard<M>>>,
+    out: Vec<ShardBatch<M, Shard<M>>>,
+    inbox: Vec<ShardBatch<M, Shard<M>>>,
     /// The events of the window being run, with the shard each buffer is from.
     events: Vec<(usize, Buffer<M>)>,
     /// The memory in which they are, while they run.
-    spent: Vec<(usize, Spent<M>)>,
+    spent: Vec<(usize, FreeChunks<M>)>,
     order: Order<M>,
     /// Places for timers of a window with few events.
     rooms: Rooms<M>,
@@ -105,8 +105,8 @@ fn populate_ahead<M: Message>(
         let population = (!some).then(|| populations.get(number)).flatten();
         // SAFETY: this is the shard's thread, which waits.
         let ahead = population.map(|population| unsafe { population.populate_ahead() });
-        some |= ahead == Some(Ahead::Populated);
-        some || ahead == Some(Ahead::Early)
+        some |= ahead == Some(Prefault::Populated);
+        some || ahead == Some(Prefault::Early)
     });
     some
 }
@@ -120,8 +120,8 @@ impl<M: Message> Engine<M> {
             growing: Vec::new(),
             inbound: (0..RING).map(|_| Vec::new()).collect(),
             inbound_pending: 0,
-            out: (0..shards).map(|_| Parcel::default()).collect(),
-            inbox: (0..shards).map(|_| Parcel::default()).collect(),
+            out: (0..shards).map(|_| ShardBatch::default()).collect(),
+            inbox: (0..shards).map(|_| ShardBatch::default()).collect(),
             events: Vec::new(),
             spent: Vec::new(),
             order: Order::new(),
@@ -157,7 +157,7 @@ impl<M: Message> Engine<M> {
         let spawn = Spawn::one("root");
         let first = self.place(Addr::NONE.as_u32(), spawn, root, 0);
         if first == Some(ROOT) && self.shard().places.owns(ROOT) {
-            let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
+            let start = ScheduledEvent::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
             let mut events = Buffer::new();
             let shard = self.shard();
             events.push(shard.queues.pool(), start);
@@ -168,7 +168,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Windows one after the other until all shards agree to stop, or to pause.
-    fn run<X: Exchange<Parcel<M, Shard<M>>>, P: Pause>(
+    fn run<X: Exchange<ShardBatch<M, Shard<M>>>, P: Pause>(
         &mut self,
         config: &Config,
         exchange: &mut X,
@@ -196,7 +196,7 @@ impl<M: Message> Engine<M> {
             if self.density.is_sparse()
                 && self.out.len() > 1
                 && exchange.can_lend()
-                && let Some(end) = self.run_lent(config, exchange, pause)
+                && let Some(end) = self.run_borrowed(config, exchange, pause)
             {
                 return end;
             }
@@ -205,10 +205,10 @@ impl<M: Message> Engine<M> {
 
     /// Runs windows of the only shard there is, until there is something to decide.
     fn run_alone<P: Pause>(&mut self, config: &Config, pause: &P) {
-        let mut lanes = [Lane::new(self)];
+        let mut borrowed = [BorrowedShard::new(self)];
         let mut density = Density::default();
         // SAFETY: there is no other shard, and this one is borrowed exclusively.
-        unsafe { run_sparse::<M, P, true>(&mut lanes, &mut density, config, pause) };
+        unsafe { run_sparse::<M, P, true>(&mut borrowed, &mut density, config, pause) };
     }
 
     /// What this shard has to say before the next window, and to hand over.
@@ -382,7 +382,7 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `shard`; the parcels are not part of the shard.
         let shard = unsafe { &mut *self.shard };
         let place = next % RING;
-        for (to, parcel) in self.out.iter_mut().enumerate() {
+        for (to, batch) in self.out.iter_mut().enumerate() {
             if to == shard.index {
                 continue;
             }
@@ -392,16 +392,16 @@ impl<M: Message> Engine<M> {
             if due && next != u64::MAX {
                 out.pending &= !(1 << place);
                 let buffer = std::mem::replace(&mut out.ring[place as usize], Buffer::new());
-                parcel.windows.push((next, buffer));
+                batch.windows.push((next, buffer));
             }
             if !out.far.is_empty() {
-                parcel.far.append(&mut out.far);
+                batch.far.append(&mut out.far);
             }
             if !shard.spawns.is_empty() {
-                parcel.spawns.extend(shard.ready_spawns().cloned());
+                batch.spawns.extend(shard.ready_spawns().cloned());
             }
             if !shard.multicasts.is_empty() {
-                parcel.multicasts.extend_from_slice(&shard.multicasts);
+                batch.multicasts.extend_from_slice(&shard.multicasts);
             }
         }
     }
@@ -416,23 +416,23 @@ impl<M: Message> Engine<M> {
             spawns = shard.take_ready_spawns();
         }
         let mut multicasts = std::mem::take(&mut shard.multicasts);
-        for (from, parcel) in self.inbox.iter_mut().enumerate() {
-            if parcel.is_empty() && parcel.spent.is_empty() {
+        for (from, batch) in self.inbox.iter_mut().enumerate() {
+            if batch.is_empty() && batch.spent.is_empty() {
                 continue;
             }
-            for (window, buffer) in parcel.windows.drain(..) {
+            for (window, buffer) in batch.windows.drain(..) {
                 self.inbound_pending |= 1 << (window % RING);
                 self.inbound[(window % RING) as usize].push((from, buffer));
             }
-            parcel
+            batch
                 .far
                 .drain(..)
                 .for_each(|far| shard.queues.far.push(far));
             let pool = shard.queues.pool();
-            let spent = parcel.spent.drain(..);
+            let spent = batch.spent.drain(..);
             spent.for_each(|spent| pool.put(spent));
-            spawns.append(&mut parcel.spawns);
-            multicasts.append(&mut parcel.multicasts);
+            spawns.append(&mut batch.spawns);
+            multicasts.append(&mut batch.multicasts);
         }
         if !spawns.is_empty() {
             self.spawn_all(spawns);

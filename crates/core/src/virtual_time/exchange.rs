@@ -17,8 +17,8 @@
 //! Parcels are swapped, never copied: with each parcel a shard gets the one that its partner
 //! emptied two rounds before, and the memory in it.
 
-use super::cell::Cell;
-use super::lending::{Lending, Lent};
+use super::loans::{Loan, Loans};
+use super::writer_cell::Cell;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, spins, wait};
 use std::ops::Deref;
 
@@ -88,7 +88,7 @@ pub(super) trait Exchange<P> {
 
     /// Lends a shard's loop to the first shard, which gets all others instead. All shards do so
     /// after the same exchange. Only the first shard uses what is lent, until this returns.
-    fn lend<E>(&mut self, mine: *mut E) -> Lent<E>;
+    fn lend<E>(&mut self, mine: *mut E) -> Loan<E>;
 
     /// Gives the loops back. Only for who has got them.
     fn give_back(&mut self);
@@ -103,8 +103,8 @@ impl<P> Exchange<P> for Alone {
         vote
     }
 
-    fn lend<E>(&mut self, _: *mut E) -> Lent<E> {
-        Lent::All(Vec::new())
+    fn lend<E>(&mut self, _: *mut E) -> Loan<E> {
+        Loan::All(Vec::new())
     }
 
     fn give_back(&mut self) {}
@@ -115,14 +115,14 @@ pub(super) struct Matrix<P> {
     shards: usize,
     spins: u32,
     /// For each parity of the round: parcels by `from * shards + to`.
-    parcels: [Box<[Cell<P>]>; 2],
+    batches: [Box<[Cell<P>]>; 2],
     /// For each parity of the round: votes by shard.
     votes: [Box<[Cell<Vote>]>; 2],
     /// Arrivals at the barrier, over all rounds.
     arrived: AtomicU64,
     /// A shard will never come: those that wait for it stop.
     broken: AtomicBool,
-    lending: Lending,
+    lending: Loans,
 }
 
 // SAFETY: the cells are the only part that is not `Sync` by itself. The protocol in the module's
@@ -132,7 +132,7 @@ unsafe impl<P: Send> Sync for Matrix<P> {}
 
 impl<P: Default> Matrix<P> {
     pub(super) fn new(shards: usize) -> Matrix<P> {
-        let parcels = || {
+        let batches = || {
             (0..shards * shards)
                 .map(|_| Cell::new(P::default()))
                 .collect()
@@ -142,8 +142,8 @@ impl<P: Default> Matrix<P> {
         Matrix {
             shards,
             spins,
-            lending: Lending::new(shards, spins),
-            parcels: [parcels(), parcels()],
+            lending: Loans::new(shards, spins),
+            batches: [batches(), batches()],
             votes: [votes(), votes()],
             arrived: AtomicU64::new(0),
             broken: AtomicBool::new(false),
@@ -209,19 +209,19 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
         let Matrix {
             shards,
             spins,
-            parcels,
+            batches,
             votes,
             arrived,
             broken,
             lending: _,
         } = &*self.matrix;
-        let (parcels, votes) = (
-            &parcels[self.round as usize % 2],
+        let (batches, votes) = (
+            &batches[self.round as usize % 2],
             &votes[self.round as usize % 2],
         );
-        for (to, parcel) in out.iter_mut().enumerate().filter(|(to, _)| *to != self.me) {
+        for (to, batch) in out.iter_mut().enumerate().filter(|(to, _)| *to != self.me) {
             // SAFETY: before the barrier of its round, a row of cells belongs to its sender.
-            unsafe { parcels[self.me * shards + to].swap(parcel) };
+            unsafe { batches[self.me * shards + to].swap(batch) };
         }
         // SAFETY: as above.
         votes[self.me].0.with_mut(|cell| unsafe { *cell = vote });
@@ -241,13 +241,13 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             }
         }
 
-        for (from, parcel) in inbox
+        for (from, batch) in inbox
             .iter_mut()
             .enumerate()
             .filter(|(from, _)| *from != self.me)
         {
             // SAFETY: after the barrier of its round, a column of cells belongs to its receiver.
-            unsafe { parcels[from * shards + self.me].swap(parcel) };
+            unsafe { batches[from * shards + self.me].swap(batch) };
         }
         let vote_of = |vote: &Cell<Vote>| {
             // SAFETY: after the barrier no thread writes the votes of this round, and all may read.
@@ -256,7 +256,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
         votes.iter().map(vote_of).fold(vote, Vote::and)
     }
 
-    fn lend<E>(&mut self, mine: *mut E) -> Lent<E> {
+    fn lend<E>(&mut self, mine: *mut E) -> Loan<E> {
         self.loans += 1;
         let Matrix {
             lending, broken, ..
@@ -293,9 +293,9 @@ mod tests {
                     let mut out = vec![Vec::new(); shards];
                     let mut inbox = vec![Vec::new(); shards];
                     for round in 0..rounds {
-                        for (to, parcel) in out.iter_mut().enumerate() {
-                            assert!(parcel.is_empty());
-                            parcel.push(round << 32 | (me as u64) << 16 | to as u64);
+                        for (to, batch) in out.iter_mut().enumerate() {
+                            assert!(batch.is_empty());
+                            batch.push(round << 32 | (me as u64) << 16 | to as u64);
                         }
                         let vote = Vote {
                             next: round * 100 + me as u64,
@@ -310,10 +310,10 @@ mod tests {
                         assert_eq!(agreed.next, round * 100);
                         assert_eq!(agreed.end, u64::MAX - (shards as u64 - 1));
                         assert!(agreed.halt && agreed.pause && agreed.busy);
-                        for (from, parcel) in inbox.iter_mut().enumerate() {
+                        for (from, batch) in inbox.iter_mut().enumerate() {
                             if from != me {
                                 assert_eq!(
-                                    std::mem::take(parcel),
+                                    std::mem::take(batch),
                                     [round << 32 | (from as u64) << 16 | me as u64]
                                 );
                             }
@@ -343,7 +343,7 @@ mod tests {
                 scope.spawn(move || {
                     let (mut port, mut number) = (matrix.port(me), 0u64);
                     for turn in 1..=turns {
-                        assert_eq!(port.lend(&raw mut number), Lent::Back);
+                        assert_eq!(port.lend(&raw mut number), Loan::Back);
                         assert_eq!(number, turn * me as u64);
                     }
                 });
@@ -354,7 +354,7 @@ mod tests {
                     // Long enough for the others to fall asleep.
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
-                let Lent::All(lent) = port.lend(std::ptr::null_mut::<u64>()) else {
+                let Loan::All(lent) = port.lend(std::ptr::null_mut::<u64>()) else {
                     panic!("the first shard gets what is lent");
                 };
                 for (number, me) in lent.into_iter().zip(1..) {
@@ -372,13 +372,13 @@ mod tests {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut number = 0u64;
-                matrix.port(1).lend(&raw mut number) == Lent::Lost
+                matrix.port(1).lend(&raw mut number) == Loan::Lost
             });
             let lost = scope.spawn(|| {
                 let mut port = matrix.port(0);
                 assert!(matches!(
                     port.lend(std::ptr::null_mut::<u64>()),
-                    Lent::All(_)
+                    Loan::All(_)
                 ));
                 std::thread::sleep(std::time::Duration::from_millis(5));
                 std::panic::resume_unwind(Box::new("lost"));
@@ -469,7 +469,7 @@ mod loom_tests {
                 for turn in 1..=2u64 {
                     // SAFETY: it was allocated above, and is not lent now.
                     unsafe { (*mine).with_mut(|number| *number += 1) };
-                    assert!(matches!(port.lend(mine), Lent::Back));
+                    assert!(matches!(port.lend(mine), Loan::Back));
                     // SAFETY: as above.
                     unsafe { (*mine).with(|number| assert_eq!(*number, turn * 11)) };
                 }
@@ -481,7 +481,7 @@ mod loom_tests {
                 let nothing: *mut UnsafeCell<u64> = std::ptr::null_mut();
                 match port.lend(nothing) {
                     // SAFETY: what is lent is there until it is given back.
-                    Lent::All(lent) => unsafe { (*lent[0]).with_mut(|number| *number += 10) },
+                    Loan::All(lent) => unsafe { (*lent[0]).with_mut(|number| *number += 10) },
                     other => panic!("{other:?}"),
                 }
                 port.give_back();

@@ -3,7 +3,7 @@
 use super::delivery::{MessageDelivery, TimerDelivery};
 use super::header::{Header, State};
 use super::shard::Shard;
-use super::shard_cell::ShardCell;
+use super::shard::ShardCell;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason};

@@ -15,8 +15,8 @@ pub(super) struct Header {
     pub(super) seq: u32,
     /// How many random numbers it has drawn, modulo 2^32.
     drawn: u32,
-    /// The first of the events that it has skipped and kept; see [`super::kept`].
-    pub(super) kept: u32,
+    /// The first of the stashed events; see [`super::stash`].
+    pub(super) stashed: u32,
 }
 
 /// The actor has asked for spawns.

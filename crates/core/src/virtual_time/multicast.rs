@@ -6,9 +6,9 @@
 //! in the order are a matter of its sender, its number and its receiver, whoever makes it.
 
 use super::addresses::PAGE;
-use super::shard_cell::TurnCell;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
+use super::turn_cell::TurnCell;
 use std::ops::Range;
 use std::sync::Arc;
 

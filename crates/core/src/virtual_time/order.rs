@@ -6,14 +6,14 @@
 //! n log n with a cache miss per step.
 
 use super::buffer::Buffer;
-use super::stored::Stored;
+use super::stored_event::StoredEvent;
 
 const NONE: u32 = u32::MAX;
 
 /// The order of one window's events, and memory for the next one's.
 pub(super) struct Order<M> {
     /// The events, buffer after buffer.
-    events: Vec<*mut Stored<M>>,
+    events: Vec<*mut StoredEvent<M>>,
     /// How many of them, from the first one on, are in order.
     sorted: usize,
     /// All events so far are in order.
@@ -30,7 +30,7 @@ pub(super) struct Order<M> {
     keys: Vec<u64>,
     /// The same, while it is sorted.
     sorting: Vec<u64>,
-    order: Vec<*mut Stored<M>>,
+    order: Vec<*mut StoredEvent<M>>,
 }
 
 /// Events of one receiver that follow each other, up to the first one of the next run.
@@ -76,31 +76,31 @@ impl<M> Order<M> {
         // SAFETY: the events of buffers are valid.
         let joins = before
             .last()
-            .is_none_or(|&last| unsafe { Stored::is_before(last, added[0]) });
+            .is_none_or(|&last| unsafe { StoredEvent::is_before(last, added[0]) });
         let sorted = if joins { sorted } else { 0 };
         self.in_order = sorted == added.len();
         self.sorted = from + sorted;
     }
 
     /// The events, buffer after buffer.
-    pub(super) fn events(&self) -> &[*mut Stored<M>] {
+    pub(super) fn events(&self) -> &[*mut StoredEvent<M>] {
         &self.events
     }
 
     /// Takes events out of the window for which `keep` is false.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(*mut Stored<M>) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(*mut StoredEvent<M>) -> bool) {
         self.events.retain(|&event| keep(event));
         // What is in order stays so.
         self.sorted = self.sorted.min(self.events.len());
         let pairs = self.events[..self.sorted].windows(2);
         // SAFETY: as in `add`.
-        let sorted = pairs.take_while(|pair| unsafe { Stored::is_before(pair[0], pair[1]) });
+        let sorted = pairs.take_while(|pair| unsafe { StoredEvent::is_before(pair[0], pair[1]) });
         self.sorted = self.events.len().min(sorted.count() + 1);
     }
 
     /// The events such that those of one receiver are next to each other and in order, and whether
     /// they are scattered in memory.
-    pub(super) fn arrange(&mut self) -> (&[*mut Stored<M>], bool) {
+    pub(super) fn arrange(&mut self) -> (&[*mut StoredEvent<M>], bool) {
         let Order { events, sorted, .. } = self;
         let (count, sorted) = (events.len(), *sorted);
         assert!(
@@ -134,7 +134,7 @@ impl<M> Order<M> {
             ..
         } = self;
         // SAFETY: the events are valid.
-        let label = |event: *mut Stored<M>| unsafe { &(*event).label };
+        let label = |event: *mut StoredEvent<M>| unsafe { &(*event).label };
         let table = &mut table[..1 << bits];
         order.clear();
         group.clear();
@@ -283,11 +283,11 @@ impl<M> Order<M> {
 
     /// The usual window of one sender that addresses its receivers in turn: all but a few events
     /// are in order. The others, such as that sender's timers, are put behind or between them.
-    fn merge(&mut self) -> &[*mut Stored<M>] {
+    fn merge(&mut self) -> &[*mut StoredEvent<M>] {
         // SAFETY: the events are valid.
-        let order = |event: *mut Stored<M>| unsafe { (*event).label.order() };
+        let order = |event: *mut StoredEvent<M>| unsafe { (*event).label.order() };
         // SAFETY: as above.
-        let to = |event: *mut Stored<M>| unsafe { (*event).label.to };
+        let to = |event: *mut StoredEvent<M>| unsafe { (*event).label.to };
         let (sorted, rest) = self.events.split_at_mut(self.sorted);
         let numbered = rest.iter().zip(0..);
         self.group.clear();
@@ -375,16 +375,16 @@ fn sort_by_digits(keys: &mut Vec<u64>, memory: &mut Vec<u64>, differ: u32) {
 #[cfg(test)]
 mod tests {
     use super::super::buffer::Pool;
-    use super::super::scheduled::{Head, Kind, Label, Scheduled};
+    use super::super::event::{Head, Kind, Label, ScheduledEvent};
     use super::*;
     use crate::contract::Random;
 
-    fn event(to: u32, offset: u32, from: u32, seq: u32) -> Scheduled<()> {
-        Scheduled::bare(Head::new(offset, Kind::Stop, to, from, seq, 0))
+    fn event(to: u32, offset: u32, from: u32, seq: u32) -> ScheduledEvent<()> {
+        ScheduledEvent::bare(Head::new(offset, Kind::Stop, to, from, seq, 0))
     }
 
     /// The labels of these events in order, with the place that each had before.
-    fn arrange(order: &mut Order<()>, events: Vec<Scheduled<()>>) -> Vec<(usize, Label)> {
+    fn arrange(order: &mut Order<()>, events: Vec<ScheduledEvent<()>>) -> Vec<(usize, Label)> {
         let (mut buffer, mut pool) = (Buffer::new(), Pool::new());
         let before: Vec<u128> = events.iter().map(|event| event.head.order()).collect();
         events
@@ -401,7 +401,7 @@ mod tests {
             .collect()
     }
 
-    fn check(order: &mut Order<()>, events: Vec<Scheduled<()>>) {
+    fn check(order: &mut Order<()>, events: Vec<ScheduledEvent<()>>) {
         let count = events.len();
         let arranged = arrange(order, events);
         let mut all: Vec<_> = arranged.iter().map(|(place, _)| *place).collect();
@@ -456,7 +456,7 @@ mod tests {
     }
 
     /// Thirty receivers with three events each, and three stragglers.
-    fn stragglers() -> Vec<Scheduled<()>> {
+    fn stragglers() -> Vec<ScheduledEvent<()>> {
         let mut events: Vec<_> = (0..90).map(|i| event(i / 3, 2 * (i % 3), 9, i)).collect();
         events.extend([event(0, 3, 7, 0), event(29, 9, 7, 1), event(12, 0, 7, 2)]);
         events
@@ -532,7 +532,7 @@ mod tests {
             order.clear();
             order.add(&buffer);
             // SAFETY: the buffer is still there.
-            let seq = |event: *mut Stored<()>| unsafe { (*event).label.seq };
+            let seq = |event: *mut StoredEvent<()>| unsafe { (*event).label.seq };
             order.retain(|event| seq(event) < keep);
             let (arranged, _) = order.arrange();
             // SAFETY: as above.

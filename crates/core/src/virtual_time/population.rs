@@ -3,8 +3,8 @@
 //! `S` is the shard, which has requests for spawns but knows nothing of how they are carried out.
 
 use super::header::{Header, State};
-use super::region::Ahead;
-use super::stored::Stored;
+use super::region::Prefault;
+use super::stored_event::StoredEvent;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
 #[cfg(feature = "serde")]
@@ -69,7 +69,7 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
 }
 
 /// An actor as it is seen from outside.
-pub(super) struct Seen {
+pub(super) struct ActorView {
     pub(super) state: State,
     /// Its type, if its state is [`State::Live`].
     pub(super) kind: TypeId,
@@ -92,13 +92,13 @@ pub(super) trait Population<M, S> {
     /// # Safety
     /// Called on the shard's thread, with a shard to which no reference is held. The events from
     /// `at` on have not been moved out.
-    unsafe fn run(&self, shard: *mut S, order: &[*mut Stored<M>], at: usize) -> usize;
+    unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
 
     /// Runs one event, which is for this population; `slot`: its actor's header, or null.
     ///
     /// # Safety
     /// As for [`Population::run`].
-    unsafe fn run_one(&self, shard: *mut S, slot: *mut Header, event: *mut Stored<M>);
+    unsafe fn run_one(&self, shard: *mut S, slot: *mut Header, event: *mut StoredEvent<M>);
 
     /// The actor being run has panicked: drops its body.
     ///
@@ -129,13 +129,13 @@ pub(super) trait Population<M, S> {
     /// # Safety
     /// As for [`Population::run`]; this shard has the address. What is seen is only used while no
     /// actor runs.
-    unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<Seen>;
+    unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<ActorView>;
 
     /// Does something about the memory that its actors need next, if that is its own.
     ///
     /// # Safety
     /// Called on the shard's thread, while no actor runs.
-    unsafe fn populate_ahead(&self) -> Ahead;
+    unsafe fn populate_ahead(&self) -> Prefault;
 
     /// Drops what is left of the actors that were spawned together with this one. If they share pages
     /// with others, their memory is given back.

@@ -23,7 +23,7 @@ pub(super) struct Region {
 
 /// What there was to do about the memory that is needed next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ahead {
+pub(super) enum Prefault {
     /// Nothing, and there never will be.
     Done,
     /// Nothing yet: what has memory is not in use.
@@ -102,7 +102,7 @@ impl Region {
     /// # Safety
     /// The first byte of a value is not zero exactly if it is in use, and is not being written.
     #[cfg(all(target_os = "linux", not(miri)))]
-    pub(super) unsafe fn populate_ahead(&self) -> Ahead {
+    pub(super) unsafe fn populate_ahead(&self) -> Prefault {
         let (mut used, mut populated) = (self.used.get(), self.populated.get());
         // What is behind the last whole huge page is not worth the trouble.
         let whole = if self.is_mapped() {
@@ -111,7 +111,7 @@ impl Region {
             0
         };
         if populated >= whole {
-            return Ahead::Done;
+            return Prefault::Done;
         }
         while used < populated {
             // The value at the begin of the page, or over it, which lies on pages that have memory.
@@ -129,10 +129,10 @@ impl Region {
         self.used.set(used);
         self.populated.set(populated);
         if populated >= whole {
-            return Ahead::Done;
+            return Prefault::Done;
         }
         if used == 0 || populated - used >= (used / 16).max(1) {
-            return Ahead::Early;
+            return Prefault::Early;
         }
         let page = self.page(populated);
         // SAFETY: the page is mapped, and its contents do not change.
@@ -140,10 +140,10 @@ impl Region {
         if done != 0 {
             // An older system, or no memory: what is used tells.
             self.populated.set(usize::MAX);
-            return Ahead::Done;
+            return Prefault::Done;
         }
         self.populated.set(populated + 1);
-        Ahead::Populated
+        Prefault::Populated
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -165,8 +165,8 @@ impl Region {
     /// # Safety
     /// None.
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    pub(super) unsafe fn populate_ahead(&self) -> Ahead {
-        Ahead::Done
+    pub(super) unsafe fn populate_ahead(&self) -> Prefault {
+        Prefault::Done
     }
 }
 

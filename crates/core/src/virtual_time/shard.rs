@@ -8,11 +8,11 @@ mod counters;
 mod current;
 mod ending;
 mod handles;
+mod injection;
 mod multicasts;
 #[cfg(feature = "serde")]
 mod notes;
-mod outside;
-mod own;
+mod own_messages;
 mod queues;
 mod scratch;
 mod sending;
@@ -31,17 +31,18 @@ pub(super) use notes::Notes;
 pub(super) use timer::Timer;
 pub(super) use waits::is_handle;
 
+use super::actor_table::ActorTable;
+use super::event::{Head, Kind, MAX_WINDOW_BITS, ScheduledEvent};
 use super::header::Header;
-use super::kept::Kept;
 use super::multicast::{Multicast, Sharing};
-use super::places::Places;
 use super::population::SpawnRequest;
-use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
-use super::stored::Stored;
+use super::stash::Stash;
+use super::stored_event::StoredEvent;
+use super::turn_cell::TurnCell;
 use crate::contract::random::Streams;
 use crate::contract::{Config, DeadLetters, Latency, Message, Panics, TimerHandle, Token};
 use handles::Due;
-use own::OwnMessages;
+use own_messages::OwnMessages;
 use queues::Queues;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -55,6 +56,9 @@ pub(super) const ROOT: u32 = 0;
 /// What the network's random numbers begin with.
 pub(super) const NETWORK: u64 = 0x4E45_5457_4F52_4B21;
 
+/// The cell of a shard of this message type.
+pub(super) type ShardCell<M> = TurnCell<Shard<M>>;
+
 pub(super) struct Shard<M> {
     /// Unique within the process, so that a context knows its shard.
     pub(super) id: u32,
@@ -62,16 +66,16 @@ pub(super) struct Shard<M> {
     pub(super) settings: Settings,
     pub(super) window: Window,
     pub(super) turn: Turn<M>,
-    pub(super) places: Places,
+    pub(super) places: ActorTable,
     pub(super) queues: Queues<M>,
     pub(super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
     /// What its actors have sent to each of a range of others, until the shards meet.
     pub(super) multicasts: Vec<Multicast<Shard<M>>>,
-    pub(super) kept: Kept<M>,
+    pub(super) stash: Stash<M>,
     pub(super) counters: Counters,
     pub(super) waits: Waits,
     /// Events of the window begun last that come after a pause, and timers that were set in it.
-    pub(super) rest: Vec<Scheduled<M>>,
+    pub(super) rest: Vec<ScheduledEvent<M>>,
     /// The run is over: what fails from here on is reported only if nothing failed before.
     pub(super) over: bool,
     /// Something has been done since the window began but sending and timers: an actor has ended, a spawn was asked for,
@@ -85,7 +89,7 @@ pub(super) struct Shard<M> {
     /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
     held: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time, to be dropped with the shard.
-    never: Vec<Scheduled<M>>,
+    never: Vec<ScheduledEvent<M>>,
     /// How many spawns each actor has asked for, if any.
     requests: HashMap<u32, u32>,
     /// When the last message of a pair arrives, if the network keeps their order.
@@ -134,11 +138,11 @@ impl<M: Message> Shard<M> {
             },
             window: Window::new(window_bits, config.last_nanos()),
             turn: Turn::new(),
-            places: Places::new(index, shards),
+            places: ActorTable::new(index, shards),
             queues: Queues::new(index, shards, window_bits),
             spawns: Vec::new(),
             multicasts: Vec::new(),
-            kept: Kept::new(),
+            stash: Stash::new(),
             counters: Counters::new(M::KINDS.len()),
             waits: Waits::default(),
             rest: Vec::new(),
@@ -205,7 +209,7 @@ impl<M: Message> Shard<M> {
         }
         // SAFETY: a non-null `current` points to the event being handled, whose head stays in place
         // until the next one.
-        unsafe { Stored::head(self.turn.current, self.turn.now) }
+        unsafe { StoredEvent::head(self.turn.current, self.turn.now) }
     }
 
     /// Sets a timer of the actor being run.

@@ -1,10 +1,10 @@
 //! A run in virtual time that its caller holds in the hand: it goes on as far as it is told.
 
-mod error;
-mod look;
-mod pace;
 #[cfg(feature = "serde")]
-mod saved;
+mod checkpoint;
+mod error;
+mod inspect;
+mod pace;
 mod workers;
 
 use super::conclusion::conclude;
@@ -13,10 +13,10 @@ use super::pause::Before;
 use super::shard::LoggedEvent;
 use crate::contract::{Addr, Config, Message, Report, RunError, Scenario, SpanId, Time};
 use crate::sync::{Stopwatch, lock};
+#[cfg(feature = "serde")]
+pub(super) use checkpoint::restored;
 pub use error::{InjectError, InspectError};
 use pace::Pace;
-#[cfg(feature = "serde")]
-pub(super) use saved::restored;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use workers::WorkerThreads;
@@ -96,7 +96,7 @@ pub struct Simulation<M: Message> {
     started: Stopwatch,
     /// None: it cannot be saved, because its root is an async body.
     #[cfg(feature = "serde")]
-    saving: Option<saved::Saving<M>>,
+    saving: Option<checkpoint::Saving<M>>,
 }
 
 impl<M: Message> Simulation<M> {

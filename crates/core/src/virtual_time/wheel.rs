@@ -9,10 +9,10 @@
 //! of a lower level directly only while the current window lies in that slot's block, and whatever
 //! waited for the block in a higher level has been moved down at the moment the block was entered.
 
-mod occupied;
+mod bitmap;
 
 use super::spare::{Piece, Spare};
-use occupied::Occupied;
+use bitmap::Bitmap;
 
 /// What waits for one window, or for a block of them.
 struct Slot<T> {
@@ -122,7 +122,7 @@ const SLOTS: usize = 1 << DIGIT;
 
 struct Level<T> {
     /// Which slots have entries.
-    occupied: Occupied,
+    occupied: Bitmap,
     slots: Box<[Slot<T>]>,
 }
 
@@ -172,13 +172,13 @@ impl<T: Due> Wheel<T> {
                 occupied.set(slot);
                 slots[slot].push(entry, &mut self.spare);
             }
-            _ => self.place_far(window, entry),
+            _ => self.place_in_block(window, entry),
         }
     }
 
     /// The same for a window of another block, or where there is no block.
     #[inline(never)]
-    fn place_far(&mut self, window: u64, entry: T) {
+    fn place_in_block(&mut self, window: u64, entry: T) {
         let differs = window ^ self.now;
         let level = differs.checked_ilog2().unwrap_or(0) / DIGIT;
         let Some(Level { occupied, slots }) = self.levels.get_mut(level as usize) else {
@@ -196,14 +196,14 @@ impl<T: Due> Wheel<T> {
         while self.levels.len() <= level as usize {
             self.grow();
         }
-        self.place_far(window, entry);
+        self.place_in_block(window, entry);
     }
 
     #[cold]
     fn grow(&mut self) {
         let slots = (0..SLOTS).map(|_| Slot::new()).collect();
         self.levels.push(Level {
-            occupied: Occupied::default(),
+            occupied: Bitmap::default(),
             slots,
         });
     }

@@ -3,7 +3,7 @@
 //! Timers for this very instant wait in a queue. Most actors have at most one other, so the next one has a field. Of the
 //! rest, those that were set in the order in which they are due wait in a queue, and all others in a heap.
 
-use super::scheduled::{Head, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
+use super::event::{Head, Kind, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -18,11 +18,11 @@ pub(super) struct WindowTimer {
 
 impl WindowTimer {
     /// Its event in the window that begins at `base`.
-    pub(super) fn event<M>(self, base: u64, actor: u32) -> Scheduled<M> {
+    pub(super) fn event<M>(self, base: u64, actor: u32) -> ScheduledEvent<M> {
         let offset = (self.time - base) as u32;
         let mut head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, self.time);
         head.cause.parent = self.token as u64;
-        Scheduled::bare(head)
+        ScheduledEvent::bare(head)
     }
 }
 

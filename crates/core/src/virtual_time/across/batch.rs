@@ -13,7 +13,7 @@ use super::{Across, Cargo, Carrier, Failure};
 use crate::contract::Message;
 use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::exchange::Vote;
-use crate::virtual_time::parcel::Far;
+use crate::virtual_time::outbox::OverflowEvent;
 use crate::virtual_time::travel::{
     CodecError, Kinds, read_multicast, read_spawn, take, take_u64, write_multicast, write_spawn,
 };
@@ -136,7 +136,7 @@ fn write_parcel<M: Message>(
     if !parcel.far.is_empty() {
         to.push(FAR);
         let (at, count) = (begin_count(to), parcel.far.len());
-        for Far { time, event } in parcel.far.drain(..) {
+        for OverflowEvent { time, event } in parcel.far.drain(..) {
             to.extend_from_slice(&time.to_le_bytes());
             (wire.write_event)(&event, to).map_err(unwritten)?;
         }
@@ -181,7 +181,7 @@ fn read_parcel<M: Message>(
                 for _ in 0..u32::from_le_bytes(take(from)?) {
                     let time = take_u64(from)?;
                     let event = (wire.read_event)(from)?;
-                    parcel.far.push(Far { time, event });
+                    parcel.far.push(OverflowEvent { time, event });
                 }
             }
             [SPAWN] => parcel.spawns.push(read_spawn(kinds, from)?),
@@ -239,8 +239,8 @@ mod tests {
     use crate::fsm::Msg;
     use crate::virtual_time::across::saving::Saves;
     use crate::virtual_time::across::{Batches, ThreadCarrier};
+    use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
     use crate::virtual_time::exchange::Matrix;
-    use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 
     type Shard<'a> = Across<'a, Msg, ThreadCarrier>;
 
@@ -266,7 +266,7 @@ mod tests {
         let mut buffer = Buffer::new();
         for seq in 0..count {
             let head = Head::new(5, Kind::Plain, 1, 2, seq, 0);
-            buffer.push(pool, Scheduled::with_body(head, Msg::GoldCoin(seq)));
+            buffer.push(pool, ScheduledEvent::with_body(head, Msg::GoldCoin(seq)));
         }
         let mut parcel = Cargo::default();
         parcel.windows.push((7, buffer));

@@ -1,8 +1,8 @@
 //! The outcome of a shard as bytes, which the first process reads at the end of a run.
 
 use crate::contract::{ActorTotals, Addr, Waiting, WaitingActor};
+use crate::virtual_time::actor_table::NamedRange;
 use crate::virtual_time::engine::{End, Outcome};
-use crate::virtual_time::places::NamedRange;
 use crate::virtual_time::shard::{Counters, Failure};
 use crate::virtual_time::travel::{CodecError, Input, get, put};
 use serde::{Deserialize, Serialize};

@@ -7,9 +7,9 @@ use crate::contract::Message;
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::form::{Form, Origin, Slot};
 use crate::virtual_time::population::{Blueprint, Pages, Population};
-use crate::virtual_time::region::{Ahead, Region};
+use crate::virtual_time::region::{Prefault, Region};
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::shard::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::CodecError;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
@@ -127,7 +127,7 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
         }
     }
 
-    unsafe fn populate(&self) -> Ahead {
+    unsafe fn populate(&self) -> Prefault {
         // SAFETY: a slot begins with its header, and that with its state, which is zero until the actor begins; only
         // this thread writes it, and no actor runs.
         unsafe { self.region.populate_ahead() }

@@ -9,7 +9,7 @@ use crate::contract::{Message, Reason};
 use crate::virtual_time::form::{Form, Slot};
 use crate::virtual_time::header::State;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::shard::ShardCell;
 use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
 #[cfg(feature = "serde")]

@@ -5,7 +5,7 @@ use crate::contract::{Actor, Flow, Message, Waiting};
 use crate::virtual_time::delivery::{MessageDelivery, TimerDelivery};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::shard::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::CodecError;
 use crate::virtual_time::waker;
@@ -198,7 +198,7 @@ where
             }
         }
         if shard.with(|shard| !shard.turn.arrived.is_null()) {
-            keep_arrived(shard);
+            stash_arrived(shard);
         }
         Flow::Continue
     }
@@ -256,7 +256,7 @@ pub(super) fn return_arrived<M: Message>(shard: ShardCell<M>) {
 
 /// Stashes what has arrived, because the body waits for something else than events.
 #[cold]
-fn keep_arrived<M: Message>(shard: ShardCell<M>) {
+fn stash_arrived<M: Message>(shard: ShardCell<M>) {
     if let Some(event) = shard.with(Shard::take_arrived)
         && !event.is_own()
     {

@@ -5,10 +5,10 @@ use super::waits::next_event;
 use super::{ForEvent, VirtualContext};
 use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
 use crate::virtual_time::delivery::MessageDelivery;
+use crate::virtual_time::event::{Head, Kind};
 use crate::virtual_time::form::Form;
-use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::shard::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{CodecError, get, put};
 use std::marker::PhantomData;
@@ -120,7 +120,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
 
     #[inline(always)]
     fn receive(actor: &mut Scripted<S>, shard: ShardCell<M>, message: MessageDelivery<M>) -> Flow {
-        if !matches!(actor.until, Until::Event) || shard.with(Shard::has_kept_events) {
+        if !matches!(actor.until, Until::Event) || shard.with(Shard::has_stashed_events) {
             shard.with(|shard| shard.turn.arrived = message.into_ptr());
             return Self::handle(actor, shard);
         }
@@ -195,7 +195,7 @@ fn arrived<M: Message>(
 ) -> Option<Event<M>> {
     let event = shard.with(Shard::take_arrived)?;
     if is_wanted(&event.head) {
-        shard.with(|shard| shard.resume_kept(event.head, None));
+        shard.with(|shard| shard.resume_stashed(event.head, None));
         return event.into_event();
     }
     if !event.is_own() {

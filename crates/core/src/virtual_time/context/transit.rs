@@ -3,7 +3,7 @@
 use super::{ShardAccess, VirtualContext};
 use crate::contract::{AddrRange, Message, SpanId, time::nanos};
 use crate::network::Fate;
-use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::event::Kind;
 use crate::virtual_time::shard::{MakeBodies, Shard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

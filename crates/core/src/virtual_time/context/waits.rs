@@ -4,9 +4,9 @@ use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
 use crate::virtual_time::actors::count_message;
 use crate::virtual_time::delivery::MessageDelivery;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::shard::ShardCell;
 use crate::virtual_time::waker;
 use std::pin::Pin;
 use std::task::{self, Poll, Waker};
@@ -101,9 +101,9 @@ fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
 /// What was stashed first, then what has arrived.
 #[inline(always)]
 pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
-    while let Some(event) = shard.with(Shard::take_kept) {
+    while let Some(event) = shard.with(Shard::take_stashed) {
         let kind = event.message_kind();
-        shard.with(|shard| shard.resume_kept(event.head, kind));
+        shard.with(|shard| shard.resume_stashed(event.head, kind));
         if let Some(event) = event.for_actor() {
             return Some(event);
         }
@@ -123,8 +123,8 @@ impl<W> Selected<W> {
     fn show<M: Message>(
         &self,
         context: &VirtualContext<M, ForBody<M>>,
-        event: Scheduled<M>,
-    ) -> Result<Event<M>, Option<Scheduled<M>>>
+        event: ScheduledEvent<M>,
+    ) -> Result<Event<M>, Option<ScheduledEvent<M>>>
     where
         W: Fn(&Event<M>, &Envelope) -> bool,
     {
@@ -138,10 +138,10 @@ impl<W> Selected<W> {
                 Event::Message { body, .. } => Some(body.kind()),
                 _ => None,
             };
-            context.shard().resume_kept(head, kind);
+            context.shard().resume_stashed(head, kind);
             return Ok(seen);
         }
-        Err(Some(Scheduled::from_event(head, seen)))
+        Err(Some(ScheduledEvent::from_event(head, seen)))
     }
 }
 
@@ -162,25 +162,25 @@ impl<W> Selected<W> {
         W: Fn(&Event<M>, &Envelope) -> bool,
     {
         let shard = || context.shard();
-        let mut entry = shard().kept_after(self.seen);
+        let mut entry = shard().stashed_after(self.seen);
         while let Some(at) = entry {
-            let Some((number, event)) = shard().kept.lend(at) else {
+            let Some((number, event)) = shard().stash.lend(at) else {
                 // Another look is going on, from within a predicate.
-                entry = shard().kept_next(at);
+                entry = shard().stashed_next(at);
                 continue;
             };
             let looked = self.show(context, event);
-            let still = shard().kept.is_lent(at, number);
+            let still = shard().stash.is_lent(at, number);
             match looked {
                 Ok(event) => {
                     if still {
-                        shard().kept_remove(at);
+                        shard().remove_stashed(at);
                     }
                     return Some(event);
                 }
                 Err(Some(event)) if still => {
-                    shard().kept.put_back(at, event);
-                    entry = shard().kept_next(at);
+                    shard().stash.put_back(at, event);
+                    entry = shard().stashed_next(at);
                 }
                 Err(event) => {
                     // The predicate has received from the list itself.
@@ -198,7 +198,7 @@ impl<W> Selected<W> {
                 Err(None) => {}
             }
         }
-        self.seen = shard().kept.added();
+        self.seen = shard().stash.added();
         None
     }
 }
@@ -270,14 +270,14 @@ impl<M> Fresh<M> {
 impl<M: Message> Wanted<M> for Fresh<M> {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         let shard = || context.shard();
-        let mut entry = shard().kept_after(self.seen);
+        let mut entry = shard().stashed_after(self.seen);
         while let Some(at) = entry {
-            let wanted = shard().kept.head(at).is_some_and(|head| self.is(&head));
-            if wanted && let Some((_, event)) = shard().kept.lend(at) {
-                shard().kept_remove(at);
+            let wanted = shard().stash.head(at).is_some_and(|head| self.is(&head));
+            if wanted && let Some((_, event)) = shard().stash.lend(at) {
+                shard().remove_stashed(at);
                 return self.take(context, event);
             }
-            entry = shard().kept_next(at);
+            entry = shard().stashed_next(at);
         }
         if let Some(event) = shard().take_arrived() {
             if self.is(&event.head) {
@@ -294,7 +294,7 @@ impl<M: Message> Wanted<M> for Fresh<M> {
             self.end(Some(Kind::Timer));
             return Some(Event::Timer(token));
         }
-        self.seen = shard().kept.added();
+        self.seen = shard().stash.added();
         None
     }
 }
@@ -303,11 +303,11 @@ impl<M: Message> Fresh<M> {
     fn take(
         &mut self,
         context: &VirtualContext<M, ForBody<M>>,
-        event: Scheduled<M>,
+        event: ScheduledEvent<M>,
     ) -> Option<Event<M>> {
         self.end(Some(event.head.kind()));
         let kind = event.message_kind();
-        context.shard().resume_kept(event.head, kind);
+        context.shard().resume_stashed(event.head, kind);
         event.into_event()
     }
 }

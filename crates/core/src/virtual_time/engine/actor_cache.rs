@@ -83,5 +83,5 @@ impl<M: Message> ActorCache<M> {
 /// Where an actor is noted.
 #[inline(always)]
 const fn place(addr: u32) -> usize {
-    crate::virtual_time::places::scatter(addr) % MOST
+    crate::virtual_time::actor_table::scatter(addr) % MOST
 }

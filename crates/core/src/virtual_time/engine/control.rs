@@ -4,16 +4,16 @@
 use super::{End, Engine, Outcome};
 use crate::contract::{Addr, Config, Message, Probes, SpanId, Spawn, Time};
 use crate::virtual_time::context::Running;
+use crate::virtual_time::event::{Head, Kind, Label, ScheduledEvent};
 use crate::virtual_time::exchange::Exchange;
 use crate::virtual_time::header::State;
 #[cfg(feature = "serde")]
 use crate::virtual_time::multicast::Sharing;
-use crate::virtual_time::parcel::{Parcel, next_pending};
+use crate::virtual_time::outbox::{ShardBatch, next_pending};
 use crate::virtual_time::pause::{Before, Never, Pause};
-use crate::virtual_time::population::{Blueprint, Seen};
-use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
+use crate::virtual_time::population::{ActorView, Blueprint};
 use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::stored_event::StoredEvent;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{Common, Kinds, SnapshotError};
 use std::mem::ManuallyDrop;
@@ -44,7 +44,7 @@ impl<M: Message> PausableShard<M> {
         let first = (new.0).place(Addr::NONE.as_u32(), Spawn::one("root"), root, 0);
         let shard = new.0.shard();
         if first == Some(ROOT) && shard.places.owns(ROOT) {
-            let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
+            let start = ScheduledEvent::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
             shard.rest.push(start);
         }
         new
@@ -62,7 +62,7 @@ impl<M: Message> PausableShard<M> {
     }
 
     /// Goes on to the end of the run.
-    pub(in super::super) fn run<X: Exchange<Parcel<M, Shard<M>>>>(
+    pub(in super::super) fn run<X: Exchange<ShardBatch<M, Shard<M>>>>(
         &mut self,
         config: &Config,
         exchange: &mut X,
@@ -80,7 +80,7 @@ impl<M: Message> PausableShard<M> {
     }
 
     /// Goes on until the run ends or pauses.
-    pub(in super::super) fn go<X: Exchange<Parcel<M, Shard<M>>>>(
+    pub(in super::super) fn go<X: Exchange<ShardBatch<M, Shard<M>>>>(
         &mut self,
         config: &Config,
         exchange: &mut X,
@@ -208,7 +208,7 @@ impl<M: Message> PausableShard<M> {
     }
 
     /// What there is of an actor. Valid until the shard is used again.
-    pub(in super::super) fn look(&mut self, who: Addr) -> Option<Seen> {
+    pub(in super::super) fn look(&mut self, who: Addr) -> Option<ActorView> {
         let engine = &mut *self.0;
         let number = engine.shard().places.population(who.as_u32())?;
         let population = engine.populations.get(number)?;
@@ -269,7 +269,7 @@ impl<M: Message> Engine<M> {
         let shard = unsafe { &mut *self.shard };
         let base = shard.window.base;
         // SAFETY: the events of the window are there.
-        let label = |event: *mut Stored<M>| unsafe { (*event).label };
+        let label = |event: *mut StoredEvent<M>| unsafe { (*event).label };
         let time = |label: &Label| base + label.offset() as u64;
         let also = pause.also().and_then(|who| {
             let events = self
@@ -288,7 +288,7 @@ impl<M: Message> Engine<M> {
             let stays = time < pause.before() || also == Some(event);
             if !stays {
                 // SAFETY: it is moved out once, because it is not kept.
-                shard.rest.push(unsafe { Stored::read(event, time) });
+                shard.rest.push(unsafe { StoredEvent::read(event, time) });
             }
             stays
         });

@@ -2,16 +2,16 @@
 
 use super::{End, Engine};
 use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
+use crate::virtual_time::actor_table::NamedRange;
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::delivery::Upcoming;
+use crate::virtual_time::event::ScheduledEvent;
 use crate::virtual_time::header::State;
 use crate::virtual_time::multicast::Multicast;
-use crate::virtual_time::parcel::Outbox;
-use crate::virtual_time::places::NamedRange;
+use crate::virtual_time::outbox::Outbox;
 use crate::virtual_time::population::{Population, SpawnRequest};
-use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::shard::ShardCell;
 use crate::virtual_time::shard::{Counters, ROOT, Shard};
-use crate::virtual_time::shard_cell::ShardCell;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -63,7 +63,7 @@ impl<M: Message> Engine<M> {
             let counters = std::mem::replace(&mut (*shard).counters, counters);
             for (actor, population) in asked {
                 let header = population.header(shard, actor);
-                let (before, kept) = (*header, (*shard).kept.len((*header).kept));
+                let (before, kept) = (*header, (*shard).stash.len((*header).stashed));
                 let ask = AssertUnwindSafe(|| population.ask(shard, actor));
                 if catch_unwind(ask).is_err() {
                     (*shard).turn.waiting = Waiting::Other;
@@ -156,18 +156,18 @@ impl<M: Message> Engine<M> {
     /// Drops all messages that nobody will receive, and what is left of wakers, spawns and messages to many.
     fn drop_unread(&mut self) {
         let shard = self.cell();
-        let drop_one = move |event: Scheduled<M>| {
+        let drop_one = move |event: ScheduledEvent<M>| {
             let to = event.head.to;
             Shard::at_end(shard, to, || drop(event));
         };
         let mut buffers: Vec<Buffer<M>> = Vec::new();
         let inbound = self.inbound.iter_mut().chain([&mut self.events]);
         buffers.extend(inbound.flat_map(|all| all.drain(..).map(|(_, buffer)| buffer)));
-        let parcels = self.out.iter_mut().chain(&mut self.inbox);
-        for mut parcel in parcels.map(std::mem::take) {
-            buffers.extend(parcel.windows.drain(..).map(|(_, buffer)| buffer));
-            parcel.far.drain(..).for_each(|far| drop_one(far.event));
-            drop_requests(shard, parcel.spawns, parcel.multicasts);
+        let batches = self.out.iter_mut().chain(&mut self.inbox);
+        for mut batch in batches.map(std::mem::take) {
+            buffers.extend(batch.windows.drain(..).map(|(_, buffer)| buffer));
+            batch.far.drain(..).for_each(|far| drop_one(far.event));
+            drop_requests(shard, batch.spawns, batch.multicasts);
         }
         let far: Vec<_> = shard.with(|shard| {
             let take = |outbox: &mut Outbox<M>| {

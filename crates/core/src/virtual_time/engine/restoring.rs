@@ -3,11 +3,11 @@
 use super::{Engine, PausableShard};
 use crate::contract::random::{Streams, key};
 use crate::contract::{Config, Message};
+use crate::virtual_time::actor_table::{NamedRange, addresses_of};
 use crate::virtual_time::addresses::{Addresses, PAGE, PAGE_BITS};
+use crate::virtual_time::event::{Kind, ScheduledEvent};
 use crate::virtual_time::header::{Header, State};
-use crate::virtual_time::places::{NamedRange, addresses_of};
 use crate::virtual_time::population::{Blueprint, Pages};
-use crate::virtual_time::scheduled::{Kind, Scheduled};
 use crate::virtual_time::shard::{NETWORK, Shard, Timer};
 use crate::virtual_time::travel::{
     CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, SnapshotError,
@@ -263,7 +263,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// What is to happen at a time that has not come.
-    fn restore_event(&mut self, time: u64, mut event: Scheduled<M>) -> Result<(), CodecError> {
+    fn restore_event(&mut self, time: u64, mut event: ScheduledEvent<M>) -> Result<(), CodecError> {
         let shard = self.shard();
         let (number, bits) = (shard.window.number, shard.settings.window_bits);
         let window = time >> bits;
@@ -287,7 +287,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Keeps an event for later receives of an actor.
-    fn keep_for(&mut self, actor: u32, event: Scheduled<M>) -> Result<(), CodecError> {
+    fn keep_for(&mut self, actor: u32, event: ScheduledEvent<M>) -> Result<(), CodecError> {
         let unknown = CodecError::Number(actor.into(), "actor");
         let number = self.shard().places.population(actor);
         let population = number.and_then(|number| self.populations.get(number));
@@ -301,7 +301,7 @@ impl<M: Message> Engine<M> {
             if header.is_null() {
                 return Err(unknown);
             }
-            (*self.shard).kept.push(&mut (*header).kept, event);
+            (*self.shard).kept.push(&mut (*header).stashed, event);
         }
         Ok(())
     }

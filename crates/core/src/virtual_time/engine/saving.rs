@@ -2,10 +2,10 @@
 
 use super::Engine;
 use crate::contract::{Addr, Message};
+use crate::virtual_time::actor_table::addresses_of;
+use crate::virtual_time::event::{Head as EventHead, Kind, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use crate::virtual_time::header::{Header, State};
-use crate::virtual_time::parcel::RING;
-use crate::virtual_time::places::addresses_of;
-use crate::virtual_time::scheduled::{Head as EventHead, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
+use crate::virtual_time::outbox::RING;
 use crate::virtual_time::travel::{
     Codec, CodecError, Common, Counted, Extent, Index, Kinds, Noted, Rests, SavedBatch, SavedGroup,
     SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
@@ -247,7 +247,7 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `save_groups`; buffers are not part of the shard.
         let shard = unsafe { &*self.shard };
         let mut done = Ok(());
-        let mut write = |time: u64, event: &Scheduled<M>| {
+        let mut write = |time: u64, event: &ScheduledEvent<M>| {
             let to = counted(&mut rests.of(event.head.to).events);
             if done.is_ok() {
                 done = codec.write_event(time, event, to);
@@ -264,7 +264,7 @@ impl<M: Message> Engine<M> {
         shard.queues.timers.for_each(|timer| {
             let mut head = EventHead::new(0, Kind::Timer, timer.actor, TIMER_FROM, TIMER_SEQ, 0);
             head.cause.parent = timer.token.into();
-            write(timer.time, &Scheduled::bare(head));
+            write(timer.time, &ScheduledEvent::bare(head));
         });
         done?;
         self.save_buffers(codec, rests)?;
@@ -307,14 +307,14 @@ impl<M: Message> Engine<M> {
             };
             // SAFETY: as in `save_actor`.
             let list = unsafe { (*population.header(self.shard, actor)).kept };
-            let mut at = shard.kept.first_after(list, 0);
+            let mut at = shard.stash.first_after(list, 0);
             while let Some(entry) = at {
-                if let Some(event) = shard.kept.event(entry) {
+                if let Some(event) = shard.stash.event(entry) {
                     let to = counted(&mut rests.of(actor).kept);
                     put_number(to, actor.into());
                     codec.write_event(0, event, to)?;
                 }
-                at = shard.kept.next(list, entry);
+                at = shard.stash.next(list, entry);
             }
         }
         for (actor, token, event) in shard.own_messages() {

@@ -1,14 +1,14 @@
 //! Single-threaded mode: one thread runs all shards while windows are sparse, because a barrier costs more than it saves.
 
+use super::borrowed_shards::BorrowedShard;
 use super::density::Density;
-use super::lanes::Lane;
 use super::sparse::run_sparse;
 use super::{End, Engine, PausableShard};
 use crate::contract::{Config, Message};
 use crate::virtual_time::context::Running;
 use crate::virtual_time::exchange::{Exchange, Vote};
-use crate::virtual_time::lending::Lent;
-use crate::virtual_time::parcel::Parcel;
+use crate::virtual_time::loans::Loan;
+use crate::virtual_time::outbox::ShardBatch;
 use crate::virtual_time::pause::{Never, Pause};
 use crate::virtual_time::shard::Shard;
 
@@ -17,7 +17,7 @@ impl<M: Message> Engine<M> {
     /// run ends or pauses.
     #[cold]
     #[inline(never)]
-    pub(super) fn run_lent<X: Exchange<Parcel<M, Shard<M>>>, P: Pause>(
+    pub(super) fn run_borrowed<X: Exchange<ShardBatch<M, Shard<M>>>, P: Pause>(
         &mut self,
         config: &Config,
         exchange: &mut X,
@@ -25,7 +25,7 @@ impl<M: Message> Engine<M> {
     ) -> Option<End> {
         let this: *mut Engine<M> = self;
         match exchange.lend(this) {
-            Lent::All(others) => {
+            Loan::All(others) => {
                 // SAFETY: all other shards wait until they are given back, and this one is borrowed
                 // exclusively. Actors and messages are `Send`; what is kept per thread about a shard
                 // is set while it is run.
@@ -33,11 +33,11 @@ impl<M: Message> Engine<M> {
                 exchange.give_back();
                 end
             }
-            Lent::Back => {
+            Loan::Back => {
                 self.density = Density::default();
                 self.lent_end.take()
             }
-            Lent::Lost => Some(End::Halted),
+            Loan::Lost => Some(End::Halted),
         }
     }
 }
@@ -65,7 +65,7 @@ unsafe fn run_all<M: Message, P: Pause>(
     pause: &P,
 ) -> Option<End> {
     let engines = || std::iter::once(first).chain(others.iter().copied());
-    let mut lanes: Vec<Lane<M>> = engines().map(Lane::new).collect();
+    let mut borrowed: Vec<BorrowedShard<M>> = engines().map(BorrowedShard::new).collect();
     let engines: Vec<_> = engines().collect();
     let mut density = Density::default();
     // SAFETY: the contract; of all references only one is there at a time, or two to different
@@ -86,7 +86,7 @@ unsafe fn run_all<M: Message, P: Pause>(
                 drop(running);
             }
             if end.is_none() && !density.is_dense() {
-                run_sparse::<M, P, false>(&mut lanes, &mut density, config, pause);
+                run_sparse::<M, P, false>(&mut borrowed, &mut density, config, pause);
             }
             if end.is_some() || density.is_dense() {
                 (*first).lent_end = None;
@@ -106,13 +106,13 @@ unsafe fn hand_over_all<M: Message>(engines: &[*mut Engine<M>]) {
         for (to, &receiver) in engines.iter().enumerate().filter(|(to, _)| *to != from) {
             // SAFETY: the contract; they are two.
             let (sender, receiver) = unsafe { (&mut *sender, &mut *receiver) };
-            let parcel = &mut sender.out[to];
-            if !parcel.spent.is_empty() {
+            let batch = &mut sender.out[to];
+            if !batch.spent.is_empty() {
                 let pool = receiver.shard().queues.pool();
-                parcel.spent.drain(..).for_each(|spent| pool.put(spent));
+                batch.spent.drain(..).for_each(|spent| pool.put(spent));
             }
-            if !parcel.is_empty() {
-                std::mem::swap(parcel, &mut receiver.inbox[from]);
+            if !batch.is_empty() {
+                std::mem::swap(batch, &mut receiver.inbox[from]);
             }
         }
     }

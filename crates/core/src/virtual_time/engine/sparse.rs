@@ -5,16 +5,16 @@
 //! spawns and whatever else concerns all shards is left for the [loop](super) of all windows.
 
 use super::actor_cache::ActorCache;
+use super::borrowed_shards::{BorrowedShard, JoinedQueues, PendingWindows, ShardPointers};
 use super::density::Density;
-use super::lanes::{Ahead, Joined, Lane, ShardPointers};
 use super::window::{run_event, run_order};
 use crate::contract::{Config, Message};
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::context::Running;
-use crate::virtual_time::parcel::RING;
+use crate::virtual_time::outbox::RING;
 use crate::virtual_time::pause::Pause;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored::{Room, Stored};
+use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::{NonNull, null_mut};
 
 /// So many events of a window are ordered where they are listed.
@@ -22,11 +22,11 @@ const FEW: usize = 8;
 
 /// Places for a few timers, which lie in no buffer. In memory of their own, which nothing borrows together with
 /// the engine.
-pub(super) struct Rooms<M>(NonNull<[Room<M>; FEW]>);
+pub(super) struct Rooms<M>(NonNull<[EventSpace<M>; FEW]>);
 
 impl<M> Rooms<M> {
     pub(super) fn new() -> Rooms<M> {
-        let rooms = Box::into_raw(Box::new([const { Room::new() }; FEW]));
+        let rooms = Box::into_raw(Box::new([const { EventSpace::new() }; FEW]));
         Rooms(NonNull::new(rooms).expect("a box is not null"))
     }
 
@@ -34,7 +34,7 @@ impl<M> Rooms<M> {
         assert!(number < FEW);
         self.0
             .as_ptr()
-            .cast::<Room<M>>()
+            .cast::<EventSpace<M>>()
             .wrapping_add(number)
             .cast()
     }
@@ -88,26 +88,26 @@ impl Course {
 /// again.
 ///
 /// # Safety
-/// The thread has all shards of the run, of which these are the lanes in their order, and no reference to any.
+/// The thread has all shards of the run, of which these are the borrowed in their order, and no reference to any.
 /// They have absorbed what was handed over to them, and the first one runs on this thread.
 pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
-    lanes: &mut [Lane<M>],
+    borrowed: &mut [BorrowedShard<M>],
     density: &mut Density,
     config: &Config,
     pause: &P,
 ) {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        for lane in &mut *lanes {
-            lane.at.shard = (*lane.at.engine).shard;
-            lane.at.own = (*lane.at.shard).queues.own().as_ptr();
-            lane.cache = ActorCache::new();
-            if !(*lane.at.shard).is_undisturbed() {
+        for one in &mut *borrowed {
+            one.at.shard = (*one.at.engine).shard;
+            one.at.own = (*one.at.shard).queues.own().as_ptr();
+            one.cache = ActorCache::new();
+            if !(*one.at.shard).is_undisturbed() {
                 return;
             }
         }
-        let window = &(*lanes[0].at.shard).window;
-        let bits = (*lanes[0].at.shard).settings.window_bits;
+        let window = &(*borrowed[0].at.shard).window;
+        let bits = (*borrowed[0].at.shard).settings.window_bits;
         let mut course = Course {
             bound: window.limit.min(pause.before()) >> bits,
             window_bits: bits,
@@ -117,34 +117,34 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
             stops: false,
             density: *density,
         };
-        let joined = (!ALONE).then(|| Joined::new(lanes));
+        let joined = (!ALONE).then(|| JoinedQueues::new(borrowed));
         let mut next = u64::MAX;
-        for lane in &mut *lanes {
+        for one in &mut *borrowed {
             if P::EVER {
-                (*lane.at.engine).set_spawns_wait(pause);
+                (*one.at.engine).set_spawns_wait(pause);
             }
-            (*lane.at.shard).window.scattered = false;
-            lane.ahead.look(lane.at, course.window);
-            next = next.min(lane.ahead.next);
+            (*one.at.shard).window.scattered = false;
+            one.ahead.look(one.at, course.window);
+            next = next.min(one.ahead.next);
         }
         if next >= course.bound {
             return;
         }
         // The window that was run last was not told.
-        for lane in &mut *lanes {
-            course.busy |= std::mem::take(&mut (*lane.at.engine).busy);
+        for one in &mut *borrowed {
+            course.busy |= std::mem::take(&mut (*one.at.engine).busy);
         }
         if ALONE {
             let bound = course.bound;
-            run_on::<M, P, true>(lanes, 0, bound, &mut course, config, pause);
+            run_on::<M, P, true>(borrowed, 0, bound, &mut course, config, pause);
         } else {
-            let mut running = Running::new(lanes[0].at.shard);
-            course = run_lanes(lanes, &mut running, course, config, pause);
+            let mut running = Running::new(borrowed[0].at.shard);
+            course = run_in_turn(borrowed, &mut running, course, config, pause);
         }
         drop(joined);
         *density = course.density;
-        for lane in &mut *lanes {
-            let engine = &mut *lane.at.engine;
+        for one in &mut *borrowed {
+            let engine = &mut *one.at.engine;
             engine.windows += course.windows;
             engine.counted = false;
             engine.order.clear();
@@ -154,7 +154,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
                 shard.go_to(course.window);
             }
         }
-        (*lanes[0].at.engine).busy = course.busy;
+        (*borrowed[0].at.engine).busy = course.busy;
     }
 }
 
@@ -176,7 +176,7 @@ struct Done {
 /// As for [`run_sparse`]; the lane's next window is before `until`.
 #[inline(always)]
 unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
-    lanes: &mut [Lane<M>],
+    borrowed: &mut [BorrowedShard<M>],
     at: usize,
     until: u64,
     course: &mut Course,
@@ -185,22 +185,22 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
 ) {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        let lane = &mut lanes[at];
+        let one = &mut borrowed[at];
         // Not where they are, because that is memory.
-        let (at, mut ahead) = (lane.at, lane.ahead);
+        let (at, mut ahead) = (one.at, one.ahead);
         loop {
             let window = ahead.next;
             course.begin(window, config);
-            let done = run_own(at, ahead, &mut lane.cache, pause);
+            let done = run_own(at, ahead, &mut one.cache, pause);
             course.note::<ALONE>(&done);
             ahead.look(at, window);
             if !ALONE && (*at.shard).queues.has_sent {
                 (*at.shard).queues.has_sent = false;
-                lane.ahead = ahead;
-                return pass_on(lanes, window);
+                one.ahead = ahead;
+                return pass_on(borrowed, window);
             }
             if ahead.next >= until || course.stops {
-                lane.ahead = ahead;
+                one.ahead = ahead;
                 return;
             }
         }
@@ -211,8 +211,8 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
 ///
 /// # Safety
 /// As for [`run_sparse`]; `running` is for one of them, and they are joined.
-unsafe fn run_lanes<M: Message, P: Pause>(
-    lanes: &mut [Lane<M>],
+unsafe fn run_in_turn<M: Message, P: Pause>(
+    borrowed: &mut [BorrowedShard<M>],
     running: &mut Running,
     mut course: Course,
     config: &Config,
@@ -223,8 +223,8 @@ unsafe fn run_lanes<M: Message, P: Pause>(
         while !course.stops {
             // When the first shard has something, which that is, and when the next one has.
             let (mut first, mut at, mut second) = (u64::MAX, 0, course.bound);
-            for (index, lane) in lanes.iter().enumerate() {
-                let next = lane.ahead.next;
+            for (index, one) in borrowed.iter().enumerate() {
+                let next = one.ahead.next;
                 if next < first {
                     (second, first, at) = (first.min(second), next, index);
                 } else {
@@ -235,11 +235,11 @@ unsafe fn run_lanes<M: Message, P: Pause>(
                 break;
             }
             if first < second {
-                running.go_to(lanes[at].at.shard);
-                run_on::<M, P, false>(lanes, at, second, &mut course, config, pause);
+                running.go_to(borrowed[at].at.shard);
+                run_on::<M, P, false>(borrowed, at, second, &mut course, config, pause);
             } else {
                 course.begin(first, config);
-                let done = run_together(lanes, running, first, pause);
+                let done = run_together(borrowed, running, first, pause);
                 course.note::<false>(&done);
             }
         }
@@ -250,10 +250,10 @@ unsafe fn run_lanes<M: Message, P: Pause>(
 /// Runs a window for which several shards have something. Of their events, the most that one had are counted.
 ///
 /// # Safety
-/// As for [`run_lanes`].
+/// As for [`run_in_turn`].
 #[inline(never)]
 unsafe fn run_together<M: Message, P: Pause>(
-    lanes: &mut [Lane<M>],
+    borrowed: &mut [BorrowedShard<M>],
     running: &mut Running,
     window: u64,
     pause: &P,
@@ -261,21 +261,21 @@ unsafe fn run_together<M: Message, P: Pause>(
     let mut all = Done::default();
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        for lane in &mut *lanes {
-            if lane.ahead.next != window {
+        for one in &mut *borrowed {
+            if one.ahead.next != window {
                 continue;
             }
-            running.go_to(lane.at.shard);
-            let done = run_own(lane.at, lane.ahead, &mut lane.cache, pause);
+            running.go_to(one.at.shard);
+            let done = run_own(one.at, one.ahead, &mut one.cache, pause);
             all.events = all.events.max(done.events);
             all.busy |= done.busy;
             all.concerns_all |= done.concerns_all;
-            lane.ahead.look(lane.at, window);
+            one.ahead.look(one.at, window);
         }
-        for lane in &*lanes {
-            (*lane.at.shard).queues.has_sent = false;
+        for one in &*borrowed {
+            (*one.at.shard).queues.has_sent = false;
         }
-        pass_on(lanes, window);
+        pass_on(borrowed, window);
     }
     all
 }
@@ -283,17 +283,17 @@ unsafe fn run_together<M: Message, P: Pause>(
 /// Shards may have got something in the window that has been run.
 ///
 /// # Safety
-/// As for [`run_lanes`]; nothing is due before the next window.
+/// As for [`run_in_turn`]; nothing is due before the next window.
 #[inline(always)]
-unsafe fn pass_on<M: Message>(lanes: &mut [Lane<M>], window: u64) {
-    for lane in lanes {
+unsafe fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<M>], window: u64) {
+    for one in borrowed {
         // SAFETY: the contract; each reference ends with its expression.
         unsafe {
-            let own = &*lane.at.own;
+            let own = &*one.at.own;
             if !own.far.is_empty() {
-                lane.take_far(window);
+                one.take_far(window);
             }
-            lane.ahead.look_first(lane.at, window);
+            one.ahead.look_first(one.at, window);
         }
     }
 }
@@ -305,7 +305,7 @@ unsafe fn pass_on<M: Message>(lanes: &mut [Lane<M>], window: u64) {
 #[inline(always)]
 unsafe fn run_own<M: Message, P: Pause>(
     at: ShardPointers<M>,
-    ahead: Ahead,
+    ahead: PendingWindows,
     cache: &mut ActorCache<M>,
     pause: &P,
 ) -> Done {
@@ -332,7 +332,7 @@ unsafe fn run_own<M: Message, P: Pause>(
             if let Some(timer) = timers.take_only() {
                 let room = (*engine).rooms.place(0);
                 let offset = (timer.time - (*shard).window.base) as u32;
-                Stored::<M>::write_timer(room, offset, timer.actor, timer.token);
+                StoredEvent::<M>::write_timer(room, offset, timer.actor, timer.token);
                 let before = (*engine).counts();
                 run_event(shard, cache, &(*engine).populations, room.cast());
                 return close(at, cache, 1, before);
@@ -422,7 +422,7 @@ unsafe fn run_few<M: Message>(
     place: usize,
 ) -> Option<Done> {
     let ShardPointers { engine, shard, own } = at;
-    let mut few = [null_mut::<Stored<M>>(); FEW];
+    let mut few = [null_mut::<StoredEvent<M>>(); FEW];
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         let mut count = 0;
@@ -442,14 +442,14 @@ unsafe fn run_few<M: Message>(
             (*own).pending &= !(1 << place);
             // From here on the events are moved out one by one. If that is cut short they are leaked.
             let buffer = std::mem::replace(&mut (&mut (*own).ring)[place], Buffer::new());
-            spent = Some(buffer.into_spent());
+            spent = Some(buffer.into_free_chunks());
         }
         if timers > 0 {
             let base = (*shard).window.base;
             (*shard).queues.timers.drain(|timer| {
                 let room = (*engine).rooms.place(count);
                 let offset = (timer.time - base) as u32;
-                Stored::<M>::write_timer(room, offset, timer.actor, timer.token);
+                StoredEvent::<M>::write_timer(room, offset, timer.actor, timer.token);
                 few[count] = room.cast();
                 count += 1;
             });
@@ -470,11 +470,11 @@ unsafe fn run_few<M: Message>(
 /// # Safety
 /// The events are there.
 #[inline(always)]
-unsafe fn sort<M>(events: &mut [*mut Stored<M>]) {
+unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     for i in 1..events.len() {
         let mut j = i;
         // SAFETY: the contract.
-        while j > 0 && unsafe { !Stored::is_before(events[j - 1], events[j]) } {
+        while j > 0 && unsafe { !StoredEvent::is_before(events[j - 1], events[j]) } {
             events.swap(j - 1, j);
             j -= 1;
         }

@@ -3,9 +3,9 @@
 use super::Engine;
 use crate::contract::{Message, Spawn};
 use crate::virtual_time::addresses::{Allocation, PAGE, PAGE_BITS};
+use crate::virtual_time::event::Kind;
 use crate::virtual_time::population::{Blueprint, Pages, SpawnRequest};
-use crate::virtual_time::region::Ahead;
-use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::region::Prefault;
 use crate::virtual_time::shard::Shard;
 use std::sync::Arc;
 
@@ -163,7 +163,7 @@ impl<M: Message> Engine<M> {
         let population = self.populations.get(number);
         // SAFETY: this is the shard's thread, and no actor runs.
         let ahead = population.map(|population| unsafe { population.populate_ahead() });
-        if ahead.is_some_and(|ahead| ahead != Ahead::Done) {
+        if ahead.is_some_and(|ahead| ahead != Prefault::Done) {
             self.growing.push(number);
         }
     }

@@ -5,12 +5,12 @@ use super::outcome::note_panic;
 use super::{AnyPopulation, Engine};
 use crate::contract::Message;
 use crate::virtual_time::buffer::Buffer;
-use crate::virtual_time::parcel::RING;
+use crate::virtual_time::event::Kind;
+use crate::virtual_time::outbox::RING;
 use crate::virtual_time::pause::Pause;
-use crate::virtual_time::scheduled::Kind;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::slab::Slab;
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::stored_event::StoredEvent;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message> Engine<M> {
@@ -62,7 +62,7 @@ impl<M: Message> Engine<M> {
             let time = base + unsafe { (*event).label.offset() } as u64;
             if time > limit {
                 // SAFETY: it is moved out once, because it is not kept.
-                held.push((time, unsafe { Stored::read(event, time) }));
+                held.push((time, unsafe { StoredEvent::read(event, time) }));
             }
             time <= limit
         });
@@ -96,7 +96,7 @@ impl<M: Message> Engine<M> {
         }
         // From here on the events are moved out one by one. If that is cut short they are leaked.
         while let Some((from, buffer)) = self.events.pop() {
-            self.spent.push((from, buffer.into_spent()));
+            self.spent.push((from, buffer.into_free_chunks()));
         }
         let (order, scattered) = self.order.arrange();
         // SAFETY: as in `shard`.
@@ -126,7 +126,7 @@ pub(super) unsafe fn run_event<M: Message>(
     shard: *mut Shard<M>,
     cache: &mut ActorCache<M>,
     populations: &Slab<AnyPopulation<M>>,
-    event: *mut Stored<M>,
+    event: *mut StoredEvent<M>,
 ) {
     // SAFETY: the contract. A population that is known is there.
     unsafe {
@@ -151,7 +151,7 @@ pub(super) unsafe fn run_event<M: Message>(
 pub(super) unsafe fn run_order<M: Message>(
     shard: *mut Shard<M>,
     populations: &Slab<AnyPopulation<M>>,
-    order: &[*mut Stored<M>],
+    order: &[*mut StoredEvent<M>],
 ) {
     let mut at = 0;
     while at < order.len() {
@@ -191,11 +191,11 @@ pub(super) unsafe fn run_order<M: Message>(
 /// # Safety
 /// The shard is valid and no reference to it is held; the event is moved out.
 #[cold]
-unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
+unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
     // SAFETY: the contract; no reference to the shard is held while code of the message runs.
     unsafe {
         let now = (*shard).window.base + (*event).label.offset() as u64;
-        let event = Stored::read(event, now);
+        let event = StoredEvent::read(event, now);
         (*shard).leave();
         (*shard).turn.me = event.head.to;
         (*shard).turn.now = now;
@@ -206,7 +206,7 @@ unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
         }
         (*shard).resume(event.head);
         let kind = event.message_kind();
-        (*shard).resume_kept(event.head, kind);
+        (*shard).resume_stashed(event.head, kind);
         drop((*shard).undeliverable(event, kind));
     }
 }

@@ -4,10 +4,10 @@ use super::{ROOT, Shard};
 use crate::contract::config::fold;
 use crate::contract::{ActorTotals, Addr, Message, PanicReport, Probes, Report, Time, Token};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
+use crate::virtual_time::event::{Head, Kind, ScheduledEvent, TIMER_FROM};
 use crate::virtual_time::header::Header;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
 #[cfg(doc)]
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::stored_event::StoredEvent;
 use std::any::Any;
 use std::cmp::Ordering;
 
@@ -183,7 +183,7 @@ impl Counters {
 }
 
 impl<M: Message> Shard<M> {
-    /// Counts a message being delivered, with its [parties](Stored::parties), its number, and what its type
+    /// Counts a message being delivered, with its [parties](StoredEvent::parties), its number, and what its type
     /// says of it; its time has been noted.
     #[inline(always)]
     pub(in super::super) fn count_message(
@@ -289,9 +289,9 @@ impl<M: Message> Shard<M> {
     #[must_use = "dropping a message is foreign code: done where no reference is held"]
     pub(in super::super) fn undeliverable(
         &mut self,
-        event: Scheduled<M>,
+        event: ScheduledEvent<M>,
         kind: Option<usize>,
-    ) -> Option<Scheduled<M>> {
+    ) -> Option<ScheduledEvent<M>> {
         let head = event.head;
         self.counters.others += 1;
         let Some(kind) = kind else { return Some(event) };
@@ -315,7 +315,7 @@ impl<M: Message> Shard<M> {
             let time = self.arrival(head.to, head.from);
             let mut answer = Head::new(0, unanswered, head.from, head.to, head.seq, self.turn.now);
             answer.cause.parent = head.span();
-            self.schedule(time, Scheduled::bare(answer));
+            self.schedule(time, ScheduledEvent::bare(answer));
         }
         if !self.settings.to_root || head.to == ROOT {
             return Some(event);

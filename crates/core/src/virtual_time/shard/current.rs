@@ -2,8 +2,8 @@
 
 use super::Shard;
 use crate::contract::{Addr, Event, Message, SpanId};
-use crate::virtual_time::scheduled::{Head, Scheduled};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::event::{Head, ScheduledEvent};
+use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
@@ -32,28 +32,28 @@ impl<M: Message> Shard<M> {
 
     /// Makes a timer due within the window an event, which is there until the next one.
     #[inline]
-    pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> *mut Stored<M> {
+    pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> *mut StoredEvent<M> {
         let offset = (timer.time - self.window.base) as u32;
         let (me, token) = (self.turn.me, timer.token);
         self.turn.scratch.set_timer(offset, me, token)
     }
 
     /// As [`Shard::resume`], with the kind of its message, if it is one, for reports.
-    pub(in super::super) fn resume_kept(&mut self, head: Head, kind: Option<usize>) {
+    pub(in super::super) fn resume_stashed(&mut self, head: Head, kind: Option<usize>) {
         self.turn.kind = kind.unwrap_or(self.turn.kind);
         self.resume(head);
     }
 
     /// The event that has arrived, if it was not taken yet.
     #[inline(always)]
-    pub(in super::super) fn take_arrived(&mut self) -> Option<Scheduled<M>> {
+    pub(in super::super) fn take_arrived(&mut self) -> Option<ScheduledEvent<M>> {
         if self.turn.arrived.is_null() {
             return None;
         }
         let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
         // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
         // null from here on.
-        Some(unsafe { Stored::read(event, self.turn.now) })
+        Some(unsafe { StoredEvent::read(event, self.turn.now) })
     }
 
     /// The same, as an actor sees it that waits for anything.
@@ -72,19 +72,19 @@ impl<M: Message> Shard<M> {
             self.turn.arrived = std::ptr::null_mut();
             Some(Event::Message {
                 from: Addr((*arrived).label.from),
-                body: Stored::body(arrived).read(),
+                body: StoredEvent::body(arrived).read(),
             })
         }
     }
 
     #[inline(never)]
     fn take_other(&mut self) -> Option<Event<M>> {
-        self.take_arrived().and_then(Scheduled::for_actor)
+        self.take_arrived().and_then(ScheduledEvent::for_actor)
     }
 
     /// Goes to the next message of the row of the message being handled, if its receiver may take it.
     #[inline(always)]
-    pub(in super::super) fn next_of_row(&mut self) -> Option<*mut Stored<M>> {
+    pub(in super::super) fn next_of_row(&mut self) -> Option<*mut StoredEvent<M>> {
         if self.turn.current.is_null() {
             return None;
         }
@@ -100,12 +100,12 @@ impl<M: Message> Shard<M> {
     pub(in super::super) fn take_arrived_unless(
         &mut self,
         except: impl Fn(&Head) -> bool,
-    ) -> Option<Scheduled<M>> {
+    ) -> Option<ScheduledEvent<M>> {
         if self.turn.arrived.is_null() {
             return None;
         }
         // SAFETY: a non-null `arrived` points to an event that has not been moved out yet.
-        let head = unsafe { Stored::head(self.turn.arrived, self.turn.now) };
+        let head = unsafe { StoredEvent::head(self.turn.arrived, self.turn.now) };
         if except(&head) {
             return None;
         }
@@ -113,46 +113,46 @@ impl<M: Message> Shard<M> {
     }
 
     /// Keeps an event for a later receive of the actor being run.
-    pub(in super::super) fn keep(&mut self, event: Scheduled<M>) {
-        let mut list = self.header().kept;
-        self.kept.push(&mut list, event);
-        self.header().kept = list;
+    pub(in super::super) fn keep(&mut self, event: ScheduledEvent<M>) {
+        let mut list = self.header().stashed;
+        self.stash.push(&mut list, event);
+        self.header().stashed = list;
     }
 
     /// Whether the actor being run has kept an event.
     #[inline(always)]
-    pub(in super::super) fn has_kept_events(&mut self) -> bool {
-        self.header().kept != 0
+    pub(in super::super) fn has_stashed_events(&mut self) -> bool {
+        self.header().stashed != 0
     }
 
     /// The first event that the actor being run has kept.
     #[inline(always)]
-    pub(in super::super) fn take_kept(&mut self) -> Option<Scheduled<M>> {
-        let mut list = self.header().kept;
+    pub(in super::super) fn take_stashed(&mut self) -> Option<ScheduledEvent<M>> {
+        let mut list = self.header().stashed;
         if list == 0 {
             return None;
         }
-        let event = self.kept.pop(&mut list);
-        self.header().kept = list;
+        let event = self.stash.pop(&mut list);
+        self.header().stashed = list;
         event
     }
 
     /// The first entry that the actor being run has kept since the one with this number.
-    pub(in super::super) fn kept_after(&mut self, seen: u64) -> Option<u32> {
-        let list = self.header().kept;
-        self.kept.first_after(list, seen)
+    pub(in super::super) fn stashed_after(&mut self, seen: u64) -> Option<u32> {
+        let list = self.header().stashed;
+        self.stash.first_after(list, seen)
     }
 
     /// The entry that the actor being run has kept after this one.
-    pub(in super::super) fn kept_next(&mut self, at: u32) -> Option<u32> {
-        let list = self.header().kept;
-        self.kept.next(list, at)
+    pub(in super::super) fn stashed_next(&mut self, at: u32) -> Option<u32> {
+        let list = self.header().stashed;
+        self.stash.next(list, at)
     }
 
     /// Removes an entry that was lent out.
-    pub(in super::super) fn kept_remove(&mut self, at: u32) {
-        let mut list = self.header().kept;
-        self.kept.unlink(&mut list, at);
-        self.header().kept = list;
+    pub(in super::super) fn remove_stashed(&mut self, at: u32) {
+        let mut list = self.header().stashed;
+        self.stash.unlink(&mut list, at);
+        self.header().stashed = list;
     }
 }

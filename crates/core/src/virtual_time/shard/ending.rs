@@ -2,8 +2,8 @@
 
 use super::Shard;
 use crate::contract::Message;
-use crate::virtual_time::scheduled::Scheduled;
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::event::ScheduledEvent;
+use crate::virtual_time::shard::ShardCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message> Shard<M> {
@@ -27,16 +27,18 @@ impl<M: Message> Shard<M> {
     }
 
     /// Takes an event that nobody will receive, to be dropped when the run is over.
-    pub(in super::super) fn never_happens(&mut self, event: Scheduled<M>) {
+    pub(in super::super) fn never_happens(&mut self, event: ScheduledEvent<M>) {
         self.never.push(event);
     }
 
     /// Takes all events that wait beside queues and wheels.
-    pub(in super::super) fn take_unread(&mut self) -> impl Iterator<Item = Scheduled<M>> + use<M> {
+    pub(in super::super) fn take_unread(
+        &mut self,
+    ) -> impl Iterator<Item = ScheduledEvent<M>> + use<M> {
         let own = std::mem::take(&mut self.own).into_messages();
         let never = std::mem::take(&mut self.never);
         let rest = std::mem::take(&mut self.rest);
         let own = own.map(|(_, event)| event);
-        own.chain(never).chain(rest).chain(self.kept.take_all())
+        own.chain(never).chain(rest).chain(self.stash.take_all())
     }
 }

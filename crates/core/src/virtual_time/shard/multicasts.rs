@@ -6,7 +6,7 @@ use crate::contract::EachKind;
 use crate::contract::{Addr, AddrRange, Message, PanicReport, Time, report::panic_text};
 use crate::virtual_time::addresses::PAGE;
 use crate::virtual_time::multicast::{Bodies, Multicast, MulticastLabel, Sharing};
-use crate::virtual_time::shard_cell::ShardCell;
+use crate::virtual_time::shard::ShardCell;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::{CodecError, get, put};
 use std::any::Any;

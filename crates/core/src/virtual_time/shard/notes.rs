@@ -105,7 +105,7 @@ impl<M: Message> Shard<M> {
     /// Messages of actors to themselves that wait for their timer, by actor and token.
     pub(in super::super) fn own_messages(
         &self,
-    ) -> Vec<(u32, u32, &crate::virtual_time::scheduled::Scheduled<M>)> {
+    ) -> Vec<(u32, u32, &crate::virtual_time::event::ScheduledEvent<M>)> {
         let mut all: Vec<_> = self.own.iter().collect();
         // Those of one actor stay in their order.
         all.sort_by_key(|&(actor, ..)| actor);
@@ -117,7 +117,7 @@ impl<M: Message> Shard<M> {
         &mut self,
         actor: u32,
         token: u32,
-        event: crate::virtual_time::scheduled::Scheduled<M>,
+        event: crate::virtual_time::event::ScheduledEvent<M>,
     ) {
         self.own.push(actor, token, event);
     }

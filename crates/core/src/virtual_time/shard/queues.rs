@@ -2,16 +2,16 @@
 
 use super::timer::Timer;
 use crate::virtual_time::buffer::{Buffer, Pool};
-use crate::virtual_time::parcel::{Far, Outbox, next_pending};
-use crate::virtual_time::scheduled::Label;
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::event::Label;
+use crate::virtual_time::outbox::{Outbox, OverflowEvent, next_pending};
+use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::wheel::Wheel;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 /// Events that a shard's actors have sent, and their timers.
 ///
-/// What is sent goes by [ways](Way) that lead to memory of this shard, or, while it is [joined](Queues::join) with
+/// What is sent goes by [ways](Route) that lead to memory of this shard, or, while it is [joined](Queues::join) with
 /// others, to that of the receivers' shards.
 pub(in super::super) struct Queues<M> {
     /// What was sent, by the receivers' shard. From a box, and reached by this pointer only, because the ways of
@@ -20,10 +20,10 @@ pub(in super::super) struct Queues<M> {
     /// Memory for what is sent; as above.
     pool: NonNull<Pool<M>>,
     /// Where what is sent is written, by the receivers' shard.
-    ways: Box<[Way<M>]>,
+    routes: Box<[Route<M>]>,
     pub(in super::super) timers: Wheel<Timer>,
     /// Events for windows beyond the ring.
-    pub(in super::super) far: Wheel<Far<M>>,
+    pub(in super::super) far: Wheel<OverflowEvent<M>>,
     /// The shard of the senders.
     index: usize,
     /// While it is joined with others: something has been sent to one of those that it had nothing for before.
@@ -32,7 +32,7 @@ pub(in super::super) struct Queues<M> {
 }
 
 /// Where what is sent to the actors of one shard is written.
-struct Way<M> {
+struct Route<M> {
     outbox: NonNull<Outbox<M>>,
     pool: NonNull<Pool<M>>,
 }
@@ -43,14 +43,14 @@ impl<M> Queues<M> {
         let mut queues = Queues {
             out: NonNull::from(Box::leak(out)),
             pool: NonNull::from(Box::leak(Box::new(Pool::new()))),
-            ways: Box::default(),
+            routes: Box::default(),
             timers: Wheel::new(window_bits),
             far: Wheel::new(window_bits),
             index,
             has_sent: false,
             _owned: PhantomData,
         };
-        queues.ways = (0..shards).map(|to| queues.way(to)).collect();
+        queues.routes = (0..shards).map(|to| queues.route(to)).collect();
         queues
     }
 
@@ -77,17 +77,21 @@ impl<M> Queues<M> {
     /// What waits in wheels, and memory for it when it is due.
     pub(in super::super) fn waiting(
         &mut self,
-    ) -> (&mut Wheel<Timer>, &mut Wheel<Far<M>>, &mut Pool<M>) {
+    ) -> (
+        &mut Wheel<Timer>,
+        &mut Wheel<OverflowEvent<M>>,
+        &mut Pool<M>,
+    ) {
         // SAFETY: as in `out`.
         let pool = unsafe { self.pool.as_mut() };
         (&mut self.timers, &mut self.far, pool)
     }
 
     /// Where what is sent to the actors of one shard is written in this shard's memory.
-    fn way(&self, to: usize) -> Way<M> {
+    fn route(&self, to: usize) -> Route<M> {
         assert!(to < self.out.len());
         let first = self.out.cast::<Outbox<M>>();
-        Way {
+        Route {
             // SAFETY: there are more than `to`.
             outbox: unsafe { first.add(to) },
             pool: self.pool,
@@ -96,7 +100,7 @@ impl<M> Queues<M> {
 
     /// What has been sent to the actors of this shard, by those of others only while they are joined.
     pub(in super::super) fn own(&self) -> NonNull<Outbox<M>> {
-        self.way(self.index).outbox
+        self.route(self.index).outbox
     }
 
     /// From here on what is sent to the actors of this other shard is written where that shard writes what its actors
@@ -105,13 +109,13 @@ impl<M> Queues<M> {
     /// # Safety
     /// Both shards are used by one thread, and are there, until this one has [parted](Queues::part).
     pub(in super::super) unsafe fn join(&mut self, other: &Queues<M>) {
-        self.ways[other.index] = other.way(other.index);
+        self.routes[other.index] = other.route(other.index);
     }
 
     /// From here on what is sent to the actors of other shards stays in this shard's memory.
     pub(in super::super) fn part(&mut self) {
         for to in 0..self.out.len() {
-            self.ways[to] = self.way(to);
+            self.routes[to] = self.route(to);
         }
     }
 
@@ -123,7 +127,7 @@ impl<M> Queues<M> {
         // SAFETY: ways lead to memory that is there, and that nobody else uses while this shard is borrowed: it is
         // this shard's, or that of one that this thread has, too.
         unsafe {
-            if !(*buffer).has_room(Stored::<M>::MOST) {
+            if !(*buffer).has_room(StoredEvent::<M>::MOST) {
                 self.make_room(to, place);
             }
             &mut *buffer
@@ -132,7 +136,7 @@ impl<M> Queues<M> {
 
     #[inline(always)]
     fn buffer(&self, to: usize, place: usize) -> *mut Buffer<M> {
-        let outbox = self.ways[to].outbox.as_ptr();
+        let outbox = self.routes[to].outbox.as_ptr();
         // SAFETY: the outbox is there.
         unsafe { &raw mut (*outbox).ring[place] }
     }
@@ -141,7 +145,7 @@ impl<M> Queues<M> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, to: usize, place: usize) {
-        let Way { outbox, pool } = &mut self.ways[to];
+        let Route { outbox, pool } = &mut self.routes[to];
         // SAFETY: as in `near`; they are two.
         let (out, pool) = unsafe { (outbox.as_mut(), pool.as_mut()) };
         out.pending |= 1 << place;
@@ -161,7 +165,7 @@ impl<M> Queues<M> {
     ) {
         // SAFETY: as in `near`.
         let buffer = unsafe { &mut *self.buffer(to, place) };
-        if N > 0 && buffer.has_room(N * size_of::<Stored<M>>()) {
+        if N > 0 && buffer.has_room(N * size_of::<StoredEvent<M>>()) {
             // SAFETY: there is room for all.
             return unsafe { buffer.write_row(label, bodies) };
         }
@@ -169,7 +173,8 @@ impl<M> Queues<M> {
             let buffer = self.near(to, place);
             // SAFETY: there is room for any event; one is written.
             unsafe {
-                buffer.write_with(|place| Stored::write_plain(place, label.later(index), body));
+                buffer
+                    .write_with(|place| StoredEvent::write_plain(place, label.later(index), body));
             }
         }
     }
@@ -177,18 +182,18 @@ impl<M> Queues<M> {
     /// Puts an event that is due beyond the ring on its way; `own`: to an actor of this shard.
     #[cold]
     #[inline(never)]
-    pub(super) fn push_far(&mut self, to: usize, own: bool, far: Far<M>) {
+    pub(super) fn push_overflow(&mut self, to: usize, own: bool, far: OverflowEvent<M>) {
         if own {
             self.far.push(far);
         } else {
             self.has_sent = true;
             // SAFETY: as in `near`.
-            unsafe { self.ways[to].outbox.as_mut() }.far.push(far);
+            unsafe { self.routes[to].outbox.as_mut() }.far.push(far);
         }
     }
 
     /// Takes all events for windows beyond the ring.
-    pub(in super::super) fn take_far(&mut self) -> Wheel<Far<M>> {
+    pub(in super::super) fn take_far(&mut self) -> Wheel<OverflowEvent<M>> {
         let empty = self.far.empty();
         std::mem::replace(&mut self.far, empty)
     }
@@ -217,15 +222,15 @@ impl<M> Drop for Queues<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+    use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 
     /// Sends something from the actors of one shard to those of another, due in the window of this place.
     fn send(queues: &mut Queues<Box<u32>>, to: usize, place: usize) {
         let head = Head::new(0, Kind::Message, 1, 2, 3, 4);
-        let event = Scheduled::with_body(head, Box::new(7));
+        let event = ScheduledEvent::with_body(head, Box::new(7));
         let buffer = queues.near(to, place);
         // SAFETY: there is room for any event.
-        unsafe { buffer.write_with(|place| Stored::write(place, event)) };
+        unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) };
     }
 
     fn pending(queues: &Queues<Box<u32>>) -> [u64; 2] {
@@ -259,8 +264,8 @@ mod tests {
         // Memory comes from who reads, and goes back there.
         let read = std::mem::replace(&mut second.out_mut()[1].ring[5], Buffer::new());
         // SAFETY: they are dropped once.
-        read.for_each(|event| unsafe { Stored::drop_in_place(event) });
-        second.pool().put(read.into_spent());
+        read.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });
+        second.pool().put(read.into_free_chunks());
         first.part();
         second.part();
         send(second, 0, 6);

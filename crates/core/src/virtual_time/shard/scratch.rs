@@ -1,25 +1,25 @@
 //! Memory beside a shard, for what is no actor and no event.
 
+use crate::virtual_time::event::ScheduledEvent;
 use crate::virtual_time::header::Header;
-use crate::virtual_time::scheduled::Scheduled;
-use crate::virtual_time::stored::{Room, Stored};
+use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::NonNull;
 
 /// What a shard's `header` points to where no actor's memory is meant, and a place for an event that
 /// lies in no buffer. In memory of its own, which nothing
 /// borrows together with the shard.
-pub(super) struct Scratch<M>(NonNull<Places<M>>);
+pub(super) struct Scratch<M>(NonNull<ActorTable<M>>);
 
-struct Places<M> {
+struct ActorTable<M> {
     header: Header,
-    event: Room<M>,
+    event: EventSpace<M>,
 }
 
 impl<M> Scratch<M> {
     pub(super) fn new() -> Scratch<M> {
-        let scratch = Box::into_raw(Box::new(Places {
+        let scratch = Box::into_raw(Box::new(ActorTable {
             header: Header::default(),
-            event: Room::new(),
+            event: EventSpace::new(),
         }));
         Scratch(NonNull::new(scratch).expect("a box is not null"))
     }
@@ -32,22 +32,22 @@ impl<M> Scratch<M> {
 
     /// Puts a timer into the place for an event, where it stays until the next.
     #[inline]
-    pub(super) fn set_timer(&mut self, offset: u32, actor: u32, token: u32) -> *mut Stored<M> {
+    pub(super) fn set_timer(&mut self, offset: u32, actor: u32, token: u32) -> *mut StoredEvent<M> {
         // SAFETY: the memory is there as long as this, and a room has the size and alignment of any event;
         // no reference to the event is held.
         unsafe {
             let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
-            Stored::<M>::write_timer(place, offset, actor, token);
+            StoredEvent::<M>::write_timer(place, offset, actor, token);
             place.cast()
         }
     }
 
     /// Puts a message there. It is moved out before the next.
-    pub(super) fn set_message(&mut self, message: Scheduled<M>) -> *mut Stored<M> {
+    pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         // SAFETY: as above; a room has the size and alignment of any event.
         unsafe {
             let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
-            Stored::write(place, message);
+            StoredEvent::write(place, message);
             place.cast()
         }
     }

@@ -9,14 +9,14 @@
 //! | a row, to one receiver | `post_all` → `post_row` | one by one | one by one |
 //! | to each of a range | `post_each` → `post_row` | one by one | one by one |
 //! | near | `schedule_plain`, `Queues::push_row` | `schedule` | `schedule` |
-//! | far | `schedule_far`, `schedule_row_far` | `schedule_far` | `schedule_far` |
+//! | far | `schedule_overflow`, `schedule_row_overflow` | `schedule_overflow` | `schedule_overflow` |
 
 use super::Shard;
 use super::counters::FailureCause;
 use crate::contract::{Addr, Message};
-use crate::virtual_time::parcel::{Far, RING};
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
+use crate::virtual_time::outbox::{OverflowEvent, RING};
+use crate::virtual_time::stored_event::StoredEvent;
 
 impl<M: Message> Shard<M> {
     /// How long messages travel from one actor to another, where there is no network.
@@ -97,7 +97,7 @@ impl<M: Message> Shard<M> {
         if kind == Kind::Reply {
             head.cause.parent = answers;
         }
-        self.schedule(time, Scheduled::with_body(head, body));
+        self.schedule(time, ScheduledEvent::with_body(head, body));
         span
     }
 
@@ -129,7 +129,7 @@ impl<M: Message> Shard<M> {
     ) {
         let time = sent.saturating_add(self.latency(from, to));
         if time >= self.window.ring_end {
-            return self.schedule_row_far(time, (from, sent, first, to), bodies);
+            return self.schedule_row_overflow(time, (from, sent, first, to), bodies);
         }
         let head = Head::new(self.offset(time), Kind::Plain, to, from, first, sent);
         let shard = self.places.owner(to);
@@ -140,7 +140,7 @@ impl<M: Message> Shard<M> {
     /// Puts messages that are due beyond the ring on their way.
     #[cold]
     #[inline(never)]
-    fn schedule_row_far<const N: usize>(
+    fn schedule_row_overflow<const N: usize>(
         &mut self,
         time: u64,
         (from, sent, first, to): (u32, u64, u32, u32),
@@ -148,7 +148,7 @@ impl<M: Message> Shard<M> {
     ) {
         for (body, seq) in bodies.into_iter().zip(first..=u32::MAX) {
             let head = Head::new(self.offset(time), Kind::Plain, to, from, seq, sent);
-            self.schedule_far(time, Scheduled::with_body(head, body));
+            self.schedule_overflow(time, ScheduledEvent::with_body(head, body));
         }
     }
 
@@ -158,7 +158,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn refuse(&mut self, kind: Kind, to: u32, body: M) -> u64 {
         self.fail(FailureCause::Sends);
         let head = Head::new(0, kind, to, self.turn.me, u32::MAX, self.turn.now);
-        self.never.push(Scheduled::with_body(head, body));
+        self.never.push(ScheduledEvent::with_body(head, body));
         head.span()
     }
 
@@ -169,7 +169,7 @@ impl<M: Message> Shard<M> {
         let mut head = Head::new(0, kind, to, from, seq, self.turn.now);
         head.cause.parent = parent;
         let time = self.arrival(from, to);
-        self.schedule(time, Scheduled::bare(head));
+        self.schedule(time, ScheduledEvent::bare(head));
     }
 
     /// Schedules what follows from a spawn that `parent` asked for at `asked`.
@@ -184,22 +184,22 @@ impl<M: Message> Shard<M> {
         let mut head = Head::new(0, kind, to, parent, request, asked);
         head.cause.parent = addresses;
         let time = asked.saturating_add(self.min_latency());
-        self.schedule(time, Scheduled::bare(head));
+        self.schedule(time, ScheduledEvent::bare(head));
     }
 
     /// Puts an event where its receiver's shard will find it. `time` is in a later window.
     #[inline(always)]
-    pub(in super::super) fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
+    pub(in super::super) fn schedule(&mut self, time: u64, mut event: ScheduledEvent<M>) {
         let offset = self.offset(time);
         event.head.label.set_offset(offset);
         if time >= self.window.ring_end {
-            return self.schedule_far(time, event);
+            return self.schedule_overflow(time, event);
         }
         let to = self.places.owner(event.head.to);
         let place = self.place(time);
         let buffer = self.queues.near(to, place);
         // SAFETY: there is room for any event; one is written.
-        unsafe { buffer.write_with(|place| Stored::write(place, event)) }
+        unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) }
     }
 
     /// The same for a message of which nothing is known but its sender.
@@ -208,13 +208,13 @@ impl<M: Message> Shard<M> {
         let offset = self.offset(time);
         head.label.set_offset(offset);
         if time >= self.window.ring_end {
-            return self.schedule_far(time, Scheduled::with_body(head, body));
+            return self.schedule_overflow(time, ScheduledEvent::with_body(head, body));
         }
         let to = self.places.owner(head.to);
         let place = self.place(time);
         let buffer = self.queues.near(to, place);
         // SAFETY: there is room for any event; one is written.
-        unsafe { buffer.write_with(|place| Stored::write_plain(place, head.label, body)) }
+        unsafe { buffer.write_with(|place| StoredEvent::write_plain(place, head.label, body)) }
     }
 
     /// The place in the ring of the window of this time.
@@ -232,12 +232,12 @@ impl<M: Message> Shard<M> {
     /// Puts an event that is due beyond the ring on its way.
     #[cold]
     #[inline(never)]
-    pub(super) fn schedule_far(&mut self, time: u64, event: Scheduled<M>) {
+    pub(super) fn schedule_overflow(&mut self, time: u64, event: ScheduledEvent<M>) {
         if time == u64::MAX {
             return self.never.push(event);
         }
         let to = self.places.owner(event.head.to);
         self.queues
-            .push_far(to, to == self.index, Far { time, event });
+            .push_overflow(to, to == self.index, OverflowEvent { time, event });
     }
 }

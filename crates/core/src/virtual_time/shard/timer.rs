@@ -1,7 +1,7 @@
 //! A timer that waits.
 
 use crate::virtual_time::buffer::{Buffer, Pool};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::wheel::Due;
 
 /// Of a timer: when, whose, which.
@@ -20,7 +20,7 @@ impl Timer {
         // SAFETY: there is room for any event.
         unsafe {
             events.push_with(pool, |place| {
-                Stored::<M>::write_timer(place, offset, self.actor, self.token)
+                StoredEvent::<M>::write_timer(place, offset, self.actor, self.token)
             });
         }
     }

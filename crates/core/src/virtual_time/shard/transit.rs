@@ -4,7 +4,7 @@ use super::Shard;
 use crate::contract::random::mix;
 use crate::contract::{Addr, Message, Random, Time};
 use crate::network::Way;
-use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::event::Kind;
 
 /// Pairs that are remembered, or twice as many as had something on its way when they were last
 /// looked through.

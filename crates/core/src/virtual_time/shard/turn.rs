@@ -6,11 +6,11 @@ use crate::contract::random::Streams;
 use crate::contract::{CancelToken, Latency, Waiting};
 use crate::network::Network;
 use crate::virtual_time::delivery::Upcoming;
+use crate::virtual_time::event::{Head, Kind};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::multicast::Sharing;
-use crate::virtual_time::parcel::RING;
-use crate::virtual_time::scheduled::{Head, Kind};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::outbox::RING;
+use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::window_timers::WindowTimers;
 use std::sync::Arc;
 
@@ -96,11 +96,11 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) now: u64,
     pub(in super::super) header: *mut Header,
     /// The event, if it lies where it has arrived; null: it is `resumed`.
-    pub(in super::super) current: *const Stored<M>,
+    pub(in super::super) current: *const StoredEvent<M>,
     /// The head of an event that had been kept, or that begins a new trace.
     pub(in super::super) resumed: Head,
     /// The event, until it is taken.
-    pub(in super::super) arrived: *mut Stored<M>,
+    pub(in super::super) arrived: *mut StoredEvent<M>,
     /// What a body may take of the row of the event.
     pub(in super::super) upcoming: Upcoming<M>,
     /// The kind of the message last delivered.

@@ -4,7 +4,7 @@ use super::Shard;
 use super::handles::{Due, Handles};
 use super::timer::{Timer, actor, key};
 use crate::Token;
-use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::event::Kind;
 use crate::virtual_time::table::Numbers;
 use crate::virtual_time::wheel::Wheel;
 #[cfg(feature = "serde")]

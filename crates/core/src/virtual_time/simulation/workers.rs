@@ -4,15 +4,15 @@ use crate::contract::{Config, Executor, Message, Report, RunError};
 use crate::sync::lock;
 use crate::virtual_time::engine::{End, PausableShard};
 use crate::virtual_time::exchange::{Alone, Exchange, Matrix, Port, Vote};
-use crate::virtual_time::lending::Lent;
-use crate::virtual_time::parcel::Parcel;
+use crate::virtual_time::loans::Loan;
+use crate::virtual_time::outbox::ShardBatch;
 use crate::virtual_time::pause::Before;
 use crate::virtual_time::shard::Shard;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-type Cargo<M> = Parcel<M, Shard<M>>;
+type Cargo<M> = ShardBatch<M, Shard<M>>;
 type SharedPort<M> = Port<Cargo<M>, Arc<Matrix<Cargo<M>>>>;
 
 /// See the [module](self).
@@ -41,7 +41,7 @@ impl<M> Exchange<Cargo<M>> for Meeting<M> {
         }
     }
 
-    fn lend<E>(&mut self, mine: *mut E) -> Lent<E> {
+    fn lend<E>(&mut self, mine: *mut E) -> Loan<E> {
         match self {
             Meeting::Alone => Exchange::<Cargo<M>>::lend(&mut Alone, mine),
             Meeting::Port(port) => port.lend(mine),

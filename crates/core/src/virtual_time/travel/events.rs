@@ -3,18 +3,18 @@
 use super::codec::put_number;
 use super::{Codec, CodecError, Input, Kinds, get, put};
 use crate::contract::{Message, Spawn};
+use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 use crate::virtual_time::multicast::Multicast;
 use crate::virtual_time::population::SpawnRequest;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::stored_event::StoredEvent;
 
 impl<M: Message> Codec<M> {
     /// Writes an event that is due at `time`.
     pub(in super::super) fn write_event(
         &self,
         time: u64,
-        event: &Scheduled<M>,
+        event: &ScheduledEvent<M>,
         to: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
         self.write(time, &event.head, event.body(), to)
@@ -27,14 +27,14 @@ impl<M: Message> Codec<M> {
     pub(in super::super) unsafe fn write_stored(
         &self,
         base: u64,
-        event: *mut Stored<M>,
+        event: *mut StoredEvent<M>,
         to: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
         // SAFETY: the contract; a kind with a body has one.
         unsafe {
             let time = base + u64::from((*event).label.offset());
-            let head = Stored::head(event, time);
-            let body = head.kind().has_body().then(|| &*Stored::body(event));
+            let head = StoredEvent::head(event, time);
+            let body = head.kind().has_body().then(|| &*StoredEvent::body(event));
             self.write(time, &head, body, to)
         }
     }
@@ -67,8 +67,8 @@ impl<M: Message> Codec<M> {
     pub(in super::super) fn read_event(
         &self,
         from: &mut Input<'_>,
-    ) -> Result<(u64, Scheduled<M>), CodecError> {
-        use crate::virtual_time::scheduled::{TIMER_FROM, TIMER_SEQ};
+    ) -> Result<(u64, ScheduledEvent<M>), CodecError> {
+        use crate::virtual_time::event::{TIMER_FROM, TIMER_SEQ};
         let number: u8 = get(from)?;
         let kind = Kind::from_number(number).ok_or(CodecError::Number(number.into(), "event"))?;
         let time: u64 = get(from)?;
@@ -76,7 +76,7 @@ impl<M: Message> Codec<M> {
         if kind == Kind::Timer {
             let mut head = Head::new(0, kind, to, TIMER_FROM, TIMER_SEQ, time);
             head.cause.parent = get::<u32>(from)?.into();
-            return Ok((time, Scheduled::bare(head)));
+            return Ok((time, ScheduledEvent::bare(head)));
         }
         let mut head = Head::new(0, kind, to, get(from)?, get(from)?, time);
         if head.has_cause() {
@@ -86,9 +86,9 @@ impl<M: Message> Codec<M> {
         }
         if kind.has_body() {
             let body = (self.decode)(from)?;
-            return Ok((time, Scheduled::with_body(head, body)));
+            return Ok((time, ScheduledEvent::with_body(head, body)));
         }
-        Ok((time, Scheduled::bare(head)))
+        Ok((time, ScheduledEvent::bare(head)))
     }
 }
 

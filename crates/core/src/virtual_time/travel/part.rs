@@ -11,7 +11,7 @@
 use super::{CodecError, Input, expect_end, get, put};
 use crate::contract::Spawn;
 use crate::contract::spawn::Names;
-use crate::virtual_time::places::{NamedRange, ROUND, residue};
+use crate::virtual_time::actor_table::{NamedRange, ROUND, residue};
 use crate::virtual_time::shard::{Counters, Notes};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -39,21 +39,21 @@ pub trait StoredPart: Send + Sync {
 #[derive(Clone)]
 pub(super) enum AnyPart {
     Memory(Arc<Vec<u8>>),
-    Stored(Arc<dyn StoredPart>),
+    StoredEvent(Arc<dyn StoredPart>),
 }
 
 impl AnyPart {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             AnyPart::Memory(part) => part.len() as u64,
-            AnyPart::Stored(part) => part.bytes(),
+            AnyPart::StoredEvent(part) => part.bytes(),
         }
     }
 
     pub(super) fn into_bytes(self) -> Result<Vec<u8>, CodecError> {
         match self {
             AnyPart::Memory(part) => Ok(Arc::unwrap_or_clone(part)),
-            AnyPart::Stored(_) => {
+            AnyPart::StoredEvent(_) => {
                 let mut bytes = Vec::new();
                 self.read_at(0, self.bytes(), &mut bytes)?;
                 Ok(bytes)
@@ -71,7 +71,7 @@ impl AnyPart {
         into.clear();
         match self {
             AnyPart::Memory(part) => into.extend_from_slice(&part[at as usize..][..length]),
-            AnyPart::Stored(part) => {
+            AnyPart::StoredEvent(part) => {
                 into.resize(length, 0);
                 let failed = |error| CodecError::Unread(part.name(), error);
                 part.read(at, into).map_err(failed)?;
@@ -84,7 +84,7 @@ impl AnyPart {
     fn changed(&self) -> CodecError {
         match self {
             AnyPart::Memory(_) => CodecError::Changed("it".to_owned()),
-            AnyPart::Stored(part) => CodecError::Changed(part.name()),
+            AnyPart::StoredEvent(part) => CodecError::Changed(part.name()),
         }
     }
 

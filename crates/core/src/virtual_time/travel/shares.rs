@@ -2,8 +2,8 @@
 
 use super::part::{AnyPart, Extent, Noted, SavedGroup, SavedPage};
 use super::{CodecError, Snapshot, SnapshotError};
+use crate::virtual_time::actor_table::{NamedRange, ROUND};
 use crate::virtual_time::addresses::PAGE_BITS;
-use crate::virtual_time::places::{NamedRange, ROUND};
 use crate::virtual_time::shard::{Counters, Notes};
 use std::collections::BTreeMap;
 use std::ops::Range;

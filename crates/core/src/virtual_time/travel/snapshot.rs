@@ -5,7 +5,7 @@
 use super::part::{AnyPart, StoredPart};
 use super::{CodecError, SnapshotError, get};
 use crate::contract::{Config, DeadLetters, Message, Panics, Time};
-use crate::virtual_time::addresses::SavedAddresses;
+use crate::virtual_time::addresses::AddressesCheckpoint;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Snapshot {
         head: Vec<u8>,
         parts: Vec<Arc<dyn StoredPart>>,
     ) -> Result<Snapshot, SnapshotError> {
-        Snapshot::checked(head, parts.into_iter().map(AnyPart::Stored).collect())
+        Snapshot::checked(head, parts.into_iter().map(AnyPart::StoredEvent).collect())
     }
 
     fn checked(head: Vec<u8>, parts: Vec<AnyPart>) -> Result<Snapshot, SnapshotError> {
@@ -158,7 +158,7 @@ pub(in super::super) struct Common {
     pub(in super::super) spawned: u64,
     pub(in super::super) windows: u64,
     pub(in super::super) counted: bool,
-    pub(in super::super) addresses: SavedAddresses,
+    pub(in super::super) addresses: AddressesCheckpoint,
 }
 
 impl Head {

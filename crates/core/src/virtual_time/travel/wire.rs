@@ -11,8 +11,8 @@ use super::codec::{Bodies, InPlace, Serialized};
 use super::{CodecError, Input};
 use crate::contract::Plain;
 use crate::virtual_time::buffer::{Buffer, Pool};
-use crate::virtual_time::scheduled::{Cause, Head, Kind, Label, Scheduled};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::event::{Cause, Head, Kind, Label, ScheduledEvent};
+use crate::virtual_time::stored_event::StoredEvent;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -35,8 +35,9 @@ pub(in super::super) struct Wire<M> {
     /// Adds so many events to a buffer.
     pub(in super::super) read_events: ReadEvents<M>,
     /// Adds an event that lies in no buffer.
-    pub(in super::super) write_event: fn(&Scheduled<M>, &mut Vec<u8>) -> Result<(), CodecError>,
-    pub(in super::super) read_event: fn(&mut Input<'_>) -> Result<Scheduled<M>, CodecError>,
+    pub(in super::super) write_event:
+        fn(&ScheduledEvent<M>, &mut Vec<u8>) -> Result<(), CodecError>,
+    pub(in super::super) read_event: fn(&mut Input<'_>) -> Result<ScheduledEvent<M>, CodecError>,
 }
 
 impl<M> Clone for Wire<M> {
@@ -88,17 +89,17 @@ unsafe fn write_events<M, B: Bodies<M>>(
     // What plain data needs at most.
     to.reserve(end.addr() - at.addr());
     while at < end {
-        let event = at.cast::<Stored<M>>();
+        let event = at.cast::<StoredEvent<M>>();
         // SAFETY: the contract; behind an event lies the next one, or the end. A kind with a body has one.
         unsafe {
             let label = (*event).label;
-            at = at.add(Stored::<M>::size(&label));
+            at = at.add(StoredEvent::<M>::size(&label));
             if label.kind() == Kind::Plain {
                 to.extend_from_slice(&label.to_bytes());
-                B::write(&*Stored::body(event), to)?;
+                B::write(&*StoredEvent::body(event), to)?;
             } else {
-                let head = Stored::head(event, 0);
-                let body = head.kind().has_body().then(|| &*Stored::body(event));
+                let head = StoredEvent::head(event, 0);
+                let body = head.kind().has_body().then(|| &*StoredEvent::body(event));
                 write_event::<M, B>(&head, body, to)?;
             }
         }
@@ -118,14 +119,14 @@ unsafe fn write_plain_events<M: Plain>(
     let (mut block, mut filled) = ([0; BLOCK], 0);
     let mut count = 0;
     while at < end {
-        let event = at.cast::<Stored<M>>();
+        let event = at.cast::<StoredEvent<M>>();
         // SAFETY: the contract; behind an event lies the next one, or the end. A kind with a body has one.
         let (label, body) = unsafe {
             let label = (*event).label;
-            at = at.add(Stored::<M>::size(&label));
+            at = at.add(StoredEvent::<M>::size(&label));
             (
                 label,
-                label.kind().has_body().then(|| &*Stored::body(event)),
+                label.kind().has_body().then(|| &*StoredEvent::body(event)),
             )
         };
         count += 1;
@@ -144,7 +145,7 @@ unsafe fn write_plain_events<M: Plain>(
                 to.extend_from_slice(&block[..filled]);
                 filled = 0;
                 // SAFETY: the contract.
-                let head = unsafe { Stored::head(event, 0) };
+                let head = unsafe { StoredEvent::head(event, 0) };
                 write_event::<M, InPlace>(&head, body, to)?;
             }
         }
@@ -191,7 +192,7 @@ fn read_events<M, B: Bodies<M>>(
         *from = rest;
         let body = B::read(from)?;
         // SAFETY: one event is written.
-        unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, label, body)) }
+        unsafe { buffer.push_with(pool, |place| StoredEvent::write_plain(place, label, body)) }
     }
     Ok(())
 }
@@ -219,12 +220,12 @@ fn read_plain_events<M: Plain>(
             return Err(CodecError::Body);
         };
         // SAFETY: one event is written.
-        unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, label, body)) }
+        unsafe { buffer.push_with(pool, |place| StoredEvent::write_plain(place, label, body)) }
     }
     Ok(())
 }
 
-fn read_event<M, B: Bodies<M>>(from: &mut Input<'_>) -> Result<Scheduled<M>, CodecError> {
+fn read_event<M, B: Bodies<M>>(from: &mut Input<'_>) -> Result<ScheduledEvent<M>, CodecError> {
     let label = Label::from_bytes(take(from)?);
     let kind = label.kind();
     if kind == Kind::Timer {
@@ -241,9 +242,9 @@ fn read_event<M, B: Bodies<M>>(from: &mut Input<'_>) -> Result<Scheduled<M>, Cod
     }
     let head = Head { label, cause };
     Ok(if kind.has_body() {
-        Scheduled::with_body(head, B::read(from)?)
+        ScheduledEvent::with_body(head, B::read(from)?)
     } else {
-        Scheduled::bare(head)
+        ScheduledEvent::bare(head)
     })
 }
 
@@ -266,23 +267,23 @@ mod tests {
     use super::*;
     use crate::fsm::Msg;
 
-    fn event(seq: u32) -> Scheduled<Msg> {
+    fn event(seq: u32) -> ScheduledEvent<Msg> {
         let kinds = [Kind::Plain, Kind::Message, Kind::Down, Kind::Reply];
         let kind = kinds[seq as usize % kinds.len()];
         let mut head = Head::new(5, kind, 1, 2, seq, 77);
         if !head.has_cause() {
-            return Scheduled::with_body(head, Msg::Hello { name: seq });
+            return ScheduledEvent::with_body(head, Msg::Hello { name: seq });
         }
         head.cause.trace = u64::from(seq) << 40;
         head.cause.parent = u64::from(seq) << 33;
         match kind.has_body() {
-            true => Scheduled::with_body(head, Msg::GoldCoin(seq)),
-            false => Scheduled::bare(head),
+            true => ScheduledEvent::with_body(head, Msg::GoldCoin(seq)),
+            false => ScheduledEvent::bare(head),
         }
     }
 
     /// What tells one event from another.
-    fn essence(event: &Scheduled<Msg>) -> (u128, [u64; 3], Option<Msg>) {
+    fn essence(event: &ScheduledEvent<Msg>) -> (u128, [u64; 3], Option<Msg>) {
         let cause = event.head.cause;
         let cause = [cause.sent, cause.trace, cause.parent];
         (event.head.order(), cause, event.body().copied())
@@ -315,7 +316,7 @@ mod tests {
             let mut seq = 0;
             buffer.for_each(|stored| {
                 // SAFETY: it is moved out once, and needs no drop.
-                let mut read = unsafe { Stored::read(stored, 77) };
+                let mut read = unsafe { StoredEvent::read(stored, 77) };
                 if !read.head.has_cause() {
                     read.head.cause.sent = 77;
                 }

@@ -1,12 +1,12 @@
 //! What a shard knows of its actors' places, for one who writes it down.
 
-use super::{NAMED, NamedRange, PAGE, PAGE_BITS, Page, Places};
+use super::{ActorTable, NAMED, NamedRange, PAGE, PAGE_BITS, Page};
 use crate::contract::Spawn;
 use crate::contract::spawn::Names;
 use std::ops::Range;
 
 /// Actors that have pages of their own.
-pub(in super::super) struct GroupSeen<'a> {
+pub(in super::super) struct GroupEntry<'a> {
     pub(in super::super) first: u32,
     pub(in super::super) parent: u32,
     pub(in super::super) spawn: &'a Spawn,
@@ -16,7 +16,7 @@ pub(in super::super) struct GroupSeen<'a> {
 }
 
 /// Actors that share a page.
-pub(in super::super) struct BatchSeen {
+pub(in super::super) struct BatchEntry {
     pub(in super::super) first: u32,
     pub(in super::super) count: u8,
     pub(in super::super) living: u8,
@@ -32,13 +32,13 @@ pub(in super::super) fn addresses_of(page: u32, first: u32, count: u32) -> Range
     begin..begin + (first + count - begin).min(PAGE)
 }
 
-impl Places {
+impl ActorTable {
     /// In the order of addresses.
-    pub(in super::super) fn groups(&self) -> Vec<GroupSeen<'_>> {
+    pub(in super::super) fn groups(&self) -> Vec<GroupEntry<'_>> {
         let seen = self.groups.iter().map(|group| {
             let page = group.first >> PAGE_BITS;
             let pages = page..page + group.spawn.count().div_ceil(PAGE);
-            GroupSeen {
+            GroupEntry {
                 first: group.first,
                 parent: group.parent,
                 spawn: &group.spawn,
@@ -52,8 +52,8 @@ impl Places {
     }
 
     /// In the order of addresses.
-    pub(in super::super) fn batches(&self) -> Vec<BatchSeen> {
-        let seen = self.batches.iter().map(|batch| BatchSeen {
+    pub(in super::super) fn batches(&self) -> Vec<BatchEntry> {
+        let seen = self.batches.iter().map(|batch| BatchEntry {
             first: batch.first,
             count: batch.count,
             living: batch.living,

@@ -6,19 +6,19 @@
 //! forgets those that were spawned together when all of them have ended.
 
 mod directory;
-mod recent;
 #[cfg(feature = "serde")]
-mod saved;
+mod export;
+mod recent;
 
 use super::addresses::{Addresses, PAGE, PAGE_BITS};
 use super::slab::Slab;
 use crate::contract::{Addr, Spawn};
 use directory::BatchName;
 pub(super) use directory::{Directory, NamedRange};
+#[cfg(feature = "serde")]
+pub(super) use export::addresses_of;
 use recent::RecentSlots;
 pub(super) use recent::scatter;
-#[cfg(feature = "serde")]
-pub(super) use saved::addresses_of;
 use std::cell::Cell;
 use std::ptr::NonNull;
 
@@ -126,7 +126,7 @@ impl Ending {
 }
 
 /// Which actors there are, and where.
-pub(super) struct Places {
+pub(super) struct ActorTable {
     index: usize,
     shards: usize,
     /// The shard of each page, by its number modulo [`ROUND`].
@@ -149,11 +149,11 @@ pub(super) struct Places {
 
 // SAFETY: the pointers are to memory that belongs to the shard's populations, which are used by the
 // shard's thread only; nothing here follows them.
-unsafe impl Send for Places {}
+unsafe impl Send for ActorTable {}
 
-impl Places {
-    pub(super) fn new(index: usize, shards: usize) -> Places {
-        Places {
+impl ActorTable {
+    pub(super) fn new(index: usize, shards: usize) -> ActorTable {
+        ActorTable {
             index,
             shards,
             // The root and the first actor that it spawns are together: where there are no others, they

@@ -4,11 +4,11 @@ use super::SLOTS;
 
 /// A bit for each slot, in words of the machine: shifting numbers of 128 bits takes a dozen instructions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Occupied([u64; SLOTS / WORD]);
+pub(super) struct Bitmap([u64; SLOTS / WORD]);
 
 const WORD: usize = u64::BITS as usize;
 
-impl Occupied {
+impl Bitmap {
     #[inline(always)]
     pub(super) fn has(&self, slot: usize) -> bool {
         self.0[slot / WORD % 2] >> (slot % WORD) & 1 == 1
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn slots_are_found_one_after_the_other() {
-        let mut occupied = Occupied::default();
+        let mut occupied = Bitmap::default();
         assert!((0..SLOTS).all(|slot| occupied.next_after(slot) >= SLOTS && !occupied.has(slot)));
         let slots = [0, 1, 5, 62, 63, 64, 65, 100, 127];
         slots.iter().for_each(|&slot| occupied.set(slot));

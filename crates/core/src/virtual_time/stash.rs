@@ -6,11 +6,11 @@
 //! Entries are numbered as they are added. A wait that has looked through a list remembers the
 //! number of the last entry, and next time looks only at what was added since.
 
-use super::scheduled::{Head, Scheduled};
+use super::event::{Head, ScheduledEvent};
 
 /// The kept events of a shard's actors. An actor's list is a number in its header: 0 is empty,
 /// else one more than the index of its first entry.
-pub(super) struct Kept<M> {
+pub(super) struct Stash<M> {
     entries: Vec<Entry<M>>,
     free: Vec<u32>,
     /// How many entries were ever added.
@@ -20,16 +20,16 @@ pub(super) struct Kept<M> {
 /// An entry of a list. Lists are closed to rings: before the first entry comes the last one.
 struct Entry<M> {
     /// `None` while a predicate looks at the event.
-    event: Option<Scheduled<M>>,
+    event: Option<ScheduledEvent<M>>,
     number: u64,
     /// Indices of the neighbours in the ring.
     next: u32,
     before: u32,
 }
 
-impl<M> Kept<M> {
-    pub(super) fn new() -> Kept<M> {
-        Kept {
+impl<M> Stash<M> {
+    pub(super) fn new() -> Stash<M> {
+        Stash {
             entries: Vec::new(),
             free: Vec::new(),
             added: 0,
@@ -43,7 +43,7 @@ impl<M> Kept<M> {
 
     /// Adds an event at the end of a list.
     #[cold]
-    pub(super) fn push(&mut self, list: &mut u32, event: Scheduled<M>) {
+    pub(super) fn push(&mut self, list: &mut u32, event: ScheduledEvent<M>) {
         self.added += 1;
         let at = self.free.pop().unwrap_or(self.entries.len() as u32);
         let (next, before) = match list.checked_sub(1) {
@@ -70,7 +70,7 @@ impl<M> Kept<M> {
 
     /// Takes the first event of a list.
     #[cold]
-    pub(super) fn pop(&mut self, list: &mut u32) -> Option<Scheduled<M>> {
+    pub(super) fn pop(&mut self, list: &mut u32) -> Option<ScheduledEvent<M>> {
         while let Some(first) = list.checked_sub(1) {
             let event = self.entries[first as usize].event.take();
             self.unlink(list, first);
@@ -113,12 +113,12 @@ impl<M> Kept<M> {
 
     /// The event of an entry, unless a predicate looks at it.
     #[cfg(feature = "serde")]
-    pub(super) fn event(&self, at: u32) -> Option<&Scheduled<M>> {
+    pub(super) fn event(&self, at: u32) -> Option<&ScheduledEvent<M>> {
         self.entries[at as usize].event.as_ref()
     }
 
     /// Lends out the event of an entry, to be given back.
-    pub(super) fn lend(&mut self, at: u32) -> Option<(u64, Scheduled<M>)> {
+    pub(super) fn lend(&mut self, at: u32) -> Option<(u64, ScheduledEvent<M>)> {
         let entry = &mut self.entries[at as usize];
         Some((entry.number, entry.event.take()?))
     }
@@ -130,7 +130,7 @@ impl<M> Kept<M> {
     }
 
     /// Puts a lent event back.
-    pub(super) fn put_back(&mut self, at: u32, event: Scheduled<M>) {
+    pub(super) fn put_back(&mut self, at: u32, event: ScheduledEvent<M>) {
         self.entries[at as usize].event = Some(event);
     }
 
@@ -152,8 +152,8 @@ impl<M> Kept<M> {
     }
 
     /// Takes all events of all lists.
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Scheduled<M>> + use<M> {
-        let all = std::mem::replace(self, Kept::new());
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = ScheduledEvent<M>> + use<M> {
+        let all = std::mem::replace(self, Stash::new());
         all.entries.into_iter().filter_map(|entry| entry.event)
     }
 
@@ -169,17 +169,17 @@ const LEAST: usize = 1024;
 
 #[cfg(test)]
 mod tests {
-    use super::super::scheduled::Kind;
+    use super::super::event::Kind;
     use super::*;
 
-    fn event(seq: u32) -> Scheduled<()> {
-        Scheduled::bare(Head::new(0, Kind::Stop, 0, 0, seq, 0))
+    fn event(seq: u32) -> ScheduledEvent<()> {
+        ScheduledEvent::bare(Head::new(0, Kind::Stop, 0, 0, seq, 0))
     }
 
     // Guarantee: core-31.
     #[test]
     fn lists_keep_their_order_and_share_the_table() {
-        let mut kept = Kept::new();
+        let mut kept = Stash::new();
         let (mut a, mut b) = (0, 0);
         for seq in 0..5 {
             kept.push(&mut a, event(seq));
@@ -200,13 +200,13 @@ mod tests {
 
     #[test]
     fn a_second_look_begins_after_the_first_one() {
-        let mut kept = Kept::new();
+        let mut kept = Stash::new();
         let (mut list, mut other) = (0, 0);
         for seq in 0..4 {
             kept.push(&mut list, event(seq));
             kept.push(&mut other, event(50 + seq));
         }
-        let seq = |kept: &mut Kept<()>, at: u32| {
+        let seq = |kept: &mut Stash<()>, at: u32| {
             let (number, event) = kept.lend(at).unwrap();
             assert!(kept.is_lent(at, number));
             let seq = event.head.seq;

@@ -6,7 +6,7 @@
 //! it gives them back: what it has written is seen by who wakes up, because the count of returns is
 //! raised with release and read with acquire, as that of loans was before.
 
-use super::cell::Cell;
+use super::writer_cell::Cell;
 #[cfg(not(loom))]
 use crate::sync::lock;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, wait};
@@ -15,7 +15,7 @@ use std::{sync::Mutex, thread::Thread};
 
 /// What became of a loan.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Lent<E> {
+pub(super) enum Loan<E> {
     /// The loops of all other shards, for the first one, which is to
     /// [give them back](super::exchange::Exchange::give_back).
     All(Vec<*mut E>),
@@ -26,7 +26,7 @@ pub(super) enum Lent<E> {
 }
 
 /// See the [module](self).
-pub(super) struct Lending {
+pub(super) struct Loans {
     spins: u32,
     /// By shard.
     loops: Box<[Cell<*mut ()>]>,
@@ -39,12 +39,12 @@ pub(super) struct Lending {
 
 // SAFETY: the pointers are used by who has the right to, as the module's documentation says, which
 // is a matter of its callers; here they are numbers.
-unsafe impl Send for Lending {}
+unsafe impl Send for Loans {}
 
-impl Lending {
-    pub(super) fn new(shards: usize, spins: u32) -> Lending {
+impl Loans {
+    pub(super) fn new(shards: usize, spins: u32) -> Loans {
         let nothing = || Cell::new(std::ptr::null_mut());
-        Lending {
+        Loans {
             spins,
             loops: (0..shards).map(|_| nothing()).collect(),
             lent: AtomicU64::new(0),
@@ -61,19 +61,19 @@ impl Lending {
         mine: *mut E,
         time: u64,
         broken: &AtomicBool,
-    ) -> Lent<E> {
+    ) -> Loan<E> {
         let mut tries = 0;
         if me == 0 {
             let all = time * (self.loops.len() as u64 - 1);
             while self.lent.load(Ordering::Acquire) < all {
                 if broken.load(Ordering::Acquire) {
-                    return Lent::Lost;
+                    return Loan::Lost;
                 }
                 wait(&mut tries, self.spins);
             }
             // SAFETY: all others have written their cells and wait.
             let lent = |cell: &Cell<*mut ()>| cell.0.with(|cell| unsafe { *cell }.cast());
-            return Lent::All(self.loops[1..].iter().map(lent).collect());
+            return Loan::All(self.loops[1..].iter().map(lent).collect());
         }
         // SAFETY: before it has lent, a shard's cell is its own.
         self.loops[me]
@@ -82,10 +82,10 @@ impl Lending {
         self.lent.fetch_add(1, Ordering::Release);
         loop {
             if self.returned.load(Ordering::Acquire) >= time {
-                return Lent::Back;
+                return Loan::Back;
             }
             if broken.load(Ordering::Acquire) {
-                return Lent::Lost;
+                return Loan::Lost;
             }
             if tries < self.spins || cfg!(loom) {
                 wait(&mut tries, self.spins);
@@ -95,7 +95,7 @@ impl Lending {
         }
     }
 
-    /// Sleeps until the next call of [`Lending::wake`], perhaps less; the caller looks again.
+    /// Sleeps until the next call of [`Loans::wake`], perhaps less; the caller looks again.
     #[cfg(not(loom))]
     fn sleep(&self, time: u64, broken: &AtomicBool) {
         lock(&self.sleepers).push(std::thread::current());

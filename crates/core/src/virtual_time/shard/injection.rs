@@ -4,8 +4,8 @@ use super::Shard;
 use super::timer::key;
 use crate::Addr;
 use crate::contract::{Message, SpanId};
+use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 use crate::virtual_time::population::SpawnRequest;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
@@ -31,9 +31,9 @@ impl<M: Message> Shard<M> {
         let bits = self.settings.window_bits;
         if time >> bits == self.window.number {
             head.label.set_offset((time & ((1 << bits) - 1)) as u32);
-            self.rest.push(Scheduled::with_body(head, body));
+            self.rest.push(ScheduledEvent::with_body(head, body));
         } else {
-            self.schedule(time, Scheduled::with_body(head, body));
+            self.schedule(time, ScheduledEvent::with_body(head, body));
         }
         span
     }

@@ -1,12 +1,12 @@
 //! Events as they lie in a [buffer](super::buffer): the label, the message, and the cause only if
 //! the event has one. A message of a run that keeps no traces takes 16 bytes and itself.
 
-use super::scheduled::{Cause, Head, Kind, Label, Scheduled, TIMER_FROM, TIMER_SEQ};
+use super::event::{Cause, Head, Kind, Label, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use std::mem::{ManuallyDrop, MaybeUninit};
 
 /// An event in a buffer; with its [`Cause`] behind it, if its kind [has one](Label::has_cause).
 #[repr(C)]
-pub(super) struct Stored<M> {
+pub(super) struct StoredEvent<M> {
     pub(super) label: Label,
     content: Content<M>,
 }
@@ -21,47 +21,47 @@ union Content<M> {
 
 /// A stored event and its cause.
 #[repr(C)]
-struct Caused<M> {
-    stored: Stored<M>,
+struct StoredWithCause<M> {
+    stored: StoredEvent<M>,
     /// In halves, so that it needs no more alignment than a label.
     cause: [u32; 6],
 }
 
 /// Room for any event, outside of a buffer.
-pub(super) struct Room<M>(MaybeUninit<Caused<M>>);
+pub(super) struct EventSpace<M>(MaybeUninit<StoredWithCause<M>>);
 
-impl<M> Room<M> {
-    pub(super) const fn new() -> Room<M> {
-        Room(MaybeUninit::uninit())
+impl<M> EventSpace<M> {
+    pub(super) const fn new() -> EventSpace<M> {
+        EventSpace(MaybeUninit::uninit())
     }
 }
 
-impl<M> Stored<M> {
+impl<M> StoredEvent<M> {
     /// No event takes more bytes than this.
-    pub(super) const MOST: usize = size_of::<Caused<M>>();
+    pub(super) const MOST: usize = size_of::<StoredWithCause<M>>();
     /// How an event is to be aligned.
-    pub(super) const ALIGN: usize = align_of::<Caused<M>>();
+    pub(super) const ALIGN: usize = align_of::<StoredWithCause<M>>();
 
     /// How many bytes an event with this label takes.
     #[inline(always)]
     pub(super) fn size(label: &Label) -> usize {
         if label.has_cause() {
-            size_of::<Caused<M>>()
+            size_of::<StoredWithCause<M>>()
         } else {
-            size_of::<Stored<M>>()
+            size_of::<StoredEvent<M>>()
         }
     }
 
     /// Writes an event. Returns how many bytes it takes.
     ///
     /// # Safety
-    /// `place` is valid for writes of [`Stored::MOST`] bytes and aligned.
+    /// `place` is valid for writes of [`StoredEvent::MOST`] bytes and aligned.
     #[inline(always)]
-    pub(super) unsafe fn write(place: *mut u8, event: Scheduled<M>) -> usize {
+    pub(super) unsafe fn write(place: *mut u8, event: ScheduledEvent<M>) -> usize {
         let Head { label, cause } = event.head;
         // SAFETY: the contract.
         unsafe {
-            let stored = place.cast::<Stored<M>>();
+            let stored = place.cast::<StoredEvent<M>>();
             (&raw mut (*stored).label).write(label);
             if label.kind() == Kind::Timer {
                 (&raw mut (*stored).content.token).write(cause.parent as u32);
@@ -72,7 +72,7 @@ impl<M> Stored<M> {
             if label.has_cause() {
                 let halves = |whole: u64| [whole as u32, (whole >> 32) as u32];
                 let [a, b, c] = [cause.sent, cause.trace, cause.parent].map(halves);
-                let place = &raw mut (*place.cast::<Caused<M>>()).cause;
+                let place = &raw mut (*place.cast::<StoredWithCause<M>>()).cause;
                 place.write([a[0], a[1], b[0], b[1], c[0], c[1]]);
             }
         }
@@ -82,33 +82,33 @@ impl<M> Stored<M> {
     /// Writes a message of which nothing is known but its sender. Returns how many bytes it takes.
     ///
     /// # Safety
-    /// As for [`Stored::write`].
+    /// As for [`StoredEvent::write`].
     #[inline(always)]
     pub(super) unsafe fn write_plain(place: *mut u8, label: Label, body: M) -> usize {
         debug_assert!(label.kind() == Kind::Plain);
         // SAFETY: the contract.
         unsafe {
-            let stored = place.cast::<Stored<M>>();
+            let stored = place.cast::<StoredEvent<M>>();
             (&raw mut (*stored).label).write(label);
             (&raw mut (*stored).content).cast::<M>().write(body);
         }
-        size_of::<Stored<M>>()
+        size_of::<StoredEvent<M>>()
     }
 
     /// Writes a timer. Returns how many bytes it takes.
     ///
     /// # Safety
-    /// As for [`Stored::write`].
+    /// As for [`StoredEvent::write`].
     #[inline(always)]
     pub(super) unsafe fn write_timer(place: *mut u8, offset: u32, actor: u32, token: u32) -> usize {
         let head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, 0);
         // SAFETY: the contract.
         unsafe {
-            let stored = place.cast::<Stored<M>>();
+            let stored = place.cast::<StoredEvent<M>>();
             (&raw mut (*stored).label).write(head.label);
             (&raw mut (*stored).content.token).write(token);
         }
-        size_of::<Stored<M>>()
+        size_of::<StoredEvent<M>>()
     }
 
     /// All of a stored event but its message; `now` is when it is handled.
@@ -116,12 +116,12 @@ impl<M> Stored<M> {
     /// # Safety
     /// `this` is a stored event, of which at most the message has been moved out.
     #[inline(always)]
-    pub(super) unsafe fn head(this: *const Stored<M>, now: u64) -> Head {
+    pub(super) unsafe fn head(this: *const StoredEvent<M>, now: u64) -> Head {
         // SAFETY: the contract; behind an event of a kind that has a cause there is one.
         unsafe {
             let label = (*this).label;
             let cause = if label.has_cause() {
-                let [a, b, c, d, e, f] = (*this.cast::<Caused<M>>()).cause;
+                let [a, b, c, d, e, f] = (*this.cast::<StoredWithCause<M>>()).cause;
                 let whole = |low: u32, high: u32| (high as u64) << 32 | low as u64;
                 Cause {
                     sent: whole(a, b),
@@ -149,7 +149,10 @@ impl<M> Stored<M> {
     /// # Safety
     /// They are stored events.
     #[inline(always)]
-    pub(super) unsafe fn is_before(this: *const Stored<M>, next: *const Stored<M>) -> bool {
+    pub(super) unsafe fn is_before(
+        this: *const StoredEvent<M>,
+        next: *const StoredEvent<M>,
+    ) -> bool {
         // SAFETY: the contract.
         let (a, b) = unsafe { (&(*this).label, &(*next).label) };
         // Most pairs are decided by their receivers, or are what one sender has sent at one time.
@@ -161,7 +164,7 @@ impl<M> Stored<M> {
     /// # Safety
     /// `this` is a stored event.
     #[inline(always)]
-    pub(super) unsafe fn parties(this: *const Stored<M>) -> u64 {
+    pub(super) unsafe fn parties(this: *const StoredEvent<M>) -> u64 {
         // SAFETY: the contract; the sender lies right behind the receiver. Compilers make two loads of two
         // fields, and this is one.
         let both = unsafe {
@@ -183,7 +186,7 @@ impl<M> Stored<M> {
     /// # Safety
     /// `this` is a stored timer.
     #[inline(always)]
-    pub(super) unsafe fn token(this: *const Stored<M>) -> u32 {
+    pub(super) unsafe fn token(this: *const StoredEvent<M>) -> u32 {
         // SAFETY: the contract; a timer has a token.
         unsafe { (*this).content.token }
     }
@@ -192,7 +195,7 @@ impl<M> Stored<M> {
     ///
     /// # Safety
     /// `this` is a stored timer.
-    pub(super) unsafe fn set_token(this: *mut Stored<M>, token: u32) {
+    pub(super) unsafe fn set_token(this: *mut StoredEvent<M>, token: u32) {
         // SAFETY: the contract.
         unsafe { (*this).content.token = token }
     }
@@ -203,7 +206,7 @@ impl<M> Stored<M> {
     /// `this` is a stored event; what is returned is initialised exactly if its kind has a body
     /// that has not been moved out.
     #[inline(always)]
-    pub(super) unsafe fn body(this: *mut Stored<M>) -> *mut M {
+    pub(super) unsafe fn body(this: *mut StoredEvent<M>) -> *mut M {
         // SAFETY: the contract.
         unsafe { (&raw mut (*this).content).cast() }
     }
@@ -213,14 +216,14 @@ impl<M> Stored<M> {
     /// # Safety
     /// `this` is a stored event that has not been moved out, and is from here on.
     #[inline(always)]
-    pub(super) unsafe fn read(this: *mut Stored<M>, now: u64) -> Scheduled<M> {
+    pub(super) unsafe fn read(this: *mut StoredEvent<M>, now: u64) -> ScheduledEvent<M> {
         // SAFETY: the contract.
         unsafe {
-            let head = Stored::head(this, now);
+            let head = StoredEvent::head(this, now);
             if head.kind().has_body() {
-                Scheduled::with_body(head, Stored::body(this).read())
+                ScheduledEvent::with_body(head, StoredEvent::body(this).read())
             } else {
-                Scheduled::bare(head)
+                ScheduledEvent::bare(head)
             }
         }
     }
@@ -228,12 +231,12 @@ impl<M> Stored<M> {
     /// Drops a stored event.
     ///
     /// # Safety
-    /// As for [`Stored::read`].
-    pub(super) unsafe fn drop_in_place(this: *mut Stored<M>) {
+    /// As for [`StoredEvent::read`].
+    pub(super) unsafe fn drop_in_place(this: *mut StoredEvent<M>) {
         // SAFETY: the contract.
         unsafe {
             if (*this).label.kind().has_body() {
-                Stored::body(this).drop_in_place();
+                StoredEvent::body(this).drop_in_place();
             }
         }
     }

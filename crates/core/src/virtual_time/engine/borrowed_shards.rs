@@ -4,14 +4,14 @@ use super::Engine;
 use super::actor_cache::ActorCache;
 use crate::contract::Message;
 use crate::virtual_time::buffer::Buffer;
-use crate::virtual_time::parcel::{Outbox, next_pending};
+use crate::virtual_time::outbox::{Outbox, next_pending};
 use crate::virtual_time::shard::Shard;
 use std::ptr::null_mut;
 
 /// A shard among those that one thread runs.
-pub(super) struct Lane<M: Message> {
+pub(super) struct BorrowedShard<M: Message> {
     pub(super) at: ShardPointers<M>,
-    pub(super) ahead: Ahead,
+    pub(super) ahead: PendingWindows,
     pub(super) cache: ActorCache<M>,
 }
 
@@ -33,7 +33,7 @@ impl<M: Message> Copy for ShardPointers<M> {}
 
 /// What a shard has for windows to come.
 #[derive(Clone, Copy)]
-pub(super) struct Ahead {
+pub(super) struct PendingWindows {
     /// The first window for which it has anything but what was sent to its actors.
     pub(super) later: u64,
     /// What it has for that window is timers, or such of a later window.
@@ -42,16 +42,16 @@ pub(super) struct Ahead {
     pub(super) next: u64,
 }
 
-impl<M: Message> Lane<M> {
+impl<M: Message> BorrowedShard<M> {
     /// The lane of a shard, which the thread has.
-    pub(super) fn new(engine: *mut Engine<M>) -> Lane<M> {
-        Lane {
+    pub(super) fn new(engine: *mut Engine<M>) -> BorrowedShard<M> {
+        BorrowedShard {
             at: ShardPointers {
                 engine,
                 shard: null_mut(),
                 own: null_mut(),
             },
-            ahead: Ahead {
+            ahead: PendingWindows {
                 later: u64::MAX,
                 only_timers: false,
                 next: u64::MAX,
@@ -64,7 +64,7 @@ impl<M: Message> Lane<M> {
     /// in a wheel is put by the window that it is at, which may be long over.
     ///
     /// # Safety
-    /// As for [`Ahead::look`]; shards are [joined](Joined), and nothing is due before the next window.
+    /// As for [`PendingWindows::look`]; shards are [joined](JoinedQueues), and nothing is due before the next window.
     #[inline(never)]
     pub(super) unsafe fn take_far(&mut self, window: u64) {
         // SAFETY: the contract; the outbox is no part of the shard.
@@ -80,7 +80,7 @@ impl<M: Message> Lane<M> {
     }
 }
 
-impl Ahead {
+impl PendingWindows {
     /// Sees what there is for windows after this one, which has been run.
     ///
     /// # Safety
@@ -100,7 +100,7 @@ impl Ahead {
     /// The same if only something may have been sent since.
     ///
     /// # Safety
-    /// As for [`Ahead::look`].
+    /// As for [`PendingWindows::look`].
     #[inline(always)]
     pub(super) unsafe fn look_first<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
         // SAFETY: the contract.
@@ -109,18 +109,18 @@ impl Ahead {
 }
 
 /// The shards of a thread, while what each sends is written where the others read it.
-pub(super) struct Joined<M: Message>(Vec<*mut Shard<M>>);
+pub(super) struct JoinedQueues<M: Message>(Vec<*mut Shard<M>>);
 
-impl<M: Message> Joined<M> {
+impl<M: Message> JoinedQueues<M> {
     /// Joins them. What they had sent to each other is the receivers' then.
     ///
     /// # Safety
-    /// The thread has all shards of the run, of which these are the lanes in their order, and no reference to any,
+    /// The thread has all shards of the run, of which these are the borrowed in their order, and no reference to any,
     /// until this is dropped.
-    pub(super) unsafe fn new(lanes: &[Lane<M>]) -> Joined<M> {
-        let shards: Vec<_> = lanes.iter().map(|lane| lane.at.shard).collect();
+    pub(super) unsafe fn new(borrowed: &[BorrowedShard<M>]) -> JoinedQueues<M> {
+        let shards: Vec<_> = borrowed.iter().map(|one| one.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {
-            for (to, receiver) in lanes.iter().enumerate().filter(|(to, _)| *to != from) {
+            for (to, receiver) in borrowed.iter().enumerate().filter(|(to, _)| *to != from) {
                 // SAFETY: the contract; they are two, and no other reference is held to them.
                 unsafe {
                     let out = &mut (&mut *sender).queues.out_mut()[to];
@@ -136,11 +136,11 @@ impl<M: Message> Joined<M> {
                 }
             }
         }
-        Joined(shards)
+        JoinedQueues(shards)
     }
 }
 
-impl<M: Message> Drop for Joined<M> {
+impl<M: Message> Drop for JoinedQueues<M> {
     fn drop(&mut self) {
         for &shard in &self.0 {
             // SAFETY: the contract of `new`.

@@ -1,18 +1,18 @@
 //! What one shard hands to another between two windows.
 
-use super::buffer::{Buffer, Spent};
+use super::buffer::{Buffer, FreeChunks};
+use super::event::ScheduledEvent;
 use super::multicast::Multicast;
 use super::population::SpawnRequest;
-use super::scheduled::Scheduled;
 use super::wheel::Due;
 
 /// An event for a window too far ahead for the ring.
-pub(super) struct Far<M> {
+pub(super) struct OverflowEvent<M> {
     pub(super) time: u64,
-    pub(super) event: Scheduled<M>,
+    pub(super) event: ScheduledEvent<M>,
 }
 
-impl<M> Due for Far<M> {
+impl<M> Due for OverflowEvent<M> {
     /// In none: they are large, so many are in memory of their own, which goes back to the system.
     const PIECE: usize = usize::MAX;
 
@@ -23,22 +23,22 @@ impl<M> Due for Far<M> {
 }
 
 /// What one shard hands to another between two windows. Handing over moves buffers, not events.
-pub(super) struct Parcel<M, S> {
+pub(super) struct ShardBatch<M, S> {
     /// Events for the receiver's actors that are due in the next window, by window.
     pub(super) windows: Vec<(u64, Buffer<M>)>,
     /// Those too far ahead.
-    pub(super) far: Vec<Far<M>>,
+    pub(super) far: Vec<OverflowEvent<M>>,
     /// Spawns that actors of the sender asked for.
     pub(super) spawns: Vec<SpawnRequest<M, S>>,
     /// What actors of the sender have sent to each of a range of others.
     pub(super) multicasts: Vec<Multicast<S>>,
     /// The memory of buffers that the receiver once sent.
-    pub(super) spent: Vec<Spent<M>>,
+    pub(super) spent: Vec<FreeChunks<M>>,
 }
 
-impl<M, S> Default for Parcel<M, S> {
+impl<M, S> Default for ShardBatch<M, S> {
     fn default() -> Self {
-        Parcel {
+        ShardBatch {
             windows: Vec::new(),
             far: Vec::new(),
             spawns: Vec::new(),
@@ -48,7 +48,7 @@ impl<M, S> Default for Parcel<M, S> {
     }
 }
 
-impl<M, S> Parcel<M, S> {
+impl<M, S> ShardBatch<M, S> {
     /// Whether there is nothing for the receiver but memory.
     pub(super) fn is_empty(&self) -> bool {
         self.windows.is_empty()
@@ -64,7 +64,7 @@ pub(super) struct Outbox<M> {
     pub(super) ring: [Buffer<M>; RING as usize],
     /// Which of them hold events.
     pub(super) pending: u64,
-    pub(super) far: Vec<Far<M>>,
+    pub(super) far: Vec<OverflowEvent<M>>,
 }
 
 /// Windows of the ring; the current one's place is free for what arrives 64 windows later.

@@ -1,7 +1,5 @@
 //! How actors, their contexts and the engine reach a shard in turn.
 
-use super::shard::Shard;
-
 /// A shard that several places have a pointer to, as bevy's `UnsafeWorldCell` is for a world.
 ///
 /// # Invariant
@@ -15,9 +13,6 @@ use super::shard::Shard;
 ///
 /// Whoever reaches the shard by [`TurnCell::as_ptr`] keeps to the invariant without help, and says how.
 pub(super) struct TurnCell<S>(*mut S);
-
-/// The cell of a shard of this message type.
-pub(super) type ShardCell<M> = TurnCell<Shard<M>>;
 
 impl<S> Clone for TurnCell<S> {
     #[inline(always)]

@@ -4,8 +4,8 @@
 use super::Shard;
 use super::waits::is_own_message;
 use crate::contract::Message;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
-use crate::virtual_time::stored::Stored;
+use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
+use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::table::Table;
 use std::collections::VecDeque;
 
@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 /// have some only across a pause.
 pub(super) struct OwnMessages<M> {
     actor: u32,
-    waiting: VecDeque<(u32, Scheduled<M>)>,
-    others: Table<u32, VecDeque<(u32, Scheduled<M>)>>,
+    waiting: VecDeque<(u32, ScheduledEvent<M>)>,
+    others: Table<u32, VecDeque<(u32, ScheduledEvent<M>)>>,
 }
 
 impl<M> Default for OwnMessages<M> {
@@ -37,7 +37,7 @@ impl<M> OwnMessages<M> {
 
     /// Those of an actor.
     #[inline(always)]
-    fn of(&mut self, actor: u32) -> &mut VecDeque<(u32, Scheduled<M>)> {
+    fn of(&mut self, actor: u32) -> &mut VecDeque<(u32, ScheduledEvent<M>)> {
         if self.actor != actor {
             self.turn_to(actor);
         }
@@ -58,13 +58,13 @@ impl<M> OwnMessages<M> {
 
     /// Adds one.
     #[inline(always)]
-    pub(super) fn push(&mut self, actor: u32, token: u32, message: Scheduled<M>) {
+    pub(super) fn push(&mut self, actor: u32, token: u32, message: ScheduledEvent<M>) {
         self.of(actor).push_back((token, message));
     }
 
     /// Takes the one whose timer has this token.
     #[inline(always)]
-    fn take(&mut self, actor: u32, token: u32) -> Option<Scheduled<M>> {
+    fn take(&mut self, actor: u32, token: u32) -> Option<ScheduledEvent<M>> {
         let waiting = self.of(actor);
         // They are due in the order in which they were sent, so it is the first.
         let (_, message) = match waiting.pop_front_if(|(own, _)| *own == token) {
@@ -78,19 +78,19 @@ impl<M> OwnMessages<M> {
     }
 
     /// Takes the first of an actor.
-    fn take_first(&mut self, actor: u32) -> Option<Scheduled<M>> {
+    fn take_first(&mut self, actor: u32) -> Option<ScheduledEvent<M>> {
         self.of(actor).pop_front().map(|(_, message)| message)
     }
 
     /// Takes all of them, with their tokens, in no particular order.
-    pub(super) fn into_messages(self) -> impl Iterator<Item = (u32, Scheduled<M>)> {
+    pub(super) fn into_messages(self) -> impl Iterator<Item = (u32, ScheduledEvent<M>)> {
         self.waiting
             .into_iter()
             .chain(self.others.into_values().flatten())
     }
 
     /// All with their actors and tokens; those of one actor in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32, &Scheduled<M>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32, &ScheduledEvent<M>)> {
         let others = self.others.iter().map(|(&actor, waiting)| (actor, waiting));
         let all = others.chain([(self.actor, &self.waiting)]);
         all.flat_map(|(actor, waiting)| {
@@ -117,14 +117,15 @@ impl<M: Message> Shard<M> {
             (current.cause.trace, current.span())
         };
         let token = self.waits.own_message();
-        self.own.push(me, token, Scheduled::with_body(head, body));
+        self.own
+            .push(me, token, ScheduledEvent::with_body(head, body));
         self.set_timer(0, token);
         span
     }
 
     /// The message for which the timer that is due stands, if it does.
     #[inline(always)]
-    pub(in super::super) fn take_own(&mut self, token: u32) -> Option<Scheduled<M>> {
+    pub(in super::super) fn take_own(&mut self, token: u32) -> Option<ScheduledEvent<M>> {
         if !is_own_message(token) {
             return None;
         }
@@ -133,19 +134,19 @@ impl<M: Message> Shard<M> {
 
     /// Makes such a message the event being handled.
     #[inline(always)]
-    pub(in super::super) fn arrive(&mut self, message: Scheduled<M>) -> *mut Stored<M> {
+    pub(in super::super) fn arrive(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         let event = self.turn.scratch.set_message(message);
         self.turn.current = event;
         event
     }
 
     /// Whether the actor being run may have kept an event, or sent itself one.
-    pub(in super::super) fn has_kept(&mut self) -> bool {
-        self.header().kept != 0 || !self.own.is_empty()
+    pub(in super::super) fn has_stashed(&mut self) -> bool {
+        self.header().stashed != 0 || !self.own.is_empty()
     }
 
     /// Takes what the actor being run, which has ended, had sent itself.
-    pub(in super::super) fn take_any_own(&mut self) -> Option<Scheduled<M>> {
+    pub(in super::super) fn take_any_own(&mut self) -> Option<ScheduledEvent<M>> {
         if self.own.is_empty() {
             return None;
         }

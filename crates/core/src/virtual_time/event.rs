@@ -317,18 +317,18 @@ impl Head {
 
 /// An event and its message, if it has one.
 #[derive(Debug)]
-pub(super) struct Scheduled<M> {
+pub(super) struct ScheduledEvent<M> {
     pub(super) head: Head,
     /// Initialised exactly if the head's kind has a body.
     body: MaybeUninit<M>,
 }
 
-impl<M> Scheduled<M> {
+impl<M> ScheduledEvent<M> {
     /// An event with a message.
     #[inline(always)]
-    pub(super) fn with_body(head: Head, body: M) -> Scheduled<M> {
+    pub(super) fn with_body(head: Head, body: M) -> ScheduledEvent<M> {
         debug_assert!(head.kind().has_body());
-        Scheduled {
+        ScheduledEvent {
             head,
             body: MaybeUninit::new(body),
         }
@@ -336,9 +336,9 @@ impl<M> Scheduled<M> {
 
     /// An event without one.
     #[inline(always)]
-    pub(super) fn bare(head: Head) -> Scheduled<M> {
+    pub(super) fn bare(head: Head) -> ScheduledEvent<M> {
         debug_assert!(!head.kind().has_body());
-        Scheduled {
+        ScheduledEvent {
             head,
             body: MaybeUninit::uninit(),
         }
@@ -362,12 +362,12 @@ impl<M> Scheduled<M> {
     }
 
     /// The same message on its way to the root, because its receiver could not take it.
-    pub(super) fn returned_to(self, root: u32, now: u64) -> Scheduled<M> {
+    pub(super) fn returned_to(self, root: u32, now: u64) -> ScheduledEvent<M> {
         let head = self.head;
         let mut returned = Head::new(0, Kind::DeadLetter, root, head.to, head.seq, now);
         (returned.cause.trace, returned.cause.parent) = (head.cause.trace, head.cause.parent);
         debug_assert!(head.kind().has_body());
-        Scheduled {
+        ScheduledEvent {
             head: returned,
             body: self.into_body(),
         }
@@ -414,15 +414,15 @@ impl<M> Scheduled<M> {
     }
 
     /// The inverse of [`Scheduled::into_event`] for an event that had this head.
-    pub(super) fn from_event(head: Head, event: Event<M>) -> Scheduled<M> {
+    pub(super) fn from_event(head: Head, event: Event<M>) -> ScheduledEvent<M> {
         match event {
             Event::Message { body, .. } | Event::DeadLetter { body, .. } => {
-                Scheduled::with_body(head, body)
+                ScheduledEvent::with_body(head, body)
             }
             Event::Timer(_)
             | Event::Spawned { .. }
             | Event::Down { .. }
-            | Event::Unanswered { .. } => Scheduled::bare(head),
+            | Event::Unanswered { .. } => ScheduledEvent::bare(head),
         }
     }
 
@@ -465,7 +465,7 @@ impl<M> Scheduled<M> {
     }
 }
 
-impl<M> Drop for Scheduled<M> {
+impl<M> Drop for ScheduledEvent<M> {
     #[inline(always)]
     fn drop(&mut self) {
         if needs_drop::<M>() && self.head.kind().has_body() {
