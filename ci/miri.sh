@@ -32,7 +32,7 @@ if [ "${1:-}" != all ]; then
     # asleep takes long, and is in `all`.
     timeout "${MIRI_SECONDS:-1200}" cargo "+$toolchain" miri test -p corsair-conformance --test soundness -- --test-threads=1
     timeout "${MIRI_SECONDS:-1200}" cargo "+$toolchain" miri test -p corsair --lib -- --test-threads=1 \
-        virtual_time::buffer virtual_time::order virtual_time::kept virtual_time::region virtual_time::exchange
+        virtual_time::buffer virtual_time::order virtual_time::stash virtual_time::window_timers virtual_time::shard virtual_time::region virtual_time::exchange
     exit 0
 fi
 shift

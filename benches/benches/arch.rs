@@ -126,7 +126,7 @@ fn chain_of_ten() -> Topology {
         "requests": {{"s0.get": 1}}}}}}, "services": [{}]}}"#,
         services.join(",")
     );
-    let checked = read_text(&text, "chain").expect("a definition that makes sense");
+    let checked = read_text(&text, "chain").expect("a valid definition");
     Topology::new(&checked, Scale::default()).expect("a scale that fits")
 }
 

@@ -183,7 +183,7 @@ impl Scenario<Job> for Queue {
     }
 }
 
-/// What one actor does many times in one step.
+/// The step that one actor takes many times at once.
 #[derive(Clone, Copy)]
 enum Step {
     Send,

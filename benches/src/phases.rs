@@ -5,7 +5,7 @@ use corsair::{Config, Executor, Report, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a run did, and how long its phases took on the wall clock.
+/// The report of a run, and how long its phases took on the wall clock.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// What the executor reports.

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// How many letters a bounded mailbox holds.
 const MAILBOX: usize = 256;
-/// Who is no pirate.
+/// The FSM, which is not a pirate.
 const FSM: u32 = u32::MAX;
 
 /// A message and its sender.

@@ -1,4 +1,4 @@
-//! When one run over many machines makes sense: what it gains over their number, by actors and lookahead.
+//! When one run over many machines pays: its speed by number of machines, actors and lookahead.
 
 use crate::bars::INK;
 use crate::legend;

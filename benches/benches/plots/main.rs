@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
-//! what they measured beside the pictures. Nothing else should run meanwhile.
+//! the measurements beside the pictures. Nothing else should run at the same time.
 
 mod architecture;
 mod bars;

@@ -45,7 +45,7 @@ pub struct Machines {
     pub measured: Vec<Gain>,
 }
 
-/// The cores of a machine, as `corsair plan` is told.
+/// The cores of a machine, an argument of `corsair plan`.
 const CORES: u32 = 10;
 const MILLION: u64 = 1_000_000;
 /// Pirates and lookaheads for which there is a curve.

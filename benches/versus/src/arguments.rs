@@ -28,7 +28,7 @@ pub enum Task {
     Compare(Plan),
     /// Be such a process.
     Run(&'static dyn Contender, Load),
-    /// Tell the names of the contenders.
+    /// List the names of the contenders.
     List,
 }
 

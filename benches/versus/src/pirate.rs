@@ -1,4 +1,4 @@
-//! A pirate: what it is told, what it keeps, what it answers.
+//! A pirate: the messages it gets, the state it keeps, and its answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ const MOST_BUDDIES: usize = 10;
 /// Messages that make up a delivery to one pirate.
 pub(crate) const DELIVERY: u32 = 5;
 
-/// What a pirate is told. `P` is the address of a pirate, `F` that of the FSM, as the runtime has
+/// A message to a pirate. `P` is the address of a pirate, `F` the address of the FSM, as the runtime has
 /// them.
 #[derive(Clone, Debug)]
 pub enum Message<P, F> {
@@ -43,7 +43,7 @@ pub enum Message<P, F> {
     Goodbye,
 }
 
-/// What the FSM is told.
+/// A message to the FSM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// All pirates have their five messages.

@@ -11,7 +11,7 @@ use versus::{Load, Run};
 /// A run that takes longer is given up.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What one process did.
+/// The result of one process.
 struct Sample {
     /// What it says itself.
     run: Run,

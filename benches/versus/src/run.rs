@@ -17,7 +17,7 @@ impl Load {
     pub const FEWEST: u32 = 2;
 }
 
-/// What one contender did in one process.
+/// The result of one contender in one process.
 ///
 /// Written by the process that ran it as one line of `name=number` ([`fmt::Display`]), read by
 /// the process that compares ([`Run::parse`]).
@@ -40,7 +40,7 @@ pub struct Run {
 /// What is wrong with a [`Run`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// A line that is not that of a run.
+    /// A line that does not describe a run.
     #[error("expected `{name}=<number>` in the result line {line:?}")]
     Unreadable {
         /// What is missing.

@@ -17,7 +17,7 @@ pub struct Row {
     pub rate: f64,
     /// From the start of the process to its end.
     pub whole: Duration,
-    /// Peak memory per pirate, beyond that of a process with two pirates.
+    /// Peak memory per pirate, minus the peak of a process with two pirates.
     pub bytes: f64,
 }
 

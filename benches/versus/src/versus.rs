@@ -1,4 +1,4 @@
-//! `cargo bench --manifest-path benches/versus/Cargo.toml`: corsair and other people's runtimes side by side.
+//! `cargo bench --manifest-path benches/versus/Cargo.toml`: corsair and other runtimes side by side.
 //!
 //! Each run has a process of its own, which does one load once; so the peak of its memory is that
 //! of one contender. The contenders take turns, round after round, so that a noisy neighbour

@@ -11,7 +11,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "it tells how far it has come, and what differs"
+    reason = "it prints its progress, and what differs"
 )]
 
 #[path = "../tests/suite/virtual_time/fuzz/case.rs"]
@@ -26,12 +26,12 @@ fn main() -> ExitCode {
     let limit = match (time.as_str(), time.parse()) {
         ("forever", _) => None,
         (_, Ok(seconds)) => Some(Duration::from_secs(seconds)),
-        _ => return refuse(&format!("'{time}' is no time; give seconds, or forever")),
+        _ => return refuse(&format!("'{time}' is not a time; give seconds, or forever")),
     };
     let first = arguments.next().unwrap_or_else(|| "0".to_owned());
     let Ok(mut number) = first.parse::<u64>() else {
         return refuse(&format!(
-            "'{first}' is no case; give the number to begin with"
+            "'{first}' is not the number of a case; give the number to begin with"
         ));
     };
     // Panics of actors are part of many cases.

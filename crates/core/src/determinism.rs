@@ -147,7 +147,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first event that only one of the runs has, and how a run ended that did not go on.
+/// The first event that only one of the runs has, and the end of a run that ended there.
 fn first_difference<M: Message>(
     runs: [Simulation<M>; 2],
     trails: &[Vec<LoggedEvent>; 2],
@@ -183,7 +183,7 @@ fn first_difference<M: Message>(
 
 /// In what the reports of runs differ whose events were the same.
 fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
-    // As text, in which what is no number equals itself.
+    // As text, in which NaN equals itself.
     let told = |report: &Report| {
         let probes = &report.probes;
         let counters = probes.counters.iter();
@@ -256,10 +256,10 @@ fn describe<M: Message>(noted: &LoggedEvent, mut name: impl FnMut(Addr) -> Strin
         LoggedKind::Stop => format!("{to} was stopped by {}", from()),
         LoggedKind::Spawned => {
             let (first, count) = (Addr((contents >> 32) as u32), contents as u32);
-            format!("{to} was told that {count} actors were spawned for it from {first} on")
+            format!("{to} got the addresses of {count} actors spawned for it, from {first} on")
         }
-        LoggedKind::Down => format!("{to} was told that {} has ended", from()),
-        LoggedKind::Unanswered => format!("{to} was told that {} will not answer", from()),
+        LoggedKind::Down => format!("{to} was notified that {} has ended", from()),
+        LoggedKind::Unanswered => format!("{to} was notified that {} will not answer", from()),
         LoggedKind::Returned => format!("{to} got a dead letter for {}", from()),
     };
     format!("at {time} {what}")

@@ -34,8 +34,8 @@
 //! | many | [`try_recv_many`](Receiver::try_recv_many) | [`recv_many`](Receiver::recv_many) | [`recv_many_blocking`](Receiver::recv_many_blocking) |
 //!
 //! [`Options`] say how much an edge holds, in messages and [by weight](Options::weight_limit), and what a full edge
-//! does. [`FanOut`] sends to many edges, [`Merge`] reads from many. A [`Meter`] tells what an edge has
-//! done, also while it works and after it has gone.
+//! does. [`FanOut`] sends to many edges, [`Merge`] reads from many. A [`Meter`] reads the statistics of an edge,
+//! also while the edge works and after it has gone.
 //!
 //! Edges need no executor: a future of an edge waits on any that polls it, such as tokio's, or one
 //! on which actors live on the wall clock. On the virtual executor foreign wakers do not wake an

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A scenario whose root returns a value: what a run of it is for.
+/// A scenario whose root returns a value, the result of the run.
 pub trait Experiment<M: Message>: Send + 'static {
     /// What the root returns.
     type Value: Send + 'static;

@@ -3,7 +3,7 @@
 //! What is guaranteed:
 //! 1. A half is run once, by one worker, or (if its join was dropped before) not at all.
 //! 2. No half outlives its join, except one that another worker is just running when a future is
-//!    dropped: that goes on to its next wait and is dropped there. Dropping never waits.
+//! dropped: that half runs to its next wait and is dropped there. Dropping never waits.
 //! 3. A panic in either half comes out of the join after both halves are over. If both panic,
 //!    that of the first comes out.
 //! 4. Recursion goes as deep as memory reaches; where that ends there is a panic that says so.
@@ -56,6 +56,7 @@ mod loom;
 mod mailbox;
 mod offer;
 mod pool;
+mod ready_queue;
 mod registry;
 mod root;
 mod scope;
@@ -63,7 +64,6 @@ mod stack;
 mod state;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod woken;
 mod worker;
 
 pub use bulk::{Divisible, for_each, map, reduce};

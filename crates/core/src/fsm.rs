@@ -9,10 +9,10 @@
 //! - A pirate knows at most ten buddies, none of them twice, and never itself.
 //! - No gold is made or lost among pirates: what the FSM minted comes back with their goodbyes,
 //!   or as coins that reached a pirate after its end ([`config`] makes the executor return those).
-//! - The FSM ends, also where mailboxes drop messages; the [`Tally`] tells what is missing then.
+//! - The FSM ends, also where mailboxes drop messages; the [`Tally`] then counts what is missing.
 //! - Both [forms](Form) of the pirate send the same messages and draw the same random numbers, so
 //!   that in virtual time their runs have the same digest.
-//! - Nothing here reads a clock: what there is to be told or measured goes to a [`Watch`].
+//! - Nothing here reads a clock: events to record or measure go to a [`Watch`].
 //!
 //! ```
 //! use corsair::fsm::{self, Fsm};
@@ -73,7 +73,7 @@ pub struct Fsm<W: Watch = ()> {
     pub network: Option<Network>,
     /// How often each pirate chats; without it, each has a random period from 100 ms to 9,999 ms.
     pub chat: Option<Duration>,
-    /// Who is told what happens.
+    /// The observer of the run.
     pub watch: W,
 }
 
@@ -166,7 +166,7 @@ pub enum FsmError {
     /// The executor failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It cannot go on from where it was saved.
+    /// It cannot continue from where it was saved.
     #[cfg(feature = "serde")]
     #[error(transparent)]
     Saved(crate::SnapshotError),
@@ -244,7 +244,7 @@ fn configured<W: Watch>(base: &Config) -> Config {
 }
 
 /// A run of pirates in virtual time that can be saved ([`Simulation::snapshot`](crate::Simulation::snapshot)), with
-/// pirates as handlers, whatever the scenario says. What is returned with it tells the tally in the end. Its
+/// pirates as handlers, whatever the scenario says. The returned [`FsmLocal`] has the tally in the end. Its
 /// digest is that of [`run`].
 ///
 /// # Errors
@@ -263,7 +263,7 @@ pub fn begin<W: Watch>(
     Ok((simulation, local))
 }
 
-/// A run of pirates that goes on where it was saved. The watch is told what happens from there on.
+/// A run of pirates that continues where it was saved. The watch gets the events from there on.
 ///
 /// # Errors
 /// See [`SnapshotError`](crate::SnapshotError).

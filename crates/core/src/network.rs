@@ -112,7 +112,7 @@ pub enum Fate {
     /// It arrives.
     #[default]
     Arrives,
-    /// It does not, and neither side is told; [`Report::lost`](crate::Report::lost) counts it.
+    /// It does not, and neither side is notified; [`Report::lost`](crate::Report::lost) counts it.
     Lost,
     /// It arrives twice, each with a latency of its own, if its type can be
     /// [copied](crate::Message::duplicate).

@@ -37,7 +37,7 @@ use tokio::runtime::Handle;
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]. A cancelled run is no error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
+/// See [`RunError`]. A cancelled run is not an error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
 pub fn run<M: Message>(
     executor: Executor,
     config: &Config,
@@ -107,7 +107,7 @@ pub fn run_on_wall_clock<M: Message>(
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]. A cancelled run is no error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
+/// See [`RunError`]. A cancelled run is not an error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
 pub fn simulate<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
@@ -146,7 +146,7 @@ pub fn simulate<M: Message>(
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]. A cancelled run is no error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
+/// See [`RunError`]. A cancelled run is not an error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
 pub fn simulate_script<M: Message>(
     config: &Config,
     script: impl Script<M>,
@@ -162,7 +162,7 @@ pub fn simulate_script<M: Message>(
 /// The calling thread waits until the run is over and every body dropped. It must not be one that
 /// runs the runtime's tasks: take a thread of its own, or one that may block.
 ///
-/// If the runtime is shut down meanwhile, the run is cancelled, and so is [`Config::cancel`]. On a runtime that nobody
+/// If the runtime is shut down during the run, the run is cancelled, and so is [`Config::cancel`]. On a runtime that nobody
 /// drives nothing happens until somebody does, or the run is cancelled or its [`Config::end`] is over; then bodies are
 /// dropped by the calling thread.
 ///

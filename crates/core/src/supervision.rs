@@ -1,4 +1,4 @@
-//! Actors that begin anew after a panic.
+//! Actors that restart after a panic.
 
 mod group;
 mod incarnation;
@@ -60,7 +60,7 @@ impl Default for RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// How long an actor rests that was restarted so often already.
+    /// How long an actor rests that was restarted `restarts` times already.
     pub fn delay(&self, restarts: u32) -> Duration {
         let Some(doublings) = restarts.checked_sub(1) else {
             return Duration::ZERO;
@@ -89,7 +89,7 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
 /// What becomes of an actor that has panicked too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Then {
-    /// The panic is its own again: it ends with it, and its parent is told
+    /// The panic is its own again: the actor ends with it, and its parent is notified
     /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)), or the run ends, as
     /// [`Config::panics`](crate::Config::panics) says.
     #[default]
@@ -98,7 +98,7 @@ pub enum Then {
     GiveUp,
 }
 
-/// The async body of a handler that is made anew after a panic, in its place: its address stays, what
+/// The async body of a handler that is rebuilt after a panic, in its place: its address stays, what
 /// arrives while it rests waits, and the event on which it panicked is lost. On every executor.
 ///
 /// ```
@@ -137,7 +137,7 @@ pub enum Then {
 ///                 done.push(count);
 ///             }
 ///         }
-///         assert_eq!(done, [1, 1, 2]); // made anew after the second job
+///         assert_eq!(done, [1, 1, 2]); // rebuilt after the second job
 ///     }
 /// }
 ///

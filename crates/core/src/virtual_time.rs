@@ -123,7 +123,7 @@ fn run_root<M: Message>(
     conclude(M::KINDS, config, started.elapsed(), outcomes)
 }
 
-/// Runs all shards: on this thread until windows have so much in them that it is worth others, then each but the first
+/// Runs all shards: on this thread until windows are dense enough for others, then each but the first
 /// on one of its own.
 fn run_shards<M: Message>(
     config: &Config,
@@ -190,7 +190,7 @@ fn refused(config: &Config, source: std::io::Error, workers: usize) -> RunError 
 }
 
 /// Does the work of each shard on a thread of its own, the first one's on this thread. Those that have begun
-/// are told to stop if there is no thread for another.
+/// stop if the system refuses a thread for another.
 fn on_threads<T: Send>(
     config: &Config,
     shards: usize,

@@ -11,9 +11,9 @@
 //!   something outside of the run keeps the run going.
 //!
 //! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message
-//! that finds no room goes to its mailbox in its turn all the same, and is owed to its sender
+//! that finds its mailbox full goes there in its turn all the same, and is owed to its sender
 //! until the receiver takes it out. At its next wait the sender first waits until it is owed
-//! nothing; while it does, it goes on to take out what arrives for itself. So an actor that waits,
+//! nothing; in that time it still takes out what arrives for itself. So an actor that waits,
 //! for whatever reason, always empties its own mailbox, and actors that flood each other cannot
 //! block each other for good. The price is that what a body sends without ever waiting, and what a
 //! blocked actor takes out, is held in memory without a bound.
@@ -22,25 +22,25 @@ mod alarm;
 mod boxed;
 mod cell;
 mod clock;
+mod clock_waiter;
 mod context;
 mod counters;
-mod hold;
-mod keeper;
 pub(crate) mod launch;
-mod letter;
 mod life;
 mod limit;
 mod mailbox;
-mod nursery;
-mod owed;
-mod place;
+mod mailbox_entry;
+mod overflow_count;
 mod pool;
 mod records;
+mod run_handle;
 mod runtime;
 mod stack;
+mod start_queue;
 mod summary;
 mod system;
 mod table;
+mod thread_slot;
 mod threads;
 mod timers;
 #[cfg(feature = "tokio")]

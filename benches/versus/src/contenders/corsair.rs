@@ -2,8 +2,8 @@
 //!
 //! Its pirates draw their own random numbers, and begin when their first message arrives, so
 //! their creation is part of the delivery; each also sets the timer to chat by. Every message
-//! tells its sender and has a number. None of that is left out here, though the other contenders do
-//! without. When a message was sent and its trace are kept only where they are asked for, and here they are not.
+//! has its sender and a number. None of that is left out here, though the other contenders do
+//! without. The time of sending and the trace of a message are kept only where they are asked for, and here they are not.
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};

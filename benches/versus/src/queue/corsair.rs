@@ -101,7 +101,7 @@ impl Scenario<Note> for Queue {
     }
 }
 
-/// Serves so many customers.
+/// Serves this many customers.
 ///
 /// # Errors
 /// Why the run failed.

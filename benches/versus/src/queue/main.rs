@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The mean time between two arrivals, and that of a service: four fifths of the server's capacity.
+/// The mean times between two arrivals and of a service: four fifths of the server's capacity.
 const ARRIVAL: Duration = Duration::from_millis(10);
 const SERVICE: Duration = Duration::from_millis(8);
 
@@ -75,13 +75,13 @@ impl Server {
         }
     }
 
-    /// A customer comes. Tells how long its service will take, if it begins now.
+    /// A customer comes. Returns how long its service will take, if it begins now.
     fn arrive(&mut self, now: u64) -> Option<Duration> {
         self.there.push_back(now);
         (self.there.len() == 1).then(|| exponential(&mut self.random, SERVICE))
     }
 
-    /// A service is over. Tells how long the next will take.
+    /// A service is over. Returns how long the next will take.
     fn done(&mut self, now: u64) -> Option<Duration> {
         let came = self.there.pop_front()?;
         self.served.customers += 1;
@@ -134,7 +134,7 @@ fn compare() -> Result<(), String> {
         None => Ok(usual),
         Some(word) => match word.parse() {
             Ok(number) if number > 0 => Ok(number),
-            _ => Err(format!("`{word}` is no number of {what}; give one above 0")),
+            _ => Err(format!("`{word}` is not a number of {what}; give one above 0")),
         },
     };
     let (customers, rounds) = (number("customers", 100_000)?, number("rounds", 5)?);

@@ -82,7 +82,7 @@ fn expect_future(scheduled: Result<(), SchedulingError>) {
     scheduled.expect("no pause and no service takes no time");
 }
 
-/// Serves so many customers.
+/// Serves this many customers.
 ///
 /// # Errors
 /// Why the run failed.

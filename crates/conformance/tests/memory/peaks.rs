@@ -1,4 +1,4 @@
-//! What a run in virtual time holds in memory: those that are alive and what is on its way, and
+//! The memory of a run in virtual time: live actors and what is on its way, and
 //! nothing of what has been. Programs of their own, because they look at the whole process.
 
 use corsair::{Config, Message};

@@ -54,7 +54,7 @@ fn same_for_all<S: Scenario<Cargo>>(make: impl Fn() -> S) -> Report {
     one
 }
 
-/// Passes a crate on to its neighbour until it has done so `left` times; the last one tells the root.
+/// Passes a crate on to its neighbour until it has done so `left` times; the last one notifies the root.
 struct Porter {
     next: Addr,
     root: Addr,
@@ -119,7 +119,7 @@ fn loops_are_lent_and_given_back_as_windows_get_thin_and_thick() {
     assert_eq!(report.dead(), 0);
 }
 
-/// An actor that skips, keeps, asks, sets timers within the window, and panics on what it is told.
+/// An actor that skips, stashes, asks, sets timers within the window, and panics on request.
 async fn clerk<C: AsyncContext<Cargo>>(mut cx: C, index: u32) {
     // Due within this window, and far beyond the ring of windows.
     cx.timer(Duration::from_nanos(3), Token::new(1));
@@ -140,7 +140,7 @@ async fn clerk<C: AsyncContext<Cargo>>(mut cx: C, index: u32) {
             Event::Message {
                 body: Cargo::Answer(_),
                 ..
-            } => panic!("told to"),
+            } => panic!("on request"),
             Event::Message { body, .. } => assert!(intact(&body)),
             _ => {}
         }
@@ -181,7 +181,7 @@ impl Scenario<Cargo> for Office {
                 _ => {}
             }
             if left == 1 {
-                // What was sent to those who have ended comes back, some of it late.
+                // What was sent to actors that have ended comes back, some of it late.
                 cx.sleep(MILLISECOND * 300).await;
                 left = 0;
             }
@@ -212,7 +212,8 @@ fn a_cancelled_run_drops_messages_in_flight_once() {
             clerks: TEMPS,
             cancel,
         };
-        let report = run(Executor::Virtual, &config, office).expect("a cancellation is no error");
+        let report =
+            run(Executor::Virtual, &config, office).expect("a cancellation is not an error");
         assert_eq!(report.outcome, Outcome::Cancelled);
     }
 }

@@ -1,6 +1,6 @@
 //! What every executor does the same: each scenario here runs on all of them.
 //!
-//! A scenario tells what it saw through a channel of the standard library, and the test compares.
+//! A scenario reports what it saw through a channel of the standard library, and the test compares.
 
 use crate::everywhere::config;
 use corsair::{
@@ -94,7 +94,7 @@ fn number(event: &Event<Note>) -> u32 {
     }
 }
 
-/// Ends when it is told anything.
+/// Ends when it gets any event.
 async fn until_told<C: AsyncContext<Note>>(mut cx: C) {
     cx.recv().await;
 }

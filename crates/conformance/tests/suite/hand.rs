@@ -109,7 +109,7 @@ fn a_receive_gives_up_after_its_time_out_and_leaves_nothing_behind(executor: Exe
         cx.send(me, Note::Ping);
         let event = cx.recv_timeout(LONG).await;
         assert!(matches!(event, Some(Event::Message { body: Note::Ping, .. })));
-        // The time-out of that receive is no event for anybody.
+        // The time-out of that receive is not an event for any receive.
         assert_eq!(cx.recv_timeout(MS).await, None);
     });
     value(executor, Waits {});
@@ -140,7 +140,7 @@ fn a_receive_with_a_time_out_gets_what_was_kept_first(executor: Executor) {
 // Guarantee: core-32.
 fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) {
     experiment!(Selects {} -> (), cx, {
-        // The first answers when it is told to, so that it is slow on every machine.
+        // The first answers on request, so that it is slow on every machine.
         let slow = cx.spawn(Spawn::one("slow").watched(), |mut cx, _| async move {
             serve(&mut cx, true).await;
         }).await.get(0);
@@ -166,7 +166,7 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
         cx.send(slow, Note::Number(0));
         let (which, _) = cx.select(answers().within(LONG)).await.unwrap();
         assert_eq!(which, 0);
-        // One that ends without an answer is told as well.
+        // One that ends without an answer is reported as well.
         let lost = cx.question(fast, Note::Ping);
         let (_, event) = cx.select(Select::new().answer(lost)).await.unwrap();
         assert_eq!(event, Event::Unanswered { who: fast, question: lost });
@@ -174,11 +174,11 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
     value(executor, Selects {});
 }
 
-/// Answers one question, if it is `told` to with the next message.
-async fn serve<C: AsyncContext<Note>>(cx: &mut C, told: bool) {
+/// Answers one question, with the next message if `on_request` is set.
+async fn serve<C: AsyncContext<Note>>(cx: &mut C, on_request: bool) {
     cx.recv().await;
     let question = cx.envelope().ticket();
-    if told {
+    if on_request {
         cx.recv().await;
     }
     cx.reply(question, Note::Ping);
@@ -270,7 +270,7 @@ fn a_panic_ends_the_actor_or_the_run_as_is_asked(executor: Executor) {
             cx.recv().await;
             panic!("at the disco");
         };
-        // Not watched: a panic is told nevertheless.
+        // Not watched: a panic is reported nevertheless.
         let crowd = cx.spawn(Spawn::many(3, "dancer", ""), body).await;
         cx.send(crowd.get(1), Note::Ping);
         let told = cx.recv_timeout(LONG).await;

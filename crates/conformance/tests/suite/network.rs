@@ -32,7 +32,7 @@ fn config(network: impl Network) -> Config {
 /// When each number arrived, and which it was.
 type Arrivals = Vec<(Duration, u32)>;
 
-/// Sends a number of messages, one each millisecond, and tells when which arrived.
+/// Sends a number of messages, one each millisecond, and reports when which arrived.
 struct Sends {
     count: u32,
 }

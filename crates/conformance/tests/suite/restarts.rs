@@ -50,7 +50,7 @@ fn config_of(seed: u64) -> Config {
     }
 }
 
-/// A pause of up to so many microseconds, which also ends at once or after a turn of the others.
+/// A pause of up to `most` microseconds, which also ends at once or after a turn of the others.
 async fn a_while<C: AsyncContext<Note>>(cx: &mut C, most: u32) {
     match cx.below(4) {
         0 => {}
@@ -62,7 +62,7 @@ async fn a_while<C: AsyncContext<Note>>(cx: &mut C, most: u32) {
     }
 }
 
-/// Panics when told to, by its timer, and now and then as it starts.
+/// Panics on request, by its timer, and now and then as it starts.
 struct Fragile {
     _one: One,
 }
@@ -74,7 +74,7 @@ impl Actor<Note> for Fragile {
     }
 
     fn on<C: Context<Note>>(&mut self, event: Event<Note>, cx: &mut C) -> Flow {
-        assert!(!matches!(event, Event::Message { .. }), "told to");
+        assert!(!matches!(event, Event::Message { .. }), "on request");
         assert!(cx.below(4) != 0, "by its timer");
         Flow::Continue
     }
@@ -173,13 +173,13 @@ async fn child<C: AsyncContext<Note>>(mut cx: C, one: One) {
             body: Note::Panic, ..
         } = cx.recv().await
         {
-            panic!("told to");
+            panic!("on request");
         }
     }
 }
 
-/// Children of each generation are told to panic and stopped, in any order, by two others; in the end the
-/// supervisor is told to return, or is stopped.
+/// Children of each generation are made to panic and stopped, in any order, by two others; in the end the
+/// supervisor is asked to return, or is stopped.
 struct Torn {
     strategy: Strategy,
     generations: u32,

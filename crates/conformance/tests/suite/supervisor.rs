@@ -30,7 +30,7 @@ async fn child<C: AsyncContext<Note>>(mut cx: C) {
         match cx.recv().await {
             Event::Message {
                 body: Note::Panic, ..
-            } => panic!("told to"),
+            } => panic!("on request"),
             Event::Message {
                 body: Note::Return, ..
             } => return,
@@ -42,7 +42,7 @@ async fn child<C: AsyncContext<Note>>(mut cx: C) {
     }
 }
 
-/// What a supervisor does beside supervising: it tells its parent of its children, until it is told to return.
+/// The work of a supervisor beside supervising: it reports its children to its parent, until it is asked to return.
 pub fn tell_children<C: AsyncContext<Note>>(
     cx: &mut C,
     children: &[Addr],
@@ -66,7 +66,7 @@ pub fn tell_children<C: AsyncContext<Note>>(
 struct Family {
     strategy: Strategy,
     policy: RestartPolicy,
-    /// By generation: which child, and what it is told.
+    /// By generation: which child, and the request that it gets.
     orders: Vec<(usize, Note)>,
 }
 

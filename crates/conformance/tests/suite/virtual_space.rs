@@ -1,5 +1,5 @@
 //! Addresses, and who gets what is sent to them: the same for any number of workers and any
-//! lookahead, also where an address is not yet, or no longer, that of an actor.
+//! lookahead, also where an address has no actor yet, or none any longer.
 
 use corsair::{Addr, AsyncContext, Config, Event, Latency, Message, Report, Scenario, Spawn};
 use std::num::NonZeroUsize;

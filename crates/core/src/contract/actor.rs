@@ -5,7 +5,7 @@ use super::context::Context;
 use super::event::Event;
 use super::message::Message;
 
-/// Whether an actor goes on after an event.
+/// Whether an actor continues after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Wait for the next event.

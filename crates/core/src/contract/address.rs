@@ -94,7 +94,7 @@ impl AddrRange {
     /// The range of `count` addresses from `first` on.
     ///
     /// # Panics
-    /// If there are not so many addresses before [`Addr::NONE`], which is nobody's.
+    /// If fewer than `count` addresses are left before [`Addr::NONE`], which no actor has.
     pub const fn new(first: Addr, count: u32) -> AddrRange {
         assert!(
             first.0.checked_add(count).is_some(),

@@ -54,8 +54,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send;
 
-    /// Lets every other actor that is ready run before this one goes on: one minimal latency of
-    /// virtual time, or a yield to the scheduler.
+    /// Lets every other actor that is ready run before this one continues: waits for one minimal latency of virtual time, or
+    /// yields to the scheduler.
     fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Waits until every message that was sent before, by anyone, has been handled or counted as
@@ -136,7 +136,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Waits for `time`; events that arrive meanwhile are kept.
+    /// Waits for `time`; events that arrive during the wait are stashed.
     fn sleep(&mut self, time: Duration) -> impl Future<Output = ()> + Send {
         async move {
             let token = self.own_token();
@@ -146,8 +146,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Sends a question and waits for its answer, at most for `timeout`. Other events that arrive
-    /// meanwhile are kept. An answer that comes after the time-out arrives as an ordinary message.
+    /// Sends a question and waits for its answer, at most for `timeout`. Other events that arrive during the wait are
+    /// stashed. An answer that comes after the time-out arrives as an ordinary message.
     ///
     /// ```
     /// # use corsair::*;
@@ -288,7 +288,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     #[doc(hidden)]
     fn own_token(&mut self) -> Token;
 
-    /// Sends a question of which nothing is told to any other wait than the one for its answer.
+    /// Sends a question whose outcome is reported only to the wait for its answer.
     #[doc(hidden)]
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
 

@@ -76,14 +76,14 @@ pub struct Config {
     pub panics: Panics,
     /// In virtual time, the most events an actor may cause itself at one instant, by timers without
     /// delay or by waking itself. One more ends the run with
-    /// [`RunError::Livelock`](crate::RunError::Livelock): time would never go on.
+    /// [`RunError::Livelock`](crate::RunError::Livelock), because time would never advance.
     pub most_at_once: NonZeroU32,
     /// In virtual time, keep with every message when it was sent, in which trace, and what caused it,
     /// for [`Context::envelope`](crate::Context::envelope). Without, an ordinary message was sent when
     /// it is received and belongs to no trace; questions and answers are as ever. That makes a message
     /// half as large.
     pub traces: bool,
-    /// Where a run in virtual time tells how far it has come, for instance to a progress bar.
+    /// Where a run in virtual time reports its progress, for instance for a progress bar.
     pub progress: Progress,
 }
 
@@ -192,7 +192,7 @@ pub enum ConfigError {
     #[error("a latency of zero leaves virtual time no room; give at least 1ns")]
     NoLatency,
     /// A lookahead of zero.
-    #[error("a lookahead of zero is no window; give at least 1ns, or leave it out")]
+    #[error("the lookahead must not be zero; give at least 1ns, or leave it out")]
     NoLookahead,
     /// A lookahead beyond the smallest latency.
     #[error(
@@ -336,7 +336,7 @@ pub enum Panics {
     ByExecutor,
     /// The run, with [`RunError::Panicked`](crate::RunError::Panicked).
     EndRun,
-    /// That actor. Its parent is told ([`Reason::Panicked`](crate::Reason::Panicked)), and
+    /// That actor. Its parent is notified ([`Reason::Panicked`](crate::Reason::Panicked)), and
     /// [`Report::panics`](crate::Report::panics) has it.
     EndActor,
 }

@@ -157,7 +157,7 @@ pub trait Context<M: Message>: Send {
     /// that speaks to all is not alone with the work of it. `bodies` is called once for each actor, in any
     /// order and by any thread, and is to make the same of the same index: what it needs, it takes along. If
     /// it panics in virtual time, that actor gets none of its messages, and the panic is the sender's
-    /// ([`Config::panics`](crate::Config::panics)), who may have gone on by then and does not end.
+    /// ([`Config::panics`](crate::Config::panics)), who may have moved on by then and does not end.
     ///
     /// ```
     /// # use corsair::*;

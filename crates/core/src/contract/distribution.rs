@@ -194,7 +194,7 @@ impl Distribution {
     }
 
     /// The gamma distribution, whose mean is `scale * shape`. With a whole `shape` it is Erlang's: the sum
-    /// of so many exponentially distributed numbers of mean `scale`.
+    /// of `shape` exponentially distributed numbers of mean `scale`.
     ///
     /// Drawing from it takes several times as long as from the others.
     ///
@@ -480,7 +480,7 @@ fn moment(points: &[(f64, f64)], power: f64) -> f64 {
 /// A number of seconds as a span of time, to the nanosecond; negative ones are none at all.
 pub(crate) fn seconds(number: f64) -> Duration {
     let nanos = libm::round(number * 1e9);
-    // The cast saturates, and takes what is no number for 0.
+    // The cast saturates, and turns NaN into 0.
     Duration::from_nanos(nanos as u64)
 }
 

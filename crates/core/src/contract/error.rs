@@ -20,8 +20,10 @@ pub enum RunError {
         /// The feature that it belongs to.
         feature: &'static str,
     },
-    /// What the processes of a run have told each other does not fit together.
-    #[error("what the processes of the run have told makes no sense: {what}")]
+    /// The processes of a run have reported data that contradict each other.
+    #[error(
+        "the processes of the run contradict each other: {what}; start all of them with the same program and options"
+    )]
     Parts {
         /// What is wrong with it.
         what: String,
@@ -43,7 +45,7 @@ pub enum RunError {
     /// An actor in virtual time caused itself more events at one instant than
     /// [`Config::most_at_once`](crate::Config::most_at_once) allows: a loop in which no time passes.
     #[error(
-        "{name} does not let time go on: {events} events at {time}, each caused by the one before; give its timers a delay, or raise Config::most_at_once"
+        "{name} keeps time from advancing: {events} events at {time}, each caused by the one before; give its timers a delay, or raise Config::most_at_once"
     )]
     Livelock {
         /// Who.
@@ -57,7 +59,7 @@ pub enum RunError {
     },
     /// An actor sent more messages than there are sequence numbers.
     #[error(
-        "{name} has sent 2^32 messages, which is all that can be told apart; let several actors share the work"
+        "{name} has sent 2^32 messages, which is all that have distinct numbers; let several actors share the work"
     )]
     TooManySends {
         /// Who.
@@ -141,9 +143,7 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// More actors than addresses.
-    #[error(
-        "more actors than addresses: a run has room for about four billion, in pages of {page}"
-    )]
+    #[error("more actors than addresses: a run holds about four billion, in pages of {page}")]
     TooManyActors {
         /// Actors that were spawned together take a multiple of this many addresses.
         page: u32,

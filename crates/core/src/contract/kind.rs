@@ -88,7 +88,7 @@ pub trait EachKind<M, const N: usize>:
 }
 
 /// What actors of a process change together beside their own states, such as totals that they hand in as they end. It is
-/// written once for each process when a run is saved, and that of all processes is added up in one of those that go on
+/// written once for each process when a run is saved, and on restoring one process gets the sum of all processes' values
 /// ([`Kinds::with_state`](crate::Kinds::with_state)). What actors do never depends on it.
 pub trait ProcessState: Send + Sync + 'static {
     /// What is written of it.

@@ -39,7 +39,7 @@ pub trait Plain: Sized {
     /// If there are fewer.
     fn write_to(&self, to: &mut [u8]);
 
-    /// Reads what [`Plain::write_to`] has written; none if it is no value of this type.
+    /// Reads what [`Plain::write_to`] has written; `None` if the bytes are not a value of this type.
     fn read_from(from: &[u8]) -> Option<Self>;
 }
 
@@ -186,7 +186,7 @@ mod tests {
         Who(Addr, Time),
     }
 
-    /// All bytes are written, whatever was there, and read again; a byte less is no value.
+    /// All bytes are written and read back, whatever their values; a slice that is one byte too short gives `None`.
     fn goes_and_comes<T: Plain + PartialEq + std::fmt::Debug>(value: T) {
         let (mut zeroes, mut ones) = (vec![0; T::SIZE], vec![0xFF; T::SIZE + 1]);
         value.write_to(&mut zeroes);

@@ -156,7 +156,7 @@ impl Gauge {
 
 /// How values are distributed: exact in count, sum and extremes, and within 3 % of each value elsewhere.
 ///
-/// A value that is no number is left out. The mean of whatever numbers is theirs, but for the last bits, however large,
+/// NaN is left out. The mean is exact but for the last bits, however large,
 /// small or unlike they are; with an infinite value it is infinite.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -275,7 +275,7 @@ impl Histogram {
 }
 
 /// Values over time, in at most 4,096 intervals of one width: a power of two of nanoseconds, which is
-/// doubled as time goes on.
+/// doubled when the last interval is full.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Series {

@@ -1,4 +1,4 @@
-//! What a run has done.
+//! The report of a run.
 
 use super::address::Addr;
 use super::config::Executor;
@@ -9,7 +9,7 @@ use super::waiting::Waiting;
 use std::fmt;
 use std::time::Duration;
 
-/// What a run has done, complete or not.
+/// The report of a run, complete or not.
 ///
 /// ```
 /// use corsair::fsm::{self, Fsm};
@@ -76,7 +76,7 @@ pub struct Report {
     pub per_actor: Vec<ActorTotals>,
 }
 
-/// How a run ended, where it did not fail, or whether it goes on.
+/// How a run ended if it did not fail, or that it has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The root returned.
@@ -84,7 +84,7 @@ pub enum Outcome {
     Completed,
     /// It was cancelled from outside with a [`CancelToken`](crate::CancelToken).
     Cancelled,
-    /// It has not ended: the report is that of a paused [`Simulation`](crate::Simulation).
+    /// It has not ended: the report is of a paused [`Simulation`](crate::Simulation).
     Running,
 }
 
@@ -163,7 +163,7 @@ impl fmt::Display for WaitingActor {
     }
 }
 
-/// What one actor has done.
+/// Totals of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ActorTotals {

@@ -7,7 +7,7 @@ use super::message::Message;
 use super::waiting::{Own, Waiting};
 use std::time::Duration;
 
-/// What a [`Script`] waits for before it goes on.
+/// The next wait of a [`Script`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Wait {
@@ -40,17 +40,17 @@ pub enum Wait {
 ///
 /// /// Sends itself a number every second.
 /// struct Clock {
-///     told: u32,
+///     ticks: u32,
 /// }
 ///
 /// impl Script<Tick> for Clock {
 ///     fn go_on<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
-///         if self.told == 3 {
+///         if self.ticks == 3 {
 ///             return Wait::End;
 ///         }
 ///         let me = cx.me();
-///         cx.send(me, Tick(self.told));
-///         self.told += 1;
+///         cx.send(me, Tick(self.ticks));
+///         self.ticks += 1;
 ///         Wait::Sleep(Duration::from_secs(1))
 ///     }
 /// }
@@ -58,7 +58,7 @@ pub enum Wait {
 /// struct Root;
 /// impl Scenario<Tick> for Root {
 ///     async fn root<C: AsyncContext<Tick>>(self, cx: C) {
-///         perform(Clock { told: 0 }, cx).await;
+///         perform(Clock { ticks: 0 }, cx).await;
 ///     }
 /// }
 ///
@@ -67,7 +67,7 @@ pub enum Wait {
 /// # Ok::<(), corsair::RunError>(())
 /// ```
 pub trait Script<M: Message>: Send + 'static {
-    /// Goes on until it waits for something. It is given an event if it has waited for one.
+    /// Runs to the next wait. `event` is the event that the script has waited for, if it has waited for one.
     fn go_on<C: Context<M>>(&mut self, event: Option<Event<M>>, cx: &mut C) -> Wait;
 }
 

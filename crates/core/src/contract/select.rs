@@ -65,12 +65,12 @@ impl<M> Select<M> {
         self.or(Arm::Answer(question))
     }
 
-    /// The end of an actor of which this one is told.
+    /// The end of an actor whose end is reported to this one.
     pub fn down(self, who: Addr) -> Select<M> {
         self.or(Arm::Down(who))
     }
 
-    /// The addresses that this spawn request is told.
+    /// The addresses that this spawn request gets.
     pub fn spawned(self, request: u32) -> Select<M> {
         self.or(Arm::Spawned(request))
     }

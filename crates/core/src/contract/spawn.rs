@@ -61,8 +61,8 @@ impl Spawn {
         self
     }
 
-    /// Tell the parent ([`Event::Down`](crate::Event::Down)) when one of them ends, whatever the
-    /// reason. Without it only a panic is told.
+    /// Notifies the parent ([`Event::Down`](crate::Event::Down)) when one of them ends, whatever the
+    /// reason. Without it only panics are reported.
     pub fn watched(mut self) -> Spawn {
         self.watched = true;
         self

@@ -101,10 +101,10 @@ impl Sum {
         }
     }
 
-    /// The mean of so many numbers, of which this is the sum.
+    /// The mean of `count` numbers whose sum is this.
     pub(super) fn mean(&self, count: u64) -> f64 {
         let count = count as f64;
-        // What is below zero has a small part above a whole one: it is told from zero on.
+        // A sum below zero has a small part above a whole one, so it is negated first.
         let negative = self.whole < 0;
         let (whole, part) = match negative {
             false => (self.whole as u128, self.part),

@@ -6,7 +6,7 @@ use super::time::Time;
 use std::panic::Location;
 use std::time::Duration;
 
-/// What one of the library's own waits waits for.
+/// A wait of the library itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Own {
@@ -14,7 +14,7 @@ pub enum Own {
     Sleep(Token, Time),
     /// The answer to a question, or that there will be none, or the time-out, due then.
     Answer(SpanId, Token, Time),
-    /// The addresses that a spawn request is told.
+    /// The addresses that answer a spawn request.
     Spawned(u32),
 }
 
@@ -33,7 +33,7 @@ impl Own {
     }
 }
 
-/// What an actor waits for, as deadlock reports tell it.
+/// The reason why an actor waits, for deadlock reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// Any event.

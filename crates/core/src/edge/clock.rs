@@ -2,7 +2,7 @@
 //!
 //! It is read twice whenever an end waits, and many waits are shorter than to read an exact clock
 //! twice. So this is one that costs a few nanoseconds and goes by ticks of the kernel, of some
-//! milliseconds: a single wait may be told a tick too long or too short, a sum of many is right.
+//! milliseconds: a single wait may be measured a tick too long or too short, and a sum of many is right.
 #![allow(unsafe_code, reason = "the coarse monotonic clock is a call of libc")]
 
 /// Nanoseconds since some point in the past, at least 1, by ticks.
@@ -12,7 +12,7 @@ pub(super) fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is valid for a write; a clock that is not there is told by the result, and
+    // SAFETY: the pointer is valid for a write; if the clock does not exist, the result says so, and
     // leaves the time 0.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     (time.tv_sec as u64)

@@ -56,7 +56,7 @@ pub trait SenderEnd<T>: Send + Unpin {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted<T>>>;
 
-    /// Sends from the batch as much as there is room for. Whether that is all of it.
+    /// Sends as much of the batch as the capacity allows. Returns whether all of it was sent.
     fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
 
     /// As [`send_now`](SenderEnd::send_now), of a batch. Whether that was all of it.

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 ///
 /// An edge that has ended is removed; when there is none left, `recv` ends. If one of them was
 /// aborted, the merge [`is_aborted`](Merge::is_aborted) from then on, so that its reader can
-/// tell that something is missing, and abort in turn.
+/// see that something is missing, and abort in turn.
 ///
 /// Edges come and go by [`add`](Merge::add) and [`remove`](Merge::remove). Dropping it aborts all, as
 /// dropping a receiver does.

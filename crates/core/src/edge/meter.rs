@@ -56,7 +56,7 @@ pub struct EdgeStatistics {
 }
 
 impl EdgeStatistics {
-    /// Those of an edge that does not count.
+    /// The statistics of an edge that does not count.
     pub(super) fn uncounted(state: State, capacity: usize, buffered: usize) -> EdgeStatistics {
         EdgeStatistics {
             state,
@@ -119,7 +119,7 @@ pub trait Source: Send + Sync {
     fn filled(&self) -> (usize, usize);
 }
 
-/// What either end tells of its edge.
+/// The state that either end can read of its edge.
 macro_rules! of_the_edge {
     () => {
         /// Whether the edge still takes messages, and how it ended.

@@ -126,8 +126,8 @@ impl Options {
         self
     }
 
-    /// Whether the edge keeps statistics; it does unless told. Without, a
-    /// [`Meter`](super::Meter) still tells the state of the edge and how much is buffered.
+    /// Whether the edge keeps statistics, which is the default. Without them, a
+    /// [`Meter`](super::Meter) still has the state of the edge and the number of buffered messages.
     #[must_use]
     pub fn statistics(mut self, keep: bool) -> Options {
         self.statistics = keep;

@@ -78,7 +78,7 @@ impl Parked {
     /// As [`Parked::take`].
     #[cold]
     pub(super) unsafe fn wake(&self) {
-        // SAFETY: by contract.
+        // SAFETY: `wake` is called by the other end after it has claimed the waker, so no other thread takes or replaces it.
         if let Some(waker) = unsafe { self.take() } {
             waker.wake();
         }
@@ -218,7 +218,7 @@ pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     use std::time::Duration;
     /// Microseconds.
     const LONGEST: u64 = 1 << 10;
-    /// So often others may run, among them the one that was interrupted, before this thread sleeps.
+    /// How many times other threads may run, among them the interrupted one, before this thread sleeps.
     const YIELDS: u32 = 8;
     let mut pause = 1;
     loop {

@@ -20,12 +20,12 @@
 //!
 //! **Waiting awake.** A thread that finds the edge full, or empty, looks for a moment at words that
 //! say so, before it makes an offer and sleeps, or sleeps. Most often that is enough, and costs the other end nothing:
-//! there is no waker to be kept, called and dropped. Offers are numbered, and senders are told the number of the
+//! no waker has to be stored, called and dropped. Offers are numbered, and senders read the number of the
 //! first that is still in the line: one whose number is lower has been served.
 
 mod buffered;
+mod deferred;
 mod ends;
-mod later;
 mod line;
 mod lock;
 mod locked;

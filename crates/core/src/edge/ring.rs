@@ -29,7 +29,7 @@
 //! writes to slots between head and tail; so they do not race.
 //!
 //! **Caches.** Each end remembers where it last saw the other, and looks again only when that
-//! leaves it nothing to do. It then looks at first at a plain word in which the other tells how far
+//! leaves it nothing to do. It then looks at first at a plain word into which the other writes how far
 //! it has come: to read a word that has just been exchanged takes nearly as long as to exchange it.
 //! Only when that, too, leaves it nothing to do, it looks at the other's word itself. Counters that the
 //! other end has no use for lie in a line of their own.

@@ -186,7 +186,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Accepts as many messages of a vector as there is room for, in order. What is left stays in the vector.
+    /// Accepts as many messages of a vector as fit, in order. The rest stays in the vector.
     ///
     /// # Errors
     /// As [`try_send`](Sender::try_send), without a message.
@@ -255,8 +255,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     }
 
     /// Waits until [`try_send`](Sender::try_send) would not find the edge full. On a
-    /// [`ring`](super::ring()) the room is this end's; on a [`queue`](super::queue()) another sender may take
-    /// it first. An edge with a limit by weight may still have no room for a heavy message. May be dropped at
+    /// [`ring`](super::ring()) the capacity is reserved for this end; on a [`queue`](super::queue()) another sender may take
+    /// it first. An edge with a limit by weight may still be too full for a heavy message. May be dropped at
     /// any time.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 /// A sender as a [`Sink`](futures_sink::Sink). By [`Sender::into_sink`].
 ///
-/// It holds one message beside the edge, from `start_send` until there is room for it; `flush` waits for that.
+/// It holds one message beside the edge, from `start_send` until the edge accepts it; `flush` waits for that.
 /// What it holds when it is dropped was not sent, and [`into_parts`](SenderSink::into_parts) gives it back.
 pub struct SenderSink<T: Send + 'static, F: Flavour<T> = Ring> {
     sender: Sender<T, F>,

@@ -18,7 +18,7 @@
 /// }
 /// ```
 pub trait Weigh<T>: 'static {
-    /// Whether every message weighs 1, so that positions tell how many there were.
+    /// Whether every message weighs 1, so that positions count messages.
     const ALL_ONE: bool = false;
 
     /// How much this message weighs.

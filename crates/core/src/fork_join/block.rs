@@ -236,7 +236,7 @@ impl Header {
 
     /// Copies the waker out for the caller, whose it is by the state.
     pub(super) fn take_waiter(&self) -> Waker {
-        // SAFETY: by the caller; a waker was left.
+        // SAFETY: the state has given the waker to this caller alone, and a waker was left before the state said so.
         self.waiter()
             .with(|waiter| unsafe { (*waiter).assume_init_read() })
     }
@@ -247,7 +247,7 @@ impl Header {
     /// `after` is what came of a step that the caller was entitled to. It does not touch the block
     /// after this, unless it is a party in some other way.
     pub(super) unsafe fn follow<H: Home>(block: NonNull<Header>, after: After) {
-        // SAFETY: who is told to do something is the only one to be told, and the block is there
+        // SAFETY: `after` names one action, which only this caller got from the state, and the block is there
         // until it is done: a half that is to be queued is not over, who is to wake the join is a
         // party until it leaves.
         unsafe {
@@ -280,7 +280,8 @@ impl Header {
     }
 
     unsafe fn free<H: Home>(block: NonNull<Header>) {
-        // SAFETY: by contract, the block is not needed any more.
+        // SAFETY: the last party has left, so nobody else reaches the block; its home and registry outlive it, because the
+        // block holds the registry.
         unsafe {
             let registry = block.as_ref().home.as_ref().registry_pointer();
             H::free(block);

@@ -19,7 +19,7 @@ use std::thread;
 /// Runs two closures, potentially at the same time, and returns both results.
 ///
 /// The calling worker runs `a` at once, and then `b`, unless another worker has begun `b`
-/// meanwhile. A fork that no other worker takes costs a few nanoseconds, so recursions need no cut-off.
+/// in the meantime. A fork that no other worker takes costs a few nanoseconds, so recursions need no cut-off.
 /// Recursion may go as deep as memory reaches.
 ///
 /// Outside a pool, for instance in an actor, the join moves to the [global pool](Pool::global)
@@ -36,7 +36,7 @@ use std::thread;
 ///
 /// # Panics
 /// If `a` or `b` panics: after both are over, with what `a` panicked with if both did. And if the
-/// recursion is deeper than memory has room for.
+/// recursion is deeper than memory allows.
 #[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -102,7 +102,7 @@ where
     // not be read back from memory. Exactly one of the two is used; `MaybeUninit` says that a copy
     // may be in use elsewhere while the original is passed on.
     let b = MaybeUninit::new(b);
-    // SAFETY: `half` has room for a `B`. It stays in place until `Half::settle` has said that no
+    // SAFETY: `half` is memory for a `B`. It stays in place until `Half::settle` has said that no
     // other worker has or will have to do with it: nothing before that unwinds or returns.
     unsafe {
         (&raw mut (*half).work)
@@ -116,7 +116,7 @@ where
         return unsafe { Half::go_deeper(half, worker, a, b) };
     }
     let ra = catch_unwind(AssertUnwindSafe(a));
-    // SAFETY: as above; what `a` has linked, it has unlinked.
+    // SAFETY: `offer` was linked here last: whatever `a` has linked after it was unlinked when `a` returned.
     if unsafe { worker.offers.unlink(offer) } {
         // SAFETY: no other thread has the copy, or will have it.
         let b = unsafe { b.assume_init() };

@@ -43,19 +43,21 @@ unsafe impl<A: Future, B: Future> Home for First<A, B> {
     const OFFSET: usize = offset_of!(Fork<A, B>, a);
 
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: by the caller.
+        // SAFETY: `free` gets a block without parties, whose halves and results are gone, which is what `Fork::free` asks
+        // for.
         unsafe { Fork::<A, B>::free(block) }
     }
 }
 
-// SAFETY: as above.
+// SAFETY: `Fork` is `repr(C)`, begins with the shared part, and has the second half at the offset of `b`.
 unsafe impl<A: Future, B: Future> Home for Second<A, B> {
     type Future = B;
     const SIDE: Side = Side::Second;
     const OFFSET: usize = offset_of!(Fork<A, B>, b);
 
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: by the caller.
+        // SAFETY: `free` gets a block without parties, whose halves and results are gone, which is what `Fork::free` asks
+        // for.
         unsafe { Fork::<A, B>::free(block) }
     }
 }
@@ -84,7 +86,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         B: Future<Output: Send> + Send + 'static,
     {
         let Some(fork) = worker.take_frame::<Fork<A, B>>() else {
-            // Boxed, and gone on with elsewhere: if the futures were to be kept here over a call,
+            // Boxed, and continued elsewhere: if the futures were to be held here over a call,
             // there would be no registers left for what follows.
             return Self::start_after_refill(worker, Box::new((a, b)));
         };
@@ -199,7 +201,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         Handle(fork)
     }
 
-    /// Goes on where a half is not ready, has panicked, or was handed out. `b` is what the call got
+    /// Continues where a half is not ready, has panicked, or was handed out. `b` is what the call got
     /// from the second half, if it has polled it.
     ///
     /// # Safety

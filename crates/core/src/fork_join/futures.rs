@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 /// On a worker of a [`Pool`](super::Pool) (that is, in what was given to
 /// [`Pool::block_on`](super::Pool::block_on), [`Pool::spawn`](super::Pool::spawn) or
 /// [`Pool::install`](super::Pool::install)) both halves begin with the call: it runs `a` and then
-/// `b` as far as they go, unless another worker has taken `b` meanwhile. A half that waits is
+/// `b` as far as they get, unless another worker has taken `b` in the meantime. A half that waits is
 /// polled by itself when it is woken, by whichever worker is free. Near the end of the stack
 /// halves are queued instead, so recursion may go as deep as memory reaches.
 ///

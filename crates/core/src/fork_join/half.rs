@@ -44,8 +44,9 @@ fn half<H: Home>(block: NonNull<Header>) -> *mut Half<H::Future> {
 /// # Safety
 /// The block is there for the whole of `'a`.
 unsafe fn state<'a>(block: NonNull<Header>) -> &'a State {
-    // SAFETY: by the caller. Not by way of a reference to the whole of what is shared, part of
-    // which may not be initialised.
+    // SAFETY: the block is there for the whole of `'a`, and its state is initialised by `Header::begin` or `Header::parted`.
+    // No
+    // reference to the whole header is made, part of which may not be initialised.
     unsafe { Header::state(block).as_ref() }
 }
 
@@ -55,12 +56,12 @@ fn place_of<H: Home>(block: NonNull<Header>) -> *mut Place<H::Future> {
 }
 
 fn future<H: Home>(block: NonNull<Header>) -> *mut H::Future {
-    // SAFETY: as above. `ManuallyDrop` is transparent.
+    // SAFETY: computes an address inside the block only. `ManuallyDrop` is transparent.
     unsafe { (&raw mut (*place_of::<H>(block)).future).cast() }
 }
 
 fn result<H: Home>(block: NonNull<Header>) -> *mut thread::Result<<H::Future as Future>::Output> {
-    // SAFETY: as above.
+    // SAFETY: computes an address inside the block only. `ManuallyDrop` is transparent.
     unsafe { (&raw mut (*place_of::<H>(block)).result).cast() }
 }
 
@@ -76,7 +77,7 @@ fn job<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
 /// `block` is memory for a block; no other thread knows the half.
 #[inline(always)]
 pub(super) unsafe fn place<H: Home>(block: NonNull<Header>, value: H::Future) {
-    // SAFETY: by the caller.
+    // SAFETY: `block` is memory for a block that no other thread knows, so the place is free and unshared.
     unsafe { future::<H>(block).write(value) };
 }
 
@@ -146,7 +147,7 @@ pub(super) unsafe fn keep<H: Home>(
     block: NonNull<Header>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: the join is the half's runner here, so the future is its alone and is over.
     unsafe { finish::<H>(block, value) };
 }
 
@@ -169,7 +170,7 @@ pub(super) unsafe fn retire<H: Home>(block: NonNull<Header>) {
 pub(super) unsafe fn take_result<H: Home>(
     block: NonNull<Header>,
 ) -> thread::Result<<H::Future as Future>::Output> {
-    // SAFETY: by the caller.
+    // SAFETY: the half is over and was not cancelled, so its result is in place; the join reads it once.
     unsafe { result::<H>(block).read() }
 }
 
@@ -178,7 +179,7 @@ pub(super) unsafe fn take_result<H: Home>(
 /// # Safety
 /// The caller speaks for a party.
 pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
-    // SAFETY: by the caller.
+    // SAFETY: a party keeps the block, so its state is there.
     unsafe { state(block).is_cancelled(H::SIDE) }
 }
 
@@ -199,7 +200,7 @@ pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
 /// # Safety
 /// The block was parted; the caller is the join and the half's runner.
 pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
-    // SAFETY: by the caller.
+    // SAFETY: the block was parted, and the join is the half's runner until `pause` gives the half up.
     unsafe {
         detach::<H>(block);
         pause::<H>(block);
@@ -241,9 +242,10 @@ unsafe fn pause<H: Home>(block: NonNull<Header>) {
 /// Throws away the future of a half that runs on its own, which so is over.
 ///
 /// # Safety
-/// The state of the block has told the caller to, and no other.
+/// A step of the block's state has returned the order to discard to the caller, and to no other.
 unsafe fn discard<H: Home>(block: NonNull<Header>) {
-    // SAFETY: the caller is the one whom the state has told to.
+    // SAFETY: the state returns the order to discard once, and it has returned it to the caller; so nothing else touches the
+    // future.
     unsafe {
         drop_quietly(future::<H>(block));
         let after = state(block).end(H::SIDE);
@@ -256,7 +258,7 @@ unsafe fn discard<H: Home>(block: NonNull<Header>) {
 /// # Safety
 /// The caller holds it, until this.
 pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
-    // SAFETY: by the caller; and the worker promises no less than for `enqueue`.
+    // SAFETY: the caller holds the half, so its job is queued once; `Worker::enqueue_next` asks for no more than `enqueue`.
     unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
 }
 
@@ -265,7 +267,7 @@ pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
 /// # Safety
 /// The caller holds it, until this.
 unsafe fn enqueue<H: Home>(block: NonNull<Header>) {
-    // SAFETY: by the caller.
+    // SAFETY: the caller holds the half, so its job is queued once.
     unsafe { enqueue_by::<H>(block, Worker::enqueue) };
 }
 
@@ -293,7 +295,8 @@ unsafe fn enqueue_by<H: Home>(block: NonNull<Header>, here: unsafe fn(&Worker, N
 /// # Safety
 /// The caller speaks for a party and will not use the result.
 pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
-    // SAFETY: by the caller, and as the state decides.
+    // SAFETY: the party keeps the block; the state returns each order to one thread: to discard or queue a half that this
+    // one holds now, or to drop a result that nobody takes.
     unsafe {
         match state(block).cancel(H::SIDE, defer) {
             Cancel::Discard => discard::<H>(block),
@@ -309,7 +312,7 @@ pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
 /// # Safety
 /// The caller speaks for a party.
 pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
-    // SAFETY: by the caller, and as the state decides.
+    // SAFETY: the party keeps the block; the state returns the order to discard to one thread, which holds the half then.
     unsafe {
         if state(block).cancel(H::SIDE, false) == Cancel::Discard {
             discard::<H>(block);
@@ -373,7 +376,8 @@ unsafe fn wake<H: Home>(data: *const ()) {
 }
 
 unsafe fn wake_by_ref<H: Home>(data: *const ()) {
-    // SAFETY: as for `clone`. The state says whether the half is to be queued, once.
+    // SAFETY: the party of the waker, or of its lender, keeps the block; the state says to one thread at a time that the
+    // half is to be queued.
     unsafe {
         let block = block_of(data);
         if state(block).wake(H::SIDE) {
@@ -398,7 +402,7 @@ unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake_lent<A: Home, B: Home>(data: *const ()) {
-    // SAFETY: as above.
+    // SAFETY: the waker is lent for the very poll in whose turn this is, so its half is polled and the block is there.
     unsafe {
         match Header::turn(block_of(data)) {
             Side::First => wake_by_ref::<A>(data),
@@ -414,7 +418,7 @@ unsafe fn not_lent_for_good(_: *const ()) {
 /// The block of a waker.
 ///
 /// # Safety
-/// `data` is that of a waker made here.
+/// `data` is the data of a waker made here.
 unsafe fn block_of(data: *const ()) -> NonNull<Header> {
     // SAFETY: a waker's data is the address of a block.
     unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }

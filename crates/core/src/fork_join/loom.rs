@@ -41,7 +41,7 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
     }
     // SAFETY: that the models do not race is what loom checks.
     unsafe impl Sync for Model {}
-    // SAFETY: as above.
+    // SAFETY: loom's threads use the model only by its atomics, and by the job that one of them finds.
     unsafe impl Send for Model {}
 
     loom::model(|| {
@@ -92,7 +92,7 @@ fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
     }
     // SAFETY: that the models do not race is what loom checks.
     unsafe impl Sync for Model {}
-    // SAFETY: as above.
+    // SAFETY: loom's threads use the model only by its atomics, and by the cells that loom checks.
     unsafe impl Send for Model {}
 
     loom::model(|| {
@@ -253,9 +253,9 @@ fn a_cancelled_half_is_thrown_away_once() {
 }
 
 /// Counts how often it is woken.
-struct Woken(AtomicU32);
+struct ReadyQueue(AtomicU32);
 
-impl Wake for Woken {
+impl Wake for ReadyQueue {
     fn wake(self: std::sync::Arc<Self>) {
         self.0.fetch_add(1, Ordering::Release);
     }
@@ -270,7 +270,7 @@ struct Block {
 
 // SAFETY: that the models do not race is what loom checks.
 unsafe impl Sync for Block {}
-// SAFETY: as above.
+// SAFETY: loom's threads use the block only by its state, and by the cells that loom checks.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -327,7 +327,7 @@ impl Block {
 fn a_join_that_waits_is_woken_by_the_last_half_and_frees_the_block_once() {
     loom::model(|| {
         let block = Block::new();
-        let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
+        let woken = std::sync::Arc::new(ReadyQueue(AtomicU32::new(0)));
         let halves = [Side::First, Side::Second].map(|side| {
             let block = Arc::clone(&block);
             thread::spawn(move || block.run(side))
@@ -356,7 +356,7 @@ fn a_join_that_waits_is_woken_by_the_last_half_and_frees_the_block_once() {
 fn a_join_that_is_polled_anew_has_its_latest_waker_woken() {
     loom::model(|| {
         let block = Block::new();
-        let woken = [(); 2].map(|()| std::sync::Arc::new(Woken(AtomicU32::new(0))));
+        let woken = [(); 2].map(|()| std::sync::Arc::new(ReadyQueue(AtomicU32::new(0))));
         block.run(Side::First);
         let half = {
             let block = Arc::clone(&block);
@@ -395,7 +395,7 @@ fn a_join_that_is_dropped_leaves_neither_result_nor_waker() {
     loom::model(|| {
         let block = Block::new();
         block.run(Side::First);
-        let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
+        let woken = std::sync::Arc::new(ReadyQueue(AtomicU32::new(0)));
         let finished = block
             .shared
             .poll_finished(&Waker::from(std::sync::Arc::clone(&woken)));

@@ -9,7 +9,7 @@ use crate::sync::AtomicPtr;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-/// Room for one handed-out job.
+/// A slot for one handed-out job.
 pub(super) struct Mailbox(AtomicPtr<Job>);
 
 impl Mailbox {

@@ -145,7 +145,7 @@ impl Pool {
     }
 
     /// The number of the calling worker, from 0 to below [`Pool::workers`]; none on a thread that is
-    /// no worker of this pool. A future may go on on another worker after each `await`.
+    /// is not a worker of this pool. A future may resume on another worker after each `await`.
     ///
     /// ```
     /// let pool = corsair::fork_join::Pool::new(2)?;

@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "blocks hold the registry by a counted pointer")]
 
 use super::job::Job;
+use super::ready_queue::ReadyQueue;
 use super::root::Roots;
-use super::woken::Woken;
 use super::worker::Worker;
 use crate::sync::lock;
 use std::collections::VecDeque;
@@ -69,7 +69,7 @@ impl Registry {
     pub(super) unsafe fn hold(registry: *const Registry) {
         match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.spend_reference(),
-            // SAFETY: by the caller.
+            // SAFETY: the registry is alive, and the pointer reaches the whole `Arc`.
             None => unsafe { Arc::increment_strong_count(registry) },
         }
     }
@@ -115,7 +115,7 @@ impl Registry {
 
     /// The next job of the queue. Of a long queue some more go to `more`, the
     /// queue of the worker that calls this.
-    pub(super) fn dequeue(&self, more: &Woken) -> Option<NonNull<Job>> {
+    pub(super) fn dequeue(&self, more: &ReadyQueue) -> Option<NonNull<Job>> {
         if self.queued.load(Ordering::Relaxed) == 0 {
             return None;
         }

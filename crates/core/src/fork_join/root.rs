@@ -70,7 +70,7 @@ impl Roots {
         }
     }
 
-    /// Cancels all roots. Those that are being run go on to their next wait.
+    /// Cancels all roots. Those that are being run continue to their next wait.
     pub(super) fn cancel_all(&self) {
         let roots = std::mem::take(&mut *lock(&self.0));
         for (block, entry) in roots {
@@ -102,7 +102,7 @@ impl Pool {
     }
 
     /// Runs a future on the workers of this pool and waits for its result. On a worker of this
-    /// pool, that worker runs whatever else there is to run meanwhile; any other thread blocks. In
+    /// pool, that worker runs other jobs during the wait; any other thread blocks. In
     /// an actor in virtual time this is part of the event being handled, and takes no time.
     ///
     /// # Panics

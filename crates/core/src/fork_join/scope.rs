@@ -88,7 +88,7 @@ pub struct Scope<'scope> {
 // SAFETY: all that is shared is atomic or locked; the registry lives as long as its workers, on
 // one of which the scope waits.
 unsafe impl Sync for Scope<'_> {}
-// SAFETY: as above. A scope is only lent, and never moves.
+// SAFETY: all that it has is an atomic count and a locked panic; a scope is only lent, and never moves.
 unsafe impl Send for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {

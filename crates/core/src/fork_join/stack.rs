@@ -1,6 +1,6 @@
 //! How deep a recursion may go.
 //!
-//! Forks nest on the machine's stack. Where a stack nears its end, the worker goes on on a fresh
+//! Forks nest on the machine's stack. Where a stack nears its end, the worker continues on a fresh
 //! one: a further thread takes the worker's place, and the thread before waits for it. So the
 //! depth of a recursion is bounded by memory, and where memory ends there is a panic that says so
 //! instead of an overflow.
@@ -25,7 +25,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// No bounds: of a worker that is no thread yet.
+    /// No bounds: of a worker that has no thread yet.
     pub(super) const UNLIMITED: Extent = Extent { lowest_fork: 0 };
 
     /// The stack of this size of the calling thread, which has used next to nothing of it.
@@ -101,7 +101,7 @@ fn lowest_address() -> Option<(usize, usize)> {
     None
 }
 
-/// Goes on with `work` on a fresh stack; the calling thread, which is `worker`, waits.
+/// Continues with `work` on a fresh stack; the calling thread, which is `worker`, waits.
 ///
 /// # Panics
 /// If there is not enough memory or no thread left for another stack. And with what `work`

@@ -5,7 +5,7 @@
 //!
 //! - A half is held, idle, or over. It is held from the moment that it is woken: by the waking
 //!   thread, which queues it, then by the queue or mailbox, then by its runner. Its holder alone
-//!   may touch its future. If it is woken meanwhile, it will be polled once more. Cancelling never
+//! may touch its future. If it is woken while it is held, it will be polled once more. Cancelling never
 //!   waits: who holds the half at that moment throws it away.
 //! - The join may leave a waker in the block. That belongs to the join, until the last half to end
 //!   takes it.
@@ -49,9 +49,9 @@ pub(super) struct State(AtomicU32);
 pub(super) enum Pause {
     /// Leave it: the thread that wakes it will queue it.
     Idle,
-    /// Queue it: it was woken meanwhile.
+    /// Queue it: it was woken during the poll.
     Again,
-    /// Throw the future away: it was cancelled meanwhile.
+    /// Throw the future away: it was cancelled during the poll.
     Discard,
 }
 

@@ -24,9 +24,9 @@ use super::frames::{Frames, Returned};
 use super::job::Job;
 use super::mailbox::Mailbox;
 use super::offer::Offers;
+use super::ready_queue::ReadyQueue;
 use super::registry::Registry;
 use super::stack::Extent;
-use super::woken::Woken;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -81,14 +81,15 @@ struct Public {
     /// Blocks of this worker's that were given back elsewhere.
     returned: Returned,
     bell: Bell,
-    woken: CachePadded<Woken>,
+    woken: CachePadded<ReadyQueue>,
 }
 
 // SAFETY: what is above `public` is touched only by the thread that is the worker at the time
 // (`Worker::current` hands them out to no other; a change of threads synchronises them, see
 // `Worker::embody`); `registry` outlives its workers; the rest is made for sharing.
 unsafe impl Sync for Worker {}
-// SAFETY: as above; a worker moves only while its registry is being made.
+// SAFETY: other threads use only what is public of a worker, which is atomic; it moves only while its registry is being
+// made.
 unsafe impl Send for Worker {}
 
 impl Worker {
@@ -111,7 +112,7 @@ impl Worker {
                 offers: AtomicBool::new(true),
                 returned: Returned::new(),
                 bell: Bell::new(),
-                woken: CachePadded::new(Woken::new()),
+                woken: CachePadded::new(ReadyQueue::new()),
             },
         }
     }
@@ -125,7 +126,7 @@ impl Worker {
     #[inline(always)]
     pub(super) fn current<'a>() -> Option<&'a Worker> {
         // SAFETY: the pointer is set only while `embody` borrows the worker, on this thread, and
-        // what runs on this thread meanwhile returns before that borrow ends.
+        // what runs on this thread in the meantime returns before that borrow ends.
         unsafe { CURRENT.get().as_ref() }
     }
 
@@ -194,7 +195,7 @@ impl Worker {
     /// As for [`Frames::give_back`].
     #[inline(always)]
     pub(super) unsafe fn give_back_frame<T>(&self, block: NonNull<T>) {
-        // SAFETY: by the caller.
+        // SAFETY: the block is one of this worker's frames of this type, no longer used, and this is the worker's thread.
         unsafe { self.frames.give_back(block) };
     }
 
@@ -204,7 +205,8 @@ impl Worker {
     /// As for [`Returned::give_back`].
     pub(super) unsafe fn return_frame<T>(&self, block: NonNull<T>) {
         let here = Worker::current().is_some_and(|worker| ptr::eq(worker, self));
-        // SAFETY: by the caller.
+        // SAFETY: the block is one of this worker's frames of this type, no longer used; on another thread it goes through
+        // the locked list.
         unsafe {
             if here {
                 self.frames.give_back(block)
@@ -255,7 +257,7 @@ impl Worker {
     }
 
     /// What was woken here, for others to take from.
-    pub(super) fn woken(&self) -> &Woken {
+    pub(super) fn woken(&self) -> &ReadyQueue {
         &self.public.woken
     }
 }

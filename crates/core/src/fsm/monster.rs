@@ -1,9 +1,9 @@
 //! The Flying Spaghetti Monster: the root, a [`Script`] from the first hello to the last goodbye.
 
+mod broadcasts;
 mod farewell;
 #[cfg(feature = "serde")]
 mod kind;
-mod told;
 
 use super::message::millis;
 use super::pirate::Pirate;
@@ -11,22 +11,23 @@ use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, Tally, Watch};
 use crate::Addr;
 use crate::sync::lock;
 use crate::{AddrRange, AsyncContext, Context, Event, Random, Script, Spawn, Wait, perform};
+use broadcasts::Broadcast;
+#[cfg(feature = "serde")]
+pub(super) use broadcasts::Goodbye;
+pub(super) use broadcasts::{Introduction, Share};
 use farewell::Farewell;
 #[cfg(feature = "serde")]
 pub use kind::{FsmLocal, FsmParameters};
 use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-#[cfg(feature = "serde")]
-pub(super) use told::Goodbye;
-use told::Told;
-pub(super) use told::{Introduction, Share};
 
 /// After sending to this many pirates the FSM lets them work, so that neither the events on their
 /// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
 const CHUNK: u32 = 4096;
 
-/// It takes no more steps than this: those who know their buddies talk while it speaks to the others, so that the talk would
+/// It takes no more steps than this: pirates who know their buddies talk while it speaks to the others, so that the talk
+/// would
 /// grow with the square of the population.
 const MOST_STEPS: u32 = 4096;
 
@@ -75,7 +76,7 @@ pub struct Monster<W: Watch = ()> {
     stage: Stage,
     farewell: Farewell,
     watch: W,
-    told: W::Pirate,
+    recorder: W::Pirate,
     tally: TallyCell,
 }
 
@@ -87,7 +88,7 @@ enum Stage {
     Spawning,
     /// Sends the chunk of pirates from this index on their names and buddies, and their gifts unless there
     /// is a network.
-    Introduce(u32),
+    Broadcast(u32),
     /// Sends a chunk their gifts: all know their buddies.
     Give(u32),
     /// All has been handled.
@@ -113,13 +114,13 @@ impl<W: Watch> Monster<W> {
             sent: 0,
             stage: Stage::Spawn,
             farewell: Farewell::default(),
-            told: fsm.watch.pirate(),
+            recorder: fsm.watch.pirate(),
             watch: fsm.watch,
             tally,
         }
     }
 
-    /// Tells that pirates are about to be spawned, and says how.
+    /// Reports that pirates are about to be spawned, and how.
     fn announce(&self) -> Spawn {
         self.watch.population(self.population);
         let how = match &self.network {
@@ -139,7 +140,7 @@ impl<W: Watch> Monster<W> {
         self.watch.spawned(cx.now(), cx.me(), pirates);
         self.watch.talk(self.talk);
         self.gifts.random = cx.fork_random();
-        self.stage = Stage::Introduce(0);
+        self.stage = Stage::Broadcast(0);
     }
 
     /// Asks for the pirates.
@@ -172,7 +173,7 @@ impl<W: Watch> Monster<W> {
             others,
             share: self.gifts.take(count, 2),
         };
-        introduction.tell(pirates.part(chunk), cx);
+        introduction.send_to(pirates.part(chunk), cx);
         self.sent += 5 * u64::from(count);
     }
 
@@ -189,12 +190,12 @@ impl<W: Watch> Monster<W> {
     fn give<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         let count = chunk.end - chunk.start;
         let share = self.gifts.take(count, 0);
-        share.tell(self.pirates.part(chunk), cx);
+        share.send_to(self.pirates.part(chunk), cx);
         self.sent += 2 * u64::from(count);
     }
 
     /// Sends each pirate of a chunk its name, with the edges of a network for buddies. All of them
-    /// know their buddies before the first is told to chat, so that no other pirate takes a buddy's
+    /// know their buddies before the first gets its chat period, so that no other pirate takes a buddy's
     /// place.
     fn introduce<C: Context<Msg>>(
         &mut self,
@@ -244,16 +245,16 @@ impl<W: Watch> Monster<W> {
                     }
                     _ => unreachable!("the wait returns only what it was asked for"),
                 },
-                Stage::Introduce(start) if start < self.pirates.len() => {
+                Stage::Broadcast(start) if start < self.pirates.len() => {
                     let (chunk, next) = self.chunk(start);
                     match self.network.clone() {
                         None => self.introduce_at_random(chunk, cx),
                         Some(network) => self.introduce(&network, chunk, cx),
                     }
-                    self.stage = Stage::Introduce(next);
+                    self.stage = Stage::Broadcast(next);
                     return Wait::Yield;
                 }
-                Stage::Introduce(_) if self.network.is_some() => {
+                Stage::Broadcast(_) if self.network.is_some() => {
                     self.stage = Stage::Give(0);
                     return Wait::Settle;
                 }
@@ -263,7 +264,7 @@ impl<W: Watch> Monster<W> {
                     self.stage = Stage::Give(next);
                     return Wait::Yield;
                 }
-                Stage::Introduce(_) | Stage::Give(_) => {
+                Stage::Broadcast(_) | Stage::Give(_) => {
                     // It is not needed any more.
                     self.network = None;
                     self.stage = Stage::Delivered;
@@ -295,7 +296,7 @@ impl<W: Watch> Monster<W> {
     fn say_goodbye<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         let wait = self
             .farewell
-            .go_on(event, self.pirates, &self.watch, &self.told, cx);
+            .go_on(event, self.pirates, &self.watch, &self.recorder, cx);
         if wait == Wait::End {
             self.come_to_an_end(cx);
         }
@@ -321,7 +322,7 @@ struct Gifts {
 }
 
 impl Gifts {
-    /// What so many pirates get next, for each of whom so many random numbers are used before.
+    /// The next messages of `count` pirates, each of which has drawn `used_before` random numbers.
     fn take(&mut self, pirates: u32, used_before: u64) -> Share {
         let share = Share {
             period_ms: self.period_ms,

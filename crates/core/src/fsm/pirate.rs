@@ -166,7 +166,7 @@ impl<W: PirateWatch> Pirate<W> {
         }
     }
 
-    /// Tells the other buddies of the first one, or gives some gold to one of them.
+    /// Introduces the first buddy to the others, or gives some gold to one of them.
     #[inline]
     fn chat<C: Context<Msg>>(&mut self, cx: &mut C) {
         // One number for all: bit 63 says what to do, the bits below it to whom, the low half how

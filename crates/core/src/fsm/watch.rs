@@ -1,10 +1,10 @@
-//! What is told of a run.
+//! Observers of a run.
 
 use super::{Msg, Tally};
 use crate::{Addr, AddrRange, Envelope, Time};
 use std::time::Duration;
 
-/// What the FSM tells of a run: prints, files and clocks belong here, the scenario has none.
+/// The observer of a run, called by the FSM: prints, files and clocks belong here, because the scenario has none.
 ///
 /// The calls come from the FSM, in this order: [`population`](Watch::population),
 /// [`spawned`](Watch::spawned), [`talk`](Watch::talk), [`delivered`](Watch::delivered),
@@ -42,7 +42,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
         let _ = at;
     }
 
-    /// The FSM has been told that this pirate has ended.
+    /// The FSM was notified that this pirate has ended.
     fn ended(&self, at: Time, pirate: Addr) {
         let _ = (at, pirate);
     }
@@ -53,14 +53,14 @@ pub trait Watch: Clone + Send + Sync + 'static {
     }
 }
 
-/// What every pirate tells; the FSM tells of the messages that it receives, too.
+/// The observer that every pirate calls, and the FSM for the messages that it receives.
 ///
 /// Every pirate has a clone. One without a size, such as `()`, costs nothing. The calls come from
 /// several threads; those of different pirates in no particular order.
 pub trait PirateWatch: Clone + Send + Sync + 'static {
-    /// Whether edges are told.
+    /// Whether edges are recorded.
     const EDGES: bool;
-    /// Whether messages are told.
+    /// Whether messages are recorded.
     const MESSAGES: bool;
 
     /// If [`PirateWatch::EDGES`]: a pirate has got to know a buddy, which it did not know before.

@@ -43,7 +43,7 @@ impl<N: Network> Lossy<N> {
     /// `part` of the messages are lost, each by itself.
     ///
     /// # Errors
-    /// If that is no probability.
+    /// If `part` is not a probability from 0 to 1.
     pub fn new(inner: N, part: f64) -> Result<Lossy<N>, NetworkError> {
         let part = probability(part)?;
         Ok(Lossy { inner, part })
@@ -85,7 +85,7 @@ impl<N: Network> Duplicating<N> {
     /// `part` of the messages arrive twice, each by itself.
     ///
     /// # Errors
-    /// If that is no probability.
+    /// If `part` is not a probability from 0 to 1.
     pub fn new(inner: N, part: f64) -> Result<Duplicating<N>, NetworkError> {
         let part = probability(part)?;
         Ok(Duplicating { inner, part })

@@ -62,7 +62,7 @@ impl Constant {
     /// So long.
     ///
     /// # Errors
-    /// [`NetworkError::NoLatency`] if that is no time.
+    /// [`NetworkError::NoLatency`] if the latency is zero.
     pub fn new(latency: Duration) -> Result<Constant, NetworkError> {
         range(latency, latency)?;
         Ok(Constant(latency))

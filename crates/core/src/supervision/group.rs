@@ -16,16 +16,16 @@ pub enum Strategy {
     /// That one: the children do not depend on each other.
     #[default]
     OneForOne,
-    /// All: the others are stopped, in the reverse order of their start, and all are started anew.
+    /// All: the others are stopped, in the reverse order of their start, and all are started again.
     OneForAll,
     /// That one and those that were started after it, which depend on it.
     RestForOne,
 }
 
-/// What a [`Supervisor`] tells the code that it is run with.
+/// The events that a [`Supervisor`] gives to the code that it is run with.
 #[derive(Debug, PartialEq)]
 pub enum Supervised<M> {
-    /// All children have been started, or started anew; what they are given now reaches them.
+    /// All children have been started, or restarted; messages sent from now on reach them.
     Started,
     /// An event that is none of the supervisor's own.
     Event(Event<M>),
@@ -41,7 +41,7 @@ struct Child<C> {
 /// An actor that starts children and restarts them after a panic, in its own body. On every executor.
 ///
 /// A child that returns has done its work and is not restarted. A restarted child is a new actor with
-/// a new address, of which the supervisor's code is told; [`restarting`](crate::restarting) keeps the address of
+/// a new address, which the supervisor's code gets; [`restarting`](crate::restarting) keeps the address of
 /// an actor that others need not follow. In virtual time, let a panic end its actor only:
 /// [`Panics::EndActor`](crate::Panics::EndActor).
 ///
@@ -83,7 +83,7 @@ struct Child<C> {
 ///         let mut generations = Vec::new();
 ///         while generations.len() < 2 {
 ///             if let Event::Message { body: Msg::Backends(all), .. } = cx.recv().await {
-///                 cx.send(all[0], Msg::Work(2)); // it panics, and both are started anew
+///                 cx.send(all[0], Msg::Work(2)); // it panics, and both are started again
 ///                 generations.push(all);
 ///             }
 ///         }
@@ -111,7 +111,7 @@ enum State {
     Down,
 }
 
-/// What a supervisor and a child agree on whose address it is not told yet.
+/// The state that a supervisor shares with a child whose address it does not know yet.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Start {
     #[default]
@@ -127,7 +127,7 @@ struct Children<M: Message, C: AsyncContext<M>> {
     cx: C,
     addresses: Vec<Addr>,
     states: Vec<State>,
-    /// That of a child which is being started.
+    /// The shared state of a child which is being started.
     starting: Option<Arc<Mutex<Start>>>,
     _message: PhantomData<fn() -> M>,
 }
@@ -183,8 +183,8 @@ impl<C> Supervisor<C> {
     ///
     /// A child's code begins one smallest latency after the child.
     ///
-    /// `code` is told of each start, and is given every event that is none of the supervisor's, with the
-    /// children's addresses in the order in which they were added: that of one which has ended leads
+    /// `code` is called for each start, and with every event that does not concern the supervisor itself, with the
+    /// children's addresses in the order in which they were added: the address of a child which has ended leads
     /// nowhere.
     ///
     /// # Panics
@@ -265,7 +265,7 @@ impl<C> Supervisor<C> {
 
 /// The body of a child, unless its supervisor has ended without ever knowing of it.
 ///
-/// In virtual time that is so if the supervisor has ended before it would have been told the address. The
+/// In virtual time that happens if the supervisor has ended before the address would have reached it. The
 /// child looks one smallest latency later, so in a later window: it sees the same on any number of workers.
 async fn begin<M: Message, C: AsyncContext<M>>(
     mut cx: C,

@@ -17,7 +17,7 @@ pub use threads::{ThreadCarrier, thread_carriers};
 
 use super::buffer::Pool;
 use super::exchange::{Exchange, Matrix, Port, Vote};
-use super::loans::Lent;
+use super::loans::Loan;
 use super::outbox::ShardBatch;
 use super::shard::Shard;
 use super::travel::Kinds;
@@ -140,7 +140,7 @@ impl Batches {
     }
 }
 
-/// Why a process cannot go on with its part of a run.
+/// Why a process cannot continue its part of a run.
 #[derive(Debug)]
 enum Failure {
     /// See [`Lost`].
@@ -283,8 +283,8 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
         false
     }
 
-    fn lend<E>(&mut self, _: *mut E) -> Lent<E> {
-        Lent::Lost
+    fn lend<E>(&mut self, _: *mut E) -> Loan<E> {
+        Loan::Lost
     }
 
     fn give_back(&mut self) {}

@@ -69,7 +69,7 @@ struct Shared {
 /// log2 of how many pages a leaf of the directory has.
 const LEAF_BITS: u32 = if cfg!(miri) { 4 } else { 10 };
 
-/// Pages in a row that are given out to the shards before it begins anew.
+/// Pages in a row that are given out to the shards before the sequence repeats.
 pub(super) const ROUND: u32 = if cfg!(miri) { 16 } else { 1024 };
 
 /// The page of an address modulo [`ROUND`]: pages that have it in common are one shard's, however many shards there are.
@@ -102,7 +102,7 @@ pub(super) struct Lineage {
     pub(super) watched: bool,
 }
 
-/// Actors of one page that have ended and are not counted yet. Those of a page often end one after the other.
+/// Actors of one page that have ended and are not counted yet, because the actors of a page often end one after the other.
 struct Ending {
     /// No page if there are none.
     page: u32,
@@ -180,7 +180,7 @@ impl ActorTable {
         if self.shards == 1 {
             return 0;
         }
-        // Often it is the same page again. The processor expects that, and goes on before it has read anything.
+        // Often it is the same page again. The processor predicts that, and continues before it has read anything.
         let (residue, last) = (residue(to), self.last_owner.get());
         if last.0 == residue as u32 {
             return last.1 as usize;
@@ -227,7 +227,7 @@ impl ActorTable {
         }
     }
 
-    /// The number of the population of an address, if it is that of an actor of this shard.
+    /// The number of the population of an address, if an actor of this shard has it.
     #[inline]
     pub(super) fn population(&self, addr: u32) -> Option<u32> {
         let recent = self.recent.population(addr);

@@ -4,7 +4,7 @@
 //! the population's actors, so that a handler is inlined into it and an event costs no indirect
 //! call.
 //!
-//! Actors of a large spawn have pages of their own and lie side by side ([`own_pages`]); those of a
+//! Actors of a large spawn have pages of their own and lie side by side ([`own_pages`]); the actors of a
 //! small one share pages with others ([`shared_pages`]).
 
 mod own_pages;
@@ -40,8 +40,9 @@ enum Ready {
 /// The shard is valid and no reference to it is held; the event has a body.
 #[inline(always)]
 pub(super) unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
-    // SAFETY: the contract. What the message's type is asked for is foreign code, and is over
-    // before the shard is borrowed.
+    // SAFETY: the event has a body, and no reference to the shard is held while the message is asked, which is foreign code
+    // and is
+    // over before the shard is borrowed.
     unsafe {
         let body = &*StoredEvent::body(event);
         let (kind, fingerprint) = (body.kind(), body.fingerprint());
@@ -105,58 +106,6 @@ trait Actors<M: Message> {
     #[cfg(feature = "serde")]
     unsafe fn form(&self, slot: *mut Slot<M, Self::Form>) -> Arc<Self::Form>;
 
-    /// Runs the events `order[at..]` as long as they are for these actors. See
-    /// [`Population::run`].
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    unsafe fn run_all(
-        &self,
-        shard: *mut Shard<M>,
-        order: &[*mut StoredEvent<M>],
-        mut at: usize,
-    ) -> usize {
-        while let Some(&first) = order.get(at) {
-            // SAFETY: the events of `order` are valid, and only given to the shard that has their
-            // receivers' addresses. The rest is the contract.
-            unsafe {
-                let actor = (*first).label.to;
-                let Some(slot) = self.slot(shard, actor) else {
-                    break;
-                };
-                (*shard).turn.me = actor;
-                (*shard).turn.header = &raw mut (*slot).header;
-                // All events of this actor, which follow each other.
-                loop {
-                    // In the order of addresses the processor sees for itself what comes next.
-                    if (*shard).window.scattered
-                        && let Some(&ahead) = order.get(at + AHEAD)
-                        && (*ahead).label.to != actor
-                    {
-                        self.prefetch(shard, (*ahead).label.to);
-                    }
-                    at = self.deliver(shard, slot, order, at);
-                    let next = order.get(at).copied();
-                    let next = next.filter(|&next| (*next).label.to == actor);
-                    let due = (*shard).turn.timers.next();
-                    if due != u64::MAX {
-                        let offset = |next: *mut StoredEvent<M>| (*next).label.offset() as u64;
-                        let until = next.map(|next| (*shard).window.base + offset(next));
-                        let until = until.unwrap_or(u64::MAX);
-                        if due < until {
-                            self.run_window_timers(shard, slot, until);
-                        }
-                    }
-                    if next.is_none() {
-                        break;
-                    }
-                }
-            }
-        }
-        at
-    }
-
     /// Runs one event of these actors. See [`Population::run_one`].
     ///
     /// # Safety
@@ -168,7 +117,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut StoredEvent<M>,
     ) {
-        // SAFETY: as in `deliver`.
+        // SAFETY: shard, slot and event are valid, and references to them end before code of an actor or of a message type
+        // is called.
         unsafe {
             (*shard).turn.me = (*event).label.to;
             (*shard).turn.header = &raw mut (*slot).header;
@@ -198,7 +148,7 @@ trait Actors<M: Message> {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: the contract; a prefetch reads nothing.
+            // SAFETY: the shard is valid and no reference to it is held; a prefetch reads nothing.
             unsafe {
                 if let Some(slot) = self.slot(shard, actor) {
                     let line = slot.cast::<i8>();
@@ -211,62 +161,6 @@ trait Actors<M: Message> {
         }
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         let _ = (shard, actor);
-    }
-
-    /// Lets an actor say what it waits for. See
-    /// [`Population::ask`].
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn ask_one(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the contract.
-        unsafe {
-            let Some(slot) = self.slot(shard, actor) else {
-                return;
-            };
-            (*shard).turn.me = actor;
-            (*shard).turn.header = &raw mut (*slot).header;
-            (*shard).turn.arrived = std::ptr::null_mut();
-            Self::Form::ask(&mut *Slot::actor(slot), ShardCell::new(shard));
-        }
-    }
-
-    /// Lets an actor do what it does when the run is over. See [`Population::finish`].
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn finish_one(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the contract.
-        unsafe {
-            let Some(slot) = self.slot(shard, actor) else {
-                return;
-            };
-            if (*slot).header.state == State::Live {
-                (*shard).turn.me = actor;
-                (*shard).turn.header = &raw mut (*slot).header;
-                Self::Form::finish(&mut *Slot::actor(slot), ShardCell::new(shard));
-            }
-        }
-    }
-
-    /// Looks at an actor. See [`Population::look`].
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn look_at(&self, shard: *mut Shard<M>, actor: u32) -> Option<ActorView> {
-        // SAFETY: the contract.
-        unsafe {
-            let slot = self.slot(shard, actor)?;
-            Some(ActorView {
-                state: (*slot).header.state,
-                kind: TypeId::of::<<Self::Form as Form<M>>::Actor>(),
-                called: type_name::<<Self::Form as Form<M>>::Actor>(),
-                place: Slot::actor(slot).cast(),
-                sent: (*slot).header.seq,
-                #[cfg(feature = "serde")]
-                value: <Self::Form as Form<M>>::state,
-            })
-        }
     }
 
     /// Lets the actor of a slot handle the event `order[at]`, and the messages right behind it that are due
@@ -337,7 +231,8 @@ trait Actors<M: Message> {
         event: *mut StoredEvent<M>,
         live: bool,
     ) -> Flow {
-        // SAFETY: as in `deliver`.
+        // SAFETY: shard, slot and event are valid, and references to them end before code of an actor or of a message type
+        // is called.
         unsafe {
             count_message(shard, event);
             if !live {
@@ -362,7 +257,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut StoredEvent<M>,
     ) -> bool {
-        // SAFETY: as in `deliver`; a timer has a token.
+        // SAFETY: shard, slot and event are valid, and references to them end before code of an actor is called; a timer has
+        // a token.
         unsafe {
             if !(*event).label.is_timer() {
                 return false;
@@ -404,7 +300,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         message: ScheduledEvent<M>,
     ) {
-        // SAFETY: as in `deliver`; the event lies beside the shard, with a body.
+        // SAFETY: shard and slot are valid, and references to them end before code of an actor is called; the event lies
+        // beside the shard, with a body.
         unsafe {
             let event = (*shard).arrive(message);
             (*shard).counters.note_time((*shard).turn.now);
@@ -425,7 +322,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut StoredEvent<M>,
     ) {
-        // SAFETY: as in `deliver`; a timer has a token.
+        // SAFETY: shard, slot and event are valid, and references to them end before code of an actor or of a message type
+        // is called.
         unsafe {
             if (*slot).header.state == State::Live && self.deliver_timer(shard, slot, event) {
                 return;
@@ -453,7 +351,8 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut StoredEvent<M>,
     ) -> Ready {
-        // SAFETY: as in `deliver`; the event is moved out once on every path.
+        // SAFETY: shard, slot and event are valid, no reference outlives its expression, and the event is moved out once on
+        // every path.
         unsafe {
             let state = (*slot).header.state;
             let kind = (*event).label.kind();
@@ -497,7 +396,7 @@ trait Actors<M: Message> {
     /// As for [`Actors::deliver`].
     #[inline(always)]
     unsafe fn is_to_begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) -> bool {
-        // SAFETY: as in `deliver`.
+        // SAFETY: shard and slot are valid; `born` is asked of a slot that is `Fresh`.
         unsafe { (*slot).header.state == State::Fresh && (*shard).turn.now >= self.born(slot) }
     }
 
@@ -507,7 +406,8 @@ trait Actors<M: Message> {
     /// As for [`Actors::deliver`]; the actor has not begun, and `arrived` is what it begins with.
     #[inline(always)]
     unsafe fn begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) {
-        // SAFETY: as in `deliver`.
+        // SAFETY: shard and slot are valid, the actor has not begun, and no reference to the shard is held while it is made
+        // and begins.
         unsafe {
             self.make(shard, slot, (*shard).turn.me);
             (*shard).counters.begun += 1;
@@ -522,8 +422,9 @@ trait Actors<M: Message> {
     #[cold]
     #[inline(never)]
     unsafe fn end(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, reason: Reason) {
-        // SAFETY: as in `deliver`. The state is `Ended` before the body is dropped, so that it is
-        // dropped once, even if its drop panics.
+        // SAFETY: shard and slot are valid, and no reference to the shard is held while foreign code runs. The state is
+        // `Ended` before
+        // the body is dropped, so that it is dropped once, even if its drop panics.
         unsafe {
             if (*slot).header.state == State::Ended {
                 // It panicked while what it had was being dropped.
@@ -545,7 +446,7 @@ trait Actors<M: Message> {
                 (*shard).turn.timers.clear();
             }
             let lineage = (*shard).places.ended(me);
-            // A panic is always told.
+            // A panic is always reported.
             let told = |lineage: &Lineage| lineage.watched || reason == Reason::Panicked;
             if let Some(lineage) = lineage.filter(told) {
                 (*shard).notify(
@@ -578,8 +479,9 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         until: u64,
     ) {
-        // SAFETY: as in `deliver`. The event lies beside the shard, so that it is there even if the
-        // actor panics.
+        // SAFETY: shard and slot are valid, and references to them end before code of an actor runs. The event lies beside
+        // the shard,
+        // so that it is there even if the actor panics.
         unsafe {
             let timers = &raw mut (*shard).turn.timers;
             while let Some(timer) = (*timers).pop_before(until) {
@@ -612,13 +514,55 @@ trait Actors<M: Message> {
 }
 
 impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
-    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut StoredEvent<M>], at: usize) -> usize {
-        // SAFETY: passed on.
-        unsafe { self.run_all(shard, order, at) }
+    unsafe fn run(
+        &self,
+        shard: *mut Shard<M>,
+        order: &[*mut StoredEvent<M>],
+        mut at: usize,
+    ) -> usize {
+        while let Some(&first) = order.get(at) {
+            // SAFETY: the events of `order` are valid, and only given to the shard that has their
+            // receivers' addresses. The rest is the contract.
+            unsafe {
+                let actor = (*first).label.to;
+                let Some(slot) = self.slot(shard, actor) else {
+                    break;
+                };
+                (*shard).turn.me = actor;
+                (*shard).turn.header = &raw mut (*slot).header;
+                // All events of this actor, which follow each other.
+                loop {
+                    // In the order of addresses the processor sees for itself what comes next.
+                    if (*shard).window.scattered
+                        && let Some(&ahead) = order.get(at + AHEAD)
+                        && (*ahead).label.to != actor
+                    {
+                        self.prefetch(shard, (*ahead).label.to);
+                    }
+                    at = self.deliver(shard, slot, order, at);
+                    let next = order.get(at).copied();
+                    let next = next.filter(|&next| (*next).label.to == actor);
+                    let due = (*shard).turn.timers.next();
+                    if due != u64::MAX {
+                        let offset = |next: *mut StoredEvent<M>| (*next).label.offset() as u64;
+                        let until = next.map(|next| (*shard).window.base + offset(next));
+                        let until = until.unwrap_or(u64::MAX);
+                        if due < until {
+                            self.run_window_timers(shard, slot, until);
+                        }
+                    }
+                    if next.is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        at
     }
 
     unsafe fn run_one(&self, shard: *mut Shard<M>, slot: *mut Header, event: *mut StoredEvent<M>) {
-        // SAFETY: passed on. A slot begins with its header.
+        // SAFETY: the event is for an actor of this population, and a non-null slot is that actor's. A slot begins with its
+        // header.
         unsafe {
             let slot = match slot.is_null() {
                 false => slot.cast(),
@@ -631,12 +575,12 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     }
 
     unsafe fn populate_ahead(&self) -> Prefault {
-        // SAFETY: passed on.
+        // SAFETY: this is the shard's thread, and no actor runs.
         unsafe { self.populate() }
     }
 
     unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
+        // SAFETY: the shard is valid, and no reference to it is held while the actor is dropped.
         unsafe {
             if let Some(slot) = self.slot(shard, actor) {
                 self.end(shard, slot, Reason::Panicked);
@@ -645,7 +589,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     }
 
     unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
-        // SAFETY: passed on.
+        // SAFETY: the shard is valid and no reference to it is held.
         let slot = unsafe { self.slot(shard, actor) };
         // SAFETY: the slot is valid.
         slot.map_or(std::ptr::null_mut(), |slot| unsafe {
@@ -654,22 +598,50 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     }
 
     unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
-        unsafe { self.ask_one(shard, actor) }
+        // SAFETY: the shard is valid and no reference to it is held while the actor is asked, which is live.
+        unsafe {
+            let Some(slot) = self.slot(shard, actor) else {
+                return;
+            };
+            (*shard).turn.me = actor;
+            (*shard).turn.header = &raw mut (*slot).header;
+            (*shard).turn.arrived = std::ptr::null_mut();
+            R::Form::ask(&mut *Slot::actor(slot), ShardCell::new(shard));
+        }
     }
 
     unsafe fn finish(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
-        unsafe { self.finish_one(shard, actor) }
+        // SAFETY: the shard is valid and no reference to it is held while the actor finishes.
+        unsafe {
+            let Some(slot) = self.slot(shard, actor) else {
+                return;
+            };
+            if (*slot).header.state == State::Live {
+                (*shard).turn.me = actor;
+                (*shard).turn.header = &raw mut (*slot).header;
+                R::Form::finish(&mut *Slot::actor(slot), ShardCell::new(shard));
+            }
+        }
     }
 
     unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<ActorView> {
-        // SAFETY: passed on.
-        unsafe { self.look_at(shard, actor) }
+        // SAFETY: the shard is valid and no reference to it is held; the header of a slot is always initialised.
+        unsafe {
+            let slot = self.slot(shard, actor)?;
+            Some(ActorView {
+                state: (*slot).header.state,
+                kind: TypeId::of::<<R::Form as Form<M>>::Actor>(),
+                called: type_name::<<R::Form as Form<M>>::Actor>(),
+                place: Slot::actor(slot).cast(),
+                sent: (*slot).header.seq,
+                #[cfg(feature = "serde")]
+                value: <R::Form as Form<M>>::state,
+            })
+        }
     }
 
     unsafe fn clear(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
+        // SAFETY: the shard is valid and no reference to it is held while actors are dropped.
         unsafe { self.clear_all(shard, actor) }
     }
 
@@ -685,7 +657,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         actor: u32,
         to: &mut Vec<u8>,
     ) -> Result<u64, CodecError> {
-        // SAFETY: passed on.
+        // SAFETY: the shard is valid, and the actor has not begun, so its slot has a form and a time of birth.
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
             self.form(slot).parameters(to)?;
@@ -700,7 +672,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         actor: u32,
         to: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        // SAFETY: passed on.
+        // SAFETY: the shard is valid, and the actor is live, so its slot holds it.
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
             R::Form::save(&*Slot::actor(slot), to)
@@ -714,7 +686,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
         actor: u32,
         from: &mut &[u8],
     ) -> Result<(), CodecError> {
-        // SAFETY: passed on; what the actor would have been made from is dropped before it is
+        // SAFETY: the shard is valid, and the actor has not begun. What it would have been made from is dropped before it is
         // written over.
         unsafe {
             let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
@@ -727,7 +699,8 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
 
     #[cfg(feature = "serde")]
     unsafe fn end_unborn(&self, shard: *mut Shard<M>, actor: u32, reason: Reason) {
-        // SAFETY: passed on; it is dropped once, because the state is `Ended` then.
+        // SAFETY: the shard is valid, and the actor has not begun; its origin is dropped once, because the state is `Ended`
+        // then.
         unsafe {
             if let Some(slot) = self.slot(shard, actor) {
                 (*slot).header.end(reason);
@@ -744,7 +717,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
 #[cold]
 #[inline(never)]
 unsafe fn drop_stashed<M: Message>(shard: *mut Shard<M>) {
-    // SAFETY: the contract. References to the shard end before an event is dropped.
+    // SAFETY: the shard is valid. References to it end before an event is dropped.
     unsafe {
         while let Some(event) = (*shard).take_stashed() {
             let kind = event.message_kind();

@@ -50,7 +50,7 @@ unsafe impl Send for Blocks {}
 
 /// The bytes of the first block.
 const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 32 << 10 };
-/// Up to so many bytes blocks are small: many runs need no more.
+/// Blocks are small up to this many bytes: many runs need no more.
 const SMALL: usize = 32 * FIRST;
 /// The bytes of all other blocks.
 const LARGE: usize = if cfg!(miri) { SMALL } else { 2 << 20 };
@@ -75,12 +75,12 @@ impl Blocks {
         }
         let start = NonNull::new(self.at).expect("a block begins somewhere");
         self.left -= piece.size();
-        // SAFETY: so much was left of the block.
+        // SAFETY: the last block has at least that many bytes left.
         self.at = unsafe { self.at.add(piece.size()) };
         (start, self.block)
     }
 
-    /// Begins a block that has room for this piece. What is left of the last one is not used.
+    /// Begins a block that this piece fits into. The rest of the last block is not used.
     #[cold]
     #[inline(never)]
     fn begin(&mut self, piece: Layout) {
@@ -127,7 +127,7 @@ impl Drop for Blocks {
 }
 
 impl Block {
-    /// Gives pieces of a block back, which have so many bytes.
+    /// Gives pieces of a block back, `bytes` bytes in all.
     ///
     /// # Safety
     /// They were [taken](Blocks::take) from this block, and are not used any more.

@@ -91,13 +91,13 @@ impl<M> Buffer<M> {
         Layout::from_size_align(Self::SIZE, Self::ALIGN).expect("a chunk fits into memory")
     }
 
-    /// Whether so many bytes can be written behind what is there.
+    /// Whether `bytes` more bytes can be written behind the last event.
     #[inline(always)]
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.limit.addr() - self.at.addr() >= bytes
     }
 
-    /// Adds an event that `write` writes to where it is told to; it says how many bytes it took.
+    /// Adds an event that `write` writes to the address it gets; it returns how many bytes it took.
     ///
     /// # Safety
     /// `write` writes one event, by [`StoredEvent::write`] or one of its like, and does not unwind.
@@ -110,14 +110,14 @@ impl<M> Buffer<M> {
         if !self.has_room(StoredEvent::<M>::MOST) {
             self.grow(pool);
         }
-        // SAFETY: the contract; there is room now.
+        // SAFETY: `make_space` has just seen to it that any event fits; `write` writes one.
         unsafe { self.write_with(write) }
     }
 
-    /// The same where there is room for any event.
+    /// The same where any event fits.
     ///
     /// # Safety
-    /// As for [`Buffer::push_with`], and the buffer [has room](Buffer::has_room) for [`StoredEvent::MOST`] bytes.
+    /// As for [`Buffer::push_with`], and [`StoredEvent::MOST`] bytes [fit](Buffer::has_room) into the buffer.
     #[inline(always)]
     pub(super) unsafe fn write_with(&mut self, write: impl FnOnce(*mut u8) -> usize) {
         let size = write(self.at);
@@ -134,12 +134,12 @@ impl<M> Buffer<M> {
     /// first has this label.
     ///
     /// # Safety
-    /// The buffer [has room](Buffer::has_room) for them, and there is one or more.
+    /// They [fit](Buffer::has_room) into the buffer, and there is one or more.
     #[inline(always)]
     pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
         let first = self.at.cast::<StoredEvent<M>>();
         let bodies = ManuallyDrop::new(bodies);
-        // SAFETY: there is room for all, and events are written one behind the other; each body is moved
+        // SAFETY: all of them fit, and events are written one behind the other; each body is moved
         // out once. Behind the first event all are in order.
         unsafe {
             for index in 0..N {
@@ -159,12 +159,12 @@ impl<M> Buffer<M> {
     /// It is an event of this buffer, and `newest` is still the one before it.
     #[inline(always)]
     unsafe fn note_order(&mut self, event: *mut StoredEvent<M>) {
-        // SAFETY: the contract.
+        // SAFETY: the event was written to this buffer just now, so it has a label.
         let order = unsafe { (*event).label.coarse_order() };
         if order > self.newest_order {
             self.newest_order = order;
         } else if self.unsorted.is_null() {
-            // SAFETY: the contract.
+            // SAFETY: the event was written to this buffer just now.
             unsafe { self.compare_with_newest(event) }
         }
     }
@@ -176,7 +176,7 @@ impl<M> Buffer<M> {
     /// As for [`Buffer::note_order`].
     #[inline(never)]
     unsafe fn compare_with_newest(&mut self, event: *mut StoredEvent<M>) {
-        // SAFETY: the contract; the newest event is one of this buffer, too.
+        // SAFETY: both events lie in this buffer, whose events do not move.
         unsafe {
             if !self.newest.is_null() && !StoredEvent::is_before(self.newest, event) {
                 self.unsorted = event;
@@ -188,7 +188,7 @@ impl<M> Buffer<M> {
     /// Adds an event.
     #[inline(always)]
     pub(super) fn push(&mut self, pool: &mut Pool<M>, event: ScheduledEvent<M>) {
-        // SAFETY: there is room for any event, and chunks are aligned for events, whose sizes are
+        // SAFETY: any event fits, and chunks are aligned for events, whose sizes are
         // multiples of their alignment.
         unsafe { self.push_with(pool, |place| StoredEvent::write(place, event)) }
     }
@@ -265,7 +265,7 @@ impl<M> Buffer<M> {
                     place.write(event);
                     event = event.wrapping_add(1);
                 }
-                // SAFETY: so many have been written.
+                // SAFETY: `count` events have been written.
                 unsafe { places.set_len(places.len() + count) };
             });
         } else {
@@ -280,7 +280,7 @@ impl<M> Buffer<M> {
     }
 
     /// Notes the places of all events in order in `few`, from `count` on. Returns how many are noted then; nothing
-    /// if there is no room for all.
+    /// if they do not all fit.
     #[inline]
     pub(super) fn append_few<const N: usize>(
         &self,
@@ -416,7 +416,8 @@ impl<M> Drop for Pool<M> {
 /// They were taken from a [`Pool`] for `M`, and nothing uses them any more.
 unsafe fn free<M>(mut chunk: *mut Chunk) {
     while !chunk.is_null() {
-        // SAFETY: the contract. Chunks that follow each other are often of one block.
+        // SAFETY: the list of chunks is this buffer's alone, and each has its block. Chunks that follow each other are often
+        // of one block.
         unsafe {
             let (block, mut bytes) = ((*chunk).block, 0);
             while !chunk.is_null() && (*chunk).block == block {

@@ -65,7 +65,7 @@ pub(super) fn add_up(
     }
 }
 
-/// Adds the names that the shard which has told of a panic may not have known.
+/// Adds the names that the shard which has reported a panic may not have known.
 fn complete(panic: &mut PanicReport, whose: Option<u32>, directory: &Directory) {
     if panic.name.is_empty() {
         panic.name = directory.name_of(panic.who.as_u32());

@@ -76,7 +76,7 @@ impl Running {
             here: HERE.get(),
             polled: waker::set_aside(),
         };
-        // SAFETY: the contract.
+        // SAFETY: the shard outlives `running`, and only this thread uses it until then.
         unsafe { running.go_to(shard) };
         running
     }
@@ -451,7 +451,7 @@ mod tests {
         async fn root<C: AsyncContext<Ping>>(self, mut cx: C) {
             let (_, shard) = RUNNING.get();
             // SAFETY: this body is run by a shard of this message type, and no reference to it is
-            // held meanwhile.
+            // held in the meantime.
             unsafe { (*(*shard.cast::<Shard<Ping>>()).turn.header).seq = self.sent };
             let me = cx.me();
             for _ in 0..self.sends {

@@ -27,7 +27,7 @@ impl<M> Upcoming<M> {
         end: std::ptr::null(),
     };
 
-    /// Those of a window's order.
+    /// The events of a window behind the one being handled.
     ///
     /// # Safety
     /// Until this is replaced, they are in place, and have not been moved out unless by [`Upcoming::take_alike`].

@@ -80,7 +80,7 @@ pub(super) struct Engine<M: Message> {
     rooms: Rooms<M>,
     spawned: u64,
     windows: u64,
-    /// Something has happened in the window run last, and has not been told.
+    /// Something has happened in the window run last, and has not been reported.
     busy: bool,
     /// The window run last counts as one in which something has happened.
     counted: bool,
@@ -269,7 +269,7 @@ impl<M: Message> Engine<M> {
             return Some(End::Paused);
         }
         self.run_window(agreed.next, pause);
-        // What is left of the window was set aside.
+        // The rest of the window waits for the next call.
         let parted = P::EVER && begin | ((1 << bits) - 1) >= pause.before();
         if parted {
             self.send_all();
@@ -290,12 +290,13 @@ impl<M: Message> Engine<M> {
     }
 
     /// Removes timers that were cancelled, and those after the limit whose actors have ended: within a window these are
-    /// forgotten with the actor, and how much a window has is nobody's affair. O(timers).
+    /// forgotten with the actor, and where a window ends must not show. O(timers).
     #[cold]
     fn sweep_all(&mut self) {
         let populations = &self.populations;
         let shard = self.shard;
-        // SAFETY: as in `shard`; populations look at headers only, which are no part of what timers wait in.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; populations look at headers only, which are
+        // no part of what timers wait in.
         unsafe {
             (*shard).sweep(true);
             let places = &raw const (*shard).places;
@@ -310,7 +311,8 @@ impl<M: Message> Engine<M> {
 
     /// When the first event is due that was sent for one of the next windows and is wanted.
     fn near(&self, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
-        // SAFETY: as in `shard`; the buffers of other shards are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the buffers of other shards are not part of
+        // it.
         let shard = unsafe { &*self.shard };
         let next = shard.window.number + 1;
         let begin = |place: usize| {
@@ -354,7 +356,7 @@ impl<M: Message> Engine<M> {
         let may_end = last >= limit || next != u64::MAX && next << bits > limit;
         // Where the root has ended, before that, that is how the run ends, whatever there is after it.
         if may_end && limit == config.last_nanos() {
-            // The run may end here, and timers that nobody waits for are not to tell how.
+            // The run may end here, and timers that no actor waits for must not decide how.
             self.sweep_all();
             next = self.shard().next_window();
         }
@@ -379,7 +381,7 @@ impl<M: Message> Engine<M> {
     /// window for which this shard votes. What is not due stays in the buffer to which more events
     /// are still to come, so that the number of buffers does not depend on that of shards.
     fn hand_over(&mut self, next: u64) {
-        // SAFETY: as in `shard`; the parcels are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the batches are not part of it.
         let shard = unsafe { &mut *self.shard };
         let place = next % RING;
         for (to, batch) in self.out.iter_mut().enumerate() {
@@ -409,7 +411,7 @@ impl<M: Message> Engine<M> {
     /// Takes what the others have handed over, does the spawns that anybody asked for, and makes what was sent
     /// to many.
     fn absorb(&mut self) {
-        // SAFETY: as in `shard`; the inbox is not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the inbox is not part of it.
         let shard = unsafe { &mut *self.shard };
         let mut spawns = Vec::new();
         if !shard.spawns.is_empty() {

@@ -39,7 +39,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// All, and a timer for each number that is no kind.
+    /// All kinds, and a timer for each number without a kind.
     const ALL: [Kind; 1 << KIND_BITS] = [
         Kind::Plain,
         Kind::Message,
@@ -86,7 +86,7 @@ const KIND_MASK: u32 = (1 << KIND_BITS) - 1;
 pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
 /// The sender of timers: after every actor, so that at one instant messages come first.
 pub(super) const TIMER_FROM: u32 = u32::MAX;
-/// The sequence number of timers: after that of every message, so that what is told on behalf of
+/// The sequence number of timers: after that of every message, so that what is sent on behalf of
 /// [`Addr::NONE`](crate::Addr::NONE), which stands for no sender, comes before them, too. Timers of one actor and one
 /// instant stay in the order in which they were set.
 pub(super) const TIMER_SEQ: u32 = u32::MAX;
@@ -146,7 +146,7 @@ impl Label {
                 (first as u64) << 32 | second as u64
             }
         };
-        // SAFETY: the contract; a label is four numbers of 32 bits in this order, without anything between.
+        // SAFETY: `place` is valid for writes; a label is four numbers of 32 bits in this order, without anything between.
         unsafe {
             let halves = place.cast::<[u64; 2]>();
             halves.write_unaligned([half(key, to), half(from, seq)]);
@@ -159,7 +159,7 @@ impl Label {
         self.key >> KIND_BITS
     }
 
-    /// The label of the event that its sender sends so many events later.
+    /// The label of the event that its sender sends `events` sendings later.
     #[inline(always)]
     pub(super) fn later(self, events: u32) -> Label {
         let seq = self.seq + events;

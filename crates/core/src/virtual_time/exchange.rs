@@ -150,7 +150,7 @@ impl<P: Default> Matrix<P> {
         }
     }
 
-    /// Some shard will never come; those that wait for it are told to stop.
+    /// Some shard will never arrive; the shards that wait for it stop.
     pub(super) fn abandon(&self) {
         self.broken.store(true, Ordering::Release);
         self.lending.wake();
@@ -223,7 +223,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             // SAFETY: before the barrier of its round, a row of cells belongs to its sender.
             unsafe { batches[self.me * shards + to].swap(batch) };
         }
-        // SAFETY: as above.
+        // SAFETY: shard `me` alone writes its vote, and the others read it only after the barrier.
         votes[self.me].0.with_mut(|cell| unsafe { *cell = vote });
 
         self.round += 1;
@@ -470,10 +470,10 @@ mod loom_tests {
                     // SAFETY: it was allocated above, and is not lent now.
                     unsafe { (*mine).with_mut(|number| *number += 1) };
                     assert!(matches!(port.lend(mine), Loan::Back));
-                    // SAFETY: as above.
+                    // SAFETY: the loop was given back, so this thread has it again.
                     unsafe { (*mine).with(|number| assert_eq!(*number, turn * 11)) };
                 }
-                // SAFETY: as above, and it is not used again.
+                // SAFETY: the loop was given back for the last time, and is not used again.
                 drop(unsafe { Box::from_raw(mine) });
             });
             let mut port = matrix.port(0);

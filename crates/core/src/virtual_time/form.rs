@@ -16,8 +16,9 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// What lies in a slot.
     type Actor: 'static;
 
-    /// Whether an actor that handles a message may take the next ones of its row itself: what it costs to go on with a body
-    /// that has waited is more than what a message costs.
+    /// Whether an actor that handles a message may take the next ones of its row itself, because resuming a body costs more
+    /// than
+    /// a message.
     const TAKES_ROWS: bool = false;
 
     /// Makes the actor with this index.
@@ -74,7 +75,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// Its state as a value, if it shows that.
     ///
     /// # Safety
-    /// `actor` points to an actor of this form, which nothing changes meanwhile.
+    /// `actor` points to an actor of this form, which nothing changes during the call.
     #[cfg(feature = "serde")]
     unsafe fn state(actor: *const ()) -> Option<serde_json::Value>;
 
@@ -115,7 +116,7 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// The slot is valid.
     #[inline(always)]
     pub(super) unsafe fn actor(slot: *mut Self) -> *mut F::Actor {
-        // SAFETY: the contract; `ManuallyDrop` is transparent.
+        // SAFETY: the slot is valid, so this is an address inside it; `ManuallyDrop` is transparent.
         unsafe { (&raw mut (*slot).content.actor).cast() }
     }
 
@@ -125,7 +126,7 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// The slot is valid.
     #[inline(always)]
     pub(super) unsafe fn origin(slot: *mut Self) -> *mut Origin<F> {
-        // SAFETY: the contract; `ManuallyDrop` is transparent.
+        // SAFETY: the slot is valid, so this is an address inside it; `ManuallyDrop` is transparent.
         unsafe { (&raw mut (*slot).content.origin).cast() }
     }
 
@@ -135,7 +136,7 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// The slot is valid, and holds nothing that is to be dropped.
     #[inline(always)]
     pub(super) unsafe fn begin(slot: *mut Self, actor: F::Actor) {
-        // SAFETY: the contract.
+        // SAFETY: the slot is valid and holds nothing that is to be dropped, so it can be written over.
         unsafe {
             Slot::actor(slot).write(actor);
             (*slot).header.state = State::Live;
@@ -151,8 +152,9 @@ impl<M, F: Form<M>> Slot<M, F> {
     where
         M: Message,
     {
-        // SAFETY: the contract. The state is `Ended` before the actor is dropped, so that it is
-        // dropped once.
+        // SAFETY: the slot is the actor's, and no reference to the shard is held. The state is `Ended` before the actor is
+        // dropped, so
+        // that it is dropped once.
         unsafe {
             if (*slot).header.state == State::Live {
                 (*slot).header.end(Reason::Stopped);

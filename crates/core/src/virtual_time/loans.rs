@@ -116,7 +116,7 @@ impl Loans {
         self.wake();
     }
 
-    /// Wakes those who sleep, to see for themselves what has changed.
+    /// Wakes the sleeping threads, which then look at what has changed.
     pub(super) fn wake(&self) {
         #[cfg(not(loom))]
         for sleeper in lock(&self.sleepers).drain(..) {

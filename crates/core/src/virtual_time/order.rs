@@ -93,7 +93,7 @@ impl<M> Order<M> {
         // What is in order stays so.
         self.sorted = self.sorted.min(self.events.len());
         let pairs = self.events[..self.sorted].windows(2);
-        // SAFETY: as in `add`.
+        // SAFETY: the events that are kept have not been moved out.
         let sorted = pairs.take_while(|pair| unsafe { StoredEvent::is_before(pair[0], pair[1]) });
         self.sorted = self.events.len().min(sorted.count() + 1);
     }
@@ -235,7 +235,7 @@ impl<M> Order<M> {
             alike &= label(first).to == to;
             let run = &events[first as usize..runs[at + 1].first as usize];
             keys.extend(run.iter().zip(first..).map(|(&event, index)| {
-                // SAFETY: as above.
+                // SAFETY: the events of the order have not been moved out.
                 let this = unsafe { (*event).label.offset() };
                 differ |= this ^ offset;
                 u64::from(this) << 32 | u64::from(index)
@@ -286,7 +286,7 @@ impl<M> Order<M> {
     fn merge(&mut self) -> &[*mut StoredEvent<M>] {
         // SAFETY: the events are valid.
         let order = |event: *mut StoredEvent<M>| unsafe { (*event).label.order() };
-        // SAFETY: as above.
+        // SAFETY: the events of the order have not been moved out.
         let to = |event: *mut StoredEvent<M>| unsafe { (*event).label.to };
         let (sorted, rest) = self.events.split_at_mut(self.sorted);
         let numbered = rest.iter().zip(0..);
@@ -535,7 +535,7 @@ mod tests {
             let seq = |event: *mut StoredEvent<()>| unsafe { (*event).label.seq };
             order.retain(|event| seq(event) < keep);
             let (arranged, _) = order.arrange();
-            // SAFETY: as above.
+            // SAFETY: the test's events are in its buffers, which are still there.
             let labels: Vec<_> = arranged.iter().map(|&e| unsafe { (*e).label }).collect();
             let mut pairs = labels.windows(2).filter(|pair| pair[0].to == pair[1].to);
             assert!(pairs.all(|pair| pair[0].order() < pair[1].order()));

@@ -1,4 +1,4 @@
-//! What one shard hands to another between two windows.
+//! The outbox in which a shard writes for another, and the batch that it hands over between two windows.
 
 use super::buffer::{Buffer, FreeChunks};
 use super::event::ScheduledEvent;
@@ -13,7 +13,7 @@ pub(super) struct OverflowEvent<M> {
 }
 
 impl<M> Due for OverflowEvent<M> {
-    /// In none: they are large, so many are in memory of their own, which goes back to the system.
+    /// No pieces: overflow events are large, so a long list is in memory of its own, which goes back to the system.
     const PIECE: usize = usize::MAX;
 
     #[inline]
@@ -22,7 +22,7 @@ impl<M> Due for OverflowEvent<M> {
     }
 }
 
-/// What one shard hands to another between two windows. Handing over moves buffers, not events.
+/// The batch that one shard hands to another between two windows. Handing over moves buffers, not events.
 pub(super) struct ShardBatch<M, S> {
     /// Events for the receiver's actors that are due in the next window, by window.
     pub(super) windows: Vec<(u64, Buffer<M>)>,

@@ -1,6 +1,6 @@
-//! Where a run hands control back to its caller, and goes on later as if nothing had been.
+//! Where a run returns to its caller, and later continues as if it had not paused.
 //!
-//! All shards are told the same before they go on. Between two windows they agree for themselves
+//! All shards get the same pause before they run. Between two windows each of them decides
 //! that the next one begins too late. A pause within a window parts its events: nothing that is sent
 //! in a window arrives in it, so those after the pause are known already, but for timers that are set
 //! before it and due after it ([`Shard::put_off`](super::shard::Shard::put_off)). The rest is run as
@@ -43,7 +43,7 @@ impl Pause for Never {
     }
 }
 
-/// A run that goes on before this time. Whatever happens is before `u64::MAX`.
+/// A run that pauses at this time. Every event is before `u64::MAX`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     pub(super) time: u64,

@@ -170,7 +170,7 @@ pub(super) trait Population<M, S> {
     #[cfg(feature = "serde")]
     unsafe fn load(&self, shard: *mut S, actor: u32, from: &mut &[u8]) -> Result<(), CodecError>;
 
-    /// Ends an actor that has not begun; only its memory is told.
+    /// Ends an actor that has not begun, without notifying its parent.
     ///
     /// # Safety
     /// As for [`Population::origin`].

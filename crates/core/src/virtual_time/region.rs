@@ -155,7 +155,7 @@ impl Region {
     #[cfg(all(target_os = "linux", not(miri)))]
     fn has_memory(&self, number: usize) -> bool {
         let mut resident = 0;
-        // SAFETY: the page is mapped, and so much of it is asked for that one byte tells.
+        // SAFETY: the page is mapped, and one byte is the answer for one page.
         let known = unsafe { libc::mincore(self.page(number), 4096, &raw mut resident) } == 0;
         known && resident & 1 == 1
     }

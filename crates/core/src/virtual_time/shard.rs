@@ -266,13 +266,13 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Whether so many timers were cancelled that they are to be removed from the wheel.
+    /// Whether enough timers were cancelled that removing them from the wheel pays.
     #[inline]
     pub(super) fn waits_are_many(&self) -> bool {
         self.waits.are_many()
     }
 
-    /// Whether no event was held back after the limit, or set aside for a pause.
+    /// Whether no event was deferred after the limit, or waits behind a pause.
     pub(super) fn has_set_nothing_aside(&self) -> bool {
         self.held.is_empty() && self.rest.is_empty()
     }
@@ -301,14 +301,14 @@ impl<M: Message> Shard<M> {
             .retain(|(_, key)| *key == u64::MAX || alive(timer::actor(*key)));
     }
 
-    /// When the first event was due that was held back.
+    /// When the first deferred event was due.
     pub(super) fn beyond(&self) -> u64 {
         let due = self.held.iter();
         let due = due.filter(|(_, key)| !self.waits.is_cancelled(*key));
         due.map(|(time, _)| *time).min().unwrap_or(u64::MAX)
     }
 
-    /// A window in which something is due that was held back; not the current one, which is over
+    /// A window in which a deferred event is due; not the current one, which is over
     /// then.
     #[inline]
     pub(super) fn window_beyond(&self) -> u64 {
@@ -322,7 +322,7 @@ impl<M: Message> Shard<M> {
     }
 
     /// Counts an event that the actor being run has caused itself at this instant; false if there
-    /// are too many of them, or the run was cancelled: it is not to go on.
+    /// are too many of them, or the run was cancelled.
     #[inline(always)]
     pub(super) fn may_go_on(&mut self, events: u32) -> bool {
         events < self.settings.most_at_once && !events.is_multiple_of(1024)

@@ -1,4 +1,4 @@
-//! A run in virtual time that its caller holds in the hand: it goes on as far as it is told.
+//! A run in virtual time that its caller drives: it advances as far as the caller asks.
 
 #[cfg(feature = "serde")]
 mod checkpoint;
@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use workers::WorkerThreads;
 
-/// A run in virtual time that goes on as far as it is told, can be looked at and spoken to in
+/// A run in virtual time that advances as far as its caller asks, can be inspected and given messages in
 /// between, and ends as if it had never paused.
 ///
 /// ```
@@ -143,15 +143,15 @@ impl<M: Message> Simulation<M> {
         })
     }
 
-    /// Goes on until all has happened that is due until `time`, inclusive. Whether the run goes on
+    /// Runs until all has happened that is due until `time`, inclusive. Returns whether anything is left
     /// after it: a run whose [`Config::end`] is before `time` is over.
     pub fn run_until(&mut self, time: Time) -> bool {
         self.keep_pace(self.within(time));
         self.advance(time)
     }
 
-    /// Goes on until something has happened: through the next window of virtual time, whose width
-    /// is the lookahead's, in which there is anything. False if there is none, or the run is over.
+    /// Runs until something has happened: through the next window of virtual time, as wide
+    /// as the lookahead, in which there is anything. False if there is none, or the run is over.
     pub fn step(&mut self) -> bool {
         loop {
             let before = self.counts();
@@ -172,7 +172,7 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Goes on until this actor has handled its next event, and no actor a later one. False if
+    /// Runs until this actor has handled its next event, and no actor a later one. False if
     /// there is no event to come for it, or the run is over.
     ///
     /// Each step looks through all that is pending.
@@ -205,8 +205,8 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Goes on, a [step](Simulation::step) at a time, as long as the condition holds and there is
-    /// anything to do. Whether the run goes on after it.
+    /// Runs, a [step](Simulation::step) at a time, as long as the condition holds and there is
+    /// anything to do. Returns whether anything is left.
     ///
     /// ```
     /// # use corsair::*;
@@ -243,7 +243,7 @@ impl<M: Message> Simulation<M> {
     /// Looks through all that is pending.
     #[allow(
         clippy::should_implement_trait,
-        reason = "a simulation is no iterator: looking at the next event's time does not take it"
+        reason = "a simulation is not an iterator: looking at the next event's time does not take it"
     )]
     pub fn next(&mut self) -> Option<Time> {
         if self.end.is_some() {
@@ -282,7 +282,7 @@ impl<M: Message> Simulation<M> {
         Ok(self.shard_of(to).inject(time, to, number, body))
     }
 
-    /// Goes on to the end of the run and reports, as [`run`](crate::run()) does.
+    /// Runs to the end of the run and reports, as [`run`](crate::run()) does.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -363,7 +363,7 @@ impl<M: Message> Simulation<M> {
         self.config.end.map_or(time, |end| time.min(end))
     }
 
-    /// Goes on until all has happened until `time`. Whether the run goes on.
+    /// Runs until all has happened until `time`. Returns whether anything is left.
     fn advance(&mut self, time: Time) -> bool {
         let until = self.within(time);
         if until >= self.now && self.end.is_none() {

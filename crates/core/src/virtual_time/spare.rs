@@ -8,7 +8,7 @@ use super::blocks::{Block, Blocks};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::{NonNull, null};
 
-/// Entries in the order in which they were added, as many as there is room for.
+/// Entries in the order in which they were added, up to a capacity.
 pub(super) struct Piece<T> {
     start: NonNull<T>,
     len: usize,
@@ -23,11 +23,11 @@ pub(super) struct Spare<T> {
     blocks: Blocks,
 }
 
-/// Pieces of up to so many bytes come from blocks.
+/// Pieces of up to this many bytes come from blocks.
 const BLOCKED: usize = 8192;
 
 impl<T> Piece<T> {
-    /// Without room for anything.
+    /// Without capacity.
     pub(super) const fn new() -> Piece<T> {
         Piece {
             start: NonNull::dangling(),
@@ -41,7 +41,7 @@ impl<T> Piece<T> {
         Layout::array::<T>(capacity).expect("what waits fits into memory")
     }
 
-    /// With room for so many, which are more than none.
+    /// With a capacity of `count`, which is more than zero.
     fn with_capacity(capacity: usize, blocks: &mut Blocks) -> Piece<T> {
         const { assert!(size_of::<T>() > 0) }
         let layout = Piece::<T>::layout(capacity);
@@ -89,13 +89,13 @@ impl<T> Piece<T> {
     pub(super) fn drain(&mut self, mut each: impl FnMut(T)) {
         let len = std::mem::replace(&mut self.len, 0);
         for index in 0..len {
-            // SAFETY: so many entries are there, and each is moved out once.
+            // SAFETY: `len` entries are there, and each is moved out once.
             each(unsafe { self.start.add(index).read() });
         }
     }
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, T> {
-        // SAFETY: so many entries are there.
+        // SAFETY: `len` entries are there.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }.iter()
     }
 
@@ -104,7 +104,7 @@ impl<T> Piece<T> {
         let (start, mut kept) = (self.start, 0);
         self.drain(|entry| {
             if keep(&entry) {
-                // SAFETY: the entries up to this one have been moved out, and so many of them back.
+                // SAFETY: the entries up to this one have been moved out, and `left` of them back.
                 unsafe { start.add(kept).write(entry) };
                 kept += 1;
             }
@@ -112,13 +112,13 @@ impl<T> Piece<T> {
         self.len = kept;
     }
 
-    /// Moves all entries behind those of another piece, which has room for them.
+    /// Moves all entries behind those of another piece, which has the capacity for them.
     fn move_to(&mut self, other: &mut Piece<T>) {
         assert!(
             self.len <= other.capacity - other.len,
-            "there is room for all"
+            "the capacity is enough for all"
         );
-        // SAFETY: so many entries are there, and so many places in other memory. They are moved.
+        // SAFETY: `len` entries are there, and the other memory has the capacity for as many. They are moved.
         unsafe {
             let end = other.start.add(other.len);
             end.copy_from_nonoverlapping(self.start, self.len);
@@ -195,7 +195,7 @@ impl<T> Spare<T> {
         self.classes.get_mut(capacity.ilog2() as usize)?.pop()
     }
 
-    /// A piece with room for so many, which is a power of two.
+    /// A piece with this capacity, which is a power of two.
     pub(super) fn take(&mut self, capacity: usize) -> Piece<T> {
         let used = self.used(capacity);
         used.unwrap_or_else(|| Piece::with_capacity(capacity, &mut self.blocks))

@@ -27,7 +27,7 @@ struct StoredWithCause<M> {
     cause: [u32; 6],
 }
 
-/// Room for any event, outside of a buffer.
+/// Memory for any event, outside of a buffer.
 pub(super) struct EventSpace<M>(MaybeUninit<StoredWithCause<M>>);
 
 impl<M> EventSpace<M> {
@@ -59,7 +59,7 @@ impl<M> StoredEvent<M> {
     #[inline(always)]
     pub(super) unsafe fn write(place: *mut u8, event: ScheduledEvent<M>) -> usize {
         let Head { label, cause } = event.head;
-        // SAFETY: the contract.
+        // SAFETY: `place` is valid for writes of any event, and aligned.
         unsafe {
             let stored = place.cast::<StoredEvent<M>>();
             (&raw mut (*stored).label).write(label);
@@ -86,7 +86,7 @@ impl<M> StoredEvent<M> {
     #[inline(always)]
     pub(super) unsafe fn write_plain(place: *mut u8, label: Label, body: M) -> usize {
         debug_assert!(label.kind() == Kind::Plain);
-        // SAFETY: the contract.
+        // SAFETY: `place` is valid for writes of any event, and aligned.
         unsafe {
             let stored = place.cast::<StoredEvent<M>>();
             (&raw mut (*stored).label).write(label);
@@ -102,7 +102,7 @@ impl<M> StoredEvent<M> {
     #[inline(always)]
     pub(super) unsafe fn write_timer(place: *mut u8, offset: u32, actor: u32, token: u32) -> usize {
         let head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, 0);
-        // SAFETY: the contract.
+        // SAFETY: `place` is valid for writes of any event, and aligned.
         unsafe {
             let stored = place.cast::<StoredEvent<M>>();
             (&raw mut (*stored).label).write(head.label);
@@ -117,7 +117,7 @@ impl<M> StoredEvent<M> {
     /// `this` is a stored event, of which at most the message has been moved out.
     #[inline(always)]
     pub(super) unsafe fn head(this: *const StoredEvent<M>, now: u64) -> Head {
-        // SAFETY: the contract; behind an event of a kind that has a cause there is one.
+        // SAFETY: `this` is a stored event; behind an event of a kind that has a cause there is one.
         unsafe {
             let label = (*this).label;
             let cause = if label.has_cause() {
@@ -153,9 +153,9 @@ impl<M> StoredEvent<M> {
         this: *const StoredEvent<M>,
         next: *const StoredEvent<M>,
     ) -> bool {
-        // SAFETY: the contract.
+        // SAFETY: both are stored events, so they have labels.
         let (a, b) = unsafe { (&(*this).label, &(*next).label) };
-        // Most pairs are decided by their receivers, or are what one sender has sent at one time.
+        // Most pairs are decided by their receivers, or are messages of one sender at one time.
         a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
     }
 
@@ -165,7 +165,8 @@ impl<M> StoredEvent<M> {
     /// `this` is a stored event.
     #[inline(always)]
     pub(super) unsafe fn parties(this: *const StoredEvent<M>) -> u64 {
-        // SAFETY: the contract; the sender lies right behind the receiver. Compilers make two loads of two
+        // SAFETY: `this` is a stored event; in its label the sender lies right behind the receiver. Compilers make two loads
+        // of two
         // fields, and this is one.
         let both = unsafe {
             (&raw const (*this).label)
@@ -187,7 +188,7 @@ impl<M> StoredEvent<M> {
     /// `this` is a stored timer.
     #[inline(always)]
     pub(super) unsafe fn token(this: *const StoredEvent<M>) -> u32 {
-        // SAFETY: the contract; a timer has a token.
+        // SAFETY: `this` is a stored timer, whose content is a token.
         unsafe { (*this).content.token }
     }
 
@@ -196,7 +197,7 @@ impl<M> StoredEvent<M> {
     /// # Safety
     /// `this` is a stored timer.
     pub(super) unsafe fn set_token(this: *mut StoredEvent<M>, token: u32) {
-        // SAFETY: the contract.
+        // SAFETY: `this` is a stored timer, whose content is a token.
         unsafe { (*this).content.token = token }
     }
 
@@ -207,7 +208,7 @@ impl<M> StoredEvent<M> {
     /// that has not been moved out.
     #[inline(always)]
     pub(super) unsafe fn body(this: *mut StoredEvent<M>) -> *mut M {
-        // SAFETY: the contract.
+        // SAFETY: `this` is a stored event, so this is an address inside it.
         unsafe { (&raw mut (*this).content).cast() }
     }
 
@@ -217,7 +218,7 @@ impl<M> StoredEvent<M> {
     /// `this` is a stored event that has not been moved out, and is from here on.
     #[inline(always)]
     pub(super) unsafe fn read(this: *mut StoredEvent<M>, now: u64) -> ScheduledEvent<M> {
-        // SAFETY: the contract.
+        // SAFETY: `this` is a stored event that has not been moved out, so a kind with a body has one.
         unsafe {
             let head = StoredEvent::head(this, now);
             if head.kind().has_body() {
@@ -233,7 +234,7 @@ impl<M> StoredEvent<M> {
     /// # Safety
     /// As for [`StoredEvent::read`].
     pub(super) unsafe fn drop_in_place(this: *mut StoredEvent<M>) {
-        // SAFETY: the contract.
+        // SAFETY: `this` is a stored event that has not been moved out, so a kind with a body has one.
         unsafe {
             if (*this).label.kind().has_body() {
                 StoredEvent::body(this).drop_in_place();

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 thread_local! {
-    /// The number of the body being polled on this thread, and whether it was woken meanwhile.
+    /// The number of the body being polled on this thread, and whether it was woken during the poll.
     static POLLED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
 }
 
@@ -59,7 +59,7 @@ pub(super) fn was_woken() -> bool {
     POLLED.get().1
 }
 
-/// What a run within a run sets aside, and [`restore`] brings back.
+/// Saves the state for a run within a run; [`restore`] restores it.
 pub(super) fn set_aside() -> (usize, bool) {
     POLLED.replace((0, false))
 }

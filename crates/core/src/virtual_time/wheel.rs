@@ -370,7 +370,7 @@ mod tests {
         }
     }
 
-    /// Adds entries at random distances while time goes on, and compares with a sorted map.
+    /// Adds entries at random distances while time advances, and compares with a sorted map.
     fn compare_with_a_sorted_map(seed: u64, window_bits: u32, farthest_bits: u32, rounds: u32) {
         let mut random = Random::new(seed);
         let mut wheel = Wheel::new(window_bits);

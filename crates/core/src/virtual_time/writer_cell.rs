@@ -14,7 +14,7 @@ impl<T> Cell<T> {
     /// Swaps the contents.
     ///
     /// # Safety
-    /// No other thread reads or writes the cell meanwhile.
+    /// No other thread reads or writes the cell during the call.
     #[allow(
         clippy::swap_with_temporary,
         reason = "the pointer is the cell's, not a temporary"

@@ -14,7 +14,7 @@ pub(super) enum Alarm {
     Clock(Option<Pending>),
 }
 
-/// A wake-up that was asked for. One that comes too early costs less than asking anew for every time-out
+/// A wake-up that was asked for. One that comes too early costs less than a new request for every time-out
 /// that was not needed, so only one that comes too late is called off.
 pub(super) struct Pending {
     due: Time,

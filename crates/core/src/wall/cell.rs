@@ -1,7 +1,7 @@
 //! What others see of an actor.
 
 use super::mailbox::Mailbox;
-use super::owed::Owed;
+use super::overflow_count::OverflowCount;
 use super::pool::Handle;
 use crate::contract::{Message, Reason};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Cell<M: Message> {
     pub(super) handle: Handle,
     pub(super) state: AtomicU8,
     /// Its messages in other mailboxes above the bound.
-    pub(super) owed: Owed,
+    pub(super) owed: OverflowCount,
     /// It waits for letters alone, as far as its context knows.
     pub(super) idle: AtomicBool,
     /// Its body is being polled: a context that is dropped now goes with a body that ends.
@@ -52,7 +52,7 @@ impl<M: Message> Cell<M> {
             mailbox: Mailbox::new(),
             handle: Handle::default(),
             state: AtomicU8::new(LIVE),
-            owed: Owed::default(),
+            owed: OverflowCount::default(),
             idle: AtomicBool::new(false),
             polled: AtomicBool::new(false),
             left: AtomicBool::new(false),

@@ -4,8 +4,8 @@
 //! wakes the actors of executors that have no timers of their own, and in between looks every few
 //! milliseconds whether the run was cancelled, has gone past its end, or stands still.
 
-use super::keeper::Keeper;
-use super::letter::Letter;
+use super::clock_waiter::ClockWaiter;
+use super::mailbox_entry::MailboxEntry;
 use super::wakes::{Wake, Wakes};
 use crate::contract::{Addr, Time};
 use crate::sync::lock;
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 /// How often the keeper looks after the run.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// So many messages are delivered between two looks at everything else.
+/// How many messages are delivered between two looks at everything else.
 const AT_ONCE: usize = 256;
 
 /// See the [module](self).
 pub(crate) struct Clock<M> {
     start: Instant,
-    keeper: Keeper,
+    keeper: ClockWaiter,
     wakes: Wakes,
     agenda: Mutex<Agenda<M>>,
 }
@@ -42,7 +42,7 @@ struct Deadline<M> {
     due: Time,
     order: u64,
     to: Addr,
-    letter: Letter<M>,
+    letter: MailboxEntry<M>,
 }
 
 impl<M> Clock<M> {
@@ -55,7 +55,7 @@ impl<M> Clock<M> {
         };
         Clock {
             start: Instant::now(),
-            keeper: Keeper::new(),
+            keeper: ClockWaiter::new(),
             wakes: Wakes::new(),
             agenda: Mutex::new(agenda),
         }
@@ -91,7 +91,7 @@ impl<M> Clock<M> {
     }
 
     /// Delivers this letter at this time.
-    pub(crate) fn deliver_at(&self, due: Time, to: Addr, letter: Letter<M>) {
+    pub(crate) fn deliver_at(&self, due: Time, to: Addr, letter: MailboxEntry<M>) {
         let mut agenda = self.agenda();
         if agenda.over {
             return;
@@ -115,7 +115,7 @@ impl<M> Clock<M> {
     }
 
     /// Lets [`Clock::keep`] return. What was still to be delivered comes back.
-    pub(crate) fn stop(&self) -> impl Iterator<Item = (Addr, Letter<M>)> + use<M> {
+    pub(crate) fn stop(&self) -> impl Iterator<Item = (Addr, MailboxEntry<M>)> + use<M> {
         let mut agenda = self.agenda();
         agenda.over = true;
         let left = std::mem::take(&mut agenda.deadlines);
@@ -128,7 +128,7 @@ impl<M> Clock<M> {
 
     /// Does at its time what is to be done, until [`Clock::stop`]. Every few milliseconds it calls
     /// `look`.
-    pub(crate) fn keep(&self, look: impl Fn(Time), deliver: impl Fn(Addr, Letter<M>)) {
+    pub(crate) fn keep(&self, look: impl Fn(Time), deliver: impl Fn(Addr, MailboxEntry<M>)) {
         let mut next_look = Time::ZERO;
         let mut tasks = Vec::new();
         loop {
@@ -148,11 +148,11 @@ impl<M> Clock<M> {
         }
     }
 
-    /// Delivers what is due, and tells when the next message is; an error says that the clock was stopped.
+    /// Delivers what is due, and returns when the next message is due; an error says that the clock was stopped.
     fn deliver_due(
         &self,
         now: Time,
-        deliver: impl Fn(Addr, Letter<M>),
+        deliver: impl Fn(Addr, MailboxEntry<M>),
     ) -> Result<Option<Time>, Stopped> {
         // Not all of a flood: there is more to look at.
         for _ in 0..AT_ONCE {

@@ -7,9 +7,9 @@ mod waits;
 use super::alarm::Alarm;
 use super::cell::Cell;
 use super::counters::Ledger;
-use super::hold::Hold;
-use super::letter::{Asks, Letter};
 use super::life;
+use super::mailbox_entry::{Asks, MailboxEntry};
+use super::run_handle::RunHandle;
 use super::system::{End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
@@ -51,7 +51,7 @@ where
     let (make, alone) = (Arc::new(Make::Own(make)), how.count() == 1);
     let start: Start<M> = Box::new(move |system, row| {
         // What they count themselves in, each row for itself.
-        let run = Hold::new(system);
+        let run = RunHandle::new(system);
         let make = match alone {
             true => make.clone(),
             false => Arc::new(Make::Shared(make.clone())),
@@ -89,7 +89,7 @@ impl<F> Make<F> {
 /// them; the clock is read then, once for the batch. So a flood of messages delays a timer by one
 /// batch at most.
 pub(crate) struct WallContext<M: Message> {
-    system: Hold<M>,
+    system: RunHandle<M>,
     /// What others see of this actor.
     cell: Arc<Cell<M>>,
     me: Addr,
@@ -104,9 +104,9 @@ pub(crate) struct WallContext<M: Message> {
     draws: u64,
     requests: u32,
     /// Arrived and not looked at.
-    batch: VecDeque<Letter<M>>,
+    batch: VecDeque<MailboxEntry<M>>,
     /// Looked at and kept by selective receives.
-    stash: VecDeque<Letter<M>>,
+    stash: VecDeque<MailboxEntry<M>>,
     /// Whether something it sent may still lie above the bound of a mailbox.
     over: bool,
     timers: Timers,
@@ -121,7 +121,7 @@ pub(crate) struct WallContext<M: Message> {
 }
 
 impl<M: Message> WallContext<M> {
-    fn new(system: Hold<M>, cell: Arc<Cell<M>>, me: Addr, parent: Addr) -> WallContext<M> {
+    fn new(system: RunHandle<M>, cell: Arc<Cell<M>>, me: Addr, parent: Addr) -> WallContext<M> {
         let now = system.clock.now();
         let alarm = system.runtime.alarm();
         let none = SpanId::NONE;
@@ -160,22 +160,22 @@ impl<M: Message> WallContext<M> {
     // Sending.
 
     #[inline]
-    fn letter(&mut self, body: M, answers: SpanId, asks: Asks) -> Letter<M> {
+    fn letter(&mut self, body: M, answers: SpanId, asks: Asks) -> MailboxEntry<M> {
         if self.sendings == u32::MAX {
             let (who, time) = (self.me, self.now);
             self.system.finish(End::TooManySends { who, time });
         }
         self.sendings = self.sendings.wrapping_add(1);
         let span = SpanId::new(self.me, self.sendings);
-        Letter {
+        MailboxEntry {
             answers,
             asks,
-            ..Letter::message(span, body, self.now, self.trace)
+            ..MailboxEntry::message(span, body, self.now, self.trace)
         }
     }
 
     #[inline]
-    fn dispatch(&mut self, to: Addr, mut letter: Letter<M>) -> SpanId {
+    fn dispatch(&mut self, to: Addr, mut letter: MailboxEntry<M>) -> SpanId {
         let span = letter.span;
         letter.epoch = self.system.counters.sent(1);
         self.post(to, iter::once(letter));
@@ -183,7 +183,7 @@ impl<M: Message> WallContext<M> {
     }
 
     #[inline]
-    fn post(&mut self, to: Addr, row: impl ExactSizeIterator<Item = Letter<M>>) {
+    fn post(&mut self, to: Addr, row: impl ExactSizeIterator<Item = MailboxEntry<M>>) {
         let over = self.system.post(to, row);
         if over > 0 {
             self.cell.owed.add(over);
@@ -204,14 +204,14 @@ impl<M: Message> WallContext<M> {
     {
         let request = self.requests;
         self.requests = self.requests.wrapping_add(1);
-        // Without room for them the run ends, and the request has no answer.
+        // If they do not fit, the run ends, and the request has no answer.
         if let Some(range) = spawn(&self.system, &how, self.me, make) {
             let event = Event::Spawned {
                 request,
                 first: Addr(range.first),
                 count: range.count,
             };
-            let mut letter = Letter::system(event, self.now);
+            let mut letter = MailboxEntry::system(event, self.now);
             letter.epoch = self.system.counters.sent(1);
             self.batch.push_back(letter);
         }
@@ -264,9 +264,9 @@ impl<M: Message> Context<M> for WallContext<M> {
         let before = std::mem::replace(&mut self.sendings, last);
         let (from, sent, trace) = (self.me, self.now, self.trace);
         let epoch = self.system.counters.sent(N as u64);
-        let letter = |(index, body)| Letter {
+        let letter = |(index, body)| MailboxEntry {
             epoch,
-            ..Letter::message(
+            ..MailboxEntry::message(
                 SpanId::new(from, before + 1 + index as u32),
                 body,
                 sent,
@@ -306,7 +306,7 @@ impl<M: Message> Context<M> for WallContext<M> {
     }
 
     fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
-        let letter = Letter {
+        let letter = MailboxEntry {
             parent: ticket.question,
             ..self.letter(body, ticket.question, Asks::None)
         };
@@ -372,7 +372,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
                 return Poll::Ready(self.hand_out(letter));
             }
             self.begin_untimed(look);
-            let any = |letter: &Letter<M>| !letter.is_own();
+            let any = |letter: &MailboxEntry<M>| !letter.is_own();
             let letter = self.poll_letter(Waiting::Message, &any, &mut look, task);
             letter.map(|letter| self.hand_out(letter))
         })
@@ -384,7 +384,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
         let me = self.me;
-        let wanted = move |letter: &Letter<M>| {
+        let wanted = move |letter: &MailboxEntry<M>| {
             !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
         };
         let mut look = Look::AtKept;
@@ -456,7 +456,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         let token = self.own_token();
         self.timer(within, token);
         let (me, over) = (self.me, Own::Sleep(token, Time::MAX));
-        let wanted = move |letter: &Letter<M>| {
+        let wanted = move |letter: &MailboxEntry<M>| {
             is_of(letter, over) || !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
         };
         let mut look = Look::AtKept;
@@ -479,7 +479,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
     }
 
     fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {
-        let wanted = move |letter: &Letter<M>| is_of(letter, own);
+        let wanted = move |letter: &MailboxEntry<M>| is_of(letter, own);
         let mut look = Look::AtNew;
         poll_fn(move |task| {
             if own.timer().is_none() {
@@ -501,7 +501,7 @@ const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The right to turn the epochs of the counters, given back however the wait ends.
-struct Turn<M: Message>(Hold<M>);
+struct Turn<M: Message>(RunHandle<M>);
 
 impl<M: Message> Drop for Turn<M> {
     fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! What is counted while a run goes on, without anybody waiting for anybody.
+//! What is counted during a run, without any thread waiting for another.
 //!
 //! Each thread adds to a shard of its own, without an atomic read-modify-write as long as there are
 //! shards enough for every thread; who wants to know adds the shards up. Sending
@@ -7,7 +7,7 @@
 //!
 //! **Settled.** [`Counters::turn`] begins a new epoch, of two that alternate: letters sent from then
 //! on count under the other one. The letters sent before are done when the two sums of the old
-//! epoch are equal, however much goes on under the new one. `done` is added up first: what it
+//! epoch are equal, however much is sent under the new one. `done` is added up first: what it
 //! counts was counted as sent before, so the sums can only be equal if every letter is done.
 //!
 //! **Nothing left to happen.** [`Counters::scan`] sees all sums. If two scans are equal, nothing was
@@ -17,7 +17,7 @@
 #[cfg(all(test, loom))]
 mod loom;
 
-use super::place::{self, Place, SHARDS};
+use super::thread_slot::{self, SHARDS, ThreadSlot};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crossbeam_utils::CachePadded;
@@ -77,7 +77,7 @@ impl Scan {
     }
 }
 
-/// What one actor has done since it last told the counters.
+/// The counts of one actor since it last reported to the counters.
 #[derive(Default)]
 pub(crate) struct Ledger {
     done: [u32; 2],
@@ -102,7 +102,7 @@ impl Counters {
 
     #[inline]
     fn mine(&self) -> Mine<'_> {
-        let Place { index, owned } = place::mine();
+        let ThreadSlot { index, owned } = thread_slot::mine();
         Mine {
             shard: &self.shards[index],
             owned,
@@ -224,7 +224,7 @@ impl Ledger {
         }
     }
 
-    /// Tells the counters, and begins anew.
+    /// Reports to the counters, and starts from zero.
     pub(crate) fn tell(&mut self, counters: &Counters) {
         self.tell_to(counters.mine());
     }

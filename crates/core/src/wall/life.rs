@@ -7,8 +7,8 @@
 //! a letter or a timer can wake the actor.
 
 use super::cell::Cell;
-use super::hold::Hold;
-use super::nursery::Nursery;
+use super::run_handle::RunHandle;
+use super::start_queue::StartQueue;
 use super::system::{End, ROOT, System};
 use crate::contract::report::panic_text;
 use crate::contract::{Addr, Message, PanicReport, Panics, Reason};
@@ -43,7 +43,7 @@ impl Exit {
 
 /// Lives the life of an actor.
 pub(crate) fn live<M, B>(
-    system: Hold<M>,
+    system: RunHandle<M>,
     cell: Arc<Cell<M>>,
     who: Addr,
     make: impl FnOnce(Arc<Cell<M>>) -> B + Send,
@@ -80,7 +80,7 @@ where
 
 /// Whose life it is.
 struct Whose<M: Message> {
-    system: Hold<M>,
+    system: RunHandle<M>,
     cell: Arc<Cell<M>>,
     who: Addr,
 }
@@ -123,7 +123,7 @@ struct Body<'a, M: Message, B> {
     /// `None` before it is made, and when it has ended.
     body: Pin<&'a mut Option<B>>,
     relay: Waker,
-    /// What polls it has been told to its mailbox.
+    /// The mailbox knows what polls it.
     attached: bool,
     /// It is counted as idle.
     idle: bool,
@@ -150,7 +150,7 @@ impl<'a, M: Message, B> Body<'a, M, B> {
     }
 }
 
-/// A life may be dropped as it is, by a runtime that ends: nobody else would tell of a destructor that panics.
+/// A life may be dropped as it is, by a runtime that ends: nothing else would report a destructor that panics.
 impl<M: Message, B> Drop for Body<'_, M, B> {
     fn drop(&mut self) {
         if self.body.is_some()
@@ -182,7 +182,7 @@ impl<M: Message, B: Future<Output = ()>> Body<'_, M, B> {
         };
         let mut relayed = Context::from_waker(&self.relay);
         cell.polled.store(true, Relaxed);
-        Nursery::begin_step();
+        StartQueue::begin_step();
         let polled = catch_unwind(AssertUnwindSafe(|| future.poll(&mut relayed)));
         if let Some(noted) = system.nursery.end_step() {
             system.begin(noted);

@@ -12,14 +12,14 @@
 //! - after [`Mailbox::close`] nothing goes in any more, and nothing that had gone in is lost: it
 //!   came out, or it comes back from `close` or from `push`.
 //!
-//! What happens to a message that finds no room is decided by
+//! What happens to a message that finds the mailbox full is decided by
 //! [`System::post`](super::system::System::post).
 //!
 //! It is a queue under a lock that is held for a few instructions: a push, or the exchange of the
 //! whole queue for the receiver's empty one. The two exchange their memory with it, so in steady
 //! state nothing is allocated, and a lock serves a whole batch.
 
-use super::letter::Letter;
+use super::mailbox_entry::MailboxEntry;
 use crate::contract::{Addr, Event};
 #[cfg(loom)]
 use crate::sync::Mutex;
@@ -35,9 +35,9 @@ use std::task::Waker;
 #[derive(Debug)]
 pub(crate) enum Refused<M> {
     /// There is no room.
-    Full(Letter<M>),
+    Full(MailboxEntry<M>),
     /// The receiver has ended.
-    Closed(Letter<M>),
+    Closed(MailboxEntry<M>),
 }
 
 /// See the [module](self).
@@ -46,7 +46,7 @@ pub(crate) struct Mailbox<M> {
 }
 
 struct Inner<M> {
-    letters: VecDeque<Letter<M>>,
+    letters: VecDeque<MailboxEntry<M>>,
     /// How many of them are messages.
     messages: usize,
     closed: bool,
@@ -68,7 +68,7 @@ impl<M> Inner<M> {
     #[inline]
     fn put(
         &mut self,
-        row: &mut impl ExactSizeIterator<Item = Letter<M>>,
+        row: &mut impl ExactSizeIterator<Item = MailboxEntry<M>>,
         capacity: usize,
         wait: bool,
     ) -> Result<usize, Refused<M>> {
@@ -132,13 +132,13 @@ impl<M> Mailbox<M> {
     }
 
     /// Puts messages of one sender in, one after the other, each if fewer than `capacity` wait or if
-    /// the sender will `wait` for room: under one lock, and with one wake-up. Tells how many lie above
+    /// the sender will `wait` for capacity: under one lock, and with one wake-up. Returns how many lie above
     /// the bound, for which the sender is to wait until they are released. The first that is refused
     /// comes back; those behind it are still in `row`.
     #[inline]
     pub(crate) fn push(
         &self,
-        row: &mut impl ExactSizeIterator<Item = Letter<M>>,
+        row: &mut impl ExactSizeIterator<Item = MailboxEntry<M>>,
         capacity: usize,
         wait: bool,
     ) -> Result<usize, Refused<M>> {
@@ -153,7 +153,7 @@ impl<M> Mailbox<M> {
     }
 
     /// Puts a letter in, room or not; gives it back if the mailbox is closed.
-    pub(crate) fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
+    pub(crate) fn push_always(&self, letter: MailboxEntry<M>) -> Result<(), MailboxEntry<M>> {
         match self.push(&mut iter::once(letter), usize::MAX, false) {
             Ok(_) => Ok(()),
             Err(Refused::Full(letter) | Refused::Closed(letter)) => Err(letter),
@@ -161,9 +161,9 @@ impl<M> Mailbox<M> {
     }
 
     /// Removes the message that has waited longest, to make room.
-    pub(crate) fn pop_oldest(&self) -> Option<Letter<M>> {
+    pub(crate) fn pop_oldest(&self) -> Option<MailboxEntry<M>> {
         let mut inner = self.lock();
-        let oldest = inner.letters.iter().position(Letter::is_message)?;
+        let oldest = inner.letters.iter().position(MailboxEntry::is_message)?;
         inner.messages -= 1;
         inner.letters.remove(oldest)
     }
@@ -174,7 +174,7 @@ impl<M> Mailbox<M> {
     #[inline]
     pub(crate) fn take(
         &self,
-        batch: &mut VecDeque<Letter<M>>,
+        batch: &mut VecDeque<MailboxEntry<M>>,
         released: &mut Vec<Addr>,
         receiver: Option<&Waker>,
     ) -> bool {
@@ -204,7 +204,7 @@ impl<M> Mailbox<M> {
         true
     }
 
-    /// Tells what polls the receiver.
+    /// Notifies what polls the receiver.
     pub(crate) fn attach(&self, task: &Waker) {
         self.lock().task = Some(task.clone());
     }
@@ -229,7 +229,7 @@ impl<M> Mailbox<M> {
     }
 
     /// Lets nothing in any more, and returns what had not been taken, as [`Mailbox::take`].
-    pub(crate) fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
+    pub(crate) fn close(&self) -> (VecDeque<MailboxEntry<M>>, Vec<Addr>) {
         let mut inner = self.lock();
         inner.closed = true;
         let wakers = (inner.task.take(), inner.receiver.take());
@@ -244,7 +244,7 @@ impl<M> Mailbox<M> {
 /// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib mailbox::loom`.
 #[cfg(all(test, loom))]
 mod loom {
-    use super::{Letter, Mailbox, Refused};
+    use super::{Mailbox, MailboxEntry, Refused};
     use crate::contract::{Addr, Event, SpanId, Time};
     use crate::sync::{AtomicBool, Ordering::SeqCst};
     use loom::sync::{Arc, Notify};
@@ -261,14 +261,14 @@ mod loom {
         }
     }
 
-    fn letter(from: u32, body: u32) -> Letter<u32> {
+    fn letter(from: u32, body: u32) -> MailboxEntry<u32> {
         let event = Event::Message {
             from: Addr(from),
             body,
         };
-        Letter {
+        MailboxEntry {
             span: SpanId::new(Addr(from), body),
-            ..Letter::system(event, Time::ZERO)
+            ..MailboxEntry::system(event, Time::ZERO)
         }
     }
 
@@ -298,7 +298,7 @@ mod loom {
                 if !mailbox.take(&mut batch, &mut released, None) {
                     task.0.wait();
                 }
-                for Letter { event, .. } in batch.drain(..) {
+                for MailboxEntry { event, .. } in batch.drain(..) {
                     let Event::Message { from, body } = event else {
                         unreachable!("messages alone were sent")
                     };

@@ -65,7 +65,7 @@ impl Starter {
 }
 
 impl Pool {
-    /// Begins so many workers with so much stack.
+    /// Starts this many workers, with stacks of this many bytes.
     pub(super) fn begin(workers: NonZeroUsize, stack: usize) -> io::Result<(Pool, Crew)> {
         let (ready, queue) = unbounded();
         let pool = Pool {

@@ -1,19 +1,19 @@
 //! How much stack the threads have that run actors.
 //!
 //! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the
-//! receiver; without optimisation each of these moves has a place of its own. The same holds for a body that
+//! receiver; without optimisation each of these moves has memory of its own. So it is for a body that
 //! begins.
 
-use super::letter::Letter;
+use super::mailbox_entry::MailboxEntry;
 
 /// What a thread has if nobody says otherwise.
 const USUAL: usize = 2 << 20;
-/// So many copies there is room for.
+/// Stack headroom, in copies of the message type.
 const COPIES: usize = 32;
 
 /// What messages of this type need beside everything else.
 pub(super) const fn for_messages<M>() -> usize {
-    size_of::<Letter<M>>() * COPIES
+    size_of::<MailboxEntry<M>>() * COPIES
 }
 
 /// What the life of an actor needs, by its size.

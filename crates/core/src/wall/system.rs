@@ -6,12 +6,12 @@ mod ending;
 use super::cell::Cell;
 use super::clock::Clock;
 use super::counters::{Counters, Scan};
-use super::letter::{Asks, Letter};
 use super::mailbox::Refused;
-use super::nursery::Nursery;
+use super::mailbox_entry::{Asks, MailboxEntry};
 use super::pool::Handle;
 use super::records::Records;
 use super::runtime::Runtime;
+use super::start_queue::StartQueue;
 use super::table::Table;
 use super::unfinished::Unfinished;
 use crate::contract::spawn::{Names, Spawn};
@@ -35,7 +35,7 @@ pub(crate) struct System<M: Message> {
     pub(super) cells: Table<Arc<Cell<M>>>,
     /// By first address, which is beside them so that a search touches no others.
     groups: Mutex<Vec<(u32, Arc<Group<M>>)>>,
-    pub(super) nursery: Nursery,
+    pub(super) nursery: StartQueue,
     /// Whether an actor turns the epochs of the counters.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
@@ -49,7 +49,7 @@ pub(crate) struct System<M: Message> {
     pub(super) dead: Box<[AtomicU64]>,
     pub(super) first_dead: Mutex<Option<String>>,
     pub(super) panics: Mutex<Vec<PanicReport>>,
-    /// What the contexts of actors left behind that have not been told off yet.
+    /// What the contexts of ended actors left behind that has not been counted yet.
     pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
     pub(super) records: Mutex<Records>,
     pub(super) probes: Mutex<Probes>,
@@ -95,7 +95,7 @@ impl<M: Message> Group<M> {
     }
 }
 
-/// So many actors begin at once that it pays to leave it to others.
+/// From this many actors that begin at once on, leaving their start to others pays.
 const MANY: usize = 8;
 
 /// Begins the lives of actors of a group.
@@ -120,7 +120,7 @@ impl<M: Message> System<M> {
             counters: Counters::new(M::KINDS.len()),
             cells: Table::new(),
             groups: Mutex::default(),
-            nursery: Nursery::new(),
+            nursery: StartQueue::new(),
             settling: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end: Mutex::default(),
@@ -278,7 +278,7 @@ impl<M: Message> System<M> {
     pub(super) fn post(
         self: &Arc<Self>,
         to: Addr,
-        row: impl ExactSizeIterator<Item = Letter<M>>,
+        row: impl ExactSizeIterator<Item = MailboxEntry<M>>,
     ) -> usize {
         match self.cells.get(to.0) {
             Some(cell) => self.put(to, cell, row),
@@ -291,7 +291,7 @@ impl<M: Message> System<M> {
         self: &Arc<Self>,
         to: Addr,
         cell: &Cell<M>,
-        mut row: impl ExactSizeIterator<Item = Letter<M>>,
+        mut row: impl ExactSizeIterator<Item = MailboxEntry<M>>,
     ) -> usize {
         let capacity = self.config.mailbox.get();
         let wait = self.config.overflow == Overflow::Block;
@@ -304,9 +304,9 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// A mailbox had no room for a message whose sender does not wait.
+    /// A mailbox was full for a message whose sender does not wait.
     #[cold]
-    fn overflow(self: &Arc<Self>, to: Addr, cell: &Cell<M>, mut letter: Letter<M>) {
+    fn overflow(self: &Arc<Self>, to: Addr, cell: &Cell<M>, mut letter: MailboxEntry<M>) {
         let overflow = self.config.overflow;
         if overflow == Overflow::DropOldest {
             loop {
@@ -332,7 +332,7 @@ impl<M: Message> System<M> {
     fn post_first(
         self: &Arc<Self>,
         to: Addr,
-        row: impl ExactSizeIterator<Item = Letter<M>>,
+        row: impl ExactSizeIterator<Item = MailboxEntry<M>>,
     ) -> usize {
         let Some(on_demand) = self.in_group(to, |group| group.on_demand) else {
             row.for_each(|letter| self.dead_letter(to, letter));
@@ -352,7 +352,7 @@ impl<M: Message> System<M> {
 
     /// Posts a message that was sent a while ago. Its sender cannot wait for room, so with
     /// [`Overflow::Block`] it goes in above the bound.
-    pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
+    pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
         letter.epoch = self.counters.sent(1);
         // Counted for when it is released; its sender does not know and need not wait.
         let from = letter.span.sender();
@@ -362,7 +362,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Lets senders go on whose messages above the bound were taken out.
+    /// Wakes senders whose messages above the bound were taken out.
     #[inline]
     pub(super) fn release(&self, senders: Vec<Addr>) {
         for sender in senders {
@@ -374,7 +374,7 @@ impl<M: Message> System<M> {
     }
 
     /// Tells an actor something that the executor knows.
-    pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
+    pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
         letter.epoch = self.counters.sent(1);
         let refused = match self.cells.get(to.0) {
             Some(cell) => cell.mailbox.push_always(letter).err(),
@@ -388,7 +388,7 @@ impl<M: Message> System<M> {
 
     // What becomes of a letter without a receiver.
 
-    fn drop_letter(&self, to: Addr, letter: Letter<M>) {
+    fn drop_letter(&self, to: Addr, letter: MailboxEntry<M>) {
         self.dropped.fetch_add(1, Relaxed);
         self.counters.done(letter.epoch);
         self.discard(to, letter);
@@ -396,7 +396,7 @@ impl<M: Message> System<M> {
 
     /// Disposes of a letter whose receiver has ended.
     #[cold]
-    pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, letter: Letter<M>) {
+    pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, letter: MailboxEntry<M>) {
         let epoch = letter.epoch;
         match letter.event {
             Event::Message { from, body } if !self.is_ending() => {
@@ -406,10 +406,10 @@ impl<M: Message> System<M> {
                         who: to,
                         question: letter.span,
                     };
-                    let answer = Letter {
+                    let answer = MailboxEntry {
                         answers: letter.span,
                         asks: letter.asks,
-                        ..Letter::system(unanswered, self.clock.now())
+                        ..MailboxEntry::system(unanswered, self.clock.now())
                     };
                     self.tell(from, answer);
                 }
@@ -418,7 +418,7 @@ impl<M: Message> System<M> {
                     let asks = Asks::None;
                     self.tell(
                         ROOT,
-                        Letter {
+                        MailboxEntry {
                             event,
                             asks,
                             ..letter

@@ -1,5 +1,5 @@
-//! An OS thread and a mailbox per actor, for up to as many actors as the system has room
-//! for threads.
+//! An OS thread and a mailbox per actor, for up to as many actors as the system can hold
+//! threads.
 //!
 //! A thread polls its actor's body, and parks while it waits. The stacks are small
 //! ([`STACK`]): they are reserved, and only what is used of them takes memory.
@@ -63,7 +63,7 @@ impl Drop for Counted {
 }
 
 impl Threads {
-    /// Threads that have so much stack for messages.
+    /// Threads whose stacks have this many bytes for messages.
     pub(super) fn new(for_messages: usize) -> Threads {
         Threads {
             running: Arc::default(),
@@ -72,7 +72,7 @@ impl Threads {
         }
     }
 
-    /// What tells how many there are.
+    /// Counts the running threads.
     pub(super) fn running(&self) -> Arc<Running> {
         self.running.clone()
     }

@@ -18,7 +18,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// Later than any that is set, as only so many are set at a time.
+    /// Later than any that is set, because fewer than 2^32 are set at a time.
     const NONE: Pending = Pending {
         due: Time::MAX,
         order: u32::MAX,
@@ -30,7 +30,7 @@ impl Pending {
 pub(crate) struct Timers {
     /// One of those that were set: most actors have no more.
     one: Pending,
-    /// That of a wait.
+    /// The timer of a wait.
     own: Pending,
     order: u32,
     /// The number of the library's token given out next. Numbers begin again after 2^31.
@@ -49,7 +49,7 @@ struct More {
     cancelled: usize,
 }
 
-/// So many that were cancelled may stay where they are.
+/// Up to this many cancelled timers may stay where they are.
 const FEW: usize = 64;
 
 impl More {
@@ -180,7 +180,7 @@ impl Timers {
         }
     }
 
-    /// Removes the next one if it is due, and tells when it was.
+    /// Removes the next one if it is due, and returns when it was.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Time, Token)> {
         let first = self.first();

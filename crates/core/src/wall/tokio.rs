@@ -22,7 +22,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A runtime of a run's own, whose threads have so much stack.
+/// A runtime of a run's own, whose threads have stacks of this many bytes.
 pub(super) fn build(workers: NonZeroUsize, stack: usize) -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.get())
@@ -49,7 +49,7 @@ pub(super) struct Tasks {
     guest: Option<Arc<Guest>>,
 }
 
-/// What a run on another's runtime needs to end well.
+/// The resources with which a run on an existing runtime ends well.
 struct Guest {
     cancel: CancelToken,
     /// No more may begin.

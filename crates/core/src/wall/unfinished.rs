@@ -1,6 +1,6 @@
-//! What an actor leaves that ends while the run goes on.
+//! What an actor leaves that ends during the run.
 
-use super::letter::Letter;
+use super::mailbox_entry::MailboxEntry;
 use std::collections::VecDeque;
 
 /// What an actor leaves when its context is dropped.
@@ -8,7 +8,7 @@ pub(crate) struct Unfinished<M> {
     /// What it was handling as it panicked; empty if that is not known.
     pub(crate) handled: String,
     /// What it had received and not handled.
-    pub(crate) unread: VecDeque<Letter<M>>,
+    pub(crate) unread: VecDeque<MailboxEntry<M>>,
 }
 
 impl<M> Default for Unfinished<M> {

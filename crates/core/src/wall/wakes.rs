@@ -3,7 +3,7 @@
 //! Nearly all of it is asked for, and called off again, by the workers that run actors. So each thread has
 //! deadlines of its own, and finds their lock free unless the keeper of the clock looks after them.
 
-use super::place::{self, SHARDS};
+use super::thread_slot::{self, SHARDS};
 use crate::contract::Time;
 use crate::sync::lock;
 use crossbeam_utils::CachePadded;
@@ -60,7 +60,7 @@ impl Wakes {
     /// Asks for a wake-up. It is `now`, and who has been asked for by this thread and is due is woken: that
     /// costs a worker less than the keeper.
     pub(super) fn add(&self, due: Time, now: Time, task: Waker) -> Wake {
-        let shard = place::mine().index;
+        let shard = thread_slot::mine().index;
         let mut deadlines = lock(&self.shards[shard]);
         let (slot, used) = deadlines.add(due, task);
         if deadlines.is_due(now) {
@@ -81,7 +81,7 @@ impl Wakes {
         drop(task);
     }
 
-    /// Takes out whom to wake now, and tells when the next is due.
+    /// Takes out whom to wake now, and returns when the next is due.
     pub(super) fn take_due(&self, now: Time, tasks: &mut Vec<Waker>) -> Option<Time> {
         let next = |shard: &CachePadded<Mutex<Deadlines>>| lock(shard).take_due(now, tasks);
         self.shards.iter().filter_map(next).min()
@@ -135,7 +135,7 @@ impl Deadlines {
         });
         self.called_off = 0;
         if self.order.is_empty() {
-            // Memory of a burst is given back. Numbers of use go on, so that no old wake-up is taken for a new one.
+            // Memory of a burst is given back. Numbers of use continue, so that no old wake-up is taken for a new one.
             self.order.shrink_to(FEW);
         }
     }

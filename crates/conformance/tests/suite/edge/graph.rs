@@ -107,7 +107,7 @@ fn an_aborted_edge_leaves_the_fan_out_and_the_last_one_ends_it() {
     let mut all: FanOut<_> = [tx, other].into_iter().collect();
     all.send_blocking(1).expect("there are two");
     drop(first);
-    // The other one is full: so it is waited for, and aborted meanwhile.
+    // The other one is full: so it is waited for, and aborted during the wait.
     let waiting = thread::spawn(move || {
         let refused = all.send_blocking(2).expect_err("no receiver is left");
         (refused.into_inner(), all.len())

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// What a run did: its digest, its tally, and how many messages it delivered.
+/// The result of a run: its digest, its tally, and how many messages it delivered.
 fn outcome(config: &Config, workers: usize, fsm: Fsm) -> (u64, Tally, u64) {
     let workers = NonZeroUsize::new(workers).expect("at least one worker");
     let config = Config {

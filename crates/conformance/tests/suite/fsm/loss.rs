@@ -1,4 +1,4 @@
-//! The FSM ends and tells what is missing, also where messages are lost or the run is cancelled.
+//! The FSM ends and reports what is missing, also where messages are lost or the run is cancelled.
 
 use corsair::fsm::{self, Form, Fsm};
 use corsair::{CancelToken, Config, DeadLetters, Executor, Outcome, Overflow};
@@ -83,7 +83,7 @@ fn a_run_that_was_cut_has_a_report_and_no_tally() {
             ..Fsm::default()
         };
         let (report, tally) =
-            fsm::run(Executor::Virtual, &config, fsm).expect("a cancellation is no error");
+            fsm::run(Executor::Virtual, &config, fsm).expect("a cancellation is not an error");
         assert_eq!(report.outcome, Outcome::Cancelled);
         assert_eq!(tally, None);
     }

@@ -1,4 +1,4 @@
-//! A watch is told what happens, in the order that its documentation promises; and a run that
+//! A watch gets the events in the order that its documentation promises; and a run that
 //! starts from a network starts from exactly that.
 
 use corsair::fsm::{self, Form, Fsm, Msg, Network, PirateWatch, Tally, Watch};

@@ -1,4 +1,4 @@
-//! A process that cannot go on ends its part with a sentence, and the parts of all others.
+//! A process that cannot continue ends its part with a sentence, and the parts of all others.
 
 use super::*;
 

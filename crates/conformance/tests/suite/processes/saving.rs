@@ -1,4 +1,4 @@
-//! A run over several processes that is saved, and goes on over others.
+//! A run over several processes that is saved, and continues over others.
 
 use super::{result, run_from, run_until};
 use corsair::cluster::{SavedPart, Saving};
@@ -90,7 +90,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
         let (resumed, ..) = run_from(&config, &scenario, over, Some(snapshot), None);
         assert_eq!(result(&resumed.unwrap()), result(&alone), "over {over:?}");
     }
-    // And what one process has saved.
+    // And the part that one process has saved.
     let (mut simulation, _) = fsm::begin(&config, &scenario).unwrap();
     simulation.run_until(millis(50));
     let snapshot = simulation.snapshot().unwrap();
@@ -118,7 +118,7 @@ fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_un
         assert_eq!(tally, None);
         let snapshots = kept.snapshots(4);
         assert!(snapshots.iter().all(|(time, _)| *time <= until));
-        // It goes on from there, and from what was saved before, to the same place.
+        // It continues from there, and from what was saved before, to the same result.
         for (_, snapshot) in &snapshots {
             let from = Some(snapshot);
             let (report, ..) = run_until(&config, &scenario, (3, 1), from, None, stop);

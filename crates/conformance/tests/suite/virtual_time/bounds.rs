@@ -297,7 +297,7 @@ fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
     }
 }
 
-// So much in a window that it is worth other threads.
+// Its windows are dense enough for other threads.
 scenario!(
     #[derive(Clone)]
     Busy {},

@@ -1,4 +1,4 @@
-//! Whatever two runs of a scenario do differently is told.
+//! Whatever two runs of a scenario do differently is reported.
 
 use super::config;
 use corsair::{
@@ -82,7 +82,10 @@ fn what_no_message_and_no_timer_shows_is_told_as_well() {
         &["1 actors were spawned for it", "2 actors were spawned"],
     );
     let on_demand = |run| What::Spawn(Spawn::many(1 + run, "more", "").on_demand());
-    tells(on_demand, &["root was told that 1 actors", "that 2 actors"]);
+    tells(
+        on_demand,
+        &["root got the addresses of 1 actors", "of 2 actors"],
+    );
     tells(
         What::Stop,
         &["idle0 was stopped by root", "idle1 was stopped by root"],
@@ -108,7 +111,7 @@ fn what_is_recorded_differently_is_told_with_its_name() {
     );
 }
 
-/// All of that at once, but the same in both runs, and a gauge that is no number.
+/// All of that at once, but the same in both runs, and a gauge that is not a number.
 struct Same;
 
 impl Scenario<Nothing> for Same {

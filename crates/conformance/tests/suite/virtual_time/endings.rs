@@ -105,7 +105,7 @@ fn a_message_that_panics_as_it_is_dropped_is_a_panic_of_its_receiver() {
         let one = told(1);
         let whose = match unread {
             Unread::Dead => 11,
-            // The root is told first, because it is due at the same time.
+            // The root's panic is reported first, because it is due at the same time.
             _ => 10,
         };
         assert_eq!(one.name, format!("victim{whose}"), "{unread:?}: {one:?}");
@@ -149,14 +149,14 @@ fn a_simulation_that_is_dropped_drops_messages_that_panic_quietly() {
     }
 }
 
-/// Handlers that are to have been told to stop before they are dropped.
+/// Handlers that must have been asked to stop before they are dropped.
 struct Careful;
 
 impl Drop for Careful {
     fn drop(&mut self) {
         assert!(
             std::thread::panicking(),
-            "dropped before it was told to stop"
+            "dropped before it was asked to stop"
         );
     }
 }
@@ -203,7 +203,7 @@ fn the_cause_of_a_failed_run_is_told_and_not_what_it_does_to_those_who_wait() {
     }
 }
 
-/// Ends, and lets those who are careful be dropped.
+/// Ends, and lets careful handlers be dropped.
 struct Ending;
 
 impl Scenario<Job> for Ending {

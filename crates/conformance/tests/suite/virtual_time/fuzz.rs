@@ -1,5 +1,5 @@
 //! Whole scenarios at random, run in several ways, also with pauses: results, reports, what actors saw, and that
-//! nothing is left in memory. `cargo run -p corsair-conformance --example fuzz` goes on where these end.
+//! nothing is left in memory. `cargo run -p corsair-conformance --example fuzz` continues where these end.
 
 mod case;
 

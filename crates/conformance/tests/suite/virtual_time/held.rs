@@ -1,4 +1,4 @@
-//! A run that its caller holds in the hand: where it ends, what cannot be injected, and its pace.
+//! A run that its caller drives: where it ends, what cannot be injected, and its pace.
 
 use super::config;
 use corsair::{
@@ -52,7 +52,7 @@ fn nothing_is_injected_where_the_run_has_been_not_even_at_its_start() {
     }
 }
 
-/// Goes on in some way, as long as that says that there is more.
+/// Advances in some way, until that says that there is nothing more.
 type GoOn = fn(&mut Simulation<Nothing>) -> bool;
 
 // Guarantee: core-51.
@@ -75,7 +75,7 @@ fn a_run_with_an_end_is_over_there_however_it_is_told_to_go_on() {
             let mut calls = 0;
             while go_on(&mut simulation) {
                 calls += 1;
-                assert!(calls < 1000, "{way} goes on for ever");
+                assert!(calls < 1000, "{way} never ends");
                 assert!(simulation.now() <= ms(100), "{way}: {}", simulation.now());
             }
             assert!(simulation.is_over(), "{way}");
@@ -145,7 +145,7 @@ fn least(enough: Duration, act: impl Fn()) -> Duration {
 
 // Guarantee: core-76.
 #[test]
-#[cfg_attr(miri, ignore = "miri is no clock")]
+#[cfg_attr(miri, ignore = "miri has no exact clock")]
 fn a_pace_holds_over_many_short_calls() {
     let enough = MS * 250;
     let took = least(enough, || {
@@ -160,7 +160,7 @@ fn a_pace_holds_over_many_short_calls() {
 
 // Guarantee: core-76.
 #[test]
-#[cfg_attr(miri, ignore = "miri is no clock")]
+#[cfg_attr(miri, ignore = "miri has no exact clock")]
 fn a_pace_is_kept_by_whatever_lets_a_run_go_on() {
     let ways: [(&str, GoOn); 3] = [
         ("run_until", |run| run.run_until(run.now().after(MS * 7))),
@@ -180,7 +180,7 @@ fn a_pace_is_kept_by_whatever_lets_a_run_go_on() {
 
 // Guarantee: core-76.
 #[test]
-#[cfg_attr(miri, ignore = "miri is no clock")]
+#[cfg_attr(miri, ignore = "miri has no exact clock")]
 fn the_slowest_pace_and_the_farthest_time_are_waited_for_until_cancelled() {
     for (factor, until) in [(f64::MIN_POSITIVE, ms(50)), (1e-12, Time::MAX)] {
         let config = config(1);

@@ -1,4 +1,4 @@
-//! Sending to many in virtual time: the same whoever makes the messages, and what goes wrong is told.
+//! Sending to many in virtual time: the same whoever makes the messages, and what goes wrong is reported.
 
 use super::number::{MS, Number, config, run};
 use corsair::{
@@ -29,12 +29,12 @@ impl Scenario<Number> for Speakers {
                 async move {
                     if index >= CROWD - 2 {
                         cx.recv().await;
-                        let all = *all.get().expect("the root has told");
+                        let all = *all.get().expect("the root has reported");
                         cx.send_each(all, move |to| {
                             assert!(to == 0 || to % (CROWD / 3) > 0, "{index} to {to}");
                             [Number(to.into())]
                         });
-                        // It has gone on.
+                        // It has moved on.
                         cx.send(all.get(1), Number(7));
                     }
                     loop {
@@ -95,7 +95,7 @@ fn in_all_ways(panics: Panics, what: impl Fn(Result<Report, RunError>, u32) -> S
 // Guarantee: core-1.
 #[test]
 fn messages_that_cannot_be_made_are_their_senders_panics_whoever_makes_them() {
-    let told = in_all_ways(Panics::EndActor, |result, heard| {
+    let reported = in_all_ways(Panics::EndActor, |result, heard| {
         let report = result.unwrap();
         let panics = report.panics.iter().map(|panic| format!("\n{panic}"));
         let (delivered, digest) = (report.delivered(), report.digest);
@@ -105,8 +105,8 @@ fn messages_that_cannot_be_made_are_their_senders_panics_whoever_makes_them() {
         )
     });
     let unmade = 2 * (1..CROWD).filter(|to| to % (CROWD / 3) == 0).count() as u32;
-    let (heard, panics) = (2 * CROWD + 2 - unmade, told.lines().skip(1));
-    assert!(told.starts_with(&format!("{heard} ")), "{told}");
+    let (heard, panics) = (2 * CROWD + 2 - unmade, reported.lines().skip(1));
+    assert!(reported.starts_with(&format!("{heard} ")), "{reported}");
     assert_eq!(panics.clone().count(), unmade as usize);
     let (who, to) = (CROWD - 2, CROWD / 3);
     let expected =
@@ -116,12 +116,12 @@ fn messages_that_cannot_be_made_are_their_senders_panics_whoever_makes_them() {
 
 #[test]
 fn the_first_message_that_cannot_be_made_ends_the_run() {
-    let told = in_all_ways(Panics::EndRun, |result, _| {
+    let reported = in_all_ways(Panics::EndRun, |result, _| {
         let Err(RunError::Panicked { panic, .. }) = result else {
             panic!("{result:?}")
         };
         // How many have heard of it when the run is stopped, the lookahead decides.
         panic.to_string()
     });
-    assert!(told.contains("making its messages for"), "{told}");
+    assert!(reported.contains("making its messages for"), "{reported}");
 }

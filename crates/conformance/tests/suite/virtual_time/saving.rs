@@ -370,7 +370,7 @@ fn an_actor_that_is_stepped_to_mid_instant_is_saved_as_well() {
     let expected = begin(&config, 200).finish().unwrap();
     let mut run = begin(&config, 200);
     run.run_until(at(30 * MS));
-    // One that has begun and is no child.
+    // An actor that has begun, not one of the children.
     let who = run.actors()[0];
     for count in 1..5 {
         assert!(run.step_actor(who));

@@ -1,4 +1,4 @@
-//! A run that its caller holds in the hand. That pauses change nothing is the fuzzer's to show.
+//! A run that its caller drives. That pauses change nothing is the fuzzer's to show.
 
 use super::{MS, Note, config};
 use corsair::fsm::{self, Fsm};

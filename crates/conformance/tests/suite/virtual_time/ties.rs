@@ -34,7 +34,7 @@ impl EachKind<Number, 5> for Round {
     }
 }
 
-/// Sends numbers to a crowd; who gets one tells when and of what.
+/// Sends numbers to a crowd; each receiver reports when it got what.
 #[derive(Clone)]
 struct Batches {
     how: How,

@@ -1,4 +1,4 @@
-//! Actors on demand that are many, or whose first message comes from somebody who goes on without a wait.
+//! Actors on demand that are many, or whose first message comes from an actor that continues without a wait.
 
 use corsair::{
     Addr, AsyncContext, Config, Event, Executor, Message, Reason, Scenario, Spawn, Time, run,

@@ -140,7 +140,7 @@ scenario!(Bombs, Bomb, cx, {
         } if who == victim => {}
         other => panic!("{other:?}"),
     }
-    // Nobody is hurt by one that comes later, but who sends it.
+    // A later one hurts no actor but its sender.
     let sender = Spawn::one("sender").watched();
     let sender = cx
         .spawn(sender, move |mut cx: C, _| async move {
@@ -169,7 +169,7 @@ scenario!(Bombs, Bomb, cx, {
 fn a_message_that_panics_as_it_is_dropped_stops_neither_a_worker_nor_the_run() {
     for report in on_all(1, || Bombs) {
         assert_eq!(report.outcome, Outcome::Completed);
-        assert!(!report.panics.is_empty(), "they are told");
+        assert!(!report.panics.is_empty(), "they are reported");
     }
 }
 

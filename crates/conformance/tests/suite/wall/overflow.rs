@@ -166,7 +166,7 @@ fn actors_that_flood_each_other_through_mailboxes_for_one_all_finish() {
     }
 }
 
-/// Sends more than there is room for, and ends at once.
+/// Sends more than the mailbox holds, and ends at once.
 struct LastWords;
 
 impl Scenario<Number> for LastWords {
@@ -227,7 +227,7 @@ impl<F: Future> Future for Picky<F> {
     }
 }
 
-/// The root sends more than there is room for, and waits for room and an answer in a future that wants
+/// The root sends more than a mailbox holds, and waits for capacity and an answer in a future that wants
 /// to be woken itself.
 struct Roundabout;
 

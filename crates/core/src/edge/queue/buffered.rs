@@ -1,17 +1,17 @@
 //! A queue that holds messages of one weight and blocks when it is full: a [ring](crate::edge::ring()) whose sending
 //! end lies under a lock.
 //!
-//! The receiver is that of a ring, and takes no lock: it meets the senders in the two words of the ring alone, where
+//! The receiver is the ring's receiver, and takes no lock: it shares with the senders only the two words of the ring, where
 //! it is also decided whether an abort came first. Senders meet each other at the lock.
 //!
 //! **The line is served by the receiver.** While offers wait, *waits* is set in the head of the ring, with a waker
-//! that takes the lock, puts what there is room for, and wakes the senders of that. So the receiver serves the line
-//! as it makes room, and an abort finds it, too. The waker is set anew, under the same lock, before an offer is
+//! that takes the lock, puts in what fits, and wakes the senders of that. So the receiver serves the line
+//! as it frees capacity, and an abort finds it, too. The waker is set again, under the same lock, before an offer is
 //! left waiting: while the line is not empty, either *waits* is set, or a thread that has cleared it is about to
 //! serve.
 
-use super::later::Later;
-use super::line::{Fate, Line, Told};
+use super::deferred::DeferredWork;
+use super::line::{Line, LineHint, OfferState};
 use super::lock::Lock;
 use super::sender::SendTarget;
 use crate::edge::abort::Abort;
@@ -28,7 +28,7 @@ use std::task::{Wake, Waker};
 pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     entrance: CachePadded<Lock<Entrance<T, W>>>,
-    told: CachePadded<Told>,
+    told: CachePadded<LineHint>,
 }
 
 /// What lies under the lock.
@@ -50,7 +50,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
                 senders: 1,
                 server: Waker::from(Arc::new(Server(edge.clone()))),
             })),
-            told: CachePadded::new(Told::new()),
+            told: CachePadded::new(LineHint::new()),
             ring,
         })
     }
@@ -68,7 +68,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         result
     }
 
-    /// Does what has been left to do, unless another thread has taken it, which does it now. But no thread is told of an
+    /// Does the deferred work, unless another thread has taken it and does it now. But no thread learns of an
     /// abort before that is settled.
     #[cold]
     fn act(&self) {
@@ -78,14 +78,14 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         }
         self.ring.settle_aborted();
         if aborted {
-            // Those in the line have not been told, unless the abort has found *waits*.
+            // Senders in the line do not know yet, unless the abort has found *waits*.
             self.change(Entrance::serve);
         }
     }
 
     /// Changes the line, then wakes and drops what that has brought about.
-    fn change<R>(&self, change: impl FnOnce(&mut Entrance<T, W>, &mut Later<T>) -> R) -> R {
-        let mut later = Later::new();
+    fn change<R>(&self, change: impl FnOnce(&mut Entrance<T, W>, &mut DeferredWork<T>) -> R) -> R {
+        let mut later = DeferredWork::new();
         let result = self.put_with(|entrance| {
             let result = change(entrance, &mut later);
             let line = &entrance.line;
@@ -98,9 +98,9 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
-    /// Takes into the ring what there is room for, from the front of the line, and sees to it that the rest is served
+    /// Moves as many offers from the front of the line into the ring as fit, and sees to it that the rest is served
     /// later.
-    fn serve(&mut self, later: &mut Later<T>) {
+    fn serve(&mut self, later: &mut DeferredWork<T>) {
         while !self.line.is_empty() {
             let seen = match self.end.look() {
                 Look::Aborted => {
@@ -141,7 +141,12 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
     }
 
     /// Adds an offer to the line. Returns its number.
-    fn offer(&mut self, message: Option<(T, u64)>, waker: &Waker, later: &mut Later<T>) -> u64 {
+    fn offer(
+        &mut self,
+        message: Option<(T, u64)>,
+        waker: &Waker,
+        later: &mut DeferredWork<T>,
+    ) -> u64 {
         let begins = self.line.is_empty();
         let number = self.line.add(message, waker);
         if begins {
@@ -153,7 +158,7 @@ impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
     #[inline]
-    fn told(&self) -> &Told {
+    fn told(&self) -> &LineHint {
         &self.told
     }
 
@@ -215,20 +220,20 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for BufferedEdge<T, W> {
         })
     }
 
-    fn renew(&self, number: u64, waker: &Waker) -> Fate<T> {
+    fn renew(&self, number: u64, waker: &Waker) -> OfferState<T> {
         self.change(|entrance, later| {
             if !entrance.line.contains(number) {
-                return Fate::Accepted;
+                return OfferState::Accepted;
             }
             if let Look::Aborted = entrance.end.look() {
                 let offer = entrance.line.remove(number);
-                return Fate::Aborted(offer.and_then(|offer| {
+                return OfferState::Aborted(offer.and_then(|offer| {
                     later.old = offer.waker;
                     offer.message.map(|(message, _)| message)
                 }));
             }
             later.old = entrance.line.renew(number, waker);
-            Fate::Waiting
+            OfferState::Waiting
         })
     }
 

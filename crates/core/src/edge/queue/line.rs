@@ -5,25 +5,25 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 /// What an offer has come to.
-pub enum Fate<T> {
+pub enum OfferState<T> {
     Accepted,
     Waiting,
     /// The edge was aborted. The message, if there was one.
     Aborted(Option<T>),
 }
 
-/// What senders may know without the lock. Written under it when it changes, not with every message, so that
-/// it stays in the caches of those who read it.
-pub struct Told {
+/// What senders may read without the lock. Written under it when it changes, not with every message, so that
+/// it stays in the caches of its readers.
+pub struct LineHint {
     /// The number of the first offer in the line.
     decided: AtomicU64,
     /// Whether a sender would have to wait in the line; a hint.
     crowded: AtomicBool,
 }
 
-impl Told {
-    pub(super) fn new() -> Told {
-        Told {
+impl LineHint {
+    pub(super) fn new() -> LineHint {
+        LineHint {
             decided: AtomicU64::new(0),
             crowded: AtomicBool::new(false),
         }

@@ -48,7 +48,7 @@ impl<T> SpinLock<T> {
         }
     }
 
-    /// Lends the value. Must not be called again meanwhile.
+    /// Lends the value. Must not be called again from within `act`.
     #[inline]
     pub(super) fn with<R>(&self, run: impl FnOnce(&mut T) -> R) -> R {
         if !self.acquire() {

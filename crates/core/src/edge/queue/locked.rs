@@ -7,8 +7,8 @@ mod receiver;
 
 pub(super) use receiver::LockedReceiver;
 
-use super::later::Later;
-use super::line::{Fate, Told};
+use super::deferred::DeferredWork;
+use super::line::{LineHint, OfferState};
 use super::lock::Lock;
 use super::sender::SendTarget;
 use crate::edge::abort::Abort;
@@ -26,7 +26,7 @@ use std::task::Waker;
 /// What all ends of a queue under one lock share.
 pub struct LockedEdge<T, W> {
     contents: CachePadded<Lock<Contents<T>>>,
-    told: CachePadded<Told>,
+    told: CachePadded<LineHint>,
     /// The receiver has found the edge empty, and nothing has come since. Written under the lock.
     vacant: CachePadded<AtomicBool>,
     weigh: PhantomData<fn() -> W>,
@@ -36,7 +36,7 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
     pub(super) fn new(options: &Options) -> LockedEdge<T, W> {
         LockedEdge {
             contents: CachePadded::new(Lock::new(Contents::new(options, W::ALL_ONE))),
-            told: CachePadded::new(Told::new()),
+            told: CachePadded::new(LineHint::new()),
             vacant: CachePadded::new(AtomicBool::new(false)),
             weigh: PhantomData,
         }
@@ -44,8 +44,8 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
 
     /// Changes the contents, then wakes and drops what that has brought about.
     #[inline]
-    fn change<R>(&self, change: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> R) -> R {
-        let mut later = Later::new();
+    fn change<R>(&self, change: impl FnOnce(&mut Contents<T>, &mut DeferredWork<T>) -> R) -> R {
+        let mut later = DeferredWork::new();
         let result = self.contents.with(|contents| {
             let result = change(contents, &mut later);
             self.tell(contents);
@@ -66,7 +66,7 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
 
 impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
     #[inline]
-    fn told(&self) -> &Told {
+    fn told(&self) -> &LineHint {
         &self.told
     }
 
@@ -101,7 +101,7 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
         self.change(|contents, later| contents.find_room(waker, later))
     }
 
-    fn renew(&self, number: u64, waker: &Waker) -> Fate<T> {
+    fn renew(&self, number: u64, waker: &Waker) -> OfferState<T> {
         self.change(|contents, later| contents.renew(number, waker, later))
     }
 

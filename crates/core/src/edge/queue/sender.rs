@@ -1,6 +1,6 @@
 //! The end of a queue that accepts messages.
 
-use super::line::{Fate, Told};
+use super::line::{LineHint, OfferState};
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TrySendError};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 /// What sending ends do with what all ends share.
 pub trait SendTarget<T>: Abort + Source + 'static {
-    fn told(&self) -> &Told;
+    fn told(&self) -> &LineHint;
 
     /// Whether there is no room; a hint.
     fn is_full(&self) -> bool;
@@ -26,11 +26,11 @@ pub trait SendTarget<T>: Abort + Source + 'static {
     /// Puts a message, or adds it to the line and returns the number of the offer.
     fn put_or_offer(&self, message: T, waker: &Waker) -> Result<Option<u64>, Aborted<T>>;
 
-    /// Finds room for some message, or adds to the line and returns the number of the offer.
+    /// Finds capacity for some message, or adds to the line and returns the number of the offer.
     fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>>;
 
     /// What has become of an offer; if it still waits, this is its waker from now on.
-    fn renew(&self, number: u64, waker: &Waker) -> Fate<T>;
+    fn renew(&self, number: u64, waker: &Waker) -> OfferState<T>;
 
     /// Takes an offer out of the line, if it is still there.
     fn withdraw(&self, number: u64) -> Option<T>;
@@ -71,13 +71,13 @@ impl<T: Send + 'static, E: SendTarget<T>> EdgeSender<T, E> {
         context: &Context<'_>,
     ) -> Poll<Result<(), Aborted<Option<T>>>> {
         let fate = match self.is_decided(number) {
-            true => Fate::Accepted,
+            true => OfferState::Accepted,
             false => self.edge.renew(number, context.waker()),
         };
         let result = match fate {
-            Fate::Accepted => Ok(()),
-            Fate::Waiting => return Poll::Pending,
-            Fate::Aborted(message) => Err(Aborted(message)),
+            OfferState::Accepted => Ok(()),
+            OfferState::Waiting => return Poll::Pending,
+            OfferState::Aborted(message) => Err(Aborted(message)),
         };
         self.offer = None;
         Poll::Ready(result)

@@ -43,7 +43,7 @@ const fn word(position: u64) -> u64 {
 #[derive(Debug)]
 pub(super) struct IsAborted;
 
-/// The tail is aborted, and is this. Before a caller is told of the abort, it has to be
+/// The tail is aborted, and is this. Before a caller learns of the abort, it has to be
 /// [settled](RingEdge::settle).
 #[derive(Debug)]
 pub(super) struct Unsettled(pub(super) u64);
@@ -63,9 +63,9 @@ pub(in crate::edge) enum Wait {
 pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
     pub(super) head: CachePadded<AtomicU64>,
-    /// Up to where the sender has published, told by a plain store after the fact.
+    /// The position up to which the sender has published, in a plain store after the fact.
     pub(super) published: CachePadded<AtomicU64>,
-    /// Up to where the receiver has taken, told likewise; not with `drop_oldest`.
+    /// The position up to which the receiver has taken, stored likewise; not with `drop_oldest`.
     pub(super) taken: CachePadded<AtomicU64>,
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,
@@ -114,7 +114,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// Whether there was no room a moment ago, as both ends have told.
+    /// Whether the ring was full a moment ago, by the positions that both ends have published.
     pub(in crate::edge) fn is_full(&self) -> bool {
         let taken = self.taken.load(Ordering::Relaxed);
         let published = self.published.load(Ordering::Relaxed);
@@ -226,7 +226,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     /// The receiver is to be woken when the tail is no longer as it was `seen`. False if that is so
     /// already.
     pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
-        // SAFETY: as above, of the receiver.
+        // SAFETY: only the receiver's end calls this, and it borrows that end, so no other thread waits in `receiver`.
         match unsafe { await_change(&self.tail, &self.receiver, seen, waker) } {
             Wait::Begun => true,
             Wait::Over => false,

@@ -48,7 +48,7 @@ pub(super) struct View<T> {
 // SAFETY: a view gives access to messages by its unsafe methods only, whose callers own them; so it
 // may be wherever messages may be.
 unsafe impl<T: Send> Send for View<T> {}
-// SAFETY: as above.
+// SAFETY: a shared view gives addresses only; who reads or writes a cell says why nobody else does.
 unsafe impl<T: Send> Sync for View<T> {}
 
 impl<T> View<T> {
@@ -65,7 +65,7 @@ impl<T> View<T> {
     /// Puts a message into the cell of this position; what is there is overwritten.
     ///
     /// # Safety
-    /// The slots still exist, and no other thread reads or writes the cell meanwhile.
+    /// The slots still exist, and no other thread reads or writes the cell during the call.
     #[inline]
     pub(super) unsafe fn write(&self, position: u64, message: MaybeUninit<T>) {
         // SAFETY: the slots exist by contract.
@@ -78,7 +78,7 @@ impl<T> View<T> {
     /// be taken for the message.
     ///
     /// # Safety
-    /// The slots still exist, and no thread writes the cell meanwhile.
+    /// The slots still exist, and no thread writes the cell during the call.
     #[inline]
     pub(super) unsafe fn copy(&self, position: u64) -> MaybeUninit<T> {
         // SAFETY: the slots exist by contract.

@@ -15,17 +15,17 @@ use std::thread;
 /// A worker is asked at most once in this many nanoseconds.
 const PACE: u64 = 50_000;
 
-/// So often an idle worker looks around before it falls asleep.
+/// How often an idle worker looks around before it falls asleep.
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
 
-/// So often it does so where there are more workers than cores: one that is not running may have
+/// The same where there are more workers than cores: one that is not running may have
 /// what it looks for, or need the core to finish.
 const PATIENCE_IN_A_CROWD: u32 = 4;
 
 /// At every such look for a job the queue comes before what was woken here.
 const FAIRNESS: u32 = 64;
 
-/// So often in a row the half that was woken last may come before those that wait longer.
+/// How many times in a row the half that was woken last may come before those that wait longer.
 const STREAK: u32 = 16;
 
 impl Worker {
@@ -45,7 +45,7 @@ impl Worker {
         }
     }
 
-    /// Answers who has asked. True if the stack has room for a fork at this address.
+    /// Answers the worker that has asked. True if the stack is deep enough for a fork at this address.
     #[cold]
     #[inline(never)]
     pub(in crate::fork_join) fn attend(&self, address: usize) -> bool {
@@ -110,7 +110,7 @@ impl Worker {
             Some(job)
         };
         if let Some(job) = job {
-            // SAFETY: by the caller, of this or an earlier call.
+            // SAFETY: the job was given to `enqueue_next`, now or before, by a caller that holds it, and is in no queue.
             unsafe { self.enqueue(job) };
         }
     }
@@ -127,7 +127,7 @@ impl Worker {
     }
 
     /// Something to run, from here, from the queue, or from another worker; `patiently` if
-    /// what was woken there is rather left there, as long as that has not said that it has no offers,
+    /// what was woken there is rather left there, until that worker has said that it has no offers,
     /// or is a single half, which that worker may be about to run.
     pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
         let looks = self.looks.get().wrapping_add(1);
@@ -228,7 +228,7 @@ impl Worker {
         }
     }
 
-    /// Waits for a latch, and runs whatever there is to run meanwhile.
+    /// Waits for a latch, and runs other jobs during the wait.
     pub(in crate::fork_join) fn wait(&self, latch: &Latch) {
         self.work_until(|| latch.is_set());
     }

@@ -1,6 +1,6 @@
 //! The end: goodbyes out, goodbyes and gold in.
 
-use super::told::{Goodbye, Told};
+use super::broadcasts::{Broadcast, Goodbye};
 use super::{at_once, end_of_step};
 use crate::fsm::{Msg, PirateWatch, Tally, Watch};
 use crate::{Addr, AddrRange, Context, Event, Token, Wait};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The token of the timer that fires when nothing has happened for a while.
 const SILENCE: Token = Token::new(1);
 /// The while. Where all messages arrive, answers take far less; so it decides nothing but how
-/// long a run that has lost some goes on.
+/// long a run that has lost some lasts.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The token of the timer that marks the end of what has arrived.
 const MARK: Token = Token::new(2);
@@ -22,7 +22,7 @@ const GENERATIONS: u32 = 3;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Farewell {
     pub(super) tally: Tally,
-    /// How many pirates were told goodbye.
+    /// How many pirates have been sent goodbye.
     asked: u32,
     /// Something has happened since the timer of silence was set.
     broken: bool,
@@ -50,14 +50,14 @@ enum Step {
 }
 
 impl Farewell {
-    /// Goes on until it waits for something; [`Wait::End`] when all that will ever come has come.
+    /// Runs to its next wait; [`Wait::End`] when all that will ever come has come.
     #[inline(always)]
     pub(super) fn go_on<W: Watch, C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
         pirates: AddrRange,
         watch: &W,
-        told: &W::Pirate,
+        recorder: &W::Pirate,
         cx: &mut C,
     ) -> Wait {
         // Nearly all that ever comes, and it comes often.
@@ -65,13 +65,13 @@ impl Farewell {
             && matches!(self.step, Step::TakeIn | Step::Last)
         {
             self.broken = true;
-            self.hear(from, body, watch, told, cx);
+            self.hear(from, body, watch, recorder, cx);
             if self.step == Step::TakeIn && !self.certain && self.is_owed_a_chunk(pirates) {
                 return Wait::Event;
             }
             return self.go_on_without(pirates, cx);
         }
-        self.go_on_after(event, pirates, watch, told, cx)
+        self.go_on_after(event, pirates, watch, recorder, cx)
     }
 
     /// The same for any event.
@@ -81,7 +81,7 @@ impl Farewell {
         event: Option<Event<Msg>>,
         pirates: AddrRange,
         watch: &W,
-        told: &W::Pirate,
+        recorder: &W::Pirate,
         cx: &mut C,
     ) -> Wait {
         if let Some(event) = event {
@@ -96,14 +96,14 @@ impl Farewell {
                 }
                 (step, event) => {
                     self.broken |= matches!(step, Step::TakeIn | Step::Last);
-                    self.count(event, watch, told, cx);
+                    self.count(event, watch, recorder, cx);
                 }
             }
         }
         self.go_on_without(pirates, cx)
     }
 
-    /// Goes on where it is.
+    /// Continues in its current stage.
     #[inline(never)]
     fn go_on_without<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
         match self.step {
@@ -139,7 +139,7 @@ impl Farewell {
             }
             let end = end_of_step(pirates, self.asked);
             let asked = pirates.part(self.asked..end);
-            Goodbye.tell(asked, cx);
+            Goodbye.send_to(asked, cx);
             self.asked = end;
             self.step = Step::TakeIn;
             if let Some(wait) = self.before_the_next(pirates) {
@@ -163,7 +163,7 @@ impl Farewell {
         self.tally.goodbyes + at_once(pirates) < self.asked
     }
 
-    /// Waits for answers as long as that makes sense: all goodbyes are out.
+    /// Waits for answers until no further ones can come: all goodbyes are out.
     #[inline]
     fn take_in_the_last(&mut self) -> Wait {
         if self.tally.is_complete() {
@@ -191,11 +191,11 @@ impl Farewell {
         from: Addr,
         body: Msg,
         watch: &W,
-        told: &W::Pirate,
+        recorder: &W::Pirate,
         cx: &C,
     ) {
         if W::Pirate::MESSAGES {
-            told.message(cx.now(), cx.me(), &body, &cx.envelope());
+            recorder.message(cx.now(), cx.me(), &body, &cx.envelope());
         }
         match body {
             Msg::Goodbye { gold } => {
@@ -213,11 +213,11 @@ impl Farewell {
         &mut self,
         event: Event<Msg>,
         watch: &W,
-        told: &W::Pirate,
+        recorder: &W::Pirate,
         cx: &C,
     ) {
         match event {
-            Event::Message { from, body } => self.hear(from, body, watch, told, cx),
+            Event::Message { from, body } => self.hear(from, body, watch, recorder, cx),
             Event::DeadLetter {
                 body: Msg::GoldCoin(gold),
                 ..

@@ -1,4 +1,4 @@
-//! The FSM as a kind: what a run of pirates is made from, and how the FSM is written down.
+//! The FSM as a kind: the parameters of a run of pirates, and the saved state of the FSM.
 
 use super::{Farewell, Gifts, Monster, Stage, TallyCell};
 use crate::fsm::{Form, Fsm, Network, Tally, Watch};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a run of pirates is made from, in any process: all of an [`Fsm`] but its watch and the form of the
+/// The parameters of a run of pirates, in any process: all of an [`Fsm`] but its watch and the form of the
 /// pirates, which are handlers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FsmParameters {
@@ -38,7 +38,7 @@ impl<W: Watch> From<&Fsm<W>> for FsmParameters {
     }
 }
 
-/// What the FSM has of each process: who is told what happens, and where its tally is put.
+/// What the FSM has of each process: the observer, and the place of its tally.
 #[derive(Clone)]
 pub struct FsmLocal<W: Watch = ()> {
     watch: W,
@@ -59,7 +59,7 @@ impl<W: Watch> FsmLocal<W> {
         *lock(&self.tally)
     }
 
-    /// Who is told.
+    /// The observer.
     pub fn watch(&self) -> &W {
         &self.watch
     }
@@ -155,7 +155,7 @@ impl<W: Watch> Kind for Monster<W> {
             sent: saved.sent,
             stage: saved.stage,
             farewell: saved.farewell,
-            told: local.watch.pirate(),
+            recorder: local.watch.pirate(),
             watch: local.watch.clone(),
             tally: Arc::clone(&local.tally),
         })

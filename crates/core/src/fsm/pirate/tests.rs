@@ -14,7 +14,7 @@ fn addr(index: u32) -> Addr {
     AddrRange::new(Addr::from_u32(FIRST), u32::MAX - FIRST).get(index)
 }
 
-/// A context that keeps what is sent and set, and draws what it is told to.
+/// A context that records what is sent and set, and draws the random numbers that it is given.
 struct Recorder {
     me: Addr,
     random: Box<dyn FnMut() -> u64 + Send>,
@@ -227,7 +227,7 @@ fn a_goodbye_is_answered_with_the_booty_and_ends_the_pirate() {
     assert_eq!(cx.sent, [(FSM, Msg::Goodbye { gold: 42 })]);
 }
 
-/// Keeps the edges it is told.
+/// Records the edges it gets.
 #[derive(Clone, Default)]
 struct Edges(Arc<Mutex<Vec<(Addr, Addr)>>>);
 

@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// A parcel with so many events for window 7.
+    /// A batch with this many events for window 7.
     fn parcel(count: u32, pool: &mut Pool<Msg>) -> Cargo<Msg> {
         let mut buffer = Buffer::new();
         for seq in 0..count {

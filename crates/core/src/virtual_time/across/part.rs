@@ -55,8 +55,9 @@ pub enum Beginning<'a, M, S: Kind> {
     Root(S::Parameters, S::Local),
     /// Where it was saved, by any number of workers in any number of processes.
     Saved(&'a Snapshot),
-    /// The same, as a branch: what is [injected](crate::Simulation::inject) there. It is told the first address that the root has
-    /// spawned, and asked in each process that has an actor of that spawn; all must say the same.
+    /// The same, as a branch: a message is [injected](crate::Simulation::inject) there. The function gets the first address
+    /// that
+    /// the root has spawned, and is called in each process that has an actor of that spawn; all must return the same.
     Branch(&'a Snapshot, &'a Inject<'a, M>),
 }
 

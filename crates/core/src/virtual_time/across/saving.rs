@@ -1,7 +1,7 @@
-//! A run over several processes is saved while it goes on.
+//! Saves a run over several processes while it runs.
 //!
-//! A worker that wants it says so at a meeting, so that all shards know of it at once: each pauses before the next
-//! window, writes what it has, and goes on. At points of virtual time that were set before the run they pause
+//! A worker that wants it says so at a barrier, so that all shards know of it at once: each pauses before the next
+//! window, writes what it has, and continues. At points of virtual time that were set before the run they pause
 //! without a word. Either way the parts are of one moment, because nothing is on its way between shards then.
 
 use super::{Across, Carrier};
@@ -20,11 +20,11 @@ pub trait Saving: Sync {
     /// The points of virtual time at which it is saved besides, in order: the same in all processes.
     fn times(&self) -> &[Time];
 
-    /// A worker has written its part of the run. Those of this process go on when this has returned to all of them.
+    /// A worker has written its part of the run. The workers of this process continue when this has returned to all of them.
     fn save(&self, saved: SavedPart);
 }
 
-/// What one worker has of a run that is saved.
+/// The part of a saved run that one worker has.
 #[derive(Debug)]
 pub struct SavedPart {
     /// How many times the run has been saved with this, counted alike by all workers.
@@ -51,7 +51,7 @@ pub(super) struct Saves<'a> {
 }
 
 impl<'a> Saves<'a> {
-    /// For a run that begins, or goes on, at this point of virtual time.
+    /// For a run that begins, or continues, at this point of virtual time.
     pub(super) fn new(by: Option<&'a dyn Saving>, now: Time) -> Saves<'a> {
         let number = 0;
         Saves { by, number, now }
@@ -79,7 +79,7 @@ pub(super) struct Constant {
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
-    /// Goes on to the end of the run, or until it is to stop, and saves it on the way.
+    /// Runs to the end of the run, or until it is to stop, and saves it on the way.
     pub(super) fn run(
         &mut self,
         config: &Config,
@@ -87,7 +87,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         until: Option<Time>,
         shard: &mut PausableShard<M>,
     ) -> End {
-        // What happens at time 0 has happened in a run that goes on, and not in one that begins.
+        // Events at time 0 have happened in a run that continues, and have not in one that begins.
         let mut has_begun = self.saves.now > Time::ZERO;
         loop {
             let now = self.saves.now;

@@ -41,7 +41,7 @@ pub(in super::super) struct NamedRange {
     pub(in super::super) names: Names,
 }
 
-/// What addresses were given to whom, so that names can be told.
+/// Which spawn got which addresses, so that reports can name actors.
 pub(in super::super) struct Directory {
     /// In the order of addresses.
     named: Vec<NamedRange>,

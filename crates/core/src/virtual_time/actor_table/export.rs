@@ -95,7 +95,7 @@ impl ActorTable {
         self.ended.extend(names);
     }
 
-    /// Of the actors that share a page from this address on, so many have not ended.
+    /// Sets how many of the actors that share a page from this address on have not ended.
     pub(in super::super) fn set_living(&mut self, first: u32, living: u8) {
         let batch = self.batch_number(first);
         if let Some(batch) = batch.and_then(|number| self.batches.get_mut(number)) {

@@ -57,8 +57,9 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
     }
 
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
-        // SAFETY: as in `born`. The origin stays where it is until the actor is made, and is taken
-        // out before that is written over it.
+        // SAFETY: the actor is `Fresh`, so its slot holds an origin, which stays where it is until the actor is made, and is
+        // taken out
+        // before that is written over it.
         unsafe {
             let place = (*shard).places.shared_slot(actor);
             let index = place.map_or(0, |place| place.index);
@@ -72,12 +73,12 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
 
     #[cfg(feature = "serde")]
     unsafe fn form(&self, slot: *mut Slot<M, F>) -> Arc<F> {
-        // SAFETY: as in `born`.
+        // SAFETY: the actor is `Fresh`, so its slot holds an origin.
         unsafe { Arc::clone(&(*Slot::origin(slot)).form) }
     }
 
     unsafe fn unmake(&self, slot: *mut Slot<M, F>) {
-        // SAFETY: as in `born`; it is dropped once, because the state is `Ended` now.
+        // SAFETY: the slot still holds its origin, which is dropped once, because the state is `Ended` now.
         unsafe { Slot::origin(slot).drop_in_place() }
     }
 

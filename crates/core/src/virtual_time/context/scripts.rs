@@ -150,7 +150,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
     }
 }
 
-/// Lets a script go on to its next wait.
+/// Runs a script to its next wait.
 #[inline(always)]
 fn go_on<M: Message, S: Script<M>>(
     actor: &mut Scripted<S>,

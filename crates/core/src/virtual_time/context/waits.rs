@@ -77,7 +77,7 @@ impl<M: Message> Future for Receive<M> {
             relay(shard, me, task.waker());
             return Poll::Pending;
         }
-        // A combinator decides itself which of its futures goes on with the next event.
+        // A combinator itself decides which of its futures takes the next event.
         if !relays && let Some(event) = take_of_row(shard) {
             return Poll::Ready(event);
         }
@@ -165,7 +165,7 @@ impl<W> Selected<W> {
         let mut entry = shard().stashed_after(self.seen);
         while let Some(at) = entry {
             let Some((number, event)) = shard().stash.lend(at) else {
-                // Another look is going on, from within a predicate.
+                // A predicate is itself looking through the list.
                 entry = shard().stashed_next(at);
                 continue;
             };

@@ -61,7 +61,8 @@ impl<M: Message> ActorCache<M> {
         populations: &Slab<AnyPopulation<M>>,
         addr: u32,
     ) -> Option<(Its<M>, *mut Header)> {
-        // SAFETY: the contract.
+        // SAFETY: the shard is valid and no reference to it is held; a population stays where it is until the shard forgets
+        // actors, which clears the cache.
         unsafe {
             let population = populations.get((*shard).places.population(addr)?)?;
             let its = Its::from(&**population);

@@ -67,7 +67,8 @@ impl<M: Message> BorrowedShard<M> {
     /// As for [`PendingWindows::look`]; shards are [joined](JoinedQueues), and nothing is due before the next window.
     #[inline(never)]
     pub(super) unsafe fn take_far(&mut self, window: u64) {
-        // SAFETY: the contract; the outbox is no part of the shard.
+        // SAFETY: `at.own` points to the outbox of a shard that the thread has; it lies outside of the shard, so no
+        // reference overlaps.
         unsafe {
             let ShardPointers { shard, own, .. } = self.at;
             if (*shard).window.number < window {
@@ -87,13 +88,13 @@ impl PendingWindows {
     /// The thread has the shard, to which no reference is held.
     #[inline(always)]
     pub(super) unsafe fn look<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
-        // SAFETY: the contract.
+        // SAFETY: the thread has the shard and its engine, and no other reference to them; these end in this function.
         let (queues, inbound) = unsafe { (&(*at.shard).queues, (*at.engine).inbound_pending) };
         let timers = queues.timers.next();
         let other = queues.far.next().min(next_pending(inbound, window));
         self.later = timers.min(other);
         self.only_timers = timers < other;
-        // SAFETY: the contract.
+        // SAFETY: the thread has the shard and its engine, and no reference to them is held.
         unsafe { self.look_first(at, window) };
     }
 
@@ -103,7 +104,7 @@ impl PendingWindows {
     /// As for [`PendingWindows::look`].
     #[inline(always)]
     pub(super) unsafe fn look_first<M: Message>(&mut self, at: ShardPointers<M>, window: u64) {
-        // SAFETY: the contract.
+        // SAFETY: the thread has the outbox, and nobody writes to it during the read.
         self.next = next_pending(unsafe { (*at.own).pending }, window).min(self.later);
     }
 }
@@ -121,7 +122,7 @@ impl<M: Message> JoinedQueues<M> {
         let shards: Vec<_> = borrowed.iter().map(|one| one.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {
             for (to, receiver) in borrowed.iter().enumerate().filter(|(to, _)| *to != from) {
-                // SAFETY: the contract; they are two, and no other reference is held to them.
+                // SAFETY: the thread has both shards, which are two, and holds no other reference to them.
                 unsafe {
                     let out = &mut (&mut *sender).queues.out_mut()[to];
                     let engine = &mut *receiver.at.engine;
@@ -143,7 +144,7 @@ impl<M: Message> JoinedQueues<M> {
 impl<M: Message> Drop for JoinedQueues<M> {
     fn drop(&mut self) {
         for &shard in &self.0 {
-            // SAFETY: the contract of `new`.
+            // SAFETY: the shards that were joined are there until this is dropped, and no reference to them is held.
             unsafe { (*shard).queues.part() };
         }
     }

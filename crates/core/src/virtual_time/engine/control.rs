@@ -1,4 +1,4 @@
-//! What a run that can be paused is told and asked, by [`Simulation`](crate::Simulation). Ordinary
+//! How a [`Simulation`](crate::Simulation) drives a run that can be paused. Ordinary
 //! runs use none of it.
 
 use super::{End, Engine, Outcome};
@@ -28,7 +28,7 @@ pub(in super::super) struct PausableShard<M: Message>(pub(super) ManuallyDrop<En
 unsafe impl<M: Message> Send for PausableShard<M> {}
 
 impl<M: Message> PausableShard<M> {
-    /// A shard in which nobody is yet.
+    /// A shard without actors.
     pub(super) fn empty(config: &Config, index: usize) -> PausableShard<M> {
         let shard = Box::into_raw(Shard::new(config, index));
         PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())))
@@ -61,7 +61,7 @@ impl<M: Message> PausableShard<M> {
         begun
     }
 
-    /// Goes on to the end of the run.
+    /// Runs to the end of the run.
     pub(in super::super) fn run<X: Exchange<ShardBatch<M, Shard<M>>>>(
         &mut self,
         config: &Config,
@@ -79,7 +79,7 @@ impl<M: Message> PausableShard<M> {
         done
     }
 
-    /// Goes on until the run ends or pauses.
+    /// Runs until the run ends or pauses.
     pub(in super::super) fn go<X: Exchange<ShardBatch<M, Shard<M>>>>(
         &mut self,
         config: &Config,
@@ -265,7 +265,7 @@ impl<M: Message> Engine<M> {
     /// Takes what is not before the pause out of the window that is about to be run.
     #[cold]
     pub(super) fn set_aside<P: Pause>(&mut self, pause: &P) {
-        // SAFETY: as in `shard`; the events are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
         let shard = unsafe { &mut *self.shard };
         let base = shard.window.base;
         // SAFETY: the events of the window are there.

@@ -32,7 +32,7 @@ pub(in super::super) struct Outcome {
 impl<M: Message> Engine<M> {
     /// After the last window: who still waits, totals, and all bodies dropped.
     pub(super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
-        // Nothing of it arrives, but making it may panic, and that is told.
+        // None of it arrives, but making it may panic, and that is reported.
         self.send_all();
         let over = self.over;
         self.shard().end_run(over);
@@ -225,8 +225,9 @@ pub(super) unsafe fn note_panic<M: Message>(
     population: &dyn Population<M, Shard<M>>,
     panic: &(dyn Any + Send),
 ) {
-    // SAFETY: the contract. What `current` and `arrived` point to stays in place until the next
-    // event, also in an actor that unwinds.
+    // SAFETY: the shard is valid and no reference to it is held. What `current` and `arrived` point to stays in place until
+    // the
+    // next event, also in an actor that unwinds.
     unsafe {
         (*shard).turn.upcoming = Upcoming::NONE;
         let (event, whose) = (*shard).describe_current();

@@ -16,7 +16,7 @@ use crate::virtual_time::travel::{
 use std::sync::Arc;
 
 impl<M: Message> PausableShard<M> {
-    /// A shard that goes on where others have paused.
+    /// A shard that continues where others have paused.
     pub(in super::super) fn restored(
         config: &Config,
         index: usize,
@@ -251,7 +251,7 @@ impl<M: Message> Engine<M> {
             return Ok(());
         }
         let (seq, drawn): (u32, u64) = get(from)?;
-        // SAFETY: as above.
+        // SAFETY: the population has the actor, which has not begun, and no reference to the shard is held.
         unsafe {
             match state {
                 State::Live => population.load(shard, actor, from)?,
@@ -301,7 +301,7 @@ impl<M: Message> Engine<M> {
             if header.is_null() {
                 return Err(unknown);
             }
-            (*self.shard).kept.push(&mut (*header).stashed, event);
+            (*self.shard).stash.push(&mut (*header).stashed, event);
         }
         Ok(())
     }

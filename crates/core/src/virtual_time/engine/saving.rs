@@ -75,7 +75,8 @@ impl<M: Message> Engine<M> {
         &mut self,
         to: &mut Vec<u8>,
     ) -> Result<Vec<(SavedGroup, Vec<SavedPage>)>, SnapshotError> {
-        // SAFETY: as in `shard`; nothing is changed, and no actor runs but to be written.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here, and actors run
+        // only to be written.
         let places = unsafe { &(*self.shard).places };
         let mut saved_groups = Vec::new();
         for group in places.groups() {
@@ -110,7 +111,7 @@ impl<M: Message> Engine<M> {
 
     /// The actors that share pages with others, by spawn.
     fn save_batches(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
-        // SAFETY: as in `save_groups`.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here.
         let places = unsafe { &(*self.shard).places };
         for batch in places.batches() {
             let actors = batch.first..batch.first + u32::from(batch.count);
@@ -174,7 +175,7 @@ impl<M: Message> Engine<M> {
 
     fn state_of(&self, population: u32, actor: u32) -> Option<State> {
         let population = self.populations.get(population)?;
-        // SAFETY: as in `save_actor`.
+        // SAFETY: the population has the actor, and no reference to the shard is held.
         unsafe {
             let header: *mut Header = population.header(self.shard, actor);
             (!header.is_null()).then(|| (*header).state)
@@ -201,7 +202,7 @@ impl<M: Message> Engine<M> {
             actors.filter(|&actor| self.state_of(population, actor) == Some(State::Fresh));
         if let Some(actor) = fresh.next() {
             let mut parameters = Vec::new();
-            // SAFETY: as in `save_actor`; the actor has not begun.
+            // SAFETY: the population has the actor, which has not begun, and no reference to the shard is held.
             let born = unsafe { of.origin(self.shard, actor, &mut parameters) };
             origin.born = born.map_err(|error| self.not_written(actor, error))?;
             origin.parameters = Some(parameters);
@@ -210,7 +211,7 @@ impl<M: Message> Engine<M> {
     }
 
     fn no_kind(&self, actor: u32) -> SnapshotError {
-        // SAFETY: as in `save_groups`.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the reference ends with the expression.
         let name = unsafe { (*self.shard).places.name_of(actor) };
         let who = Addr(actor);
         SnapshotError::NoKind { who, name }
@@ -220,7 +221,8 @@ impl<M: Message> Engine<M> {
         match error {
             CodecError::NoKind => self.no_kind(actor),
             error => {
-                // SAFETY: as in `save_groups`.
+                // SAFETY: the shard is valid as long as the engine, on this thread only; the reference ends with the
+                // expression.
                 let name = unsafe { (*self.shard).places.name_of(actor) };
                 written(&format!("the state of {name}"), error)
             }
@@ -244,7 +246,8 @@ impl<M: Message> Engine<M> {
 
     /// All that is to happen, and what is kept for later receives.
     fn save_events(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
-        // SAFETY: as in `save_groups`; buffers are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; buffers are not part of it, and nothing
+        // changes it here.
         let shard = unsafe { &*self.shard };
         let mut done = Ok(());
         let mut write = |time: u64, event: &ScheduledEvent<M>| {
@@ -273,7 +276,8 @@ impl<M: Message> Engine<M> {
 
     /// What lies in buffers for the windows that come.
     fn save_buffers(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
-        // SAFETY: as in `save_events`.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; buffers are not part of it, and nothing
+        // changes it here.
         let shard = unsafe { &*self.shard };
         let next = shard.window.number + 1;
         let outs = shard.queues.out().iter();
@@ -290,7 +294,7 @@ impl<M: Message> Engine<M> {
                 let actor = unsafe { (*event).label.to };
                 let to = counted(&mut rests.of(actor).events);
                 if done.is_ok() {
-                    // SAFETY: as above.
+                    // SAFETY: the events of a buffer are stored events that have not been moved out.
                     done = unsafe { codec.write_stored(base, event, to) };
                 }
             });
@@ -299,14 +303,14 @@ impl<M: Message> Engine<M> {
     }
 
     fn save_kept(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
-        // SAFETY: as in `save_groups`.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here.
         let shard = unsafe { &*self.shard };
         for (actor, population) in shard.places.actors() {
             let Some(population) = self.populations.get(population) else {
                 continue;
             };
-            // SAFETY: as in `save_actor`.
-            let list = unsafe { (*population.header(self.shard, actor)).kept };
+            // SAFETY: the population has the actor, so its header is there.
+            let list = unsafe { (*population.header(self.shard, actor)).stashed };
             let mut at = shard.stash.first_after(list, 0);
             while let Some(entry) = at {
                 if let Some(event) = shard.stash.event(entry) {

@@ -68,8 +68,9 @@ unsafe fn run_all<M: Message, P: Pause>(
     let mut borrowed: Vec<BorrowedShard<M>> = engines().map(BorrowedShard::new).collect();
     let engines: Vec<_> = engines().collect();
     let mut density = Density::default();
-    // SAFETY: the contract; of all references only one is there at a time, or two to different
-    // shards.
+    // SAFETY: the thread has all engines until it gives them back; of all references to one only one is there at a time, or
+    // two to
+    // different shards.
     unsafe {
         loop {
             let mut agreed = Vote::NONE;
@@ -104,7 +105,7 @@ unsafe fn run_all<M: Message, P: Pause>(
 unsafe fn hand_over_all<M: Message>(engines: &[*mut Engine<M>]) {
     for (from, &sender) in engines.iter().enumerate() {
         for (to, &receiver) in engines.iter().enumerate().filter(|(to, _)| *to != from) {
-            // SAFETY: the contract; they are two.
+            // SAFETY: the thread has both engines, which are two.
             let (sender, receiver) = unsafe { (&mut *sender, &mut *receiver) };
             let batch = &mut sender.out[to];
             if !batch.spent.is_empty() {

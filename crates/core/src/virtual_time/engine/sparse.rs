@@ -17,7 +17,7 @@ use crate::virtual_time::shard::Shard;
 use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::{NonNull, null_mut};
 
-/// So many events of a window are ordered where they are listed.
+/// Up to this many events of a window are ordered where they are listed.
 const FEW: usize = 8;
 
 /// Places for a few timers, which lie in no buffer. In memory of their own, which nothing borrows together with
@@ -96,7 +96,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
     config: &Config,
     pause: &P,
 ) {
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
     unsafe {
         for one in &mut *borrowed {
             one.at.shard = (*one.at.engine).shard;
@@ -130,7 +130,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
         if next >= course.bound {
             return;
         }
-        // The window that was run last was not told.
+        // The window that was run last has not been reported.
         for one in &mut *borrowed {
             course.busy |= std::mem::take(&mut (*one.at.engine).busy);
         }
@@ -183,7 +183,7 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     config: &Config,
     pause: &P,
 ) {
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
     unsafe {
         let one = &mut borrowed[at];
         // Not where they are, because that is memory.
@@ -218,7 +218,7 @@ unsafe fn run_in_turn<M: Message, P: Pause>(
     config: &Config,
     pause: &P,
 ) -> Course {
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
     unsafe {
         while !course.stops {
             // When the first shard has something, which that is, and when the next one has.
@@ -259,7 +259,7 @@ unsafe fn run_together<M: Message, P: Pause>(
     pause: &P,
 ) -> Done {
     let mut all = Done::default();
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
     unsafe {
         for one in &mut *borrowed {
             if one.ahead.next != window {
@@ -287,7 +287,8 @@ unsafe fn run_together<M: Message, P: Pause>(
 #[inline(always)]
 unsafe fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<M>], window: u64) {
     for one in borrowed {
-        // SAFETY: the contract; each reference ends with its expression.
+        // SAFETY: the thread has all shards, and nobody writes to their outboxes here; each reference ends with its
+        // expression.
         unsafe {
             let own = &*one.at.own;
             if !own.far.is_empty() {
@@ -312,7 +313,8 @@ unsafe fn run_own<M: Message, P: Pause>(
     let ShardPointers { engine, shard, own } = at;
     let window = ahead.next;
     let place = (window % RING) as usize;
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
+    // run.
     unsafe {
         (*shard).go_to(window);
         let sent = (*own).pending >> place & 1 == 1;
@@ -354,7 +356,8 @@ unsafe fn run_several<M: Message, P: Pause>(
     pause: &P,
 ) -> Done {
     let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
+    // run.
     unsafe {
         let inbound = (*engine).inbound_pending >> place & 1 == 1;
         if !inbound
@@ -367,7 +370,7 @@ unsafe fn run_several<M: Message, P: Pause>(
     }
 }
 
-/// What came of a window with so many events, before which there were these counts.
+/// The result of a window with `events` events, before which the counters were `before`.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -378,7 +381,7 @@ unsafe fn close<M: Message>(
     events: u64,
     before: (u64, u64),
 ) -> Done {
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
     unsafe {
         let ShardPointers { engine, shard, .. } = at;
         let notable = (*shard).notable || (*shard).waits_are_many();
@@ -398,7 +401,7 @@ unsafe fn close<M: Message>(
 #[inline(never)]
 unsafe fn close_notable<M: Message>(at: ShardPointers<M>, cache: &mut ActorCache<M>) -> bool {
     let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
     unsafe {
         (*shard).notable = false;
         if (*shard).places.has_ended() {
@@ -423,7 +426,8 @@ unsafe fn run_few<M: Message>(
 ) -> Option<Done> {
     let ShardPointers { engine, shard, own } = at;
     let mut few = [null_mut::<StoredEvent<M>>(); FEW];
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
+    // run.
     unsafe {
         let mut count = 0;
         let sent = (*own).pending >> place & 1 == 1;
@@ -473,7 +477,7 @@ unsafe fn run_few<M: Message>(
 unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     for i in 1..events.len() {
         let mut j = i;
-        // SAFETY: the contract.
+        // SAFETY: the events are stored events that have not been moved out.
         while j > 0 && unsafe { !StoredEvent::is_before(events[j - 1], events[j]) } {
             events.swap(j - 1, j);
             j -= 1;
@@ -492,7 +496,7 @@ unsafe fn run_many<M: Message, P: Pause>(
     pause: &P,
 ) -> Done {
     let ShardPointers { engine, shard, .. } = at;
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
     unsafe {
         (*engine).counted = false;
         (*engine).gather_window((*shard).window.number);

@@ -89,7 +89,7 @@ impl<M: Message> Engine<M> {
         blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
         born: u64,
     ) {
-        // SAFETY: as in `shard`; the populations are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the populations are not part of it.
         let places = unsafe { &mut (*self.shard).places };
         let count = spawn.count();
         let own = (0..count.div_ceil(PAGE))

@@ -18,7 +18,7 @@ impl<M: Message> Engine<M> {
     pub(super) fn gather_window(&mut self, window: u64) {
         let inbound = &mut self.inbound[(window % RING) as usize];
         self.inbound_pending &= !(1 << (window % RING));
-        // SAFETY: as in `shard`; buffers and parcels are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; buffers and batches are not part of it.
         let shard = unsafe { &mut *self.shard };
         shard.go_to(window);
 
@@ -53,7 +53,7 @@ impl<M: Message> Engine<M> {
     /// Takes the events after the limit out of the window. They do not happen.
     #[cold]
     fn hold_back(&mut self) {
-        // SAFETY: as in `shard`; the events are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
         let shard = unsafe { &mut *self.shard };
         let (base, limit) = (shard.window.base, shard.window.limit);
         let mut held = Vec::new();
@@ -99,13 +99,13 @@ impl<M: Message> Engine<M> {
             self.spent.push((from, buffer.into_free_chunks()));
         }
         let (order, scattered) = self.order.arrange();
-        // SAFETY: as in `shard`.
+        // SAFETY: the shard is valid as long as the engine, on this thread only.
         unsafe { (*self.shard).window.scattered = scattered };
         // SAFETY: `order` has the events gathered, which are still there; no reference to the shard is held.
         unsafe { run_order(self.shard, &self.populations, order) };
         self.shard().leave();
         self.forget_ended();
-        // SAFETY: as in `shard`; parcels are not part of the shard.
+        // SAFETY: the shard is valid as long as the engine, on this thread only; batches are not part of it.
         let shard = unsafe { &mut *self.shard };
         while let Some((from, spent)) = self.spent.pop() {
             if from == shard.index {
@@ -128,7 +128,7 @@ pub(super) unsafe fn run_event<M: Message>(
     populations: &Slab<AnyPopulation<M>>,
     event: *mut StoredEvent<M>,
 ) {
-    // SAFETY: the contract. A population that is known is there.
+    // SAFETY: the shard is valid, the event is there, and no reference to the shard is held. A cached population is there.
     unsafe {
         let to = (*event).label.to;
         let found = cache.get(to);
@@ -192,7 +192,7 @@ pub(super) unsafe fn run_order<M: Message>(
 /// The shard is valid and no reference to it is held; the event is moved out.
 #[cold]
 unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut StoredEvent<M>) {
-    // SAFETY: the contract; no reference to the shard is held while code of the message runs.
+    // SAFETY: the shard is valid and the event is there; no reference to the shard is held while code of the message runs.
     unsafe {
         let now = (*shard).window.base + (*event).label.offset() as u64;
         let event = StoredEvent::read(event, now);

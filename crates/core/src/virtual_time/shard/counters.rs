@@ -83,11 +83,11 @@ pub(crate) enum LoggedKind {
     Start,
     /// The actor is stopped.
     Stop,
-    /// It is told of actors that it has spawned: the contents are the first address and the count.
+    /// It gets the addresses of actors that it has spawned: the contents are the first address and the count.
     Spawned,
-    /// It is told that another has ended.
+    /// It is notified that another has ended.
     Down,
-    /// It is told that a question will not be answered.
+    /// It is notified that a question will not be answered.
     Unanswered,
     /// The root gets a dead letter.
     Returned,
@@ -110,7 +110,7 @@ pub(in super::super) struct Counters {
     /// Ended before they began.
     pub(in super::super) never: u64,
     pub(in super::super) last: u64,
-    /// Changes with every event that is no message and no timer.
+    /// Changes with every event that is neither a message nor a timer.
     pub(in super::super) others: u64,
     /// When the root ended, plus the smallest latency.
     pub(in super::super) root_end: u64,
@@ -241,7 +241,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Notes an event that is no message and no timer.
+    /// Notes an event that is neither a message nor a timer.
     #[cold]
     pub(in super::super) fn attend_other(&mut self) {
         let head = self.current();

@@ -117,7 +117,7 @@ impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByInd
 
 impl<M: Message> Shard<M> {
     /// Sends messages of the actor being run to each of a range of others, where nothing is known of a message but its
-    /// sender and there is no network. Gives what they are made by back, and nothing is sent, if the actor has not so many sequence
+    /// sender and there is no network. Returns what makes them, and sends nothing, if the actor has too few sequence
     /// numbers left.
     #[inline]
     pub(in super::super) fn post_each<const N: usize, B: MakeBodies<M, N>>(
@@ -161,7 +161,7 @@ impl<M: Message> Shard<M> {
         Ok(())
     }
 
-    /// The actor being run sends so many messages fewer than it has numbers for.
+    /// Lowers the sequence number of the actor being run by `messages`.
     pub(in super::super) fn skip(&mut self, messages: usize) {
         let header = self.header();
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
@@ -169,7 +169,7 @@ impl<M: Message> Shard<M> {
     }
 
     /// The messages for an actor could not be made: a panic of their sender's, in which it does not end, because it
-    /// has gone on.
+    /// has moved on.
     #[cold]
     pub(in super::super) fn note_unmade(
         &mut self,

@@ -42,7 +42,7 @@ impl Notes {
             notes[owner(last.0.0)].last.push(last);
         }
         for (time, key) in self.held {
-            // What is no timer is of no actor.
+            // Only timers belong to an actor.
             let shard = match key {
                 u64::MAX => 0,
                 key => owner((key >> 32) as u32),

@@ -63,14 +63,14 @@ impl<M> Queues<M> {
     /// The same, to be changed.
     #[inline(always)]
     pub(in super::super) fn out_mut(&mut self) -> &mut [Outbox<M>] {
-        // SAFETY: as in `out`.
+        // SAFETY: the outboxes are there as long as this, which is borrowed exclusively, so nobody writes by a route.
         unsafe { self.out.as_mut() }
     }
 
     /// Memory for what is sent.
     #[inline(always)]
     pub(in super::super) fn pool(&mut self) -> &mut Pool<M> {
-        // SAFETY: as in `out`.
+        // SAFETY: the pool is there as long as this, which is borrowed exclusively, so nobody writes by a route.
         unsafe { self.pool.as_mut() }
     }
 
@@ -82,7 +82,7 @@ impl<M> Queues<M> {
         &mut Wheel<OverflowEvent<M>>,
         &mut Pool<M>,
     ) {
-        // SAFETY: as in `out`.
+        // SAFETY: the pool is there as long as this, which is borrowed exclusively, so nobody writes by a route.
         let pool = unsafe { self.pool.as_mut() };
         (&mut self.timers, &mut self.far, pool)
     }
@@ -119,8 +119,9 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Where an event is written for one of the next 63 windows, which has this place in the ring. There is
-    /// room for any event, and one is written.
+    /// Where an event is written for one of the next 63 windows, which has this place in the ring. Any event fits there, and
+    /// one
+    /// is written.
     #[inline(always)]
     pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
         let buffer = self.buffer(to, place);
@@ -146,7 +147,8 @@ impl<M> Queues<M> {
     #[inline(never)]
     fn make_room(&mut self, to: usize, place: usize) {
         let Route { outbox, pool } = &mut self.routes[to];
-        // SAFETY: as in `near`; they are two.
+        // SAFETY: routes lead to memory that is there, and that nobody else uses while this shard is borrowed; outbox and
+        // pool are two.
         let (out, pool) = unsafe { (outbox.as_mut(), pool.as_mut()) };
         out.pending |= 1 << place;
         self.has_sent |= to != self.index;
@@ -163,15 +165,15 @@ impl<M> Queues<M> {
         label: Label,
         bodies: [M; N],
     ) {
-        // SAFETY: as in `near`.
+        // SAFETY: routes lead to memory that is there, and that nobody else uses while this shard is borrowed.
         let buffer = unsafe { &mut *self.buffer(to, place) };
         if N > 0 && buffer.has_room(N * size_of::<StoredEvent<M>>()) {
-            // SAFETY: there is room for all.
+            // SAFETY: the chunk has space for all of them.
             return unsafe { buffer.write_row(label, bodies) };
         }
         for (body, index) in bodies.into_iter().zip(0..) {
             let buffer = self.near(to, place);
-            // SAFETY: there is room for any event; one is written.
+            // SAFETY: `ring_buffer` has made space for any event; one is written.
             unsafe {
                 buffer
                     .write_with(|place| StoredEvent::write_plain(place, label.later(index), body));
@@ -187,7 +189,7 @@ impl<M> Queues<M> {
             self.far.push(far);
         } else {
             self.has_sent = true;
-            // SAFETY: as in `near`.
+            // SAFETY: routes lead to memory that is there, and that nobody else uses while this shard is borrowed.
             unsafe { self.routes[to].outbox.as_mut() }.far.push(far);
         }
     }
@@ -229,7 +231,7 @@ mod tests {
         let head = Head::new(0, Kind::Message, 1, 2, 3, 4);
         let event = ScheduledEvent::with_body(head, Box::new(7));
         let buffer = queues.near(to, place);
-        // SAFETY: there is room for any event.
+        // SAFETY: `ring_buffer` has made space for any event.
         unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) };
     }
 

@@ -1,4 +1,4 @@
-//! Memory beside a shard, for what is no actor and no event.
+//! Memory beside a shard, for a header and an event that belong to no actor and no buffer.
 
 use crate::virtual_time::event::ScheduledEvent;
 use crate::virtual_time::header::Header;
@@ -44,7 +44,8 @@ impl<M> Scratch<M> {
 
     /// Puts a message there. It is moved out before the next.
     pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
-        // SAFETY: as above; a room has the size and alignment of any event.
+        // SAFETY: the memory is there as long as this, and has the size and alignment of any event; no reference to the
+        // event is held.
         unsafe {
             let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
             StoredEvent::write(place, message);

@@ -1,7 +1,7 @@
 //! Sending: what an event is labelled with, when it arrives, and where it waits until then.
 //!
 //! A message is *plain* if nothing is known of it but its sender: the run keeps no traces and has no network, and the message
-//! is no request and no reply. It is *near* if it is due within the ring of the next 63 windows, else *far*.
+//! is neither a request nor a reply. It goes to the *ring* if it is due within the next 63 windows, else to the *overflow*.
 //!
 //! | | plain | with a cause | by a network |
 //! |---|---|---|---|
@@ -198,7 +198,7 @@ impl<M: Message> Shard<M> {
         let to = self.places.owner(event.head.to);
         let place = self.place(time);
         let buffer = self.queues.near(to, place);
-        // SAFETY: there is room for any event; one is written.
+        // SAFETY: `ring_buffer` has made space for any event; one is written.
         unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) }
     }
 
@@ -213,7 +213,7 @@ impl<M: Message> Shard<M> {
         let to = self.places.owner(head.to);
         let place = self.place(time);
         let buffer = self.queues.near(to, place);
-        // SAFETY: there is room for any event; one is written.
+        // SAFETY: `ring_buffer` has made space for any event; one is written.
         unsafe { buffer.write_with(|place| StoredEvent::write_plain(place, head.label, body)) }
     }
 

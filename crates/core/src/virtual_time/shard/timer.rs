@@ -17,7 +17,7 @@ impl Timer {
     #[inline]
     pub(in super::super) fn push<M>(self, base: u64, events: &mut Buffer<M>, pool: &mut Pool<M>) {
         let offset = (self.time - base) as u32;
-        // SAFETY: there is room for any event.
+        // SAFETY: `push_with` passes memory that any event fits into.
         unsafe {
             events.push_with(pool, |place| {
                 StoredEvent::<M>::write_timer(place, offset, self.actor, self.token)

@@ -14,7 +14,7 @@ use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::window_timers::WindowTimers;
 use std::sync::Arc;
 
-/// What the run was told; the same on all shards.
+/// The configuration of the run; the same on all shards.
 pub(in super::super) struct Settings {
     pub(in super::super) streams: Streams,
     pub(in super::super) latency: Latency,
@@ -55,7 +55,7 @@ pub(in super::super) struct Window {
     pub(in super::super) ring_end: u64,
     /// Nothing happens after this time.
     pub(in super::super) limit: u64,
-    /// What is due at this time or later waits until the run is told to go on.
+    /// Events due at this time or later wait until the simulation is resumed.
     pub(in super::super) pause: u64,
     /// Its events are not in the order of addresses.
     pub(in super::super) scattered: bool,

@@ -1,4 +1,4 @@
-//! A run that is written down while it is paused, and goes on elsewhere.
+//! Saves a run while it is paused, and restores it elsewhere.
 
 use super::workers::WorkerThreads;
 use super::{Simulation, lock};
@@ -51,7 +51,7 @@ impl<M: Message> Simulation<M> {
         Ok(simulation)
     }
 
-    /// Writes down the whole run, which goes on as if nothing had been: actors, what is on its way to them,
+    /// Saves the whole run, which continues as if it had not been saved: actors, what is on its way to them,
     /// timers, random streams, what was counted. Each worker writes what it has.
     ///
     /// ```
@@ -66,23 +66,23 @@ impl<M: Message> Simulation<M> {
     /// /// Sends itself ten numbers.
     /// #[derive(Clone, Serialize, Deserialize, Kind)]
     /// #[kind(name = "clock")]
-    /// struct Clock { told: u32 }
+    /// struct Clock { ticks: u32 }
     ///
     /// impl Script<Tick> for Clock {
     ///     fn go_on<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
-    ///         if self.told == 10 {
+    ///         if self.ticks == 10 {
     ///             return Wait::End;
     ///         }
     ///         let me = cx.me();
-    ///         cx.send(me, Tick(self.told));
-    ///         self.told += 1;
+    ///         cx.send(me, Tick(self.ticks));
+    ///         self.ticks += 1;
     ///         Wait::Sleep(Duration::from_secs(1))
     ///     }
     /// }
     ///
     /// let kinds = Kinds::new().with_script::<Clock>(());
     /// let config = Config::default();
-    /// let mut run = Simulation::with_kinds::<Clock>(&config, &kinds, Clock { told: 0 }, ())?;
+    /// let mut run = Simulation::with_kinds::<Clock>(&config, &kinds, Clock { ticks: 0 }, ())?;
     /// run.run_until(Time::ZERO.after(Duration::from_secs(4)));
     /// let snapshot = run.snapshot()?;
     ///
@@ -112,9 +112,9 @@ impl<M: Message> Simulation<M> {
         Snapshot::new(&head, parts).map_err(|error| SnapshotError::corrupt(0, error))
     }
 
-    /// A run that goes on where another one was saved, with any number of workers, in this process or
-    /// another. `kinds` are those of the program that saved it. The result is that of the run that was saved,
-    /// had it gone on, if the configuration is the same but for its workers.
+    /// Restores a run where another one was saved, with any number of workers, in this process or
+    /// another. `kinds` are those of the program that saved it. The result is that of the saved run,
+    /// had it continued, if the configuration is the same but for its workers.
     ///
     /// # Errors
     /// See [`SnapshotError`].

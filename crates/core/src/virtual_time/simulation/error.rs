@@ -52,6 +52,8 @@ pub enum InjectError {
     #[error("the simulation is over; a message would reach no one")]
     Over,
     /// There are no sequence numbers left.
-    #[error("2^32 messages were injected, which is all that can be told apart")]
+    #[error(
+        "2^32 messages were injected, which is all that have distinct numbers; send further messages from an actor"
+    )]
     TooMany,
 }

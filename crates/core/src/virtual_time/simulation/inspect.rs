@@ -113,7 +113,7 @@ impl<M: Message> Simulation<M> {
         self.shard_of(who).name(who)
     }
 
-    /// What the run has done so far. Who waits for what is only told when it has ended.
+    /// The report so far. What actors wait for is reported only when the run has ended.
     pub fn report(&mut self) -> Report {
         let end = self.end.unwrap_or(End::Paused);
         let config = &self.config;

@@ -1,11 +1,11 @@
-//! A run that goes on as the clock on the wall does, or so many times as fast.
+//! A run at the speed of the wall clock, or a multiple of it.
 
 use super::Simulation;
 use crate::contract::{Message, Time};
 use crate::sync::Stopwatch;
 use std::time::Duration;
 
-/// How fast a run goes on.
+/// The speed of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     factor: f64,
@@ -49,8 +49,8 @@ impl<M: Message> Simulation<M> {
     /// Sets the pace of what follows: `Some(2.0)` is twice as fast as the clock on the wall, `None`,
     /// as it is at first, as fast as it goes. The result does not depend on it.
     ///
-    /// It is kept over calls: what one has taken too long, the next ones make up for, up to a tenth of a
-    /// second. A longer pause between calls is not made up for.
+    /// The pace spans calls: if one call was late, the next ones catch up, at most a tenth of a
+    /// second. A longer pause between calls is not caught up.
     ///
     /// # Panics
     /// If the factor is not a positive number.
@@ -64,7 +64,7 @@ impl<M: Message> Simulation<M> {
         self.pace = factor.map(Pace::new);
     }
 
-    /// Goes on almost until `time`, at the pace that was set.
+    /// Runs almost until `time`, at the pace that was set.
     pub(super) fn keep_pace(&mut self, time: Time) {
         while let Some(mut pace) = self.pace
             && self.end.is_none()

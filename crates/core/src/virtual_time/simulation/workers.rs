@@ -56,7 +56,7 @@ impl<M> Exchange<Cargo<M>> for Meeting<M> {
     }
 }
 
-/// A thread that waits to be told how far to go.
+/// A thread that waits for the next instant to run to.
 struct Worker {
     orders: Option<Sender<Before>>,
     ends: Receiver<End>,
@@ -68,7 +68,7 @@ impl Drop for Worker {
         // Without a sender there are no more orders.
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the engine was told where it was noticed.
+            // A panic of the engine was reported where it was noticed.
             let _ = thread.join();
         }
     }
@@ -125,7 +125,7 @@ impl<M: Message> WorkerThreads<M> {
         })
     }
 
-    /// Lets all workers go on until the run ends or pauses.
+    /// Lets all workers run until the run ends or pauses.
     pub(super) fn go(
         &mut self,
         config: &Config,

@@ -29,7 +29,7 @@ pub enum SnapshotError {
     /// The run was saved with another configuration.
     #[error(
         "the run was saved with {what} {saved}, not {given}; restore it with what it was saved with{}",
-        if *.what == "the seed" { ", or let it go on with another seed by `Snapshot::reseed`" } else { "" }
+        if *.what == "the seed" { ", or give it another seed by `Snapshot::reseed`" } else { "" }
     )]
     Differs {
         /// What differs.
@@ -55,7 +55,7 @@ pub enum SnapshotError {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The run cannot go on.
+    /// The run cannot continue.
     #[error(transparent)]
     Run(#[from] RunError),
 }

@@ -30,7 +30,7 @@ impl<M: Message> Codec<M> {
         event: *mut StoredEvent<M>,
         to: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        // SAFETY: the contract; a kind with a body has one.
+        // SAFETY: `event` is a stored event that has not been moved out, so a kind with a body has one.
         unsafe {
             let time = base + u64::from((*event).label.offset());
             let head = StoredEvent::head(event, time);

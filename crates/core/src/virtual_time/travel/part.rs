@@ -1,4 +1,4 @@
-//! What one shard writes of a run.
+//! The part of a saved run that one shard writes.
 //!
 //! ```text
 //! part     contents, one after the other, then the index, then its length (8 bytes) and its CRC-32 (4 bytes)
@@ -61,7 +61,7 @@ impl AnyPart {
         }
     }
 
-    /// Reads so many bytes from a place on into a buffer, if there are so many.
+    /// Reads `count` bytes from an offset on into a buffer, if there are that many.
     fn read_at(&self, at: u64, bytes: u64, into: &mut Vec<u8>) -> Result<(), CodecError> {
         let end = at.checked_add(bytes).filter(|&end| end <= self.bytes());
         let length = usize::try_from(bytes).ok();
@@ -226,7 +226,7 @@ pub(in super::super) struct SavedRest {
     pub(in super::super) contents: Extent,
 }
 
-/// So many things, one after the other.
+/// A list of values, one after the other.
 #[derive(Default)]
 pub(in super::super) struct Counted {
     pub(in super::super) count: u64,
@@ -252,7 +252,7 @@ impl Rests {
         Rests((0..ROUND).map(|_| Rest::default()).collect())
     }
 
-    /// That of an actor.
+    /// The list of an actor.
     #[inline]
     pub(in super::super) fn of(&mut self, actor: u32) -> &mut Rest {
         &mut self.0[residue(actor)]

@@ -183,7 +183,7 @@ impl Head {
         }
     }
 
-    /// Whether a run of this configuration can go on from it.
+    /// Whether a run of this configuration can continue from it.
     pub(in super::super) fn check<M: Message>(&self, config: &Config) -> Result<(), SnapshotError> {
         for (what, given) in settings::<M>(config) {
             let saved = self.settings.iter().find(|(name, _)| name == what);

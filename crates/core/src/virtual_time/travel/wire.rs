@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 /// The bytes of a label.
 const LABEL: usize = 16;
-/// Plain events are put together in a block of so many bytes, which stays in the cache.
+/// Plain events are put together in a block of this many bytes, which stays in the cache.
 const BLOCK: usize = 4096;
 
 type ReadEvents<M> =
@@ -32,7 +32,7 @@ pub(in super::super) struct Wire<M> {
     /// They are events of a chunk of a [`Buffer`], from one of them to the end.
     pub(in super::super) write_events:
         unsafe fn(*mut u8, *mut u8, &mut Vec<u8>) -> Result<u32, CodecError>,
-    /// Adds so many events to a buffer.
+    /// Adds `count` events to a buffer.
     pub(in super::super) read_events: ReadEvents<M>,
     /// Adds an event that lies in no buffer.
     pub(in super::super) write_event:
@@ -90,7 +90,8 @@ unsafe fn write_events<M, B: Bodies<M>>(
     to.reserve(end.addr() - at.addr());
     while at < end {
         let event = at.cast::<StoredEvent<M>>();
-        // SAFETY: the contract; behind an event lies the next one, or the end. A kind with a body has one.
+        // SAFETY: the events lie one behind the other up to the end, and none has been moved out. A kind with a body has
+        // one.
         unsafe {
             let label = (*event).label;
             at = at.add(StoredEvent::<M>::size(&label));
@@ -120,7 +121,7 @@ unsafe fn write_plain_events<M: Plain>(
     let mut count = 0;
     while at < end {
         let event = at.cast::<StoredEvent<M>>();
-        // SAFETY: the contract; behind an event lies the next one, or the end. A kind with a body has one.
+        // SAFETY: the events lie one behind the other up to the end, and none has been moved out. A plain event has a body.
         let (label, body) = unsafe {
             let label = (*event).label;
             at = at.add(StoredEvent::<M>::size(&label));
@@ -144,7 +145,7 @@ unsafe fn write_plain_events<M: Plain>(
             _ => {
                 to.extend_from_slice(&block[..filled]);
                 filled = 0;
-                // SAFETY: the contract.
+                // SAFETY: `event` is a stored event that has not been moved out.
                 let head = unsafe { StoredEvent::head(event, 0) };
                 write_event::<M, InPlace>(&head, body, to)?;
             }
@@ -248,7 +249,7 @@ fn read_event<M, B: Bodies<M>>(from: &mut Input<'_>) -> Result<ScheduledEvent<M>
     })
 }
 
-/// Takes so many bytes.
+/// Takes `count` bytes.
 #[inline]
 pub(in super::super) fn take<const N: usize>(from: &mut Input<'_>) -> Result<[u8; N], CodecError> {
     let (taken, rest) = from
@@ -289,7 +290,7 @@ mod tests {
         (event.head.order(), cause, event.body().copied())
     }
 
-    /// The bytes of so many events, which take several chunks.
+    /// The bytes of this many events, which take several chunks.
     fn written(wire: Wire<Msg>, count: u32, pool: &mut Pool<Msg>) -> Vec<u8> {
         let mut buffer = Buffer::new();
         (0..count).for_each(|seq| buffer.push(pool, event(seq)));

@@ -1,6 +1,6 @@
 //! The end of a context, which is dropped with the body that owned it.
 //!
-//! While the run goes on, what it leaves is for the actor's [life](crate::wall::life) to settle: what
+//! During the run, what it leaves is for the actor's [life](crate::wall::life) to settle: what
 //! it was handling, if it panicked, and what it had not read. When the run is over, it records
 //! whether the actor still waited.
 

@@ -3,7 +3,7 @@
 use super::ending::Handled;
 use super::{TURN, WallContext};
 use crate::contract::{AsyncContext, Context, Event, Message, Own, Time, Waiting};
-use crate::wall::letter::Letter;
+use crate::wall::mailbox_entry::MailboxEntry;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context as Task, Poll, Waker};
@@ -20,7 +20,7 @@ impl<M: Message> WallContext<M> {
         (!self.cell.is_relay(task)).then(|| task.waker())
     }
 
-    /// Waits until what was sent above the bound of a mailbox was taken out there, and meanwhile
+    /// Waits until what was sent above the bound of a mailbox was taken out there, and in the meantime
     /// takes out what arrives here.
     pub(super) fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
         if !self.over {
@@ -55,7 +55,7 @@ impl<M: Message> WallContext<M> {
     /// Puts timers that are due behind what has arrived.
     fn take_due(&mut self) {
         while let Some((due, token)) = self.timers.pop_due(self.now) {
-            let mut letter = Letter::system(Event::Timer(token), due);
+            let mut letter = MailboxEntry::system(Event::Timer(token), due);
             letter.epoch = self.system.counters.sent(1);
             self.batch.push_back(letter);
         }
@@ -69,7 +69,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// Whether it has had so many events since it last waited that the others come first.
+    /// Whether it has handled enough events since it last waited that other actors come first.
     #[inline]
     fn gives_way(&mut self, task: &Task<'_>) -> bool {
         let is_over = self.turn >= TURN;
@@ -82,7 +82,7 @@ impl<M: Message> WallContext<M> {
     }
 
     /// Whether a timer may be due by now. One that is far from when the clock was last read need not be
-    /// compared anew when nothing wakes the actor for it yet: whoever is asked to do so knows the time.
+    /// compared again when nothing wakes the actor for it yet: whoever is asked to do so knows the time.
     #[inline]
     fn may_be(&self, due: Time) -> bool {
         self.alarm.needs_time() || due < self.looked.after(SOON)
@@ -126,10 +126,10 @@ impl<M: Message> WallContext<M> {
     pub(super) fn poll_letter(
         &mut self,
         why: Waiting,
-        wanted: &impl Fn(&Letter<M>) -> bool,
+        wanted: &impl Fn(&MailboxEntry<M>) -> bool,
         look: &mut Look,
         task: &Task<'_>,
-    ) -> Poll<Letter<M>> {
+    ) -> Poll<MailboxEntry<M>> {
         if self.over && self.poll_room(task).is_pending() {
             return Poll::Pending;
         }
@@ -174,7 +174,7 @@ impl<M: Message> WallContext<M> {
 
     /// The next letter, if it has arrived and nothing has to be looked at first.
     #[inline]
-    pub(super) fn next_arrived(&mut self) -> Option<Letter<M>> {
+    pub(super) fn next_arrived(&mut self) -> Option<MailboxEntry<M>> {
         if self.over || !self.stash.is_empty() || self.turn >= TURN || self.is_over() {
             return None;
         }
@@ -189,7 +189,7 @@ impl<M: Message> WallContext<M> {
 
     /// Makes a letter the event being handled.
     #[inline]
-    pub(super) fn hand_out(&mut self, letter: Letter<M>) -> Event<M> {
+    pub(super) fn hand_out(&mut self, letter: MailboxEntry<M>) -> Event<M> {
         self.envelope = letter.envelope(self.me);
         self.trace = (letter.trace, letter.span);
         self.handled = match &letter.event {
@@ -216,7 +216,7 @@ impl<M: Message> WallContext<M> {
     pub(super) async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
-        let over = |letter: &Letter<M>| is_of(letter, Own::Sleep(token, Time::MAX));
+        let over = |letter: &MailboxEntry<M>| is_of(letter, Own::Sleep(token, Time::MAX));
         let mut look = Look::AtNew;
         poll_fn(|task| {
             self.poll_letter(Waiting::Sleep, &over, &mut look, task)
@@ -237,8 +237,8 @@ pub(super) enum Look {
     Again,
 }
 
-/// Whether a letter is what one of the library's own waits waits for.
-pub(super) fn is_of<M>(letter: &Letter<M>, own: Own) -> bool {
+/// Whether a message answers one of the library's own waits.
+pub(super) fn is_of<M>(letter: &MailboxEntry<M>, own: Own) -> bool {
     match (&letter.event, own) {
         (Event::Timer(token), own) => own.timer() == Some(*token),
         (Event::Message { .. } | Event::Unanswered { .. }, Own::Answer(question, ..)) => {

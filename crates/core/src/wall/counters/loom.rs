@@ -55,7 +55,7 @@ impl Model {
 }
 
 /// What was sent before the turn has been handled when its epoch is settled, whatever is sent
-/// meanwhile.
+/// at the same time.
 fn settles(receiver_owns: bool, count: usize) {
     loom::model(move || {
         let model = Model::new();

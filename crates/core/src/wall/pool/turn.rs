@@ -43,7 +43,7 @@ impl Turn {
         self.0.swap(RUNNING, AcqRel);
     }
 
-    /// The job waits. True if it was woken meanwhile: then the caller is to queue it.
+    /// The job waits. True if it was woken during the poll: then the caller is to queue it.
     pub(super) fn end(&self) -> bool {
         let woken = self.0.compare_exchange(RUNNING, IDLE, AcqRel, Acquire);
         if woken.is_err() {
@@ -76,9 +76,9 @@ mod loom {
     }
 
     // SAFETY: `body` is written by the thread that has taken the job out of the queue, and loom
-    // watches that no other does so meanwhile.
+    // watches that no other does so at the same time.
     unsafe impl Sync for Job {}
-    // SAFETY: as above.
+    // SAFETY: loom's threads use the job only by its atomics, and by the cell that loom checks.
     unsafe impl Send for Job {}
 
     impl Job {

@@ -5,7 +5,7 @@ use crate::contract::report::panic_text;
 use crate::contract::{Addr, Event, Message, PanicReport, Panics, Reason, Time};
 use crate::sync::lock;
 use crate::wall::cell::{Cell, LIVE, PANICKED, RETURNED, STOPPED, STOPPING};
-use crate::wall::letter::Letter;
+use crate::wall::mailbox_entry::MailboxEntry;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,7 +55,7 @@ impl<M: Message> System<M> {
         self: &Arc<Self>,
         who: Addr,
         reason: Reason,
-        unread: impl IntoIterator<Item = Letter<M>>,
+        unread: impl IntoIterator<Item = MailboxEntry<M>>,
     ) -> Closed {
         let cell = self.cell(who);
         let state = match reason {
@@ -110,13 +110,13 @@ impl<M: Message> System<M> {
         }
     }
 
-    fn discard_all(&self, who: Addr, letters: VecDeque<Letter<M>>) {
+    fn discard_all(&self, who: Addr, letters: VecDeque<MailboxEntry<M>>) {
         letters
             .into_iter()
             .for_each(|letter| self.discard(who, letter));
     }
 
-    /// A panic that is nobody's end.
+    /// A panic that ends no actor.
     fn note_panic(&self, who: Addr, event: &str, panic: Box<dyn Any + Send>) {
         let report = PanicReport {
             who,
@@ -132,7 +132,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Tells the parent, if it is to know, and counts the actor as ended.
+    /// Notifies the parent, if it is to know, and counts the actor as ended.
     pub(in crate::wall) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
         let reason = closed.reason;
         self.ended.fetch_add(1, AcqRel);
@@ -141,7 +141,7 @@ impl<M: Message> System<M> {
         {
             self.tell(
                 group.parent,
-                Letter::system(Event::Down { who, reason }, self.clock.now()),
+                MailboxEntry::system(Event::Down { who, reason }, self.clock.now()),
             );
         }
         self.live.fetch_sub(1, SeqCst);

@@ -8,7 +8,7 @@ pub(super) use send::Refused;
 use super::blocked::Blocked;
 use crate::edge::meter::{EdgeStatistics, State};
 use crate::edge::options::{Options, Overflow};
-use crate::edge::queue::later::Later;
+use crate::edge::queue::deferred::DeferredWork;
 use crate::edge::queue::line::Line;
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -131,7 +131,7 @@ impl<T> Contents<T> {
     }
 
     #[inline]
-    fn push(&mut self, message: T, weight: u64, later: &mut Later<T>) {
+    fn push(&mut self, message: T, weight: u64, later: &mut DeferredWork<T>) {
         self.messages.push_back(message);
         if self.weighs {
             self.weights.push_back(weight);
@@ -144,7 +144,7 @@ impl<T> Contents<T> {
 
     /// There is something for the receiver.
     #[inline]
-    fn arrived(&mut self, later: &mut Later<T>) {
+    fn arrived(&mut self, later: &mut DeferredWork<T>) {
         self.vacant = false;
         if let Some(receiver) = self.receiver.take() {
             later.wake(receiver);
@@ -172,7 +172,7 @@ impl<T> Contents<T> {
     }
 
     /// An offer has left the line: its sender is woken.
-    fn served(&mut self, waker: Option<Waker>, later: &mut Later<T>) {
+    fn served(&mut self, waker: Option<Waker>, later: &mut DeferredWork<T>) {
         if self.statistics {
             self.blocked_sending.end();
         }
@@ -181,9 +181,9 @@ impl<T> Contents<T> {
         }
     }
 
-    /// Takes into the edge what there is room for, from the front of the line.
+    /// Moves as many offers from the front of the line into the edge as fit.
     #[cold]
-    fn admit(&mut self, later: &mut Later<T>) {
+    fn admit(&mut self, later: &mut DeferredWork<T>) {
         if self.state == State::Aborted {
             return;
         }
@@ -207,7 +207,7 @@ impl<T> Contents<T> {
     }
 
     /// Stops the edge and drops what it holds.
-    pub(super) fn abort(&mut self, later: &mut Later<T>) {
+    pub(super) fn abort(&mut self, later: &mut DeferredWork<T>) {
         let over = self.state == State::Closed && self.messages.is_empty();
         if over || self.state == State::Aborted {
             return;

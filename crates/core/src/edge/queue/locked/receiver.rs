@@ -7,7 +7,7 @@ use crate::edge::error::TryRecvError;
 use crate::edge::flavour::{ReceiverEnd, Shared};
 use crate::edge::meter::{Source, State};
 use crate::edge::park::spin_until;
-use crate::edge::queue::later::Later;
+use crate::edge::queue::deferred::DeferredWork;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl<T: Send + 'static, W: Weigh<T>> LockedReceiver<T, W> {
     #[inline]
     fn try_take<R>(
         &mut self,
-        take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
+        take: impl FnOnce(&mut Contents<T>, &mut DeferredWork<T>) -> Option<R>,
     ) -> Result<R, TryRecvError> {
         self.queue.change(|contents, later| {
             take(contents, later).ok_or_else(|| match contents.found_empty() {
@@ -47,7 +47,7 @@ impl<T: Send + 'static, W: Weigh<T>> LockedReceiver<T, W> {
     fn poll_take<R>(
         &mut self,
         context: &Context<'_>,
-        take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
+        take: impl FnOnce(&mut Contents<T>, &mut DeferredWork<T>) -> Option<R>,
     ) -> Poll<Option<R>> {
         let waits = &mut self.waits;
         self.queue.change(|contents, later| {
@@ -72,7 +72,7 @@ fn many<T>(
     contents: &mut Contents<T>,
     messages: &mut Vec<T>,
     max: usize,
-    later: &mut Later<T>,
+    later: &mut DeferredWork<T>,
 ) -> Option<usize> {
     let count = contents.take_many(messages, max.max(1), later);
     (count > 0).then_some(count)

@@ -20,7 +20,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         self.ring.taken.store(self.head, Ordering::Release);
     }
 
-    /// Whether the sender has told of messages after the head.
+    /// Whether the sender has published messages after the head.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         let published = self.ring.published.load(Ordering::Acquire);
@@ -90,10 +90,10 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         let count = max.min(self.tail - self.head);
         messages.reserve(count as usize);
         for (at, spare) in (self.head..self.head + count).zip(messages.spare_capacity_mut()) {
-            // SAFETY: as in `take`.
+            // SAFETY: the slots up to `seen` hold published messages, and only the receiver, which is here, takes them.
             *spare = unsafe { self.slots.copy(at) };
         }
-        // SAFETY: as in `take`.
+        // SAFETY: this many messages were published from `head` on, and have been moved out just now.
         unsafe { self.ring.advance(self.head, count) }?;
         self.moved(count);
         // SAFETY: this many were written there, and taken just now; there is no other owner.

@@ -1,4 +1,4 @@
-//! How a message gets into the ring: room for it, the message into it, and the publication.
+//! How a message gets into the ring: the search for capacity, the move into it, and the publication.
 #![allow(
     unsafe_code,
     reason = "messages are written to cells that the ring's positions give to this end"
@@ -16,7 +16,7 @@ use crate::sync::Ordering;
 use std::mem::MaybeUninit;
 
 impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
-    /// Whether what the receiver has told makes room, without reaching a new mark.
+    /// Whether the receiver's last published position leaves capacity, without reaching a new mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         self.head = self.head.max(self.ring.taken.load(Ordering::Acquire));
@@ -36,7 +36,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Look::At(seen, self.ring.capacity - (self.tail - self.head))
     }
 
-    /// Room for at least the first of these messages, if the policy can make any, and for how many. Of those of an
+    /// Finds capacity for at least the first of these messages, if the policy can make any, and for how many. Of messages of
+    /// an
     /// edge with a limit by weight only the first counts.
     #[cold]
     pub(super) fn make_room(&mut self, messages: &[T]) -> Result<u64, Lack> {
@@ -133,7 +134,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Puts as much of a batch as there is room for. `None` if that is all of it; if not, the edge is
+    /// Puts as much of a batch into the ring as fits. `None` if that is all of it; if not, the edge is
     /// full as long as the head is what is returned, and its policy is to block.
     pub(in crate::edge) fn put_all(
         &mut self,
@@ -209,7 +210,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Ok(None)
     }
 
-    /// Puts a message, or says why there is no room for it.
+    /// Puts a message, or says why the ring is full.
     #[inline(always)]
     pub(in crate::edge) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
         if self.tail - self.head >= self.limit && !self.glance() {

@@ -2,7 +2,7 @@
 
 use super::Contents;
 use crate::edge::meter::State;
-use crate::edge::queue::later::Later;
+use crate::edge::queue::deferred::DeferredWork;
 use std::task::Waker;
 
 impl<T> Contents<T> {
@@ -21,7 +21,7 @@ impl<T> Contents<T> {
 
     /// Takes the next message for the receiver.
     #[inline]
-    pub(in crate::edge::queue) fn take(&mut self, later: &mut Later<T>) -> Option<T> {
+    pub(in crate::edge::queue) fn take(&mut self, later: &mut DeferredWork<T>) -> Option<T> {
         let (message, weight) = match self.pop() {
             Some(taken) => taken,
             None => self.take_offer(later)?,
@@ -38,7 +38,7 @@ impl<T> Contents<T> {
         &mut self,
         messages: &mut Vec<T>,
         max: usize,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> usize {
         let before = messages.len();
         let count = max.min(self.messages.len());
@@ -65,7 +65,7 @@ impl<T> Contents<T> {
 
     /// Takes the first message in the line of an edge that is empty.
     #[inline]
-    fn take_offer(&mut self, later: &mut Later<T>) -> Option<(T, u64)> {
+    fn take_offer(&mut self, later: &mut DeferredWork<T>) -> Option<(T, u64)> {
         if self.line.is_empty() || !self.messages.is_empty() || self.state == State::Aborted {
             return None;
         }
@@ -77,7 +77,11 @@ impl<T> Contents<T> {
     }
 
     /// The receiver waits from now on, with this waker.
-    pub(in crate::edge::queue) fn await_message(&mut self, waker: &Waker, later: &mut Later<T>) {
+    pub(in crate::edge::queue) fn await_message(
+        &mut self,
+        waker: &Waker,
+        later: &mut DeferredWork<T>,
+    ) {
         match &self.receiver {
             Some(kept) if kept.will_wake(waker) => {}
             _ => later.old = self.receiver.replace(waker.clone()),
@@ -94,7 +98,7 @@ impl<T> Contents<T> {
     }
 
     /// The receiver waits no more.
-    pub(in crate::edge::queue) fn rest(&mut self, later: &mut Later<T>) {
+    pub(in crate::edge::queue) fn rest(&mut self, later: &mut DeferredWork<T>) {
         if self.statistics {
             self.blocked_receiving.end();
         }

@@ -5,8 +5,8 @@ use crate::edge::batch::Batch;
 use crate::edge::error::Aborted;
 use crate::edge::meter::State;
 use crate::edge::options::Overflow;
-use crate::edge::queue::later::Later;
-use crate::edge::queue::line::Fate;
+use crate::edge::queue::deferred::DeferredWork;
+use crate::edge::queue::line::OfferState;
 use std::task::Waker;
 
 /// Why a message was not put.
@@ -22,7 +22,7 @@ impl<T> Contents<T> {
         &mut self,
         message: T,
         weight: u64,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> Result<(), Refused<T>> {
         if self.state != State::Open {
             return Err(Refused::Aborted(message));
@@ -43,7 +43,7 @@ impl<T> Contents<T> {
         &mut self,
         message: T,
         weight: u64,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> Result<(), Refused<T>> {
         match self.overflow {
             Overflow::Block => return Err(Refused::Full(message, weight)),
@@ -77,7 +77,7 @@ impl<T> Contents<T> {
         &mut self,
         batch: &mut Batch<'_, T>,
         weights: Vec<u64>,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> Result<bool, Aborted<()>> {
         if !self.weighs && self.state == State::Open && self.line.is_empty() {
             let count = self.room().saturating_sub(self.messages.len());
@@ -114,7 +114,7 @@ impl<T> Contents<T> {
         message: T,
         weight: u64,
         waker: &Waker,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> Result<Option<u64>, Aborted<T>> {
         let meets = self.most == 0 && self.overflow == Overflow::Block;
         let (message, weight) = match meets && self.state == State::Open {
@@ -129,11 +129,11 @@ impl<T> Contents<T> {
         Ok(Some(self.offer(Some((message, weight)), waker, later)))
     }
 
-    /// Finds room for some message, or adds to the line and returns the number of the offer.
+    /// Finds capacity for some message, or adds to the line and returns the number of the offer.
     pub(in crate::edge::queue) fn find_room(
         &mut self,
         waker: &Waker,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> Result<Option<u64>, Aborted<()>> {
         if self.state != State::Open {
             return Err(Aborted(()));
@@ -142,8 +142,13 @@ impl<T> Contents<T> {
         Ok(waits.then(|| self.offer(None, waker, later)))
     }
 
-    /// Adds an offer to the line, of an edge that is open and has no room for it. Returns its number.
-    fn offer(&mut self, message: Option<(T, u64)>, waker: &Waker, later: &mut Later<T>) -> u64 {
+    /// Adds an offer to the line of an open edge that is full. Returns its number.
+    fn offer(
+        &mut self,
+        message: Option<(T, u64)>,
+        waker: &Waker,
+        later: &mut DeferredWork<T>,
+    ) -> u64 {
         if self.statistics {
             self.blocked_sending.begin();
         }
@@ -158,23 +163,23 @@ impl<T> Contents<T> {
         &mut self,
         number: u64,
         waker: &Waker,
-        later: &mut Later<T>,
-    ) -> Fate<T> {
+        later: &mut DeferredWork<T>,
+    ) -> OfferState<T> {
         if !self.line.contains(number) {
-            return Fate::Accepted;
+            return OfferState::Accepted;
         }
         if self.state == State::Aborted {
-            return Fate::Aborted(self.withdraw(number, later));
+            return OfferState::Aborted(self.withdraw(number, later));
         }
         later.old = self.line.renew(number, waker);
-        Fate::Waiting
+        OfferState::Waiting
     }
 
     /// Takes an offer out of the line, if it is still there.
     pub(in crate::edge::queue) fn withdraw(
         &mut self,
         number: u64,
-        later: &mut Later<T>,
+        later: &mut DeferredWork<T>,
     ) -> Option<T> {
         let offer = self.line.remove(number)?;
         if self.statistics {
@@ -191,7 +196,7 @@ impl<T> Contents<T> {
     }
 
     /// One sender sends no more; the last one closes the edge.
-    pub(in crate::edge::queue) fn leave(&mut self, later: &mut Later<T>) {
+    pub(in crate::edge::queue) fn leave(&mut self, later: &mut DeferredWork<T>) {
         self.senders -= 1;
         if self.senders == 0 && self.state == State::Open {
             self.state = State::Closed;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 /// Mostly empty, so what may be many lies apart.
-pub(super) struct Later<T> {
+pub(super) struct DeferredWork<T> {
     woken: Option<Waker>,
     /// A waker that has served, to be dropped.
     pub(super) old: Option<Waker>,
@@ -19,10 +19,10 @@ struct More<T> {
     dropped: VecDeque<T>,
 }
 
-impl<T> Later<T> {
+impl<T> DeferredWork<T> {
     #[inline]
-    pub(super) const fn new() -> Later<T> {
-        Later {
+    pub(super) const fn new() -> DeferredWork<T> {
+        DeferredWork {
             woken: None,
             old: None,
             dropped: None,

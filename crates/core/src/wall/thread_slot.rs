@@ -10,7 +10,7 @@ pub(super) const SHARDS: usize = OWNED + if cfg!(loom) { 1 } else { 16 };
 
 /// See the [module](self).
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ThreadSlot {
     pub(super) index: usize,
     /// No other thread has it as long as this one lives.
     pub(super) owned: bool,
@@ -18,9 +18,9 @@ pub(super) struct Place {
 
 /// The place of this thread, in every run.
 #[inline]
-pub(super) fn mine() -> Place {
+pub(super) fn mine() -> ThreadSlot {
     // A thread that is ending, and has given its place back, uses one that is shared.
-    PLACE.try_with(|held| held.0).unwrap_or(Place {
+    PLACE.try_with(|held| held.0).unwrap_or(ThreadSlot {
         index: OWNED,
         owned: false,
     })
@@ -43,13 +43,13 @@ static FREE: Mutex<Free> = Mutex::new(Free {
 });
 
 /// Gives the place back with its thread.
-struct Held(Place);
+struct Held(ThreadSlot);
 
 impl Held {
     fn new() -> Held {
         let mut free = lock(&FREE);
         if let Some(index) = free.returned.pop() {
-            return Held(Place { index, owned: true });
+            return Held(ThreadSlot { index, owned: true });
         }
         let owned = free.given < OWNED;
         let count = if owned {
@@ -62,7 +62,7 @@ impl Held {
             given if owned => given,
             without => OWNED + without % (SHARDS - OWNED),
         };
-        Held(Place { index, owned })
+        Held(ThreadSlot { index, owned })
     }
 }
 

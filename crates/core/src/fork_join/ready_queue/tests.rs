@@ -21,7 +21,7 @@ pub(super) fn numbers(jobs: &[Job]) -> Vec<NonZeroUsize> {
 
 #[cfg(not(loom))]
 mod alone {
-    use super::super::Woken;
+    use super::super::ReadyQueue;
     use super::{jobs, numbers};
     use std::collections::VecDeque;
     use std::ptr::NonNull;
@@ -36,7 +36,7 @@ mod alone {
         ) {
             let jobs = jobs(1);
             let mut made = 0;
-            let woken = Woken::new();
+            let woken = ReadyQueue::new();
             let mut model = VecDeque::new();
             let job = |number: usize| {
                 NonNull::from(&jobs[0]).map_addr(|address| address.saturating_add(number))
@@ -52,7 +52,7 @@ mod alone {
                         assert_eq!(woken.pop(), model.pop_front());
                     },
                     _ => {
-                        let own = Woken::new();
+                        let own = ReadyQueue::new();
                         let stolen: Vec<_> = woken
                             .steal(count, &own)
                             .into_iter()
@@ -69,20 +69,20 @@ mod alone {
 
     #[test]
     fn what_two_thieves_and_the_owner_take_is_everything_once() {
-        struct Shared(Woken);
+        struct Shared(ReadyQueue);
         // SAFETY: only one thread does what is the owner's.
         unsafe impl Sync for Shared {}
 
         const COUNT: usize = if cfg!(miri) { 200 } else { 100_000 };
         let jobs = jobs(COUNT);
-        let shared = Shared(Woken::new());
+        let shared = Shared(ReadyQueue::new());
         let over = AtomicBool::new(false);
         let (shared, over) = (&shared, &over);
         let mut taken: Vec<_> = thread::scope(|scope| {
             let thieves: Vec<_> = (0..2)
                 .map(|_| {
                     scope.spawn(move || {
-                        let own = Woken::new();
+                        let own = ReadyQueue::new();
                         let mut taken = Vec::new();
                         while !over.load(Ordering::Acquire) || !shared.0.is_empty() {
                             taken.extend(shared.0.steal(1, &own).map(NonNull::addr));

@@ -1,4 +1,4 @@
-//! What the FSM tells many pirates at once, as data: a pirate's messages are made from its index, by whom it suits.
+//! The messages that the FSM sends to many pirates at once, as data: any shard makes a pirate's messages from its index.
 
 use crate::fsm::Msg;
 use crate::{AddrRange, Context, Random};
@@ -60,7 +60,7 @@ impl Share {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Introduction {
     pub(super) pirates: AddrRange,
-    /// The index among them of the first to whom this is told.
+    /// The index of the first receiver among them.
     pub(super) first: u32,
     /// One less than there are: the numbers from a pirate's own on stand for the next higher.
     pub(super) others: u32,
@@ -95,17 +95,17 @@ impl Goodbye {
     }
 }
 
-/// What is told to each of some pirates.
-pub(super) trait Told {
-    /// Tells it.
-    fn tell<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
+/// A message, or several, to each of some pirates.
+pub(super) trait Broadcast {
+    /// Sends them to these pirates.
+    fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
 }
 
-/// Tells by kind, where there are kinds.
-macro_rules! told {
-    ($($told:ident $count:literal $name:literal)*) => {$(
+/// Sends by kind, where there are kinds.
+macro_rules! broadcasts {
+    ($($broadcast:ident $count:literal $name:literal)*) => {$(
         #[cfg(feature = "serde")]
-        impl crate::EachKind<Msg, $count> for $told {
+        impl crate::EachKind<Msg, $count> for $broadcast {
             const NAME: &'static str = $name;
 
             #[inline(always)]
@@ -114,9 +114,9 @@ macro_rules! told {
             }
         }
 
-        impl Told for $told {
+        impl Broadcast for $broadcast {
             #[inline(always)]
-            fn tell<C: Context<Msg>>(self, to: AddrRange, cx: &mut C) {
+            fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C) {
                 #[cfg(feature = "serde")]
                 cx.send_each_kind(to, self);
                 #[cfg(not(feature = "serde"))]
@@ -126,7 +126,7 @@ macro_rules! told {
     )*};
 }
 
-told! {
+broadcasts! {
     Introduction 5 "corsair.introduction"
     Share 2 "corsair.share"
     Goodbye 1 "corsair.goodbye"

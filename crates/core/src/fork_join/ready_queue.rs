@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 const FIRST: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// The queue of one worker. "Owner" is that worker's thread.
-pub(super) struct Woken {
+pub(super) struct ReadyQueue {
     /// The number of the oldest; counts up with everyone that is taken out, and wraps.
     head: AtomicUsize,
     /// The number of the next to be put in; only the owner writes it.
@@ -58,10 +58,10 @@ impl Ring {
     }
 }
 
-impl Woken {
-    pub(super) fn new() -> Woken {
+impl ReadyQueue {
+    pub(super) fn new() -> ReadyQueue {
         let ring = Ring::boxed(FIRST);
-        Woken {
+        ReadyQueue {
             head: AtomicUsize::new(0),
             tail: AtomicUsize::new(0),
             ring: AtomicPtr::new(ring.as_ptr()),
@@ -109,7 +109,7 @@ impl Woken {
 
     /// Takes out the older half, if there are `least` or more: the oldest to be run now, the others
     /// into `own`, the queue of the worker that calls this.
-    pub(super) fn steal(&self, least: usize, own: &Woken) -> Option<NonNull<Job>> {
+    pub(super) fn steal(&self, least: usize, own: &ReadyQueue) -> Option<NonNull<Job>> {
         let head = self.head.load(Ordering::Acquire);
         let length = self.tail.load(Ordering::Acquire).wrapping_sub(head);
         if length < least || length == 0 {
@@ -129,7 +129,7 @@ impl Woken {
                 .slot(own_tail.wrapping_add(number - 1))
                 .store(job, Ordering::Relaxed);
         }
-        // If this succeeds, none of them was taken meanwhile, so that they are what was read.
+        // If this succeeds, none of them was taken in the meantime, so that they are what was read.
         // Release: the slots are the owner's again.
         self.head
             .compare_exchange(
@@ -144,7 +144,7 @@ impl Woken {
         NonNull::new(first)
     }
 
-    /// The ring, with room for this many more; the owner's. Growing takes time in proportion to what
+    /// The ring, with capacity for this many more; the owner's. Growing takes time in proportion to what
     /// is in it.
     #[inline(always)]
     fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {
@@ -184,7 +184,7 @@ impl Woken {
     }
 }
 
-impl Drop for Woken {
+impl Drop for ReadyQueue {
     fn drop(&mut self) {
         for ring in self.rings.get_mut().drain(..) {
             // SAFETY: leaked by `Ring::boxed`; no thread reads it any more.

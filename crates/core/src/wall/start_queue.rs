@@ -5,7 +5,7 @@
 //! noted, when the step of their sender is over, or when the keeper of the clock looks after them, whichever
 //! comes first. A batch is made by whoever is free: see [`System::begin`](super::system::System::begin).
 
-use super::place::{self, SHARDS};
+use super::thread_slot::{self, SHARDS};
 use crate::contract::Addr;
 use crate::sync::lock;
 use crossbeam_utils::CachePadded;
@@ -22,7 +22,7 @@ enum Step {
     None,
     /// It does.
     Begun,
-    /// It does, and has noted actors meanwhile.
+    /// It does, and has noted actors during that step.
     Noted,
 }
 
@@ -31,15 +31,15 @@ thread_local! {
 }
 
 /// See the [module](self).
-pub(super) struct Nursery {
+pub(super) struct StartQueue {
     /// By thread.
     shards: Box<[CachePadded<Mutex<Vec<Addr>>>]>,
 }
 
-impl Nursery {
-    pub(super) fn new() -> Nursery {
+impl StartQueue {
+    pub(super) fn new() -> StartQueue {
         let shards = (0..SHARDS).map(|_| CachePadded::default());
-        Nursery {
+        StartQueue {
             shards: shards.collect(),
         }
     }
@@ -54,7 +54,9 @@ impl Nursery {
     #[inline]
     pub(super) fn end_step(&self) -> Option<Vec<Addr>> {
         let noted = STEP.replace(Step::None) == Step::Noted;
-        noted.then(|| self.take(place::mine().index)).flatten()
+        noted
+            .then(|| self.take(thread_slot::mine().index))
+            .flatten()
     }
 
     /// Notes an actor. Returns who is to begin now.
@@ -63,7 +65,7 @@ impl Nursery {
             return Some(vec![who]);
         }
         STEP.set(Step::Noted);
-        let mut noted = lock(&self.shards[place::mine().index]);
+        let mut noted = lock(&self.shards[thread_slot::mine().index]);
         if noted.capacity() == 0 {
             noted.reserve_exact(BATCH);
         }

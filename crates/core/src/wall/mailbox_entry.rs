@@ -4,14 +4,14 @@ use crate::contract::{Addr, Envelope, Event, SpanId, Time, Token};
 
 /// An event on its way to an actor.
 #[derive(Debug)]
-pub(crate) struct Letter<M> {
+pub(crate) struct MailboxEntry<M> {
     pub(crate) event: Event<M>,
     pub(crate) sent: Time,
     pub(crate) trace: SpanId,
     pub(crate) parent: SpanId,
     pub(crate) span: SpanId,
     pub(crate) answers: SpanId,
-    /// Who must be told if the receiver cannot answer.
+    /// Who is notified if the receiver cannot answer.
     pub(crate) asks: Asks,
     /// Under which epoch of the [`Counters`](super::counters::Counters) it counts as sent.
     pub(crate) epoch: u8,
@@ -20,15 +20,15 @@ pub(crate) struct Letter<M> {
 /// Who waits for the answer to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// It is no question.
+    /// It is not a request.
     None,
     /// The sender, somehow.
     Sender,
-    /// One wait of the sender; no other is to be told that there is no answer.
+    /// One wait of the sender; no other wait learns that there is no answer.
     Wait,
 }
 
-impl<M> Letter<M> {
+impl<M> MailboxEntry<M> {
     /// Whether it is for a wait of the library alone: its timer, or that its question will not be
     /// answered. To any other wait it does not exist.
     #[inline]
@@ -43,24 +43,29 @@ impl<M> Letter<M> {
     /// A message of the actor that `span` names. In a trace that is `known`, with its parent there, or
     /// else it begins its own.
     #[inline]
-    pub(crate) fn message(span: SpanId, body: M, sent: Time, known: (SpanId, SpanId)) -> Letter<M> {
+    pub(crate) fn message(
+        span: SpanId,
+        body: M,
+        sent: Time,
+        known: (SpanId, SpanId),
+    ) -> MailboxEntry<M> {
         let from = span.sender();
         let (trace, parent) = match known {
             (SpanId::NONE, _) => (span, SpanId::NONE),
             known => known,
         };
-        Letter {
+        MailboxEntry {
             trace,
             parent,
             span,
-            ..Letter::system(Event::Message { from, body }, sent)
+            ..MailboxEntry::system(Event::Message { from, body }, sent)
         }
     }
 
     /// An event that the executor itself makes: outside of any trace, and never dropped.
     #[inline]
-    pub(crate) fn system(event: Event<M>, sent: Time) -> Letter<M> {
-        Letter {
+    pub(crate) fn system(event: Event<M>, sent: Time) -> MailboxEntry<M> {
+        MailboxEntry {
             event,
             sent,
             trace: SpanId::NONE,

@@ -9,28 +9,28 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// See the [module](self).
-pub(super) struct Hold<M: Message>(Arc<Counted<M>>);
+pub(super) struct RunHandle<M: Message>(Arc<Counted<M>>);
 
 /// Counted by those that begin together; itself it counts as one.
 struct Counted<M: Message> {
     system: Arc<System<M>>,
 }
 
-impl<M: Message> Hold<M> {
+impl<M: Message> RunHandle<M> {
     /// A new one.
-    pub(super) fn new(system: &Arc<System<M>>) -> Hold<M> {
+    pub(super) fn new(system: &Arc<System<M>>) -> RunHandle<M> {
         let system = system.clone();
-        Hold(Arc::new(Counted { system }))
+        RunHandle(Arc::new(Counted { system }))
     }
 }
 
-impl<M: Message> Clone for Hold<M> {
-    fn clone(&self) -> Hold<M> {
-        Hold(self.0.clone())
+impl<M: Message> Clone for RunHandle<M> {
+    fn clone(&self) -> RunHandle<M> {
+        RunHandle(self.0.clone())
     }
 }
 
-impl<M: Message> Deref for Hold<M> {
+impl<M: Message> Deref for RunHandle<M> {
     type Target = Arc<System<M>>;
 
     #[inline]

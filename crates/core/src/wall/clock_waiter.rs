@@ -17,28 +17,28 @@ use std::time::Duration;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Keeper {
-    /// Nobody need tell it of what is due later.
+pub(super) struct ClockWaiter {
+    /// Nothing due later needs to wake it.
     until: AtomicU64,
     told: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Keeper {
-    pub(super) fn new() -> Keeper {
-        Keeper {
+impl ClockWaiter {
+    pub(super) fn new() -> ClockWaiter {
+        ClockWaiter {
             until: AtomicU64::new(u64::MAX),
             told: Mutex::new(false),
             changed: Condvar::new(),
         }
     }
 
-    /// It is about to look: from here on it is told of everything.
+    /// It is about to look: from here on everything new wakes it.
     pub(super) fn look(&self) {
         self.until.store(u64::MAX, Relaxed);
     }
 
-    /// It sleeps until then, or for so long, or until it is told of something earlier, which may have
+    /// It sleeps until then, or for that long, or until something earlier wakes it, which may have
     /// happened since it began to look.
     pub(super) fn sleep(&self, until: Time, pause: Duration) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,10 +63,10 @@ impl Keeper {
     }
 }
 
-/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib keeper::loom`.
+/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib clock_waiter::loom`.
 #[cfg(all(test, loom))]
 mod loom {
-    use super::Keeper;
+    use super::ClockWaiter;
     use crate::contract::Time;
     use loom::sync::{Arc, Mutex};
     use loom::thread;
@@ -74,12 +74,12 @@ mod loom {
 
     /// Threads that add something due at these times each, and a keeper that takes out what it finds. It
     /// sleeps without an end, first until 10 and then until 20, so that loom finds it waiting for ever where
-    /// it is not told.
+    /// it is not woken.
     fn keeper_finds_all(added: &'static [&'static [u64]]) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let keeper = Arc::new(Keeper::new());
+            let keeper = Arc::new(ClockWaiter::new());
             let shards: Vec<_> = added
                 .iter()
                 .map(|_| Arc::new(Mutex::new(Vec::new())))

@@ -9,10 +9,10 @@ use Ordering::{AcqRel, Acquire};
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Owed(AtomicI32);
+pub(super) struct OverflowCount(AtomicI32);
 
-impl Owed {
-    /// So many messages more lie above the bound.
+impl OverflowCount {
+    /// This many messages more lie above the bound.
     pub(super) fn add(&self, count: usize) {
         // No mailbox holds 2^31 of one sender.
         self.0.fetch_add(count as i32, AcqRel);
@@ -29,10 +29,10 @@ impl Owed {
     }
 }
 
-/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib owed::loom`.
+/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib overflow_count::loom`.
 #[cfg(all(test, loom))]
 mod loom {
-    use super::Owed;
+    use super::OverflowCount;
     use loom::sync::{Arc, Mutex, Notify};
     use loom::thread;
 
@@ -41,7 +41,7 @@ mod loom {
     fn sender_goes_on(rows: &'static [u32]) {
         loom::model(move || {
             let count = rows.iter().sum();
-            let owed = Arc::new(Owed::default());
+            let owed = Arc::new(OverflowCount::default());
             let over = Arc::new(Mutex::new(0_u32));
             let waker = Arc::new(Mutex::new(None::<Arc<Notify>>));
             let receiver = {

@@ -1,30 +1,30 @@
 //! A model of the queue, checked in every order: its owner puts in and takes out, the ring grows,
-//! and another worker takes from it meanwhile.
+//! and another worker takes from it at the same time.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::woken::loom`
+//! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::ready_queue::loom`
 #![allow(unsafe_code, reason = "jobs of the model are addresses")]
 
-use super::Woken;
+use super::ReadyQueue;
 use super::tests::{jobs, numbers};
 use loom::sync::Arc;
 use loom::thread;
 
-struct Shared(Woken);
+struct Shared(ReadyQueue);
 
 // SAFETY: only the model's first thread does what is the owner's.
 unsafe impl Sync for Shared {}
-// SAFETY: as above.
+// SAFETY: the jobs are numbers here that nobody dereferences.
 unsafe impl Send for Shared {}
 
 /// Puts in `count` jobs, takes out one halfway and all at the end, while another worker steals `times` times.
 fn every_job_is_taken_once(count: usize, times: usize) {
     loom::model(move || {
         let jobs = jobs(count);
-        let woken = Arc::new(Shared(Woken::new()));
+        let woken = Arc::new(Shared(ReadyQueue::new()));
         let thief = {
             let woken = Arc::clone(&woken);
             thread::spawn(move || {
-                let own = Woken::new();
+                let own = ReadyQueue::new();
                 let mut taken = Vec::new();
                 for _ in 0..times {
                     taken.extend(woken.0.steal(1, &own).map(|job| job.addr()));

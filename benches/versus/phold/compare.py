@@ -1,0 +1,71 @@
+"""Runs PHOLD in corsair and in ROSS in turns, and prints a table of medians. Called by run.sh."""
+
+import re
+import statistics
+import subprocess
+import sys
+
+corsair, ross, rounds, workers = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+
+# Processes, lookahead, remote fraction, and the end of ROSS's runs; corsair's runs are longer, because they are faster.
+SWEEP = [
+    (10_000, 0.1, 0.5, 20.0),
+    (100_000, 1.0, 0.5, 5.0),
+    (100_000, 0.1, 0.0, 5.0),
+    (100_000, 0.1, 0.5, 5.0),
+    (100_000, 0.1, 1.0, 5.0),
+    (100_000, 0.01, 0.5, 5.0),
+    (100_000, 0.001, 0.5, 5.0),
+    (1_000_000, 0.1, 0.5, 1.0),
+]
+MEAN = 0.9
+LONGER = 10
+
+
+def run(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout + done.stderr if done.returncode == 0 else None
+
+
+def rate_of_corsair(processes, lookahead, remote, end):
+    words = [processes, workers, lookahead, MEAN, remote, end * LONGER]
+    out = run([corsair, *map(str, words)])
+    return float(out.split()[2]) if out else None
+
+
+def rate_of_ross(processes, lookahead, remote, end, synch, ranks):
+    command = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks > 1 else []
+    command += [ross, f"--synch={synch}", f"--nlp={processes // ranks}", f"--mean={MEAN}", "--mult=2", "--memory=1000"]
+    command += [f"--lookahead={lookahead}", f"--remote={remote}", "--start-events=1", f"--end={end}"]
+    out = run(command)
+    found = re.search(r"Event Rate \(events/sec\)\s+([\d.]+)", out or "")
+    return float(found[1]) if found else None
+
+
+def main():
+    print(f"PHOLD, mean {MEAN}, one event per process, medians of {rounds} rounds, {workers} workers or processes; M events/s\n")
+    print("| LPs | lookahead | remote | corsair | ROSS sequential | conservative | optimistic | corsair / ROSS's best |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for processes, lookahead, remote, end in SWEEP:
+        contenders = {
+            "corsair": lambda: rate_of_corsair(processes, lookahead, remote, end),
+            "sequential": lambda: rate_of_ross(processes, lookahead, remote, end, 1, 1),
+            "conservative": lambda: rate_of_ross(processes, lookahead, remote, end, 2, workers),
+            "optimistic": lambda: rate_of_ross(processes, lookahead, remote, end, 3, workers),
+        }
+        rates = {name: [] for name in contenders}
+        for _ in range(rounds):
+            for name, measure in contenders.items():
+                if (rate := measure()) is not None:
+                    rates[name].append(rate / 1e6)
+        middle = {name: statistics.median(all_) if all_ else None for name, all_ in rates.items()}
+        best = max((middle[name] or 0) for name in contenders if name != "corsair")
+        cells = ["failed" if middle[name] is None else f"{middle[name]:.2f}" for name in contenders]
+        ratio = f"{middle['corsair'] / best:.0f}" if best and middle["corsair"] else "-"
+        print(f"| {processes:,} | {lookahead} | {remote} | " + " | ".join(cells) + f" | {ratio} |", flush=True)
+
+
+main()
