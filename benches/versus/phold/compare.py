@@ -1,5 +1,6 @@
 """Runs PHOLD in corsair and in ROSS in turns, and prints a table of medians. Called by run.sh."""
 
+import os
 import re
 import statistics
 import subprocess
@@ -45,7 +46,50 @@ def rate_of_ross(processes, lookahead, remote, end, synch, ranks):
     return float(found[1]) if found else None
 
 
+def by_processor_time(command, events, end, longer):
+    """Events per second of processor time, of which setup is no part: the difference between two lengths of run."""
+    measured = []
+    for last in (end, end * longer):
+        before = os.times()
+        out = run(command(last))
+        after = os.times()
+        if out is None:
+            return None
+        seconds = after.children_user + after.children_system - before.children_user - before.children_system
+        measured.append((events(out), seconds))
+    (few, short), (many, long) = measured
+    return (many - few) / (long - short) if long > short else None
+
+
+def processor_time():
+    print(f"PHOLD, mean {MEAN}, one event per process, medians of {rounds} rounds, one thread; M events/s of processor time\n")
+    print("| LPs | lookahead | remote | corsair | ROSS sequential | corsair / ROSS |")
+    print("|---:|---:|---:|---:|---:|---:|")
+    for processes, lookahead, remote, end in SWEEP:
+        def ours(last):
+            return [corsair, *map(str, [processes, 1, lookahead, MEAN, remote, last])]
+
+        def theirs(last):
+            options = {"synch": 1, "nlp": processes, "mean": MEAN, "mult": 2, "lookahead": lookahead, "remote": remote, "start-events": 1, "end": last}
+            return [ross, *(f"--{name}={value}" for name, value in options.items())]
+
+        def net(out):
+            return int(re.search(r"Net Events Processed\s+(\d+)", out)[1])
+
+        rates = []
+        for _ in range(rounds):
+            one = by_processor_time(ours, lambda out: int(out.split()[0]), end, 2 * LONGER)
+            other = by_processor_time(theirs, net, end, 2)
+            if one and other:
+                rates.append((one / 1e6, other / 1e6, one / other))
+        if rates:
+            one, other, ratio = (statistics.median(each) for each in zip(*rates))
+            print(f"| {processes:,} | {lookahead} | {remote} | {one:.2f} | {other:.2f} | {ratio:.0f} |", flush=True)
+
+
 def main():
+    if os.environ.get("PROCESSOR_TIME"):
+        return processor_time()
     print(f"PHOLD, mean {MEAN}, one event per process, medians of {rounds} rounds, {workers} workers or processes; M events/s\n")
     print("| LPs | lookahead | remote | corsair | ROSS sequential | conservative | optimistic | corsair / ROSS's best |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")

@@ -3,6 +3,7 @@
 #
 #   benches/versus/phold/run.sh PATH-TO-ROSS          # a checkout of https://github.com/ROSS-org/ROSS
 #   ROUNDS=5 benches/versus/phold/run.sh PATH-TO-ROSS # medians of 5 rounds instead of 3
+#   PROCESSOR_TIME=1 benches/versus/phold/run.sh PATH-TO-ROSS # one thread, by processor time: for machines that are not idle
 #
 # Builds ROSS's model `phold` with the system's MPI (Debian: apt-get install cmake libopenmpi-dev openmpi-bin), and prints a
 # table. The contenders take turns, so a disturbance affects all of them. ROSS's rate is its own "Event Rate", which leaves its
