@@ -1,10 +1,14 @@
 //! The load at which an architecture becomes too slow, found by simulation.
 //!
-//! The load doubles until the 99th percentile of the response time passes the limit, or requests
-//! fail; then the interval is halved until it is narrow enough. Every load is run several times
+//! The load doubles until a service-level objective is missed; then the interval is halved until it is narrow
+//! enough. If the first load is too much, it is halved until one is borne. Every load is run several times
 //! from different seeds, each run long enough for some thousands of requests after a warm-up that
-//! does not count, until the runs agree: the confidence interval of the percentile lies on one side
-//! of the limit, or is narrower than what matters. The answer is a function of the first seed.
+//! does not count, until the runs agree: the confidence interval of each objective lies on one side
+//! of its limit, or is narrower than what matters. The answer is a function of the first seed.
+
+mod slo;
+
+pub use slo::{Slo, SloError, SloMeasure};
 
 use crate::experiment::{Estimate, in_parallel};
 use crate::package::Package;
@@ -18,10 +22,8 @@ use std::time::Duration;
 /// What is looked for.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The 99th percentile of the response time must not pass this.
-    pub limit: Duration,
-    /// At most this part of all requests may fail or stay unanswered.
-    pub errors: f64,
+    /// What must be met.
+    pub slos: Vec<Slo>,
     /// The load to begin with, in requests per second and entry point.
     pub from: f64,
     /// The highest load to try.
@@ -31,16 +33,32 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// At most 100 ms and one failure in a hundred, from 10 requests a second up to 100,000, to a
+    /// A 99th percentile of at most 100 ms and one failure in a hundred, from 10 requests a second up to 100,000, to a
     /// fiftieth.
     fn default() -> Self {
         Search {
-            limit: Duration::from_millis(100),
-            errors: 0.01,
+            slos: Slo::usual(Duration::from_millis(100), 0.01),
             from: 10.0,
             to: 100_000.0,
             precision: 0.02,
         }
+    }
+}
+
+impl Search {
+    /// The longest limit of a time, by which runs are long enough.
+    fn longest_limit(&self) -> Duration {
+        let times = self.slos.iter().filter(|slo| slo.is_time());
+        let longest = times.map(|slo| slo.most).reduce(f64::max);
+        longest.map_or(Duration::from_millis(100), Duration::from_secs_f64)
+    }
+
+    /// The limit of the 99th percentile of all requests, if there is one.
+    pub fn p99_limit(&self) -> Option<Duration> {
+        let mut usual = self.slos.iter().filter(|slo| {
+            slo.kind.is_none() && slo.measure == SloMeasure::Percentile(0.99)
+        });
+        usual.next().map(|slo| Duration::from_secs_f64(slo.most))
     }
 }
 
@@ -53,6 +71,8 @@ pub struct Point {
     pub throughput: f64,
     /// Half of the response times are shorter, at the slowest entry point.
     pub p50: Duration,
+    /// 95 of 100 response times are shorter, at the slowest entry point.
+    pub p95: Duration,
     /// 99 of 100 response times are shorter, at the slowest entry point. Unanswered requests count
     /// with their age.
     pub p99: Duration,
@@ -61,6 +81,8 @@ pub struct Point {
     pub p99_within: Option<Duration>,
     /// The part of all requests that failed or stayed unanswered.
     pub errors: f64,
+    /// What was measured for each objective, in their order.
+    pub objectives: Vec<Estimate>,
     /// Which part of its slots or processors each service used that has a limit of these, by its
     /// index; the busiest first.
     pub utilisations: Vec<(u32, f64)>,
@@ -68,7 +90,7 @@ pub struct Point {
     pub runs: u32,
     /// Whether the architecture bears this load.
     pub holds: bool,
-    /// Whether that is certain: the confidence interval does not include the limit.
+    /// Whether that is certain: no confidence interval includes its limit.
     pub is_certain: bool,
 }
 
@@ -85,6 +107,8 @@ pub struct Capacity {
     pub between: (Option<f64>, Option<f64>),
     /// Whether the highest load to try is borne, so that the limit was not found.
     pub beyond: bool,
+    /// Whether anything limits the load. If not, one load stands for all.
+    pub limited: bool,
 }
 
 /// A run measures at least this many requests of each entry point, values put among them.
@@ -97,8 +121,12 @@ const GROUP: usize = 4;
 const MOST_RUNS: usize = 1 + 12 * GROUP;
 /// So many loads further and further from the limit are tried at each side of it.
 const WIDER: usize = 4;
-/// A single run decides where the percentile is this far from the limit, as a factor.
+/// A single run decides where a time is this far from its limit, as a factor.
 const FAR: f64 = 2.0;
+/// Lower loads than this are not tried, in requests per second.
+const LEAST_LOAD: f64 = 0.01;
+/// A load below one that is too much must be better by this part; otherwise lower ones are as bad.
+const BETTER: f64 = 0.02;
 
 /// Why there is no capacity.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +137,9 @@ pub enum CapacityError {
         "architecture {0} has no denominator: nothing drives load to it; add a service of that package"
     )]
     NoEntryPoint(String),
+    /// An objective that the load has no requests for.
+    #[error(transparent)]
+    Objective(#[from] SloError),
     /// An entry point of which the load has no rate.
     #[error("the load of '{0}' is no rate that could be searched for; leave users and replay out")]
     NoRate(String),
@@ -146,6 +177,9 @@ pub fn capacity(
     if let Some(service) = loads.into_iter().next() {
         return Err(CapacityError::NoRate(service.name.clone()));
     }
+    for slo in &search.slos {
+        slo.check(&topology)?;
+    }
     let trial = Trial {
         config,
         topology: &topology,
@@ -157,6 +191,16 @@ pub fn capacity(
         points: Vec::new(),
         tried: &mut tried,
     };
+    if !topology.is_limited() {
+        let holds = loads.holds(search.from)?;
+        return Ok(Capacity {
+            points: loads.points,
+            load: None,
+            between: (None, None),
+            beyond: holds == Some(true),
+            limited: false,
+        });
+    }
     let (good, bad) = loads.bisect()?;
     if let (Some(low), Some(high)) = (good, bad) {
         loads.surround(low, high)?;
@@ -170,6 +214,7 @@ pub fn capacity(
             certain(&points, false).reduce(f64::min),
         ),
         beyond: bad.is_none() && good.is_some_and(|good| good >= search.to),
+        limited: true,
         points,
     })
 }
@@ -219,6 +264,12 @@ impl Loads<'_> {
                 }
             }
         }
+        if good.is_none() && bad.is_some() {
+            good = self.below(search.from)?;
+            if let Some(good) = good {
+                bad = Some(good * 2.0);
+            }
+        }
         while let (Some(low), Some(high)) = (good, bad) {
             if high - low <= search.precision * high {
                 break;
@@ -231,6 +282,25 @@ impl Loads<'_> {
             }
         }
         Ok((good, bad))
+    }
+
+    /// Halves a load that is too much until it is borne; none if lower loads are as bad.
+    fn below(&mut self, from: f64) -> Result<Option<f64>, SimulateError> {
+        let mut load = from / 2.0;
+        while load >= LEAST_LOAD {
+            match self.holds(load)? {
+                None => return Ok(None),
+                Some(true) => return Ok(Some(load)),
+                Some(false) => {}
+            }
+            if let [.., above, here] = self.points.as_slice()
+                && !self.trial.is_better(here, above)
+            {
+                return Ok(None);
+            }
+            load /= 2.0;
+        }
+        Ok(None)
     }
 
     /// Tries loads below and above the limit until some are certainly on their side of it. Those that
@@ -264,7 +334,9 @@ struct Run {
     utilisations: Vec<(u32, f64)>,
     throughput: f64,
     p50: Duration,
+    p95: Duration,
     p99: Duration,
+    objectives: Vec<f64>,
     requests: u64,
     failed: u64,
 }
@@ -280,7 +352,6 @@ impl Trial<'_> {
     /// Runs a load until it is clear whether it is borne. `None` if a run was cancelled.
     fn point(&self, load: Option<f64>) -> Result<Option<Point>, SimulateError> {
         let mut runs: Vec<Run> = Vec::new();
-        let limit = self.search.limit.as_secs_f64();
         loop {
             let first = runs.len();
             let count = if first == 0 { 1 } else { GROUP };
@@ -289,12 +360,8 @@ impl Trial<'_> {
             };
             runs.extend(more);
             let point = self.summary(load, &runs);
-            let p99 = point.p99.as_secs_f64();
-            let clearly_fails = point.errors > FAR * self.search.errors && point.errors > 0.05;
-            let is_far = p99 * FAR <= limit || p99 >= limit * FAR || clearly_fails;
-            let within = point.p99_within.map(|within| within.as_secs_f64());
-            let is_narrow = within.is_some_and(|within| within <= self.search.precision * limit);
-            if is_far || point.is_certain || is_narrow || runs.len() >= MOST_RUNS {
+            let is_far = self.is_far(&point);
+            if is_far || point.is_certain || self.is_narrow(&point) || runs.len() >= MOST_RUNS {
                 let is_certain = point.is_certain || is_far;
                 return Ok(Some(Point {
                     is_certain,
@@ -302,6 +369,41 @@ impl Trial<'_> {
                 }));
             }
         }
+    }
+
+    /// The objectives, each with what was measured for it; those without requests are left out.
+    fn measured<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = (&'a Slo, Estimate)> {
+        let measured = point.objectives.iter().copied();
+        let all = self.search.slos.iter().zip(measured);
+        all.filter(|(_, estimate)| !estimate.is_empty())
+    }
+
+    /// Whether one run is enough: all times are far below their limits, or something is far above.
+    fn is_far(&self, point: &Point) -> bool {
+        let is_low = |(slo, of): (&Slo, Estimate)| !slo.is_time() || of.mean * FAR <= slo.most;
+        let is_high = |(slo, of): (&Slo, Estimate)| match slo.is_time() {
+            true => of.mean >= slo.most * FAR,
+            false => of.mean > FAR * slo.most && of.mean > 0.05,
+        };
+        self.measured(point).all(is_low) || self.measured(point).any(is_high)
+    }
+
+    /// Whether the intervals of all times that are not far below their limits are narrow.
+    fn is_narrow(&self, point: &Point) -> bool {
+        let mut times = self.measured(point).filter(|(slo, _)| slo.is_time());
+        times.all(|(slo, of)| {
+            let is_narrow = of
+                .within
+                .is_some_and(|within| within <= self.search.precision * slo.most);
+            is_narrow || of.mean * FAR <= slo.most
+        })
+    }
+
+    /// Whether all objectives that one point misses are nearer at another.
+    fn is_better(&self, here: &Point, there: &Point) -> bool {
+        let pairs = self.search.slos.iter().zip(&here.objectives).zip(&there.objectives);
+        let mut missed = pairs.filter(|((slo, here), _)| here.mean > slo.most);
+        missed.all(|((_, here), there)| here.mean < there.mean * (1.0 - BETTER))
     }
 
     fn summary(&self, load: Option<f64>, runs: &[Run]) -> Point {
@@ -312,8 +414,31 @@ impl Trial<'_> {
         let requests: u64 = runs.iter().map(|run| run.requests).sum();
         let failed: u64 = runs.iter().map(|run| run.failed).sum();
         let errors = failed as f64 / requests.max(1) as f64;
-        let limit = self.search.limit.as_secs_f64();
-        let is_fast = p99 <= limit;
+        let objectives: Vec<Estimate> = (self.search.slos.iter().enumerate())
+            .map(|(place, slo)| match (&slo.kind, slo.measure) {
+                (None, SloMeasure::Errors) => Estimate {
+                    mean: errors,
+                    within: None,
+                },
+                _ => {
+                    let values: Vec<f64> = runs.iter().map(|run| run.objectives[place]).collect();
+                    Estimate::of(&values)
+                }
+            })
+            .collect();
+        let measured = || self.search.slos.iter().zip(&objectives);
+        let misses = |(slo, of): &(&Slo, &Estimate)| of.mean > slo.most;
+        let is_clear = |(slo, of): &(&Slo, &Estimate)| {
+            !slo.is_time() || of.within.is_some_and(|within| (of.mean - slo.most).abs() > within)
+        };
+        let holds = !measured().any(|pair| misses(&pair));
+        let is_certain = match holds {
+            true => measured().filter(|(_, of)| !of.is_empty()).all(|pair| is_clear(&pair)),
+            false => match measured().filter(misses).any(|(slo, _)| slo.is_time()) {
+                true => (measured().filter(misses)).any(|pair| pair.0.is_time() && is_clear(&pair)),
+                false => measured().filter(|(_, of)| !of.is_empty()).all(|pair| is_clear(&pair)),
+            },
+        };
         let mut utilisations = Vec::with_capacity(runs[0].utilisations.len());
         for (place, &(service, _)) in runs[0].utilisations.iter().enumerate() {
             utilisations.push((service, mean(&|run| run.utilisations[place].1)));
@@ -324,12 +449,14 @@ impl Trial<'_> {
             utilisations,
             throughput: mean(&|run| run.throughput),
             p50: Duration::from_secs_f64(mean(&|run| run.p50.as_secs_f64())),
+            p95: Duration::from_secs_f64(mean(&|run| run.p95.as_secs_f64())),
             p99: Duration::from_secs_f64(p99),
             p99_within: within.map(Duration::from_secs_f64),
             errors,
             runs: runs.len() as u32,
-            holds: is_fast && errors <= self.search.errors,
-            is_certain: within.is_some_and(|within| (p99 - limit).abs() > within),
+            holds,
+            is_certain: is_certain && runs.len() > 1,
+            objectives,
         }
     }
 
@@ -348,7 +475,7 @@ impl Trial<'_> {
 
     /// Runs a load once. `None` if the run was cancelled.
     fn run(&self, load: Option<f64>, number: u64) -> Result<Option<Run>, SimulateError> {
-        let limit = self.search.limit;
+        let limit = self.search.longest_limit();
         let least = load.map(|load| Duration::from_secs_f64(LEAST_REQUESTS / load));
         let least = least.unwrap_or_default();
         let measured = self.plan.duration.max(least).max(limit * LEAST_LIMITS);
@@ -390,7 +517,9 @@ impl Trial<'_> {
             utilisations,
             throughput: done as f64 / measured.as_secs_f64(),
             p50: slowest(0.5),
+            p95: slowest(0.95),
             p99: slowest(0.99),
+            objectives: self.search.slos.iter().map(|slo| slo.value(&totals)).collect(),
             requests: totals.requests(),
             failed: sum(|entry| entry.errors + entry.unanswered()),
         }))

@@ -67,9 +67,10 @@ pub enum Distribution {
     },
     /// Each of these times as often as any other.
     Empirical(Vec<TimeSpan>),
-    /// A curve through measured percentiles: keys are numbers between 0 and 100.
+    /// A curve through measured percentiles: keys are numbers from 0 to 100.
     ///
-    /// Between two of them, and beyond the first and the last, times are lognormal.
+    /// Between two of them times are lognormal. 0 and 100 are the shortest and the longest time, beyond which
+    /// there is none; without them the curve goes on beyond its first and its last percentile without bound.
     Percentiles(BTreeMap<String, TimeSpan>),
     /// Always the same.
     #[serde(untagged)]
@@ -86,7 +87,7 @@ pub enum DistributionError {
     #[error("a {0} of 0s is not possible; give a longer time")]
     Zero(&'static str),
     /// A percentile that is not a number between 0 and 100.
-    #[error("'{0}' is not a percentile; write a number above 0 and below 100, such as \"99.9\"")]
+    #[error("'{0}' is not a percentile; write a number from 0 to 100, such as \"99.9\"")]
     Percentile(String),
     /// A parameter out of its range.
     #[error(transparent)]
@@ -147,7 +148,7 @@ impl Distribution {
                 let point = |(key, time): (&String, &TimeSpan)| {
                     let wrong = || DistributionError::Percentile(key.clone());
                     let number = key.trim_start_matches('p').parse().ok();
-                    let number = number.filter(|number| *number > 0.0 && *number < 100.0);
+                    let number = number.filter(|number| (0.0..=100.0).contains(number));
                     let number: f64 = number.ok_or_else(wrong)?;
                     Ok((number, above_zero(time, "percentile")?))
                 };

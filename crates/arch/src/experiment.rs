@@ -16,7 +16,7 @@ pub struct Measured {
     pub requests: u64,
     /// Of these, how many were done a second.
     pub throughput: f64,
-    /// The part of requests that failed or stayed unanswered.
+    /// The part of requests that failed or stayed unanswered; not a number, as are times, without requests.
     pub errors: f64,
     /// The mean response time of those that were answered.
     pub mean: f64,
@@ -25,6 +25,8 @@ pub struct Measured {
     /// See `p50`.
     pub p90: f64,
     /// See `p50`.
+    pub p95: f64,
+    /// See `p50`.
     pub p99: f64,
     /// See `p50`.
     pub p999: f64,
@@ -32,19 +34,20 @@ pub struct Measured {
 
 impl Measured {
     /// The names of the numbers, in the order in which tables have them.
-    pub const NAMES: [&str; 8] = [
+    pub const NAMES: [&str; 9] = [
         "requests",
         "throughput",
         "errors",
         "mean_seconds",
         "p50_seconds",
         "p90_seconds",
+        "p95_seconds",
         "p99_seconds",
         "p999_seconds",
     ];
 
     /// The numbers by their names, in the order in which tables have them.
-    pub fn columns(&self) -> [(&'static str, f64); 8] {
+    pub fn columns(&self) -> [(&'static str, f64); 9] {
         let values = [
             self.requests as f64,
             self.throughput,
@@ -52,6 +55,7 @@ impl Measured {
             self.mean,
             self.p50,
             self.p90,
+            self.p95,
             self.p99,
             self.p999,
         ];
@@ -88,16 +92,28 @@ pub fn measured(totals: &Totals, counted: Duration) -> Measured {
     for entry in totals.entries.values() {
         all.add(entry);
     }
-    let at = |part| all.percentile(part).time.as_secs_f64();
+    let has_times = !all.times.is_empty() || !all.ages.is_empty();
+    let at = |part| match has_times {
+        true => all.percentile(part).time.as_secs_f64(),
+        false => f64::NAN,
+    };
     let failed = all.errors + all.unanswered();
     let answered = all.times.len() - (all.errors - all.unrouted).min(all.times.len());
     Measured {
         requests: all.requests + all.puts,
         throughput: (answered + all.puts) as f64 / counted.as_secs_f64().max(1e-9),
-        errors: failed as f64 / all.requests.max(1) as f64,
-        mean: all.times.mean() / 1e9,
+        errors: match all.requests {
+            // Values that are put have no answer that could fail.
+            0 if all.puts > 0 => 0.0,
+            requests => failed as f64 / requests as f64,
+        },
+        mean: match all.times.is_empty() {
+            true => f64::NAN,
+            false => all.times.mean() / 1e9,
+        },
         p50: at(0.5),
         p90: at(0.9),
+        p95: at(0.95),
         p99: at(0.99),
         p999: at(0.999),
     }
@@ -133,7 +149,8 @@ pub fn in_parallel<T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// A mean, and half the width of its 95 % confidence interval; none of a single value.
+/// A mean, and half the width of its 95 % confidence interval; none of a single value. The mean of no values is not a
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
@@ -143,12 +160,24 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from independent values.
+    /// The estimate from independent values. Those that are not numbers, since a run had no requests, do not count.
     pub fn of(values: &[f64]) -> Estimate {
-        let estimate = corsair::Estimate::of(values.iter().copied());
+        let numbers: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+        if numbers.is_empty() {
+            return Estimate {
+                mean: f64::NAN,
+                within: None,
+            };
+        }
+        let estimate = corsair::Estimate::of(numbers.iter().copied());
         let mean = estimate.mean();
-        let within = (values.len() > 1).then(|| estimate.half_width(0.95));
+        let within = (numbers.len() > 1).then(|| estimate.half_width(0.95));
         Estimate { mean, within }
+    }
+
+    /// True if there was nothing to estimate from.
+    pub fn is_empty(&self) -> bool {
+        self.mean.is_nan()
     }
 
     /// Whether the interval leaves zero out.
@@ -222,6 +251,9 @@ mod tests {
         assert!((some.within.unwrap() - 2.484).abs() < 0.001 && !some.is_clear());
         assert!(Estimate::of(&[1.0, 1.1, 0.9]).is_clear());
         assert!(!Estimate::of(&[5.0]).is_clear());
+        let none = Estimate::of(&[f64::NAN; 3]);
+        assert!(none.is_empty() && !none.is_clear());
+        assert_eq!(Estimate::of(&[f64::NAN, 2.0]).mean, 2.0);
     }
 
     #[test]

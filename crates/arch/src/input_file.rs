@@ -1,5 +1,7 @@
 //! Files that come from outside: read whole, up to a size.
 
+mod gzip;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,11 +17,29 @@ pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it has more than {} MiB; give a part of it", most >> 20),
-        )),
+        true => Err(too_long(most)),
         false => Ok(bytes),
+    }
+}
+
+fn too_long(most: u64) -> io::Error {
+    let said = format!("it has more than {} MiB; give a part of it", most >> 20);
+    io::Error::new(io::ErrorKind::FileTooLarge, said)
+}
+
+/// Reads a file of at most `most` bytes, decompressed if it is gzip.
+///
+/// # Errors
+/// If it cannot be read, is longer, or is not complete.
+pub fn read_maybe_gzip(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_bytes(path, most)?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let text = gzip::decompress(&bytes, most as usize + 1)?;
+    match text.len() as u64 > most {
+        true => Err(too_long(most)),
+        false => Ok(text),
     }
 }
 

@@ -55,7 +55,9 @@ mod variant;
 mod workload;
 
 pub use branch::Branch;
-pub use capacity::{Capacity, CapacityError, Point, Search, Sized, capacity, instances};
+pub use capacity::{
+    Capacity, CapacityError, Point, Search, Sized, Slo, SloError, SloMeasure, capacity, instances,
+};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
 pub use csv::quoted;

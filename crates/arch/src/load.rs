@@ -28,6 +28,17 @@ pub struct Load {
     pub(crate) kinds: Arc<[Kind]>,
     /// Among how many values requests to endpoints choose.
     pub(crate) keys: u32,
+    /// What was given, and is not a default.
+    #[serde(skip)]
+    given: Given,
+}
+
+/// The parts of a load that were given. Others are those of the load that it takes the place of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Given {
+    arrivals: bool,
+    mix: bool,
+    keys: bool,
 }
 
 /// A kind of request by its name.
@@ -216,7 +227,56 @@ impl Load {
             mix,
             kinds: kinds.0.into(),
             keys,
+            given: Given {
+                arrivals: entry.arrivals.is_some(),
+                mix: !entry.requests.is_empty(),
+                keys: entry.keys.is_some(),
+            },
         })
+    }
+
+    /// The names of the kinds of requests that come in.
+    pub(crate) fn kind_names(&self) -> impl Iterator<Item = &str> {
+        let all = match &self.mix {
+            Mix::Thirds => None,
+            Mix::Weighted(shares) => Some(shares),
+        };
+        let is_in = move |place: usize| match all {
+            None => place < RequestKind::STORAGE.len(),
+            Some(shares) => shares.iter().any(|(_, kind)| usize::from(kind.0) == place),
+        };
+        let kinds = self.kinds.iter().enumerate();
+        kinds
+            .filter(move |(place, _)| is_in(*place))
+            .map(|(_, kind)| kind.name.as_str())
+    }
+
+    /// This load in the place of `old`, from which it takes what was not given: a rate changes the rate, and
+    /// nothing else.
+    pub(crate) fn instead_of(&self, old: &Load) -> Result<Load, String> {
+        let mut load = self.clone();
+        load.given.arrivals |= old.given.arrivals;
+        load.given.mix |= old.given.mix;
+        load.given.keys |= old.given.keys;
+        if !self.given.keys {
+            load.keys = old.keys;
+        }
+        if let (false, Source::Open { arrivals, .. }, Source::Open { arrivals: before, .. }) =
+            (self.given.arrivals, &mut load.source, &old.source)
+        {
+            *arrivals = *before;
+        }
+        if let (false, Mix::Weighted(shares)) = (self.given.mix, &old.mix) {
+            let mut kinds = Kinds(load.kinds.to_vec());
+            let mut translated = Vec::with_capacity(shares.len());
+            for &(end, kind) in shares.iter() {
+                let name = &old.kinds[usize::from(kind.0)].name;
+                translated.push((end, kinds.named(name, || None)?));
+            }
+            load.kinds = kinds.0.into();
+            load.mix = Mix::Weighted(translated.into());
+        }
+        Ok(load)
     }
 
     /// The load with its endpoints found among those of an architecture, whose services `reached`

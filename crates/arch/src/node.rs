@@ -56,6 +56,8 @@ const TO_TALK: Token = Token::new(1);
 const TO_ALARM: Token = Token::new(2);
 /// The timer of work on shared processors.
 const TO_SHARE: Token = Token::new(3);
+/// The timer of the patience of those who wait in the queue.
+const TO_EXPIRE: Token = Token::new(4);
 /// The timers of faults come from here on: twice the number of the fault, and one more for its end.
 /// Those of work are [`InProgress`]'s.
 const TO_FAULT: u32 = 16;
@@ -280,6 +282,7 @@ impl Node {
             TO_TALK => self.role.talk(&mut self.host, cx),
             TO_ALARM => self.wake(cx),
             TO_SHARE => self.shared_work(cx),
+            TO_EXPIRE => self.host.expire(cx),
             work if InProgress::owns(work) => {
                 if let Some(piece) = self.host.work_done(work) {
                     self.piece_done(piece, cx);
@@ -312,7 +315,8 @@ impl Node {
             return;
         }
         self.host.track_work(now);
-        while let Some(piece) = self.host.in_progress.finish_shared(now) {
+        while let Some((piece, waited)) = self.host.in_progress.finish_shared(now) {
+            self.host.has_waited(waited, now);
             self.piece_done(piece, cx);
             self.begin_queued(cx);
         }
@@ -325,6 +329,7 @@ impl Node {
     /// Does what is due by now, unless the instance is paused.
     fn wake<C: Context<Msg>>(&mut self, cx: &mut C) {
         if !self.host.health.is_paused() {
+            self.host.expire(cx);
             self.role.wake(&mut self.host, cx);
             self.begin_queued(cx);
         }

@@ -98,7 +98,7 @@ impl Timeline {
                     zone,
                     requests: slice.requests,
                     errors: slice.errors,
-                    percentiles: [0.5, 0.9, 0.99].map(|part| slice.percentile(part)),
+                    percentiles: [0.5, 0.9, 0.95, 0.99].map(|part| slice.percentile(part)),
                     queue: slice.queue(self.interval),
                     longest_queue: slice.longest_queue,
                     utilisation: slice.utilisation(),
@@ -110,12 +110,12 @@ impl Timeline {
     pub fn csv(&self, services: &[(String, bool)], places: &Places) -> String {
         let mut text = format!("{}\n", TimelineRow::COLUMNS.join(","));
         for row in self.rows() {
-            let [p50, p90, p99] = row.percentiles.map(|time| {
+            let [p50, p90, p95, p99] = row.percentiles.map(|time| {
                 time.map_or(String::new(), |time| format!("{:.9}", time.as_secs_f64()))
             });
             let used = row.utilisation.map(|part| format!("{part:.4}"));
             text += &format!(
-                "{},{},{},{},{},{},{p50},{p90},{p99},{:.3},{},{}\n",
+                "{},{},{},{},{},{},{p50},{p90},{p95},{p99},{:.3},{},{}\n",
                 row.begins.as_secs_f64(),
                 quoted(&services[row.service as usize].0),
                 quoted(row.zone.region_name(places)),
@@ -166,8 +166,8 @@ pub struct TimelineRow {
     pub requests: u64,
     /// Those of them that failed.
     pub errors: u64,
-    /// The 50th, 90th and 99th percentile of response times; none without requests.
-    pub percentiles: [Option<Duration>; 3],
+    /// The 50th, 90th, 95th and 99th percentile of response times; none without requests.
+    pub percentiles: [Option<Duration>; 4],
     /// How many jobs waited in queues on average.
     pub queue: f64,
     /// The longest queue of an instance.
@@ -178,7 +178,7 @@ pub struct TimelineRow {
 
 impl TimelineRow {
     /// The names of the columns, with the service's name, region and zone in place of its index and zone.
-    pub const COLUMNS: [&str; 12] = [
+    pub const COLUMNS: [&str; 13] = [
         "seconds",
         "service",
         "region",
@@ -187,6 +187,7 @@ impl TimelineRow {
         "errors",
         "p50_seconds",
         "p90_seconds",
+        "p95_seconds",
         "p99_seconds",
         "queue",
         "longest_queue",

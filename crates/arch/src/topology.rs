@@ -350,6 +350,47 @@ impl Topology {
         rings
     }
 
+    /// True if something sends requests: an entry point, or pirates that gossip.
+    pub fn has_load(&self) -> bool {
+        let sends = |service: &Service| matches!(service.package, Package::Denominator | Package::Pirate);
+        self.services.iter().any(sends)
+    }
+
+    /// The services that take any number of requests at once, and so never limit a load.
+    pub fn unlimited(&self) -> Vec<&str> {
+        let takes_all = |service: &&Service| {
+            let Costs {
+                concurrency: None,
+                processors: None,
+                rate_limit: None,
+                ..
+            } = service.costs
+            else {
+                return false;
+            };
+            !matches!(service.package, Package::Denominator | Package::Eureka | Package::Pirate)
+        };
+        let all = self.services.iter().filter(takes_all);
+        all.map(|service| service.name.as_str()).collect()
+    }
+
+    /// True if some service or some call is limited: by slots, processors, rates, pools or bulkheads. Without a
+    /// limit, response times do not depend on the load.
+    pub fn is_limited(&self) -> bool {
+        self.services.iter().any(|service| {
+            let Costs {
+                concurrency,
+                processors,
+                rate_limit,
+                ..
+            } = &service.costs;
+            let of_calls = service.policies.iter().any(|policy| {
+                policy.connections.is_some() || policy.bulkhead.is_some() || policy.rate_limit.is_some()
+            });
+            concurrency.is_some() || processors.is_some() || rate_limit.is_some() || of_calls
+        })
+    }
+
     /// The shortest time that any message can travel, in nanoseconds: what a run may use as its
     /// lookahead, if it is not below `floor`.
     pub fn least_latency(&self, floor: u64) -> u64 {

@@ -145,8 +145,8 @@ pub struct ServiceTotals {
     pub travelled: u64,
     /// How long its answers were on their way, in nanoseconds.
     pub returned: u64,
-    /// How long requests waited in its queues, in nanoseconds, without those of the warm-up; this
-    /// is so of the next two, too.
+    /// How long requests waited in its queues, or for their part of shared processors, in nanoseconds, without those
+    /// of the warm-up; this is so of the next two, too.
     pub queued: u64,
     /// How much it worked, in nanoseconds.
     pub worked: u64,

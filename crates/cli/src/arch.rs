@@ -44,6 +44,9 @@ impl<'a> Services<'a> {
     /// The first thing that is wrong, with its flag.
     pub fn new(options: &Options, services: &'a ServiceOptions) -> Result<Services<'a>> {
         let topology = source::topology(options, services)?;
+        if !options.duration.is_zero() {
+            source::check_load(&topology).context("-a")?;
+        }
         let connections = corsair_arch::connections(&topology);
         memory::check_architecture(topology.len(), connections).context("-p")?;
         Ok(Services {

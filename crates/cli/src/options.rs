@@ -4,7 +4,7 @@ pub mod checkpoints;
 mod services;
 pub mod session;
 
-use crate::console::Console;
+use crate::console::{Console, complain};
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
 use crate::flags::{Value, named};
@@ -109,6 +109,9 @@ impl Options {
         let pirates = arch == "fsm";
         if pirates {
             refuse_services_only(values, &arch)?;
+            if values.given("regions").is_some_and(|regions| regions != "1") {
+                complain("pirates have no regions; -w is ignored");
+            }
         } else if word(values, "form")? != "handler" {
             bail!("--form is for fsm: services are handlers; leave it out");
         }

@@ -5,7 +5,7 @@ use crate::error;
 use crate::interrupt::watched;
 use crate::run;
 use corsair_arch::summary::{CapacitySummary, ComparedRow, InstancesSummary, LearnedSummary};
-use corsair_arch::{DefinitionText, LoadText, Plan, Search, Setting, Topology, picture};
+use corsair_arch::{DefinitionText, LoadText, Plan, Search, Setting, Slo, Topology, picture};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,8 +39,10 @@ fn search(arguments: &Arguments<'_, '_>) -> PyResult<Search> {
     }
     let precision = arguments.number("precision", 1e-6, 0.999_999)?;
     Ok(Search {
-        limit: arguments.get::<Span>("limit")?.0,
-        errors: arguments.number("errors", 0.0, 1.0)?,
+        slos: Slo::usual(
+            arguments.get::<Span>("limit")?.0,
+            arguments.number("errors", 0.0, 1.0)?,
+        ),
         from,
         to,
         precision,
@@ -90,8 +92,8 @@ pub fn capacity(
     let found =
         watched(py, &config.cancel, progress.as_ref(), so_far, find)?.map_err(error::value)?;
     let title = format!("{}: response time by load", topology.arch);
-    let svg = picture::capacity(&title, &found, search.limit).map_err(error::failed)?;
-    let summary = CapacitySummary::new(arch, search.limit, &topology, &found);
+    let svg = picture::capacity(&title, &found, search.p99_limit()).map_err(error::failed)?;
+    let summary = CapacitySummary::new(arch, &search, &topology, &found);
     Ok((json(&summary)?, svg))
 }
 
@@ -160,7 +162,7 @@ pub fn instances(
     let found =
         watched(py, &config.cancel, progress.as_ref(), so_far, find)?.map_err(error::value)?;
     let topology = make(1).map_err(error::value)?;
-    let summary = InstancesSummary::new(arch, service, search.limit, &topology, &found);
+    let summary = InstancesSummary::new(arch, service, &search, &topology, &found);
     json(&summary)
 }
 

@@ -137,7 +137,7 @@ pub struct QueueDefinition {
     /// lowest first. Left out: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
-    /// Requests that have waited longer are refused when it is their turn.
+    /// Requests that have waited this long are refused, at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<TimeSpan>,
     /// Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long.

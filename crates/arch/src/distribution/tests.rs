@@ -95,8 +95,8 @@ fn a_distribution_that_makes_no_sense_is_refused_in_a_sentence() {
         ),
         (r#"{"percentiles": {"50": "1ms"}}"#, "at least two"),
         (
-            r#"{"percentiles": {"50": "2ms", "100": "3ms"}}"#,
-            "'100' is not a percentile",
+            r#"{"percentiles": {"50": "2ms", "101": "3ms"}}"#,
+            "'101' is not a percentile",
         ),
         (
             r#"{"percentiles": {"50": "2ms", "9": "3ms"}}"#,

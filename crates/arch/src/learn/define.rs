@@ -202,6 +202,10 @@ fn latency_of_endpoint(
 ) -> Option<crate::Distribution> {
     let mut ways = ways(invocations, of);
     let (least, far) = OWN_LATENCY;
+    if ways.is_empty() && !all.is_empty() {
+        // Its clients are outside: what they waited is what was recorded here.
+        return latency(&mut ways);
+    }
     if ways.len() < least || ways.len() == all.len() {
         return None;
     }
@@ -250,8 +254,8 @@ fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
 fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
     samples.sort_unstable();
     if samples.iter().all(|&nanos| nanos <= 2_000) {
-        // It is not known, or none: the shortest that there is.
-        return (!samples.is_empty()).then(|| crate::Distribution::Constant(fit::span(0)));
+        // It is none, or a part of what was recorded elsewhere: the shortest that there is.
+        return Some(crate::Distribution::Constant(fit::span(0)));
     }
     fit::fit(samples).map(|fit| fit.distribution)
 }

@@ -98,10 +98,13 @@ pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
 
 /// The percentiles of sorted samples as a distribution.
 fn percentiles(samples: &[u64]) -> Fit {
-    let points: BTreeMap<String, TimeSpan> = PERCENTILES
-        .iter()
-        .filter(|(.., least)| samples.len() >= *least)
-        .map(|&(name, part, _)| (name.to_owned(), span(quantile(samples, part).max(1))))
+    let inner = PERCENTILES.iter().filter(|(.., least)| samples.len() >= *least);
+    let inner = inner.map(|&(name, part, _)| (name, quantile(samples, part)));
+    // The shortest and the longest time are the ends: beyond them nothing was recorded.
+    let ends = [("0", samples[0]), ("100", samples[samples.len() - 1])];
+    let points: BTreeMap<String, TimeSpan> = inner
+        .chain(ends)
+        .map(|(name, nanos)| (name.to_owned(), span(nanos.max(1))))
         .collect();
     Fit {
         distribution: Distribution::Percentiles(points),
@@ -170,12 +173,15 @@ mod tests {
         let mut samples: Vec<u64> = (0..9_000)
             .map(|n| if n % 3 == 0 { 9_000_000 } else { 1_000_000 } + u64::from(random.below(500_000)))
             .collect();
-        let Distribution::Percentiles(points) = fit(&mut samples).unwrap().distribution else {
+        let fitted = fit(&mut samples).unwrap().distribution;
+        let Distribution::Percentiles(points) = &fitted else {
             panic!("one hump");
         };
         assert!(
             points["50"].0 < Duration::from_millis(2) && points["75"].0 > Duration::from_millis(8)
         );
+        assert_eq!(points["0"].nanos(), samples[0]);
+        assert_eq!(points["100"].nanos(), samples[samples.len() - 1]);
         assert!(fit(&mut []).is_none());
     }
 }

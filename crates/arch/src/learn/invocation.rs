@@ -1,6 +1,8 @@
 //! Invocations: what an instance was asked, by whom, and what it called meanwhile.
 
-use super::names::Names;
+mod sides;
+
+use super::names::{Names, is_address};
 use super::read::{Recorded, Side, Span};
 use rustc_hash::FxHashMap;
 
@@ -65,6 +67,7 @@ impl Invocations {
     pub(super) fn join(recorded: &Recorded) -> Invocations {
         let mut order: Vec<u32> = (0..recorded.spans.len() as u32).collect();
         let spans = &recorded.spans;
+        let mut aliases = Aliases::default();
         // What is written does not depend on the order of files.
         order.sort_by_key(|&place| {
             let span = &spans[place as usize];
@@ -74,8 +77,11 @@ impl Invocations {
         let same = |a: &u32, b: &u32| spans[*a as usize].trace == spans[*b as usize].trace;
         for trace in order.chunk_by(same) {
             joined.traces += 1;
-            joined.add_trace(spans, trace);
+            let mut trace: Vec<Span> = trace.iter().map(|&place| spans[place as usize]).collect();
+            sides::infer(&mut trace);
+            joined.add_trace(&trace, &mut aliases);
         }
+        joined.name_peers(&aliases, &recorded.names);
         joined.index_calls();
         joined
     }
@@ -102,15 +108,19 @@ impl Invocations {
         calls.iter().map(|&call| &self.all[call as usize])
     }
 
-    fn add_trace(&mut self, spans: &[Span], trace: &[u32]) {
-        let trace: Vec<&Span> = trace.iter().map(|&place| &spans[place as usize]).collect();
-        let joining = Joining::new(&trace);
+    fn add_trace(&mut self, trace: &[Span], aliases: &mut Aliases) {
+        let joining = Joining::new(trace);
         // The invocation of each span that is one.
         let mut made = vec![NONE; trace.len()];
         let first = self.all.len();
         for (place, span) in trace.iter().enumerate() {
             if let Some(invocation) = joining.invocation(place, span) {
                 made[place] = self.all.len() as u32;
+                match joining.client_of(place).map(|client| trace[client].peer) {
+                    Some(Some(peer)) => aliases.seen(peer, span.service),
+                    None if span.side.is_client() => aliases.by_name.push(made[place]),
+                    _ => {}
+                }
                 self.all.push(invocation);
             }
         }
@@ -144,6 +154,46 @@ impl Invocations {
         debug_assert!(first <= self.all.len());
     }
 
+    /// Gives calls of which only the client is known the service that answers elsewhere at the same address.
+    /// Those of an address without a service are dropped, and their callers are incomplete.
+    fn name_peers(&mut self, aliases: &Aliases, names: &Names) {
+        let mut dropped: Vec<u32> = Vec::new();
+        for &made in &aliases.by_name {
+            let about = &mut self.all[made as usize];
+            if let Some(service) = aliases.service(about.service) {
+                (about.service, about.instance) = (service, service);
+            } else if is_address(names.name(about.service)) {
+                dropped.push(made);
+            }
+        }
+        if dropped.is_empty() {
+            return;
+        }
+        self.nameless += dropped.len() as u64;
+        for &made in &dropped {
+            if let Some(caller) = self.all[made as usize].caller {
+                self.all[caller as usize].incomplete = true;
+            }
+        }
+        // The numbers of those that stay.
+        let (mut numbers, mut next, mut gone) = (Vec::with_capacity(self.all.len()), 0, 0);
+        for number in 0..self.all.len() as u32 {
+            numbers.push(next);
+            match dropped.get(gone) == Some(&number) {
+                true => gone += 1,
+                false => next += 1,
+            }
+        }
+        let mut number = 0;
+        self.all.retain(|_| {
+            number += 1;
+            dropped.binary_search(&(number - 1)).is_err()
+        });
+        for made in &mut self.all {
+            made.caller = made.caller.map(|caller| numbers[caller as usize]);
+        }
+    }
+
     fn index_calls(&mut self) {
         let mut calls: Vec<(u32, u32)> = (0..)
             .zip(&self.all)
@@ -165,9 +215,30 @@ impl Invocations {
     }
 }
 
+/// Which services answer at which addresses and names, and the calls of which only the client is known.
+#[derive(Debug, Default)]
+struct Aliases {
+    /// By what clients call the other end: how often each service answered.
+    answered: FxHashMap<u32, FxHashMap<u32, u64>>,
+    by_name: Vec<u32>,
+}
+
+impl Aliases {
+    fn seen(&mut self, peer: u32, service: u32) {
+        *self.answered.entry(peer).or_default().entry(service).or_default() += 1;
+    }
+
+    /// The service that answers most often to a name.
+    fn service(&self, peer: u32) -> Option<u32> {
+        let answered = self.answered.get(&peer)?.iter();
+        let most = answered.max_by_key(|&(&service, &count)| (count, service));
+        most.map(|(&service, _)| service)
+    }
+}
+
 /// The spans of a trace by their ids.
 struct Joining<'a> {
-    trace: &'a [&'a Span],
+    trace: &'a [Span],
     /// The places of the client's side, or another, and of the server's side of each id.
     sides: FxHashMap<u64, [u32; 2]>,
     /// The clients that a server has answered.
@@ -175,7 +246,7 @@ struct Joining<'a> {
 }
 
 impl<'a> Joining<'a> {
-    fn new(trace: &'a [&'a Span]) -> Joining<'a> {
+    fn new(trace: &'a [Span]) -> Joining<'a> {
         let mut sides: FxHashMap<u64, [u32; 2]> = FxHashMap::default();
         for (place, span) in (0..).zip(trace) {
             let entry = sides.entry(span.id).or_insert([NONE; 2]);
@@ -206,7 +277,7 @@ impl<'a> Joining<'a> {
 
     /// The client's side of a server's span: of the same id, or its parent.
     fn client_of(&self, place: usize) -> Option<usize> {
-        let span = self.trace[place];
+        let span = &self.trace[place];
         if !span.side.is_server() {
             return None;
         }
@@ -243,7 +314,7 @@ impl<'a> Joining<'a> {
         match span.side {
             Side::Server | Side::Consumer => {
                 if let Some(client) = self.client_of(place) {
-                    let client = self.trace[client];
+                    let client = &self.trace[client];
                     made.client = Some((client.begin, client.end));
                     made.failed |= client.failed;
                     let both_ways = [client.side, span.side];
@@ -257,7 +328,7 @@ impl<'a> Joining<'a> {
                 }
                 Some(made)
             }
-            Side::Internal => {
+            Side::Internal | Side::Unknown => {
                 let is_top = span.parent == 0
                     || self.side(span.parent, true).is_none()
                         && self.side(span.parent, false).is_none();
@@ -277,7 +348,7 @@ impl<'a> Joining<'a> {
     /// The invocation that a span is a part of, by its parents; `true` beside it if a parent is
     /// missing.
     fn caller(&self, place: usize, made: &[u32]) -> (Option<u32>, bool) {
-        let mut span = self.trace[place];
+        let mut span = &self.trace[place];
         for _ in 0..MOST_PARENTS {
             if span.parent == 0 {
                 return (None, false);
@@ -291,7 +362,7 @@ impl<'a> Joining<'a> {
             if made[parent] != NONE && is_server {
                 return (Some(made[parent]), false);
             }
-            span = self.trace[parent];
+            span = &self.trace[parent];
         }
         (None, true)
     }

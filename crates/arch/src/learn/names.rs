@@ -52,3 +52,14 @@ impl Names {
         }
     }
 }
+
+/// Whether the name of a peer is that of a machine: an IP address or this machine, perhaps with a port.
+pub(super) fn is_address(name: &str) -> bool {
+    let host = match name.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => name,
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_ip = |text: &str| text.parse::<std::net::IpAddr>().is_ok();
+    bare == "localhost" || is_ip(bare) || is_ip(name)
+}

@@ -9,10 +9,9 @@ mod otlp;
 mod zipkin;
 
 use super::names::Names;
-use crate::input_file::read_bytes;
+use crate::input_file::read_maybe_gzip;
 use item::Documents;
 use serde::de::DeserializeSeed;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Larger files are refused, in bytes.
@@ -66,6 +65,8 @@ pub(super) enum Side {
     Consumer,
     /// Neither: a part of what a service does.
     Internal,
+    /// The span does not say it: it follows from the services of its parent and its children.
+    Unknown,
 }
 
 impl Side {
@@ -123,7 +124,7 @@ impl Recorded {
             file: file.to_owned(),
             source,
         };
-        let bytes = read_bytes(file, MOST_BYTES).map_err(unreadable)?;
+        let bytes = read_maybe_gzip(file, MOST_BYTES).map_err(unreadable)?;
         let wrong = |line: usize, what: String| TraceError::Wrong {
             file: file.to_owned(),
             line: line.max(1),
@@ -197,16 +198,4 @@ fn ids(trace: &str, span: &str, parent: &str) -> Result<(u128, u64, u64), String
 /// A time after another one.
 fn end_of(begin: u64, lasted: u64) -> u64 {
     begin.saturating_add(lasted)
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Side::Client => "client",
-            Side::Server => "server",
-            Side::Producer => "producer",
-            Side::Consumer => "consumer",
-            Side::Internal => "internal",
-        })
-    }
 }

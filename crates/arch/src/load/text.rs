@@ -35,7 +35,8 @@ impl LoadText {
         read(text).map_err(LoadTextError)
     }
 
-    /// Puts the load on the entry points of a topology.
+    /// Puts the load on the entry points of a topology. What it does not say (the kinds of requests, arrivals
+    /// and keys) stays as it was.
     ///
     /// # Errors
     /// If there is no entry point of a name.
@@ -58,6 +59,10 @@ impl LoadText {
                 let is_meant = name.as_ref().is_none_or(|name| *name == service.name);
                 if service.package == Package::Denominator && is_meant {
                     let reached = topology.reached_from(place);
+                    let load = match &service.load {
+                        Some(old) => load.instead_of(old).map_err(LoadTextError)?,
+                        None => load.clone(),
+                    };
                     let load = load.resolve(&topology.endpoints, &reached);
                     topology.services[place].load = Some(load.map_err(LoadTextError)?);
                 }

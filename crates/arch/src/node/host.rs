@@ -169,7 +169,29 @@ impl Host {
         let length = self.queue.len() as u64;
         self.totals.longest_queue = self.totals.longest_queue.max(length);
         self.track_queue(now);
+        self.time_patience(now, cx);
         None
+    }
+
+    /// Sets the timer for the next end of a patience in the queue.
+    fn time_patience<C: Context<Msg>>(&mut self, now: u64, cx: &mut C) {
+        if let Some(after) = self.queue.next_timer(now) {
+            cx.timer(Duration::from_nanos(after), super::TO_EXPIRE);
+        }
+    }
+
+    /// Refuses the jobs of the queue whose patience has ended, unless the instance is paused.
+    pub(super) fn expire<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if self.health.is_paused() {
+            return;
+        }
+        let now = cx.now().as_nanos();
+        while let Some(job) = self.queue.expire(now) {
+            self.has_waited(now.saturating_sub(job.arrived), now);
+            self.track_queue(now);
+            self.refuse(job, cx);
+        }
+        self.time_patience(now, cx);
     }
 
     /// Refuses a job that holds no slot: there is too much to do.
@@ -177,6 +199,13 @@ impl Host {
         self.totals.refused += 1;
         self.model.recorder.error(self.measured());
         self.finish(job, Answer::Overloaded, cx);
+    }
+
+    /// Something has waited for a slot, or for its part of shared processors, in nanoseconds.
+    pub(super) fn has_waited(&mut self, waited: u64, now: u64) {
+        if now >= self.model.count_from {
+            self.totals.queued += waited;
+        }
     }
 
     /// The next job of the queue, if there is a slot for it.
@@ -190,9 +219,7 @@ impl Host {
         }
         let now = cx.now().as_nanos();
         while let Some((mut job, is_refused)) = self.queue.pop(now) {
-            if now >= self.model.count_from {
-                self.totals.queued += now.saturating_sub(job.arrived);
-            }
+            self.has_waited(now.saturating_sub(job.arrived), now);
             self.track_queue(now);
             if is_refused {
                 self.refuse(job, cx);

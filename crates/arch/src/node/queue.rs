@@ -15,7 +15,7 @@ pub struct QueueRules {
     pub(crate) order: Order,
     /// How many wait at most.
     pub(crate) size: usize,
-    /// Those who have waited longer are refused.
+    /// Those who have waited as long are refused.
     pub(crate) patience: u64,
     /// The target and the interval of controlled delay.
     pub(crate) codel: Option<(u64, u64)>,
@@ -49,6 +49,8 @@ pub(super) struct Queue {
     levels: Vec<VecDeque<Job>>,
     length: usize,
     delay: Delay,
+    /// When the timer for the end of a patience is due.
+    timer: Option<u64>,
 }
 
 impl Ruled for Queue {
@@ -118,8 +120,38 @@ impl Queue {
         });
         Some((
             job,
-            drops || waited > self.rules.patience || now >= job.deadline,
+            drops || waited >= self.rules.patience || now >= job.deadline,
         ))
+    }
+
+    /// The job that has waited longest, if its patience has ended.
+    pub(super) fn expire(&mut self, now: u64) -> Option<Job> {
+        let (level, ends) = self.first_end()?;
+        if ends > now {
+            return None;
+        }
+        self.length -= 1;
+        self.levels[level].pop_front()
+    }
+
+    /// After how long a timer for the end of a patience is wanted, if there is none.
+    pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
+        if self.timer.is_some_and(|due| due > now) {
+            return None;
+        }
+        self.timer = self.first_end().map(|(_, ends)| ends.max(now));
+        self.timer.map(|due| due - now)
+    }
+
+    /// The level of the job whose patience ends first, and when. Those of one level have come one after the other.
+    fn first_end(&self) -> Option<(usize, u64)> {
+        if self.rules.patience == u64::MAX {
+            return None;
+        }
+        let fronts = (0..).zip(&self.levels);
+        let fronts = fronts.filter_map(|(level, jobs)| Some((level, jobs.front()?.arrived)));
+        let (level, arrived) = fronts.min_by_key(|&(_, arrived)| arrived)?;
+        Some((level, arrived.saturating_add(self.rules.patience)))
     }
 
     /// Removes all jobs.
@@ -237,11 +269,29 @@ mod tests {
             deadline: 15,
             ..job(3, 0, 10)
         };
-        for job in [job(1, 0, 0), job(2, 0, 5), late] {
+        for job in [job(1, 0, 0), job(2, 0, 6), late] {
             assert!(queue.push(job).is_none());
         }
         let refused: Vec<bool> = std::iter::from_fn(|| queue.pop(15).map(|(_, no)| no)).collect();
         assert_eq!(refused, [true, false, true]);
+    }
+
+    #[test]
+    fn a_patience_ends_at_its_time_whatever_the_order() {
+        let mut queue = Queue::new(QueueRules {
+            order: Order::Priority,
+            patience: 10,
+            ..QueueRules::default()
+        });
+        assert_eq!(queue.next_timer(0), None);
+        assert!(queue.push(job(1, 3, 2)).is_none());
+        assert_eq!(queue.next_timer(2), Some(10));
+        assert!(queue.push(job(2, 0, 4)).is_none() && queue.push(job(3, 3, 5)).is_none());
+        assert_eq!(queue.next_timer(5), None, "there is a timer");
+        assert!(queue.expire(11).is_none());
+        let mut ended = |now| queue.expire(now).map(|job| number(&job));
+        assert_eq!([ended(12), ended(12), ended(14), ended(14)], [Some(1), None, Some(2), None]);
+        assert_eq!((queue.next_timer(14), queue.len()), (Some(1), 1));
     }
 
     #[test]

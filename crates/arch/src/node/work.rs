@@ -27,8 +27,8 @@ pub(super) enum Piece {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Work {
     piece: Piece,
-    /// When the work is done, in nanoseconds; while paused, how much of it is left. Of no
-    /// importance where processors are shared.
+    /// When the work is done, in nanoseconds; while paused, how much of it is left. Where processors are shared,
+    /// when it would be done on a processor of its own.
     due: u64,
 }
 
@@ -94,12 +94,13 @@ impl InProgress {
         }
     }
 
-    /// The next piece of work on shared processors that is done by now.
-    pub(super) fn finish_shared(&mut self, now: u64) -> Option<Piece> {
+    /// The next piece of work on shared processors that is done by now, and for how long it has waited for others
+    /// to leave them, in nanoseconds.
+    pub(super) fn finish_shared(&mut self, now: u64) -> Option<(Piece, u64)> {
         let slot = self.sharing.as_mut()?.finish(now)?;
         let work = self.slots[slot as usize].work.take()?;
         self.free.push(slot);
-        Some(work.piece)
+        Some((work.piece, now.saturating_sub(work.due)))
     }
 
     fn arm(&mut self, slot: u32) -> Token {

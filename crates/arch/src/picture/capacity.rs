@@ -5,12 +5,16 @@ use crate::capacity::{Capacity, Point};
 use plotters::prelude::*;
 use std::time::Duration;
 
-/// Draws the median and the 99th percentile of every load that was tried, the limit, and the
+/// Draws the median, the 95th and the 99th percentile of every load that was tried, the limit, and the
 /// highest load that is borne. Both axes are logarithmic.
 ///
 /// # Errors
 /// If the picture cannot be drawn.
-pub fn capacity(title: &str, found: &Capacity, limit: Duration) -> Result<String, PictureError> {
+pub fn capacity(
+    title: &str,
+    found: &Capacity,
+    limit: Option<Duration>,
+) -> Result<String, PictureError> {
     let mut svg = String::new();
     draw(&mut svg, title, found, limit).map_err(PictureError::new)?;
     Ok(svg)
@@ -24,7 +28,7 @@ fn draw(
     svg: &mut String,
     title: &str,
     found: &Capacity,
-    limit: Duration,
+    limit: Option<Duration>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let area = SVGBackend::with_string(svg, (800, 500)).into_drawing_area();
     area.fill(&WHITE)?;
@@ -39,9 +43,9 @@ fn draw(
             .iter()
             .flat_map(|p| [millis(p.p50), millis(p.p99)])
     };
-    let limit = millis(limit);
-    let shortest = times().fold(limit, f64::min);
-    let longest = times().fold(limit, f64::max);
+    let limit = limit.map(millis);
+    let shortest = times().chain(limit).fold(f64::MAX, f64::min);
+    let longest = times().chain(limit).fold(0.0, f64::max);
     let mut chart = ChartBuilder::on(&area)
         .caption(title, ("sans-serif", 20))
         .margin(12)
@@ -57,8 +61,9 @@ fn draw(
         .y_desc("milliseconds")
         .draw()?;
     type Time = fn(&Point) -> Duration;
-    let curves: [(&str, RGBColor, Time); 2] = [
+    let curves: [(&str, RGBColor, Time); 3] = [
         ("p50", BLUE, |point| point.p50),
+        ("p95", MAGENTA, |point| point.p95),
         ("p99", RED, |point| point.p99),
     ];
     for (name, colour, time) in curves {
@@ -68,11 +73,13 @@ fn draw(
             .label(name)
             .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], colour));
     }
-    let across = [(least * 0.9, limit), (most * 1.1, limit)];
-    chart
-        .draw_series(LineSeries::new(across, BLACK.mix(0.5)))?
-        .label("limit")
-        .legend(|(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], BLACK.mix(0.5)));
+    if let Some(limit) = limit {
+        let across = [(least * 0.9, limit), (most * 1.1, limit)];
+        chart
+            .draw_series(LineSeries::new(across, BLACK.mix(0.5)))?
+            .label("limit")
+            .legend(|(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], BLACK.mix(0.5)));
+    }
     if let Some(load) = found.load {
         let up = [(load, shortest * 0.8), (load, longest * 1.25)];
         chart
@@ -100,6 +107,8 @@ mod tests {
             load,
             throughput: load,
             p50: Duration::from_millis(2),
+            p95: Duration::from_millis(p99 / 2),
+            objectives: Vec::new(),
             p99: Duration::from_millis(p99),
             p99_within: None,
             errors: 0.0,
@@ -113,8 +122,9 @@ mod tests {
             load: Some(20.0),
             between: (Some(20.0), Some(40.0)),
             beyond: false,
+            limited: true,
         };
-        let svg = capacity("shop", &found, Duration::from_millis(100)).unwrap();
+        let svg = capacity("shop", &found, Some(Duration::from_millis(100))).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         for part in ["shop", "p50", "p99", "limit", "capacity", "milliseconds"] {
             assert!(svg.contains(part), "{part}");

@@ -1,18 +1,23 @@
 //! What a search for a capacity has found, as JSON.
 
-use crate::capacity::{Capacity, Point, Sized};
+use crate::capacity::{Capacity, Point, Search, Sized};
 use crate::topology::Topology;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The highest load that an architecture bears.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacitySummary {
     /// What the architecture is called.
     pub arch: String,
-    /// What the 99th percentile must not pass.
-    pub limit_seconds: f64,
+    /// What the 99th percentile must not pass, if that is an objective.
+    pub limit_seconds: Option<f64>,
+    /// The objectives, as texts.
+    pub slos: Vec<String>,
+    /// Whether anything limits the load. If not, response times are the same at any load.
+    pub limited: bool,
+    /// Services that take any number of requests at once.
+    pub unlimited: Vec<String>,
     /// The highest load that is borne.
     pub load: Option<f64>,
     /// The highest load that is certainly borne.
@@ -32,10 +37,13 @@ pub struct CapacityPoint {
     pub load: f64,
     pub throughput: f64,
     pub p50_seconds: f64,
+    pub p95_seconds: f64,
     pub p99_seconds: f64,
     /// Half the width of the 95 % confidence interval of that.
     pub p99_within_seconds: Option<f64>,
     pub errors: f64,
+    /// What was measured for each objective: seconds, or a share of the requests; none without requests.
+    pub objectives: Vec<Option<f64>>,
     /// Which part of their slots or processors services use that have a limit of these.
     pub utilisations: BTreeMap<String, f64>,
     pub runs: u32,
@@ -52,9 +60,13 @@ impl CapacityPoint {
             load: point.load,
             throughput: point.throughput,
             p50_seconds: point.p50.as_secs_f64(),
+            p95_seconds: point.p95.as_secs_f64(),
             p99_seconds: point.p99.as_secs_f64(),
             p99_within_seconds: point.p99_within.map(|within| within.as_secs_f64()),
             errors: point.errors,
+            objectives: (point.objectives.iter())
+                .map(|of| (!of.is_empty()).then_some(of.mean))
+                .collect(),
             utilisations: point.utilisations.iter().map(named).collect(),
             runs: point.runs,
             holds: point.holds,
@@ -66,14 +78,17 @@ impl CapacitySummary {
     /// What was found for a topology that is called `arch`.
     pub fn new(
         arch: &str,
-        limit: Duration,
+        search: &Search,
         topology: &Topology,
         found: &Capacity,
     ) -> CapacitySummary {
         let points = found.points.iter();
         CapacitySummary {
             arch: arch.to_owned(),
-            limit_seconds: limit.as_secs_f64(),
+            limit_seconds: search.p99_limit().map(|limit| limit.as_secs_f64()),
+            slos: search.slos.iter().map(ToString::to_string).collect(),
+            limited: found.limited,
+            unlimited: topology.unlimited().into_iter().map(str::to_owned).collect(),
             load: found.load,
             load_least: found.between.0,
             load_most: found.between.1,
@@ -92,8 +107,10 @@ pub struct InstancesSummary {
     pub arch: String,
     /// The service.
     pub service: String,
-    /// What the 99th percentile must not pass.
-    pub limit_seconds: f64,
+    /// What the 99th percentile must not pass, if that is an objective.
+    pub limit_seconds: Option<f64>,
+    /// The objectives, as texts.
+    pub slos: Vec<String>,
     /// The smallest number that is enough, if any that was tried is.
     pub instances: Option<u32>,
     /// The numbers that were tried, in ascending order.
@@ -115,7 +132,7 @@ impl InstancesSummary {
     pub fn new(
         arch: &str,
         service: &str,
-        limit: Duration,
+        search: &Search,
         topology: &Topology,
         found: &Sized,
     ) -> InstancesSummary {
@@ -129,7 +146,8 @@ impl InstancesSummary {
         InstancesSummary {
             arch: arch.to_owned(),
             service: service.to_owned(),
-            limit_seconds: limit.as_secs_f64(),
+            limit_seconds: search.p99_limit().map(|limit| limit.as_secs_f64()),
+            slos: search.slos.iter().map(ToString::to_string).collect(),
             instances: found.instances,
             points: points.collect(),
         }

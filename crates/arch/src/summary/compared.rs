@@ -1,22 +1,22 @@
 //! Two architectures side by side, as JSON.
 
-use crate::experiment::Compared;
+use crate::experiment::{Compared, Estimate};
 use serde::Serialize;
 
 /// One number of both architectures; times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(
     missing_docs,
-    reason = "`within` is half the width of a 95 % confidence interval"
+    reason = "`within` is half the width of a 95 % confidence interval; without requests there are no numbers"
 )]
 pub struct ComparedRow {
     pub name: &'static str,
-    pub a: f64,
+    pub a: Option<f64>,
     pub a_within: Option<f64>,
-    pub b: f64,
+    pub b: Option<f64>,
     pub b_within: Option<f64>,
     /// The second less the first.
-    pub difference: f64,
+    pub difference: Option<f64>,
     pub difference_within: Option<f64>,
     /// Whether the interval of the difference leaves zero out.
     pub is_clear: bool,
@@ -26,13 +26,14 @@ impl ComparedRow {
     /// The row of a number.
     pub fn new(of: &Compared) -> ComparedRow {
         let [a, b] = of.of;
+        let number = |of: Estimate| (!of.is_empty()).then_some(of.mean);
         ComparedRow {
             name: of.name,
-            a: a.mean,
+            a: number(a),
             a_within: a.within,
-            b: b.mean,
+            b: number(b),
             b_within: b.within,
-            difference: of.difference.mean,
+            difference: number(of.difference),
             difference_within: of.difference.within,
             is_clear: of.difference.is_clear(),
         }

@@ -69,9 +69,11 @@ pub struct EntrySummary {
     /// Failed at once: there was no instance to send them to.
     pub unrouted: u64,
     pub unanswered: u64,
-    pub p50_seconds: f64,
-    pub p99_seconds: f64,
-    pub p999_seconds: f64,
+    /// Percentiles of response times; none if no request was answered or is under way.
+    pub p50_seconds: Option<f64>,
+    pub p95_seconds: Option<f64>,
+    pub p99_seconds: Option<f64>,
+    pub p999_seconds: Option<f64>,
     /// Which of these may be longer, because some requests were still unanswered at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<&'static str>,
@@ -79,7 +81,7 @@ pub struct EntrySummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, EntrySummary>,
     #[serde(skip)]
-    pub percentiles: [Percentile; 3],
+    pub percentiles: Option<[Percentile; 4]>,
 }
 
 /// The service that adds most to a request.
@@ -110,6 +112,7 @@ pub struct Percentiles {
     pub mean_seconds: f64,
     pub p50_seconds: f64,
     pub p90_seconds: f64,
+    pub p95_seconds: f64,
     pub p99_seconds: f64,
     pub p999_seconds: f64,
     pub max_seconds: f64,
@@ -126,6 +129,7 @@ impl TimesSummary {
                 mean_seconds: histogram.mean() / 1e9,
                 p50_seconds: at(0.5),
                 p90_seconds: at(0.9),
+                p95_seconds: at(0.95),
                 p99_seconds: at(0.99),
                 p999_seconds: at(0.999),
                 max_seconds: seconds(histogram.max()),
@@ -186,11 +190,13 @@ impl ServicesSummary {
 impl EntrySummary {
     /// What is said of an entry point.
     pub fn new(entry: &EntryTotals) -> EntrySummary {
-        let percentiles = [0.5, 0.99, 0.999].map(|part| entry.percentile(part));
-        let seconds = percentiles.map(|percentile| percentile.time.as_secs_f64());
-        let [p50_seconds, p99_seconds, p999_seconds] = seconds;
-        let names = ["p50_seconds", "p99_seconds", "p999_seconds"];
-        let at_least = names.into_iter().zip(&percentiles);
+        let has_times = !entry.times.is_empty() || !entry.ages.is_empty();
+        let parts = [0.5, 0.95, 0.99, 0.999];
+        let percentiles = has_times.then(|| parts.map(|part| entry.percentile(part)));
+        let seconds = percentiles.map(|all| all.map(|one| one.time.as_secs_f64()));
+        let at = |place: usize| seconds.map(|seconds| seconds[place]);
+        let names = ["p50_seconds", "p95_seconds", "p99_seconds", "p999_seconds"];
+        let at_least = names.into_iter().zip(percentiles.iter().flatten());
         let kinds = entry.kinds.iter();
         EntrySummary {
             requests: entry.requests,
@@ -199,9 +205,10 @@ impl EntrySummary {
             missing: entry.missing,
             unrouted: entry.unrouted,
             unanswered: entry.unanswered(),
-            p50_seconds,
-            p99_seconds,
-            p999_seconds,
+            p50_seconds: at(0),
+            p95_seconds: at(1),
+            p99_seconds: at(2),
+            p999_seconds: at(3),
             at_least: at_least
                 .filter(|(_, percentile)| percentile.is_lower_bound)
                 .map(|(name, _)| name)

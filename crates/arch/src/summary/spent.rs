@@ -14,7 +14,7 @@ pub struct ServiceSummary {
     pub refused: u64,
     pub unanswered: u64,
     pub longest_queue: u64,
-    /// Requests that waited for a slot.
+    /// Requests that waited for a slot, or for their part of shared processors.
     pub queue_seconds: f64,
     pub work_seconds: f64,
     /// Requests and answers on their way.

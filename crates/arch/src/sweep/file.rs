@@ -115,9 +115,13 @@ fn measured(text: &str, format: OutputFormat) -> Option<Measured> {
                 part.strip_prefix("\":")?
             }
         };
-        *value = number.parse().ok()?;
+        *value = match number {
+            // Without requests there are no times.
+            "" | "null" => f64::NAN,
+            number => number.parse().ok()?,
+        };
     }
-    let [requests, throughput, errors, mean, p50, p90, p99, p999] = values;
+    let [requests, throughput, errors, mean, p50, p90, p95, p99, p999] = values;
     parts.next().is_none().then_some(Measured {
         requests: requests as u64,
         throughput,
@@ -125,6 +129,7 @@ fn measured(text: &str, format: OutputFormat) -> Option<Measured> {
         mean,
         p50,
         p90,
+        p95,
         p99,
         p999,
     })

@@ -165,6 +165,8 @@ impl Grid {
         let format = self.described.format;
         out.push_str(&self.begin(number));
         let columns = measured.columns().map(|(name, value)| match format {
+            OutputFormat::Csv if value.is_nan() => String::new(),
+            OutputFormat::Json if value.is_nan() => format!("\"{name}\":null"),
             OutputFormat::Csv => format!("{value}"),
             OutputFormat::Json => format!("\"{name}\":{value}"),
         });

@@ -2,7 +2,7 @@
 
 use crate::scene::{plan, topology};
 use corsair::Config;
-use corsair_arch::{Capacity, Plan, Scale, Search, Topology, capacity, read};
+use corsair_arch::{Capacity, Plan, Scale, Search, Slo, Topology, capacity, read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn the_capacity_of_one_server_is_that_of_theory_from_any_seed() {
     // D/M/1 with a mean work of 8 ms: the time there is exponential, and its 99th percentile is
     // 100 ms at 100.2 requests a second. Both ways take a millisecond more.
     let search = Search {
-        limit: Duration::from_millis(102),
+        slos: Slo::usual(Duration::from_millis(102), 0.01),
         from: 50.0,
         to: 400.0,
         ..Search::default()
@@ -91,7 +91,7 @@ fn throughput_counts_values_as_the_load_does() {
 #[test]
 fn the_answer_is_the_same_on_any_number_of_threads() {
     let search = Search {
-        limit: Duration::from_millis(60),
+        slos: Slo::usual(Duration::from_millis(60), 0.01),
         from: 50.0,
         to: 100.0,
         precision: 0.1,
@@ -106,4 +106,66 @@ fn the_answer_is_the_same_on_any_number_of_threads() {
     });
     assert_eq!(found[0], found[1]);
     assert_eq!(found[0], found[2]);
+}
+
+fn shop(concurrency: &str) -> Topology {
+    let text = format!(
+        r#"{{"arch": "x", "load": {{"www": {{"rate": 100, "arrivals": "poisson",
+            "requests": {{"cart.list": 9, "cart.buy": 1}}}}}}, "services": [
+        {{"name": "cart", "package": "service", "count": 1, "regions": 1 {concurrency}, "endpoints": [
+            {{"name": "list", "steps": [{{"work": {{"exponential": "4ms"}}}}]}},
+            {{"name": "buy", "steps": [{{"work": "30ms"}}]}}]}},
+        {{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["cart"]}}]}}"#
+    );
+    let checked = corsair_arch::read_text(&text, "x.json").unwrap();
+    Topology::new(&checked, Scale::default()).unwrap()
+}
+
+fn under(slos: &[&str], from: f64) -> Search {
+    Search {
+        slos: slos.iter().map(|slo| slo.parse().unwrap()).collect(),
+        from,
+        ..Search::default()
+    }
+}
+
+// Guarantee: arch-17.
+#[test]
+fn what_nothing_limits_is_tried_once() {
+    let found = find(&shop(""), &plan(), &Search::default(), 0);
+    assert!(!found.limited && found.load.is_none() && found.points.len() == 1, "{found:?}");
+    assert_eq!(shop("").unlimited(), ["cart"]);
+    assert!(shop(r#", "concurrency": 2"#).unlimited().is_empty());
+}
+
+// Guarantee: arch-17.
+#[test]
+fn a_capacity_below_the_first_load_is_found_and_one_that_there_is_not_ends_early() {
+    let search = |from| under(&["p99 < 102ms"], from);
+    let found = find(&one_server(), &plan(), &search(4_000.0), 0);
+    let load = found.load.unwrap();
+    assert!((97.0..=103.5).contains(&load), "{found:?}");
+    // Both ways take a millisecond, and the work of 8 ms takes none of that off at any load.
+    let none = find(&one_server(), &plan(), &under(&["mean < 5ms"], 100.0), 0);
+    assert!(none.load.is_none() && none.points.len() < 10, "{none:?}");
+}
+
+// Guarantee: arch-17.
+#[test]
+fn objectives_of_kinds_means_and_errors_each_limit_the_load() {
+    let slots = r#", "concurrency": 2, "queue": {"size": 3}"#;
+    let load = |slos: &[&str]| find(&shop(slots), &plan(), &under(slos, 10.0), 0).load.unwrap();
+    let loose = ["cart.list p95 < 1s", "errors < 50%"];
+    let (by_kind, by_errors, by_mean) = (
+        load(&["list p95 < 12ms", "errors < 50%"]),
+        load(&["cart.list p95 < 1s", "errors < 1%"]),
+        load(&["list mean < 6ms", "errors < 50%"]),
+    );
+    let by_nothing = load(&loose);
+    for (limited, name) in [(by_kind, "kind"), (by_errors, "errors"), (by_mean, "mean")] {
+        assert!(limited < 0.8 * by_nothing, "{name}: {limited} of {by_nothing}");
+    }
+    let error = capacity(&Config::default(), &shop(slots), &plan(), &under(&["lst p95 < 1s"], 1.0), |_| ());
+    let said = error.unwrap_err().to_string();
+    assert!(said.starts_with("the load has no requests 'lst'"), "{said}");
 }

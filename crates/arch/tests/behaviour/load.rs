@@ -1,7 +1,7 @@
 //! Loads: as many requests as they say, when they say, of the kinds that they say.
 
 use crate::scene::{Ran, plan, run, topology};
-use corsair_arch::{LoadText, Plan, Scale};
+use corsair_arch::{LoadText, Plan, Scale, Topology};
 use std::time::Duration;
 
 const STORE: &str = r#"{"name": "db", "package": "store", "count": 1, "regions": 1},
@@ -153,4 +153,38 @@ fn a_definition_says_what_comes_in_at_which_entry_point() {
         load.apply(&mut topology).unwrap_err().to_string(),
         "'wwww' is no entry point; did you mean www?"
     );
+}
+
+/// A definition whose load has a mix, arrivals and keys of its own.
+fn mixed() -> Topology {
+    let text = r#"{"arch": "x",
+        "load": {"www": {"rate": 100, "arrivals": "poisson", "requests": {"db.get": 1}}},
+        "services": [
+        {"name": "db", "package": "service", "count": 1, "regions": 1, "endpoints": [
+            {"name": "get", "steps": [{"work": "1ms"}]}, {"name": "scan", "steps": [{"work": "2ms"}]}]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["db"]}]}"#;
+    let checked = corsair_arch::read_text(text, "x.json").unwrap();
+    Topology::new(&checked, Scale::default()).unwrap()
+}
+
+// Guarantee: arch-4.
+#[test]
+fn a_rate_changes_the_rate_and_nothing_else() {
+    let kinds = |load: &str| {
+        let mut topology = mixed();
+        LoadText::read(load).unwrap().apply(&mut topology).unwrap();
+        let ran = run(topology, &plan());
+        let kinds = ran.entry().kinds.iter();
+        let made: Vec<(String, u64)> = kinds.map(|(kind, of)| (kind.clone(), of.requests)).collect();
+        made
+    };
+    for load in ["poisson 300/s", "300/s", "users 3", r#"{"rate": 300}"#, r#"{"www": {"rate": 300}}"#] {
+        let made = kinds(load);
+        assert_eq!(made.len(), 1, "{load}: {made:?}");
+        assert_eq!(made[0].0, "db.get", "{load}");
+    }
+    // The arrivals stay Poisson's: constant ones would be exactly 599.
+    assert_ne!(kinds("300/s")[0].1, 599);
+    assert_eq!(kinds("constant 300/s")[0].1, 599);
+    assert_eq!(kinds(r#"{"rate": 300, "requests": {"db.scan": 1}}"#)[0].0, "db.scan");
 }

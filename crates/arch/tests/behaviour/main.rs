@@ -19,3 +19,4 @@ mod service;
 mod storage;
 mod theory;
 mod timeline;
+mod traces;

@@ -55,8 +55,8 @@ const PUBLISHED: [Published; 44] = [
     ("storage", 1, 200, 1, 10, 16),
 ];
 
-/// The same of netflix, and edges that only ours has: it has one store, in the first zone, and
-/// callers of the other two do not find it in spigo.
+/// The same of netflix, and edges that only ours has: it has one store (contentMetadataS3), in the first zone, and
+/// home, play and personalize of the other two do not find it in spigo.
 const NETFLIX: [(Published, u64); 6] = [
     (("netflix", 0, 100, 1, 98, 371), 18),
     (("netflix", 1, 200, 1, 192, 1502), 36),
@@ -113,5 +113,31 @@ fn published_graphs_of_services_have_as_many_nodes_and_edges_as_ours() {
         let (_, _, graph) = run_with_graph(topology(published), &short);
         let counts = (graph.nodes.len() as u32, graph.edges.len() as u64);
         assert_eq!(counts, (published.4, published.5), "{published:?}");
+    }
+}
+
+// Guarantee: arch-2.
+#[test]
+fn the_edges_of_netflix_that_only_ours_has_lead_to_its_only_store() {
+    let short = Plan {
+        duration: Duration::ZERO,
+        ..plan()
+    };
+    for (published, ours) in &NETFLIX {
+        let (_, _, graph) = run_with_graph(topology(published), &short);
+        let is_extra = |source: &str, target: &str| {
+            let callers = ["home", "play", "personalize"];
+            let name = source.rsplit('.').find(|part| part.starts_with(char::is_alphabetic));
+            let name = name.unwrap_or_default().trim_end_matches(char::is_numeric);
+            target.contains("contentMetadataS3")
+                && callers.contains(&name)
+                && !source.contains(".zoneA.")
+        };
+        let edges = graph.edges.iter();
+        let extra = edges.filter(|edge| is_extra(&edge.0, &edge.1)).count() as u64;
+        // With three stores every zone has its own.
+        if *ours > 0 {
+            assert_eq!(extra, *ours, "{published:?}");
+        }
     }
 }

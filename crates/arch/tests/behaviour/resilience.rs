@@ -223,6 +223,21 @@ fn a_full_queue_and_patience_shed_load() {
     }
 }
 
+// Guarantee: arch-4.
+#[test]
+fn a_patience_ends_when_it_ends_and_not_when_a_slot_is_free() {
+    let db = service(
+        "db",
+        r#"{"work": "1s"}"#,
+        r#", "concurrency": 1, "queue": {"size": 4, "patience": "40ms"}"#,
+    );
+    let ran = run_load(&format!("{}, {db}", api("")), STEADY, &seconds(10));
+    // Of a hundred a second nine of ten end after 40 ms, and make room for those who come.
+    let half = ran.entry().percentile(0.5).time.as_millis();
+    assert!((40..=45).contains(&half), "{half} ms");
+    assert!(ran.service("db").longest_queue <= 4);
+}
+
 /// A service near its limit, called with time-outs and retries, and a spike of two seconds.
 fn metastable(budget: &str) -> Ran {
     let policy = format!(

@@ -86,6 +86,20 @@ fn of_flag<T, E: fmt::Display>(flag: &'static str, result: Result<T, E>) -> Resu
     result.map_err(|error| anyhow!("{error}")).context(flag)
 }
 
+/// Checks that something sends requests.
+///
+/// # Errors
+/// If nothing does: all of a run's numbers would be 0.
+pub fn check_load(topology: &Topology) -> Result<()> {
+    if topology.has_load() {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "{} has no entry point, so that nothing sends requests; add a service of package denominator, or give -d 0 for the graph alone",
+        topology.arch
+    ))
+}
+
 /// The refusal of pirates by commands that simulate services.
 pub fn no_services(arch: &str) -> anyhow::Error {
     anyhow!("{arch} is not an architecture of services; give one, for example -a netflixoss")

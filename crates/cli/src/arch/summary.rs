@@ -82,8 +82,12 @@ fn line(entry: &EntrySummary, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Re
     if entry.requests == 0 {
         return writeln!(f, "{} put", entry.puts);
     }
-    let [p50, p99, p999] = entry.percentiles.map(Shown);
-    write!(f, "p50 {p50}, p99 {p99}, p99.9 {p999}")?;
+    match entry.percentiles.map(|all| all.map(Shown)) {
+        Some([p50, p95, p99, p999]) => {
+            write!(f, "p50 {p50}, p95 {p95}, p99 {p99}, p99.9 {p999}")?;
+        }
+        None => write!(f, "no answers")?,
+    }
     if entry.missing > 0 {
         write!(f, ", {} without a value", entry.missing)?;
     }

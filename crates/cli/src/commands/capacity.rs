@@ -6,19 +6,21 @@ use crate::arch::source;
 use crate::console::Console;
 use crate::format::Format;
 use crate::interrupt;
+use crate::progress::{Bar, Measure};
 use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Config;
 use corsair_arch::summary::CapacitySummary;
 use corsair_arch::{
-    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Topology, capacity, picture,
+    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Slo, SloMeasure, Topology, capacity, picture,
 };
 use corsair_observe::Replacement;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The flags of `corsair capacity`.
@@ -43,12 +45,16 @@ pub struct CapacityArgs {
     /// clear
     #[arg(long, short, value_name = "SECONDS", default_value = "5", value_parser = text::seconds)]
     duration: Duration,
-    /// Highest acceptable 99th percentile of the response time
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = text::duration)]
-    limit: Duration,
-    /// Highest acceptable share of requests that fail or stay unanswered
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
-    errors: f64,
+    /// Highest acceptable 99th percentile of the response time [default: 100ms, unless --slo is given]
+    #[arg(long, value_name = "TIME", value_parser = text::duration)]
+    limit: Option<Duration>,
+    /// Highest acceptable share of requests that fail or stay unanswered [default: 0.01, unless --slo errors is given]
+    #[arg(long, value_name = "SHARE")]
+    errors: Option<f64>,
+    /// Service-level objective, for example 'p95 < 80ms', 'mean < 20ms', 'errors < 1%' or, of a kind of request,
+    /// 'cart.list p95 < 80ms'; may be repeated
+    #[arg(long = "slo", value_name = "SLO")]
+    slos: Vec<Slo>,
     /// First load to try, in requests per second at each entry point
     #[arg(long, value_name = "LOAD", default_value_t = 10.0)]
     from: f64,
@@ -120,13 +126,13 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         ..Plan::default()
     };
     let search = Search {
-        limit: args.limit,
-        errors: args.errors,
+        slos: slos(args),
         from: args.from,
         to: args.to,
         precision: args.precision,
     };
-    let console = Console::new(args.format == Format::Text);
+    let console = Arc::new(Console::new(args.format == Format::Text));
+    let _bar = Bar::begin(&console, Measure::Clock);
     if let Some(find) = &args.find {
         let run = size::Run {
             args,
@@ -139,8 +145,8 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         return size::run(&run, find, &console);
     }
     console.line(format_args!(
-        "{:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
-        "load/s", "throughput/s", "p50", "p99", "+/-", "errors", "runs"
+        "{:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
+        "load/s", "throughput/s", "p50", "p95", "p99", "+/-", "errors", "runs"
     ));
     let found = capacity(&config, &topology, &plan, &search, |point| {
         console.line(row(point));
@@ -148,7 +154,7 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
     if let Some(mut file) = plot {
         let title = format!("{}: response time by load", topology.arch);
-        let svg = picture::capacity(&title, &found, args.limit);
+        let svg = picture::capacity(&title, &found, search.p99_limit());
         let svg = svg.map_err(|error| anyhow!("--plot: {error}"))?;
         let written = file.writer().write_all(svg.as_bytes());
         written.map_err(|error| anyhow!(file.failed(error)))?;
@@ -156,13 +162,16 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     }
     match args.format {
         Format::Text => {
-            console.line(verdict(args, &found));
+            console.line(verdict(args, &search, &topology, &found));
             if let Some(bottleneck) = bottleneck(&topology, &found) {
                 console.line(bottleneck);
             }
+            if let Some(unlimited) = unlimited(&topology).filter(|_| found.limited) {
+                console.line(unlimited);
+            }
         }
         Format::Json => console.print(|out| {
-            let found = CapacitySummary::new(&args.arch, args.limit, &topology, &found);
+            let found = CapacitySummary::new(&args.arch, &search, &topology, &found);
             serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
             writeln!(out)
         }),
@@ -178,11 +187,8 @@ fn check(args: &CapacityArgs) -> Result<()> {
             args.to
         );
     }
-    if !(0.0..=1.0).contains(&args.errors) {
-        bail!(
-            "--errors: {} is not a share; give a number from 0 to 1",
-            args.errors
-        );
+    if let Some(errors) = args.errors.filter(|errors| !(0.0..=1.0).contains(errors)) {
+        bail!("--errors: {errors} is not a share; give a number from 0 to 1");
     }
     if !(args.precision > 0.0 && args.precision < 1.0) {
         bail!(
@@ -202,13 +208,13 @@ fn check(args: &CapacityArgs) -> Result<()> {
 }
 
 fn row(point: &Point) -> String {
-    let [p50, p99] = [point.p50, point.p99].map(|time| GoDuration::rounded(time).to_string());
+    let [p50, p95, p99] = [point.p50, point.p95, point.p99].map(|time| GoDuration::rounded(time).to_string());
     let within = point.p99_within.map(GoDuration::rounded);
     let within = within.map_or(String::new(), |within| within.to_string());
     let mut row = String::new();
     let _ = write!(
         row,
-        "{:>10.1}  {:>12.1}  {p50:>9}  {p99:>9}  {within:>9}  {:>6.2}%  {:>4}{}",
+        "{:>10.1}  {:>12.1}  {p50:>9}  {p95:>9}  {p99:>9}  {within:>9}  {:>6.2}%  {:>4}{}",
         point.load,
         point.throughput,
         point.errors * 100.0,
@@ -218,23 +224,67 @@ fn row(point: &Point) -> String {
     row
 }
 
-fn verdict(args: &CapacityArgs, found: &Capacity) -> String {
-    let limit = GoDuration(args.limit);
+/// The objectives: those given, and the usual ones that these do not replace.
+fn slos(args: &CapacityArgs) -> Vec<Slo> {
+    let has = |measures: fn(&Slo) -> bool| args.slos.iter().any(|slo| slo.kind.is_none() && measures(slo));
+    let limit = args.limit.unwrap_or(Duration::from_millis(100));
+    let usual = Slo::usual(limit, args.errors.unwrap_or(0.01));
+    let is_wanted = |slo: &Slo| match slo.measure {
+        SloMeasure::Errors => args.errors.is_some() || !has(|slo| !slo.is_time()),
+        _ => args.limit.is_some() || args.slos.is_empty(),
+    };
+    let usual = usual.into_iter().filter(is_wanted);
+    usual.chain(args.slos.iter().cloned()).collect()
+}
+
+/// The objectives as a part of a sentence.
+fn with(args: &CapacityArgs, search: &Search) -> String {
+    match search.p99_limit().filter(|_| args.slos.is_empty()) {
+        Some(limit) => format!("with a p99 of at most {}", GoDuration(limit)),
+        None => {
+            let slos: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
+            format!("with {}", slos.join(", "))
+        }
+    }
+}
+
+fn verdict(args: &CapacityArgs, search: &Search, topology: &Topology, found: &Capacity) -> String {
+    let (arch, with) = (&args.arch, with(args, search));
     match found.load {
-        Some(load) if found.beyond => format!(
-            "corsair: {} sustains at least {load:.1} requests per second at each entry point; raise --to to find its limit",
-            args.arch
-        ),
+        _ if !found.limited => {
+            let holds = if found.beyond { "" } else { ", but response times are too long at any load" };
+            format!(
+                "corsair: nothing limits the load of {arch}: all of its services take any number of requests at once{holds}; \
+                 give services concurrency, processors or a rate_limit to find a capacity"
+            )
+        }
+        Some(load) if found.beyond => {
+            let unlimited = topology.unlimited().join(", ");
+            let others = match unlimited.as_str() {
+                "" => String::new(),
+                names => format!(", or give {names} concurrency, since nothing limits them"),
+            };
+            format!(
+                "corsair: {arch} sustains at least {load:.1} requests per second at each entry point; raise --to to find its limit{others}"
+            )
+        }
         Some(load) => format!(
-            "corsair: {} sustains {load:.1} requests per second at each entry point with a p99 of at most {limit}{}",
-            args.arch,
+            "corsair: {arch} sustains {load:.1} requests per second at each entry point {with}{}",
             interval(found)
         ),
-        None => format!(
-            "corsair: {} does not sustain even {} requests per second at each entry point with a p99 of at most {limit}",
-            args.arch, args.from
-        ),
+        None => {
+            let least = found.points.first().map_or(args.from, |point| point.load);
+            format!(
+                "corsair: {arch} does not sustain even {least} requests per second at each entry point {with}"
+            )
+        }
     }
+}
+
+/// The services that have no limit, so that they cannot be the bottleneck.
+fn unlimited(topology: &Topology) -> Option<String> {
+    let names = topology.unlimited();
+    (!names.is_empty()).then(|| format!("  unlimited    {}: they take any number of requests at once", names.join(", ")))
 }
 
 /// The interval in which the limit lies, if it is known.

@@ -91,15 +91,20 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
-/// A number with its interval, in the unit that people read it in.
+/// A number with its interval, if it has one, in the unit that people read it in.
 pub fn shown(name: &str, of: Estimate) -> String {
-    let within = of.within.unwrap_or(0.0);
-    if name.ends_with("_seconds") {
-        format!("{:.3} ± {:.3} ms", of.mean * 1e3, within * 1e3)
-    } else if name == "errors" {
-        format!("{:.3} ± {:.3} %", of.mean * 1e2, within * 1e2)
-    } else {
-        format!("{:.1} ± {within:.1}", of.mean)
+    if of.is_empty() {
+        return "no requests".to_owned();
+    }
+    let (factor, digits, unit) = match name {
+        "errors" => (1e2, 3, " %"),
+        name if name.ends_with("_seconds") => (1e3, 3, " ms"),
+        _ => (1.0, 1, ""),
+    };
+    let mean = of.mean * factor;
+    match of.within {
+        Some(within) => format!("{mean:.digits$} ± {:.digits$}{unit}", within * factor),
+        None => format!("{mean:.digits$}{unit}"),
     }
 }
 

@@ -5,16 +5,28 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use corsair_observe::Replacement;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The flags of `corsair compose2arch`.
 #[derive(Debug, Args)]
 pub struct ComposeArgs {
     /// docker-compose file of version 1, 2 or 3
-    file: PathBuf,
+    #[arg(required_unless_present = "named", conflicts_with = "named")]
+    file: Option<PathBuf>,
+    /// The same file in the spelling of spigo's compose2arch
+    #[arg(long = "file", value_name = "FILE")]
+    named: Option<PathBuf>,
     /// Write the definition to this file instead of printing it
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
+}
+
+impl ComposeArgs {
+    /// The file, however it was given.
+    fn file(&self) -> &Path {
+        let given = self.file.as_deref().or(self.named.as_deref());
+        given.unwrap_or(Path::new(""))
+    }
 }
 
 /// Prints or writes the definition.
@@ -37,9 +49,9 @@ pub fn run(args: &ComposeArgs) -> Result<()> {
 
 #[cfg(feature = "compose")]
 fn definition(args: &ComposeArgs) -> Result<String> {
-    let command = format!("[corsair compose2arch {}]", args.file.display());
+    let command = format!("[corsair compose2arch {}]", args.file().display());
     let date = jiff::Timestamp::now().to_string();
-    let definition = corsair_arch::compose(&args.file, &command, &date);
+    let definition = corsair_arch::compose(args.file(), &command, &date);
     let definition = definition.map_err(|error| anyhow!("{error}"))?;
     Ok(definition.to_text())
 }
@@ -48,7 +60,7 @@ fn definition(args: &ComposeArgs) -> Result<String> {
 fn definition(args: &ComposeArgs) -> Result<String> {
     Err(anyhow!(
         "this corsair was built without YAML; for {} type: cargo run --features compose -- compose2arch {}",
-        args.file.display(),
-        args.file.display()
+        args.file().display(),
+        args.file().display()
     ))
 }

@@ -292,10 +292,12 @@ fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measured>]) {
         }
         console.line(line.trim_end());
     }
+    if args.seeds == 1 {
+        return console.line("corsair: one run of each branch: no interval; give --seeds 2 or more");
+    }
     console.line(format_args!(
-        "corsair: 95 % intervals from {} run{} of each branch; * where it differs from the run as it was saved",
-        args.seeds,
-        if args.seeds == 1 { "" } else { "s" }
+        "corsair: 95 % intervals from {} runs of each branch; * where it differs from the run as it was saved",
+        args.seeds
     ));
 }
 

@@ -58,7 +58,9 @@ impl RunArgs {
         load: Option<&str>,
     ) -> Result<Topology> {
         let topology = self.setup().topology(text, settings, load);
-        topology.map_err(flagged)
+        let topology = topology.map_err(flagged)?;
+        source::check_load(&topology)?;
+        Ok(topology)
     }
 
     pub fn plan(&self) -> Result<Plan> {

@@ -18,9 +18,10 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
             let is_word = arg
                 .to_str()
                 .is_none_or(|arg| !arg.starts_with('-') || arg == "--");
+            let is_compose = arg == "compose2arch";
             normal.push(arg);
             if is_word {
-                normal.extend(args);
+                normal.extend(args.map(|arg| if is_compose { as_in_go(arg) } else { arg }));
                 return normal;
             }
             continue;
@@ -65,6 +66,14 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
         normal.push(joined);
     }
     normal
+}
+
+/// An argument of spigo's `compose2arch -file FILE` in the parser's spelling.
+fn as_in_go(arg: OsString) -> OsString {
+    match arg.to_str() {
+        Some(text) if text == "-file" || text.starts_with("-file=") => format!("-{text}").into(),
+        _ => arg,
+    }
 }
 
 /// An argument that begins with a dash.

@@ -74,12 +74,8 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('w'),
         value: Value::One("N"),
         default: "1",
-        help: "Regions to replicate the architecture into",
+        help: "Regions to replicate the architecture into; pirates have none, and ignore it as in spigo",
         shapes: true,
-        services_only: Some(ServicesOnly {
-            what: "more than one region",
-            instead: "leave it out, or give -w 1",
-        }),
         ..PLAIN
     },
     Flag {

@@ -194,7 +194,6 @@ fn flags_of_architectures_do_not_go_with_pirates() {
         ("-a fsm -k localhost:9092", &["-k", "Kafka", "not for fsm"]),
         ("-a fsm -u 2s", &["-u 2s", "not for fsm"]),
         ("-a fsm -f", &["-f", "not for fsm"]),
-        ("-a fsm -w 2", &["-w 2", "not for fsm", "-w 1"]),
     ]);
 }
 

@@ -6,6 +6,7 @@
 
 mod gamma;
 mod normal;
+mod percentiles;
 #[cfg(test)]
 mod tests;
 
@@ -69,7 +70,7 @@ enum Shape {
     },
     /// In ascending order.
     Empirical(Arc<[f64]>),
-    /// Points of a curve in ascending order: standard normal quantile, logarithm of the value.
+    /// See [`percentiles`].
     Percentiles(Arc<[(f64, f64)]>),
 }
 
@@ -91,7 +92,7 @@ pub enum DistributionError {
     #[error("an empirical distribution needs at least one value")]
     Empty,
     /// A curve of fewer than two percentiles.
-    #[error("{0} percentiles make no curve; give at least two")]
+    #[error("{0} percentiles make no curve; give at least two between 0 and 100, or also both 0 and 100")]
     FewPercentiles(usize),
     /// A higher percentile with a smaller value.
     #[error("percentile {0} is smaller than a lower one; values of higher percentiles are larger")]
@@ -207,22 +208,27 @@ impl Distribution {
         Ok(Distribution(Shape::Gamma { scale, shape }))
     }
 
-    /// A curve through percentiles, given as (percentage, value): lognormal between two of them, and beyond
-    /// the first and the last.
+    /// A curve through percentiles, given as (percentage, value), and lognormal between two of them.
+    ///
+    /// Beyond the first and the last the curve is prolonged without bound. The percentages 0 and 100 are the
+    /// smallest and the greatest value, and nothing lies beyond these: between such an end and the nearest
+    /// percentile, logarithms of values are uniformly distributed.
     ///
     /// ```
     /// let measured = corsair::Distribution::percentiles(&[(50.0, 0.002), (99.0, 0.020)])?;
     /// assert!((measured.quantile(0.99) - 0.020).abs() < 1e-12);
+    /// let bounded = corsair::Distribution::percentiles(&[(50.0, 0.002), (99.0, 0.020), (100.0, 0.030)])?;
+    /// assert!(bounded.quantile(0.999_999) <= 0.030);
     /// # Ok::<(), corsair::DistributionError>(())
     /// ```
     ///
     /// # Errors
-    /// If there are fewer than two, a percentage is not between 0 and 100 or there twice, a value is not
-    /// positive, or a higher percentage has a smaller value.
+    /// If there are fewer than two between 0 and 100, unless 0 and 100 are both given, a percentage is not from 0
+    /// to 100 or there twice, a value is not positive, or a higher percentage has a smaller value.
     pub fn percentiles(points: &[(f64, f64)]) -> Result<Distribution, DistributionError> {
         for &(percentage, value) in points {
-            let fits = percentage > 0.0 && percentage < 100.0;
-            check("percentage", "between 0 and 100", percentage, fits)?;
+            let fits = (0.0..=100.0).contains(&percentage);
+            check("percentage", "from 0 to 100", percentage, fits)?;
             check("percentile", "positive", value, value > 0.0)?;
         }
         if points.len() < 2 {
@@ -237,8 +243,12 @@ impl Distribution {
             check("percentage", "there once", pair[1].0, pair[1].0 > pair[0].0)?;
         }
         let curve = points.iter();
-        let curve = curve.map(|&(part, value)| (normal_quantile(part / 100.0), libm::log(value)));
-        Ok(Distribution(Shape::Percentiles(curve.collect())))
+        let curve = curve.map(|&(part, value)| percentiles::point(part, value));
+        let curve: Arc<[(f64, f64)]> = curve.collect();
+        if !percentiles::is_curve(&curve) {
+            return Err(DistributionError::FewPercentiles(points.len()));
+        }
+        Ok(Distribution(Shape::Percentiles(curve)))
     }
 
     /// Each of these values as often as any other.
@@ -286,7 +296,7 @@ impl Distribution {
             }
             Shape::Weibull { scale, shape } => scale * libm::pow(-libm::log1p(-p), 1.0 / shape),
             Shape::Gamma { scale, shape } => scale * gamma::quantile(*shape, p),
-            Shape::Percentiles(points) => libm::exp(along(points, normal_quantile(p))),
+            Shape::Percentiles(points) => percentiles::quantile(points, p),
         }
     }
 
@@ -352,10 +362,7 @@ impl Distribution {
             Shape::Empirical(values) => {
                 values.partition_point(|value| *value <= x) as f64 / values.len() as f64
             }
-            Shape::Percentiles(points) => {
-                let turned: Vec<_> = points.iter().map(|&(part, value)| (value, part)).collect();
-                normal_probability(along(&turned, libm::log(x)))
-            }
+            Shape::Percentiles(points) => percentiles::probability(points, x),
         }
     }
 
@@ -370,8 +377,8 @@ impl Distribution {
             Shape::Exponential { .. }
             | Shape::Lognormal { .. }
             | Shape::Weibull { .. }
-            | Shape::Gamma { .. }
-            | Shape::Percentiles(_) => 0.0,
+            | Shape::Gamma { .. } => 0.0,
+            Shape::Percentiles(points) => percentiles::least(points),
         }
     }
 
@@ -402,7 +409,7 @@ impl Distribution {
             }
             Shape::Weibull { scale, shape } => scale * libm::tgamma(1.0 + 1.0 / shape),
             Shape::Gamma { scale, shape } => scale * shape,
-            Shape::Percentiles(points) => moment(points, 1.0),
+            Shape::Percentiles(points) => percentiles::moment(points, 1.0),
         }
     }
 
@@ -435,46 +442,10 @@ impl Distribution {
             Shape::Gamma { scale, shape } => scale * scale * shape,
             Shape::Percentiles(points) => {
                 let mean = self.mean();
-                moment(points, 2.0) - mean * mean
+                percentiles::moment(points, 2.0) - mean * mean
             }
         }
     }
-}
-
-/// The height of the broken line through `points` at `x`, its ends prolonged.
-fn along(points: &[(f64, f64)], x: f64) -> f64 {
-    let last = points.len() - 2;
-    let segment = points[1..=last].partition_point(|point| point.0 < x);
-    let ((x0, y0), (x1, y1)) = (points[segment], points[segment + 1]);
-    if x0 == x1 {
-        // A step: the same value at two percentiles.
-        return match x.partial_cmp(&x0) {
-            Some(std::cmp::Ordering::Less) => f64::NEG_INFINITY,
-            Some(std::cmp::Ordering::Greater) => f64::INFINITY,
-            _ => y1,
-        };
-    }
-    y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
-}
-
-/// The mean of the `power`-th powers of what a curve of percentiles gives: the sum over its pieces, each of
-/// which is a part of a lognormal distribution.
-fn moment(points: &[(f64, f64)], power: f64) -> f64 {
-    let pieces = points.windows(2).enumerate().map(|(number, pair)| {
-        let ((z0, y0), (z1, y1)) = (pair[0], pair[1]);
-        let slope = power * (y1 - y0) / (z1 - z0);
-        let height = power * y0 - slope * z0;
-        let below = match number {
-            0 => 0.0,
-            _ => normal_probability(z0 - slope),
-        };
-        let above = match number + 2 == points.len() {
-            true => 1.0,
-            false => normal_probability(z1 - slope),
-        };
-        libm::exp(height + slope * slope / 2.0) * (above - below)
-    });
-    pieces.sum()
 }
 
 /// A number of seconds as a span of time, to the nanosecond; negative ones are none at all.

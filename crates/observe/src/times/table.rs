@@ -22,8 +22,13 @@ pub(crate) fn duration(nanos: u64) -> String {
 }
 
 /// The percentiles that tables have, and their names.
-pub(crate) const PERCENTILES: [(f64, &str); 4] =
-    [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
+pub(crate) const PERCENTILES: [(f64, &str); 5] = [
+    (0.5, "p50"),
+    (0.9, "p90"),
+    (0.95, "p95"),
+    (0.99, "p99"),
+    (0.999, "p99.9"),
+];
 
 /// A table of all times, a line for each service and metric that was measured. Empty if there is
 /// none.
@@ -105,8 +110,8 @@ mod tests {
         let table = percentile_table(&BTreeMap::from([("www".to_owned(), www)]));
         assert_eq!(
             table,
-            "service  time      count  errors   mean    p50    p90    p99   p99.9     max\n\
-             www      response    100       0  505ns  500ns  900ns  990ns  1.00µs  1.00µs\n"
+            "service  time      count  errors   mean    p50    p90    p95    p99   p99.9     max\n\
+             www      response    100       0  505ns  500ns  900ns  950ns  990ns  1.00µs  1.00µs\n"
         );
     }
 }

@@ -161,7 +161,7 @@ def _column(part: float) -> str:
     return f"p{part * 100:g}_seconds".replace(".", "")
 
 
-PARTS = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
+PARTS = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)]
 
 
 def _at_least(entry: Entry, part: float) -> str:

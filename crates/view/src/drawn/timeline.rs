@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: u64 = 256 << 20;
 
 /// How a table begins.
-const HEAD: &str = "seconds,service,region,zone,requests,errors,p50_seconds,p90_seconds,p99_seconds,queue,longest_queue,utilisation";
+const HEAD: &str = "seconds,service,region,zone,requests,errors,p50_seconds,p90_seconds,p95_seconds,p99_seconds,queue,longest_queue,utilisation";
 
 /// What happened over time, by group: everything, services, and services in their zones.
 #[derive(Debug, Default)]
@@ -172,6 +172,7 @@ fn row(line: &str) -> Option<Row> {
         requests,
         errors,
         p50,
+        _,
         _,
         p99,
         _,

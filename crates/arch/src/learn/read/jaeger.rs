@@ -93,7 +93,8 @@ impl Trace {
                 Some("server") => Side::Server,
                 Some("producer") => Side::Producer,
                 Some("consumer") => Side::Consumer,
-                _ => Side::Internal,
+                Some("internal") => Side::Internal,
+                _ => Side::Unknown,
             };
             let is_error = |tag: &Tag| {
                 tag.key == "error" && [Value::Bool(true), Value::from("true")].contains(&tag.value)

@@ -1,6 +1,7 @@
 //! OTLP/JSON: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
 use super::{Recorded, Side, ids};
+use crate::learn::names::is_address;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use std::fmt;
@@ -60,6 +61,24 @@ struct Attribute {
 #[serde(default, rename_all = "camelCase")]
 struct AttributeValue {
     string_value: Option<String>,
+    int_value: Option<Whole>,
+}
+
+/// A whole number, as text or as a number.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Whole {
+    Number(i64),
+    Text(String),
+}
+
+impl fmt::Display for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whole::Number(number) => number.fmt(f),
+            Whole::Text(text) => text.fmt(f),
+        }
+    }
 }
 
 /// A number, or its name.
@@ -161,6 +180,24 @@ fn text<'a>(attributes: &'a [Attribute], key: &str) -> Option<&'a str> {
         .filter(|t| !t.is_empty())
 }
 
+/// What a span calls the service at the other end: its name, or its address, with the port by which services of
+/// one machine are told apart.
+fn peer(attributes: &[Attribute]) -> Option<String> {
+    let mut peers = PEERS.iter().filter_map(|key| text(attributes, key));
+    if let Some(name) = peers.clone().find(|peer| !is_address(peer)) {
+        return Some(name.to_owned());
+    }
+    let address = peers.next()?;
+    let port = ["server.port", "net.peer.port"].iter().find_map(|key| {
+        let found = attributes.iter().find(|attribute| attribute.key == *key)?;
+        found.value.int_value.as_ref()
+    });
+    Some(match port {
+        Some(port) => format!("{address}:{port}"),
+        None => address.to_owned(),
+    })
+}
+
 impl ResourceSpans {
     pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
         let about = &self.resource.attributes;
@@ -173,8 +210,8 @@ impl ResourceSpans {
         }
         for span in self.scopes.into_iter().flat_map(|scope| scope.spans) {
             let (trace, id, parent) = ids(&span.trace_id, &span.span_id, &span.parent_span_id)?;
-            let peer = PEERS.iter().find_map(|key| text(&span.attributes, key));
-            let peer = peer.map(|peer| recorded.names.endpoint(peer, None).service);
+            let peer = peer(&span.attributes);
+            let peer = peer.map(|peer| recorded.names.endpoint(&peer, None).service);
             let begin = span.start_time_unix_nano.0;
             let operation = recorded.names.number(&span.name);
             recorded.add(super::Span {

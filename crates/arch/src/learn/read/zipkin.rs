@@ -80,7 +80,7 @@ impl Span {
                 (Some("SERVER"), None) => Side::Consumer,
                 (Some("PRODUCER"), _) => Side::Producer,
                 (Some("CONSUMER"), _) => Side::Consumer,
-                _ => Side::Internal,
+                _ => Side::Unknown,
             };
             let at = place(recorded, self.local_endpoint.as_ref());
             let peer = peer(recorded, self.remote_endpoint.as_ref());

@@ -1,10 +1,9 @@
 //! `corsair capacity --find instances:web`: how many instances are needed for a load.
 
-use super::{CapacityArgs, busiest, row};
+use super::{CapacityArgs, busiest, row, with};
 use crate::arch::source;
 use crate::console::Console;
 use crate::format::Format;
-use crate::text::GoDuration;
 use anyhow::{Result, anyhow, bail};
 use corsair::Config;
 use corsair_arch::summary::InstancesSummary;
@@ -75,8 +74,8 @@ pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
         Ok(topology)
     };
     console.line(format_args!(
-        "{:>9}  {:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
-        "instances", "load/s", "throughput/s", "p50", "p99", "+/-", "errors", "runs"
+        "{:>9}  {:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
+        "instances", "load/s", "throughput/s", "p50", "p95", "p99", "+/-", "errors", "runs"
     ));
     let found = instances(
         run.config,
@@ -93,7 +92,7 @@ pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
     match args.format {
         Format::Text => tell(run, service, &topology, &found, console),
         Format::Json => console.print(|out| {
-            let found = InstancesSummary::new(&args.arch, service, args.limit, &topology, &found);
+            let found = InstancesSummary::new(&args.arch, service, run.search, &topology, &found);
             serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
             writeln!(out)
         }),
@@ -102,15 +101,15 @@ pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
 }
 
 fn tell(run: &Run<'_>, service: &str, topology: &Topology, found: &Sized, console: &Console) {
-    let limit = GoDuration(run.args.limit);
+    let with = with(run.args, run.search);
     let Some(count) = found.instances else {
         let most = run.args.most;
         return console.line(format_args!(
-            "corsair: not even {most} instances of {service} sustain this load with a p99 of at most {limit}; another service may be the bottleneck"
+            "corsair: not even {most} instances of {service} sustain this load {with}; another service may be the bottleneck"
         ));
     };
     console.line(format_args!(
-        "corsair: {count} instance{} of {service} sustain this load with a p99 of at most {limit}",
+        "corsair: {count} instance{} of {service} sustain this load {with}",
         crate::text::plural(count.into())
     ));
     let point = found.points.iter().find(|(tried, _)| *tried == count);

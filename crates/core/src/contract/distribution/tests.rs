@@ -234,6 +234,27 @@ fn a_curve_of_percentiles_goes_through_them_and_is_lognormal_between_and_beyond(
     assert_eq!(step.quantile(0.99), 1.0);
 }
 
+// Guarantee: core-20.
+#[test]
+fn nothing_is_drawn_beyond_a_greatest_and_a_smallest_value() {
+    let points = [(0.0, 1.0), (50.0, 2.0), (99.0, 9.0), (99.5, 16.0), (100.0, 31.0)];
+    let curve = Distribution::percentiles(&points).unwrap();
+    assert!(curve.quantile(1.0 - 1e-15) <= 31.0 && curve.quantile(1e-15) >= 1.0);
+    assert_eq!((curve.probability(31.0), curve.probability(0.99)), (1.0, 0.0));
+    assert_eq!(curve.least(), 1.0);
+    for p in parts() {
+        assert!((curve.probability(curve.quantile(p)) - p).abs() < 1e-9, "{p}");
+    }
+    // The moments are those of many quantiles.
+    let quantiles = (0..200_000).map(|n| curve.quantile((f64::from(n) + 0.5) / 200_000.0));
+    let (sum, squares) = quantiles.fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    let (mean, square) = (sum / 200_000.0, squares / 200_000.0);
+    assert!((curve.mean() / mean - 1.0).abs() < 1e-4);
+    assert!((curve.variance() / (square - mean * mean) - 1.0).abs() < 1e-3);
+    let ends = Distribution::percentiles(&[(0.0, 1.0), (100.0, 4.0)]).unwrap();
+    assert!((ends.quantile(0.5) - 2.0).abs() < 1e-12);
+}
+
 #[test]
 fn percentiles_that_make_no_curve_are_refused() {
     let refused =
@@ -241,7 +262,8 @@ fn percentiles_that_make_no_curve_are_refused() {
     assert!(refused(&[(50.0, 1.0)]).contains("at least two"));
     assert!(refused(&[(50.0, 2.0), (90.0, 1.0)]).starts_with("percentile 90 is smaller"));
     assert!(refused(&[(50.0, 2.0), (50.0, 2.0)]).contains("there once"));
-    assert!(refused(&[(0.0, 2.0), (50.0, 2.0)]).contains("between 0 and 100"));
+    assert!(refused(&[(-1.0, 2.0), (50.0, 2.0)]).contains("from 0 to 100"));
+    assert!(refused(&[(50.0, 2.0), (100.0, 3.0)]).contains("or also both 0 and 100"));
     assert!(refused(&[(1.0, 0.0), (50.0, 2.0)]).contains("positive"));
 }
 
