@@ -23,6 +23,7 @@ steps=(
     "stream|ci/test.sh stream|third-party clients, hung receivers, joins"
     "python|ci/test.sh python|the wheel, its types, tests, examples and notebooks"
     "observe|ci/test.sh observe|a real Kafka and a real Neo4j receive what was sent"
+    "twin|ci/twin.sh|what is learned from real services predicts them at other loads and under faults"
     "package|cargo publish --workspace --dry-run|every crate builds from its package"
     "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"
     "release|ci/release.sh|archives, image, units and wheels work without Rust"

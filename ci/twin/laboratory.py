@@ -1,6 +1,7 @@
 """The laboratory: real services are learned at a low load and predicted at others; then the others are measured.
 
-    laboratory.py learn     runs every system at its load of learning, records traces, learns definitions
+    laboratory.py record    runs every system at its load of learning, and records traces
+    laboratory.py define    learns a definition of each system, and those of resampled recordings
     laboratory.py predict   simulates every scenario, writes predictions.json
     laboratory.py measure   runs every scenario on the real services, writes measured.json
     laboratory.py report    compares, writes results.csv and results.svg
@@ -35,7 +36,7 @@ LEARN_SECONDS = float(os.environ.get("TWIN_LEARN", "180"))
 SECONDS = float(os.environ.get("TWIN_SECONDS", "60"))
 REPEATS = int(os.environ.get("TWIN_REPEATS", "2"))
 WARM_UP = 5.0
-RESAMPLED = 12
+RESAMPLED = 8
 
 SYSTEMS = json.loads((HERE / "systems.json").read_text())
 
@@ -125,7 +126,7 @@ def for_all(work):
         collector.terminate()
 
 
-def learn():
+def record_all():
     def record(system):
         system.generate([[0, 0.3 * system.about["capacity"]]], WARM_UP, 1)
         (WORK / f"traces/{system.name}.jsonl").write_text("")
@@ -138,8 +139,11 @@ def learn():
         return len(made)
 
     print(for_all(record))
-    for name in SYSTEMS:
-        define(name)
+
+
+def define_all():
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(define, SYSTEMS))
 
 
 def define(name):
@@ -253,32 +257,36 @@ def quantile(times, part):
 
 
 def predict():
-    predictions = {}
-    for scenario in scenarios():
-        name = scenario[1]
-        # A fault with a course of its own is simulated as long as it is measured, from many seeds.
-        runs, seconds = (20, WARM_UP + SECONDS) if len(scenario[2]) > 1 else (1, 600)
-        made = [simulate(DATA / f"definitions/{name}.json", scenario, seconds, seed) for seed in range(runs)]
-        times = sorted(took for run, _ in made for took in run)
-        row = {"failed": statistics.mean(failed for _, failed in made), "rate": len(times) / runs / (seconds - WARM_UP)}
-        row |= {f"p{part * 100:g}": quantile(times, part) for part in PARTS}
-        row["curve"] = [quantile(times, n / 100) for n in range(1, 100)]
-        # How far a prediction may be off: other resampled recordings, each as long as a measurement.
-        others = []
-        for number in range(RESAMPLED):
-            file = WORK / "traces" / f"{name}.{number}.json"
-            if file.exists():
-                one, _ = simulate(file, scenario, WARM_UP + SECONDS, 100 + number)
-                others.append({part: quantile(one, part) for part in PARTS})
-        for part in PARTS:
-            of = sorted(other[part] for other in others)
-            if len(of) > 2:
-                middle, deviation = statistics.mean(map(math.log, of)), statistics.stdev(map(math.log, of))
-                wide = 2.2 * deviation  # Student's factor for a dozen
-                row[f"p{part * 100:g}_interval"] = [math.exp(middle - wide), math.exp(middle + wide)]
-        predictions[scenario[0]] = row
-        print(scenario[0], {key: value for key, value in row.items() if key != "curve"}, flush=True)
+    with ThreadPoolExecutor(3) as pool:
+        predictions = dict(pool.map(prediction, scenarios()))
     (DATA / "predictions.json").write_text(json.dumps(predictions, indent=1) + "\n")
+
+
+def prediction(scenario):
+    """The name of a scenario, and what is predicted for it."""
+    name = scenario[1]
+    # A fault with a course of its own is simulated as long as it is measured, from many seeds.
+    runs, seconds = (20, WARM_UP + SECONDS) if len(scenario[2]) > 1 else (1, 600)
+    made = [simulate(DATA / f"definitions/{name}.json", scenario, seconds, seed) for seed in range(runs)]
+    times = sorted(took for run, _ in made for took in run)
+    row = {"failed": statistics.mean(failed for _, failed in made), "rate": len(times) / runs / (seconds - WARM_UP)}
+    row |= {f"p{part * 100:g}": quantile(times, part) for part in PARTS}
+    row["curve"] = [quantile(times, n / 100) for n in range(1, 100)]
+    # How far a prediction may be off: other resampled recordings, each as long as a measurement.
+    others = []
+    for number in range(RESAMPLED):
+        file = WORK / "traces" / f"{name}.{number}.json"
+        if file.exists():
+            one, _ = simulate(file, scenario, WARM_UP + SECONDS, 100 + number)
+            others.append({part: quantile(one, part) for part in PARTS})
+    for part in PARTS:
+        of = sorted(other[part] for other in others)
+        if len(of) > 2:
+            middle, deviation = statistics.mean(map(math.log, of)), statistics.stdev(map(math.log, of))
+            wide = 2.36 * deviation  # Student's factor for eight
+            row[f"p{part * 100:g}_interval"] = [math.exp(middle - wide), math.exp(middle + wide)]
+    print(scenario[0], {key: value for key, value in row.items() if key != "curve"}, flush=True)
+    return scenario[0], row
 
 
 def measure():
@@ -399,4 +407,4 @@ def picture(points):
 
 
 if __name__ == "__main__":
-    {"learn": learn, "predict": predict, "measure": measure, "report": report}[sys.argv[1]]()
+    {"record": record_all, "define": define_all, "predict": predict, "measure": measure, "report": report}[sys.argv[1]]()
