@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -142,13 +142,13 @@ def record_all():
 
 
 def define_all():
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(define, SYSTEMS))
+    with ProcessPoolExecutor(4) as pool:
+        list(pool.map(define, sys.argv[2:] or SYSTEMS))
 
 
 def define(name):
     """Learns the definition of a system, and those of resampled recordings, which say how sure it is."""
-    traces = WORK / f"traces/{name}.learned.jsonl"
+    traces = whole(WORK / f"traces/{name}.learned.jsonl")
     out = DATA / "definitions" / f"{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     said = subprocess.run([CORSAIR, "learn", traces, "--name", name, "--out", out], capture_output=True, text=True)
@@ -159,6 +159,20 @@ def define(name):
         out = WORK / "traces" / f"{name}.{number}.json"
         subprocess.run([CORSAIR, "learn", file, "--name", name, "--out", out], capture_output=True)
         file.unlink()
+
+
+def whole(traces):
+    """The traces that have a beginning: the recording may begin in the middle of some."""
+    lines = [json.loads(line) for line in traces.read_text().splitlines()]
+    spans = lambda: (span for line in lines for r in line["resourceSpans"] for s in r["scopeSpans"] for span in s["spans"])
+    begun = {span["traceId"] for span in spans() if not span.get("parentSpanId")}
+    for line in lines:
+        for resource in line["resourceSpans"]:
+            for scope in resource["scopeSpans"]:
+                scope["spans"] = [span for span in scope["spans"] if span["traceId"] in begun]
+    out = traces.with_suffix(".whole.jsonl")
+    out.write_text("\n".join(json.dumps(line, separators=(",", ":")) for line in lines) + "\n")
+    return out
 
 
 def resampled(traces):
@@ -206,10 +220,16 @@ def scaled(value, factor):
     return value
 
 
-def changed(definition, scenario):
-    """The definition of a scenario: a slowed service, and policies that come from configuration."""
+def changed(definition, scenario, configured):
+    """The definition of a scenario: a slowed service, and policies that come from configuration.
+
+    Where nothing waited in the recording, `configured` takes the number of slots from configuration, too.
+    """
     _, name, rates, slow = scenario
     for service in definition["services"]:
+        known = SYSTEMS[name]["services"].get(service["name"])
+        if configured and known and "concurrency" not in service:
+            service["concurrency"] = known["slots"]
         if slow and service["name"] == slow[0]:
             for endpoint in service["endpoints"]:
                 for step in endpoint["steps"]:
@@ -224,11 +244,11 @@ def changed(definition, scenario):
     return definition
 
 
-def simulate(file, scenario, seconds, seed):
+def simulate(file, scenario, seconds, seed, configured=True):
     """The response times of a scenario as it is simulated, sorted, and the share that fails."""
     name = scenario[1]
-    definition = changed(json.loads(file.read_text()), scenario)
-    directory = WORK / "simulated" / f"{scenario[0].replace(' ', '-')}-{file.stem}-{seed}"
+    definition = changed(json.loads(file.read_text()), scenario, configured)
+    directory = WORK / "simulated" / f"{scenario[0].replace(' ', '-')}-{file.stem}-{seed}-{configured}"
     (directory / "json_arch").mkdir(parents=True, exist_ok=True)
     (directory / "json_arch/x_arch.json").write_text(json.dumps(definition))
     command = [CORSAIR, "-a", "x", "-d", str(seconds), "--seed", str(seed), "--flow-format", "otlp", "--workers", "1"]
@@ -257,7 +277,7 @@ def quantile(times, part):
 
 
 def predict():
-    with ThreadPoolExecutor(3) as pool:
+    with ProcessPoolExecutor(4) as pool:
         predictions = dict(pool.map(prediction, scenarios()))
     (DATA / "predictions.json").write_text(json.dumps(predictions, indent=1) + "\n")
 
@@ -266,7 +286,7 @@ def prediction(scenario):
     """The name of a scenario, and what is predicted for it."""
     name = scenario[1]
     # A fault with a course of its own is simulated as long as it is measured, from many seeds.
-    runs, seconds = (20, WARM_UP + SECONDS) if len(scenario[2]) > 1 else (1, 600)
+    runs, seconds = (10, WARM_UP + SECONDS) if len(scenario[2]) > 1 else (1, 400)
     made = [simulate(DATA / f"definitions/{name}.json", scenario, seconds, seed) for seed in range(runs)]
     times = sorted(took for run, _ in made for took in run)
     row = {"failed": statistics.mean(failed for _, failed in made), "rate": len(times) / runs / (seconds - WARM_UP)}
@@ -276,15 +296,20 @@ def prediction(scenario):
     others = []
     for number in range(RESAMPLED):
         file = WORK / "traces" / f"{name}.{number}.json"
-        if file.exists():
-            one, _ = simulate(file, scenario, WARM_UP + SECONDS, 100 + number)
-            others.append({part: quantile(one, part) for part in PARTS})
+        row["resampled"] = file.exists()
+        # Without resampled recordings the interval is that of chance alone.
+        file = file if file.exists() else DATA / f"definitions/{name}.json"
+        one, _ = simulate(file, scenario, WARM_UP + SECONDS, 100 + number)
+        others.append({part: quantile(one, part) for part in PARTS})
     for part in PARTS:
         of = sorted(other[part] for other in others)
         if len(of) > 2:
             middle, deviation = statistics.mean(map(math.log, of)), statistics.stdev(map(math.log, of))
             wide = 2.36 * deviation  # Student's factor for eight
             row[f"p{part * 100:g}_interval"] = [math.exp(middle - wide), math.exp(middle + wide)]
+    # The same from the traces alone.
+    times, _ = simulate(DATA / f"definitions/{name}.json", scenario, seconds, 0, configured=False)
+    row["from_traces_alone"] = {f"p{part * 100:g}": quantile(times, part) for part in PARTS}
     print(scenario[0], {key: value for key, value in row.items() if key != "curve"}, flush=True)
     return scenario[0], row
 
