@@ -6,8 +6,10 @@
 //! does not count, until the runs agree: the confidence interval of each objective lies on one side
 //! of its limit, or is narrower than what matters. The answer is a function of the first seed.
 
+mod sized;
 mod slo;
 
+pub use sized::{Sized, instances};
 pub use slo::{Slo, SloError, SloMeasure};
 
 use crate::experiment::{Estimate, in_parallel};
@@ -55,9 +57,10 @@ impl Search {
 
     /// The limit of the 99th percentile of all requests, if there is one.
     pub fn p99_limit(&self) -> Option<Duration> {
-        let mut usual = self.slos.iter().filter(|slo| {
-            slo.kind.is_none() && slo.measure == SloMeasure::Percentile(0.99)
-        });
+        let mut usual = self
+            .slos
+            .iter()
+            .filter(|slo| slo.kind.is_none() && slo.measure == SloMeasure::Percentile(0.99));
         usual.next().map(|slo| Duration::from_secs_f64(slo.most))
     }
 }
@@ -401,7 +404,12 @@ impl Trial<'_> {
 
     /// Whether all objectives that one point misses are nearer at another.
     fn is_better(&self, here: &Point, there: &Point) -> bool {
-        let pairs = self.search.slos.iter().zip(&here.objectives).zip(&there.objectives);
+        let pairs = self
+            .search
+            .slos
+            .iter()
+            .zip(&here.objectives)
+            .zip(&there.objectives);
         let mut missed = pairs.filter(|((slo, here), _)| here.mean > slo.most);
         missed.all(|((_, here), there)| here.mean < there.mean * (1.0 - BETTER))
     }
@@ -429,14 +437,21 @@ impl Trial<'_> {
         let measured = || self.search.slos.iter().zip(&objectives);
         let misses = |(slo, of): &(&Slo, &Estimate)| of.mean > slo.most;
         let is_clear = |(slo, of): &(&Slo, &Estimate)| {
-            !slo.is_time() || of.within.is_some_and(|within| (of.mean - slo.most).abs() > within)
+            !slo.is_time()
+                || of
+                    .within
+                    .is_some_and(|within| (of.mean - slo.most).abs() > within)
         };
         let holds = !measured().any(|pair| misses(&pair));
         let is_certain = match holds {
-            true => measured().filter(|(_, of)| !of.is_empty()).all(|pair| is_clear(&pair)),
+            true => measured()
+                .filter(|(_, of)| !of.is_empty())
+                .all(|pair| is_clear(&pair)),
             false => match measured().filter(misses).any(|(slo, _)| slo.is_time()) {
                 true => (measured().filter(misses)).any(|pair| pair.0.is_time() && is_clear(&pair)),
-                false => measured().filter(|(_, of)| !of.is_empty()).all(|pair| is_clear(&pair)),
+                false => measured()
+                    .filter(|(_, of)| !of.is_empty())
+                    .all(|pair| is_clear(&pair)),
             },
         };
         let mut utilisations = Vec::with_capacity(runs[0].utilisations.len());
@@ -519,77 +534,14 @@ impl Trial<'_> {
             p50: slowest(0.5),
             p95: slowest(0.95),
             p99: slowest(0.99),
-            objectives: self.search.slos.iter().map(|slo| slo.value(&totals)).collect(),
+            objectives: self
+                .search
+                .slos
+                .iter()
+                .map(|slo| slo.value(&totals))
+                .collect(),
             requests: totals.requests(),
             failed: sum(|entry| entry.errors + entry.unanswered()),
         }))
     }
-}
-
-/// How many instances of a service are needed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sized {
-    /// Every number that was tried, in ascending order.
-    pub points: Vec<(u32, Point)>,
-    /// The smallest number that is enough; none if the greatest is not.
-    pub instances: Option<u32>,
-}
-
-/// Finds how many instances of a service are enough for the load of an architecture: `make` gives
-/// it with a number. `tried` is told of every number; none above `most` is.
-///
-/// # Errors
-/// See [`CapacityError`].
-pub fn instances(
-    config: &Config,
-    plan: &Plan,
-    search: &Search,
-    most: u32,
-    make: impl Fn(u32) -> Result<Topology, String>,
-    mut tried: impl FnMut(u32, &Point),
-) -> Result<Sized, CapacityError> {
-    let mut points: Vec<(u32, Point)> = Vec::new();
-    let mut measure = |count: u32| -> Result<Option<bool>, CapacityError> {
-        let mut topology = make(count).map_err(CapacityError::Instances)?;
-        topology.victim = None;
-        let trial = Trial {
-            config,
-            topology: &topology,
-            plan,
-            search,
-        };
-        let Some(point) = trial.point(None)? else {
-            return Ok(None);
-        };
-        tried(count, &point);
-        let holds = point.holds;
-        points.push((count, point));
-        Ok(Some(holds))
-    };
-    let (mut few, mut enough) = (0, None);
-    let mut count = 1;
-    while enough.is_none() {
-        match measure(count)? {
-            None => break,
-            Some(true) => enough = Some(count),
-            Some(false) if count >= most => break,
-            Some(false) => {
-                few = count;
-                count = count.saturating_mul(2).min(most);
-            }
-        }
-    }
-    while let Some(high) = enough.filter(|&high| high - few > 1) {
-        let middle = few + (high - few) / 2;
-        match measure(middle)? {
-            None => break,
-            Some(true) => enough = Some(middle),
-            Some(false) => few = middle,
-        }
-    }
-    points.sort_by_key(|(count, _)| *count);
-    Ok(Sized {
-        points,
-        instances: enough,
-    })
 }

@@ -15,15 +15,18 @@ mod invocation;
 mod judge;
 mod names;
 mod read;
+mod resample;
+mod sampled;
 mod script;
 mod slots;
 
 pub use judge::{Quantile, Resemblance};
 pub use read::TraceError;
+pub use resample::Learnt;
 
 use crate::definition::{Checked, Definition, DefinitionError, read_text};
 use crate::simulate::SimulateError;
-use corsair::Config;
+use corsair::{Config, Random};
 use invocation::Invocations;
 use read::Recorded;
 use std::path::PathBuf;
@@ -42,7 +45,39 @@ pub struct Learned {
     pub lasted: Duration,
     /// What the traces do not say, or what a definition cannot say of them; a sentence each.
     pub remarks: Vec<String>,
+    /// The numbers of the definition with their intervals, if it was asked for resampled recordings and there
+    /// were traces enough.
+    pub numbers: Vec<Learnt>,
+    /// What was learned from resampled recordings.
+    pub resampled: Vec<Definition>,
+    /// Whether the compared response times are those of traces that were not learned from.
+    pub is_held_out: bool,
     recorded: Vec<judge::RecordedKind>,
+}
+
+/// How traces are learned from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnOptions {
+    /// The share of all requests of which there are traces; none: what the traces say, or all.
+    pub sampled: Option<f64>,
+    /// The last part of the recording, from 0 to 1, is not learned from, but compared.
+    pub holdout: f64,
+    /// From how many resampled recordings it is learned how sure the numbers are.
+    pub resamples: usize,
+    /// The seed of the random numbers by which recordings are resampled.
+    pub seed: u64,
+}
+
+impl Default for LearnOptions {
+    /// All traces are learned from, once.
+    fn default() -> Self {
+        LearnOptions {
+            sampled: None,
+            holdout: 0.0,
+            resamples: 0,
+            seed: 0,
+        }
+    }
 }
 
 /// Why nothing was learned.
@@ -71,22 +106,80 @@ pub enum LearnError {
 /// # Errors
 /// See [`LearnError`].
 pub fn learn(files: &[PathBuf], name: &str) -> Result<Learned, LearnError> {
+    learn_with(files, name, &LearnOptions::default())
+}
+
+/// Learns a definition with options.
+///
+/// # Errors
+/// See [`LearnError`].
+pub fn learn_with(
+    files: &[PathBuf],
+    name: &str,
+    options: &LearnOptions,
+) -> Result<Learned, LearnError> {
     let mut recorded = Recorded::read(files)?;
     let spans = recorded.spans.len() as u64;
-    let mut invocations = Invocations::join(&recorded);
-    invocations.part_inner(&mut recorded.names);
-    if !invocations.all.iter().any(|made| made.caller.is_none()) {
+    let mut all = Invocations::join(&recorded);
+    recorded.spans = Vec::new();
+    all.part_inner(&mut recorded.names);
+    let from_outside = |of: &Invocations| of.all.iter().any(|made| made.caller.is_none());
+    if !from_outside(&all) {
         return Err(LearnError::NoRequests(spans));
     }
-    let described = define::describe(&recorded, &invocations, name);
+    let traces = all.traces;
+    let held_out = hold_out(&mut all, options.holdout).filter(&from_outside);
+    let sampled = options.sampled.or(recorded.sampled()).unwrap_or(1.0);
+    let describe = |of: &Invocations| define::describe(&recorded.names, of, name, sampled);
+    let described = describe(&all);
+    let mut random = Random::new(options.seed);
+    let blocks = resample::Blocks::of(&all).filter(|_| options.resamples > 0);
+    let resampled: Vec<Definition> = blocks
+        .iter()
+        .flat_map(|blocks| {
+            let random = &mut random;
+            let drawn: Vec<Definition> = (0..options.resamples)
+                .map(|_| describe(&blocks.draw(random)).definition)
+                .collect();
+            drawn
+        })
+        .collect();
+    let mut remarks = described.remarks;
+    if options.resamples > 0 && resampled.is_empty() {
+        remarks.push("there are too few traces to say how sure the numbers are".to_owned());
+    }
     Ok(Learned {
+        numbers: resample::intervals(&described.definition, &resampled),
+        resampled,
+        is_held_out: held_out.is_some(),
+        recorded: match &held_out {
+            Some(held_out) => describe(held_out).kinds,
+            None => described.kinds,
+        },
         definition: described.definition,
         spans,
-        traces: invocations.traces,
+        traces,
         lasted: Duration::from_nanos(described.lasted),
-        remarks: described.remarks,
-        recorded: described.kinds,
+        remarks,
     })
+}
+
+/// Takes the traces of the last part of a recording out of it; none if there is no such part.
+fn hold_out(all: &mut Invocations, part: f64) -> Option<Invocations> {
+    let times = || all.by_trace().map(|(begins, _)| begins);
+    let (first, last) = (times().min()?, times().max()?);
+    let from = first + ((last - first) as f64 * (1.0 - part)) as u64;
+    if part <= 0.0 || from <= first {
+        return None;
+    }
+    let (learned, held_out): (Vec<_>, Vec<_>) =
+        all.by_trace().partition(|(begins, _)| *begins < from);
+    let chosen = |traces: Vec<(u64, std::ops::Range<u32>)>| {
+        all.chosen(traces.into_iter().map(|(_, range)| (range, 0)))
+    };
+    let (learned, held_out) = (chosen(learned), chosen(held_out));
+    *all = learned;
+    Some(held_out)
 }
 
 impl Learned {

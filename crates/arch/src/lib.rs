@@ -75,7 +75,9 @@ pub use experiment::{
     Compared, Estimate, Measured, compare, compared, in_parallel, measure, measured,
 };
 pub use geography::{Geography, Places, PlacesError, Zone};
-pub use learn::{LearnError, Learned, Quantile, Resemblance, TraceError, learn};
+pub use learn::{
+    LearnError, LearnOptions, Learned, Learnt, Quantile, Resemblance, TraceError, learn, learn_with,
+};
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Command, Key, Msg};
 pub use migration::{LAST_STEP, MigrationError, step};

@@ -261,8 +261,13 @@ impl Load {
         if !self.given.keys {
             load.keys = old.keys;
         }
-        if let (false, Source::Open { arrivals, .. }, Source::Open { arrivals: before, .. }) =
-            (self.given.arrivals, &mut load.source, &old.source)
+        if let (
+            false,
+            Source::Open { arrivals, .. },
+            Source::Open {
+                arrivals: before, ..
+            },
+        ) = (self.given.arrivals, &mut load.source, &old.source)
         {
             *arrivals = *before;
         }

@@ -352,7 +352,8 @@ impl Topology {
 
     /// True if something sends requests: an entry point, or pirates that gossip.
     pub fn has_load(&self) -> bool {
-        let sends = |service: &Service| matches!(service.package, Package::Denominator | Package::Pirate);
+        let sends =
+            |service: &Service| matches!(service.package, Package::Denominator | Package::Pirate);
         self.services.iter().any(sends)
     }
 
@@ -368,7 +369,10 @@ impl Topology {
             else {
                 return false;
             };
-            !matches!(service.package, Package::Denominator | Package::Eureka | Package::Pirate)
+            !matches!(
+                service.package,
+                Package::Denominator | Package::Eureka | Package::Pirate
+            )
         };
         let all = self.services.iter().filter(takes_all);
         all.map(|service| service.name.as_str()).collect()
@@ -385,7 +389,9 @@ impl Topology {
                 ..
             } = &service.costs;
             let of_calls = service.policies.iter().any(|policy| {
-                policy.connections.is_some() || policy.bulkhead.is_some() || policy.rate_limit.is_some()
+                policy.connections.is_some()
+                    || policy.bulkhead.is_some()
+                    || policy.rate_limit.is_some()
             });
             concurrency.is_some() || processors.is_some() || rate_limit.is_some() || of_calls
         })

@@ -109,7 +109,10 @@ impl Options {
         let pirates = arch == "fsm";
         if pirates {
             refuse_services_only(values, &arch)?;
-            if values.given("regions").is_some_and(|regions| regions != "1") {
+            if values
+                .given("regions")
+                .is_some_and(|regions| regions != "1")
+            {
                 complain("pirates have no regions; -w is ignored");
             }
         } else if word(values, "form")? != "handler" {

@@ -46,7 +46,8 @@ pub enum SloMeasure {
 #[error("{0}")]
 pub struct SloError(String);
 
-const EXAMPLES: &str = "write for example 'p99 < 100ms', 'mean < 20ms', 'errors < 1%' or 'cart.list p95 < 80ms'";
+const EXAMPLES: &str =
+    "write for example 'p99 < 100ms', 'mean < 20ms', 'errors < 1%' or 'cart.list p95 < 80ms'";
 
 impl Slo {
     /// The usual objectives: a limit of the 99th percentile, and one of errors.
@@ -75,7 +76,10 @@ impl Slo {
         let Some(wanted) = &self.kind else {
             return Ok(());
         };
-        let loads = topology.services.iter().filter_map(|service| service.load.as_ref());
+        let loads = topology
+            .services
+            .iter()
+            .filter_map(|service| service.load.as_ref());
         let kinds: Vec<&str> = loads.flat_map(|load| load.kind_names()).collect();
         if kinds.iter().any(|kind| is_same_kind(wanted, kind)) {
             return Ok(());
@@ -97,9 +101,7 @@ impl Slo {
     pub(super) fn value(&self, totals: &Totals) -> f64 {
         let entries = totals.entries.values();
         match &self.kind {
-            None => entries
-                .map(|entry| self.of(entry))
-                .fold(f64::NAN, f64::max),
+            None => entries.map(|entry| self.of(entry)).fold(f64::NAN, f64::max),
             Some(wanted) => {
                 let kinds = entries.flat_map(|entry| &entry.kinds);
                 let mut sum = EntryTotals::default();
@@ -137,7 +139,12 @@ impl FromStr for Slo {
     type Err = SloError;
 
     fn from_str(text: &str) -> Result<Slo, SloError> {
-        let unclear = || SloError(format!("'{}' is not an objective; {EXAMPLES}", text.escape_debug()));
+        let unclear = || {
+            SloError(format!(
+                "'{}' is not an objective; {EXAMPLES}",
+                text.escape_debug()
+            ))
+        };
         let (left, right) = text.split_once('<').ok_or_else(unclear)?;
         let right = right.trim_start_matches('=').trim();
         let mut words = left.split_whitespace().rev();
@@ -170,18 +177,26 @@ impl FromStr for Slo {
                 let share = share.filter(|share| (0.0..=1.0).contains(share));
                 share.ok_or_else(|| {
                     let right = right.escape_debug();
-                    SloError(format!("'{right}' is not a share of requests; write for example 1% or 0.01"))
+                    SloError(format!(
+                        "'{right}' is not a share of requests; write for example 1% or 0.01"
+                    ))
                 })?
             }
             _ => {
                 let time: TimeSpan = right.parse().map_err(SloError)?;
                 if time.0.is_zero() {
-                    return Err(SloError("no request takes 0s; give a longer time".to_owned()));
+                    return Err(SloError(
+                        "no request takes 0s; give a longer time".to_owned(),
+                    ));
                 }
                 time.0.as_secs_f64()
             }
         };
-        Ok(Slo { kind, measure, most })
+        Ok(Slo {
+            kind,
+            measure,
+            most,
+        })
     }
 }
 

@@ -65,7 +65,10 @@ fn body(bytes: &[u8]) -> io::Result<&[u8]> {
     }
     for flag in [HAS_NAME, HAS_COMMENT] {
         if flags & flag != 0 {
-            let end = rest.iter().position(|&byte| byte == 0).ok_or_else(cut_off)?;
+            let end = rest
+                .iter()
+                .position(|&byte| byte == 0)
+                .ok_or_else(cut_off)?;
             rest = &rest[end + 1..];
         }
     }
@@ -82,7 +85,12 @@ fn inflate_member(bytes: &[u8], text: &mut Vec<u8>, most: usize) -> io::Result<u
     loop {
         let begins = text.len();
         text.resize(begins + STEP, 0);
-        let done = inflate(&mut state, &bytes[taken..], &mut text[begins..], MZFlush::None);
+        let done = inflate(
+            &mut state,
+            &bytes[taken..],
+            &mut text[begins..],
+            MZFlush::None,
+        );
         taken += done.bytes_consumed;
         text.truncate(begins + done.bytes_written);
         match done.status {
@@ -101,7 +109,10 @@ mod tests {
     use std::io::Write;
 
     fn compress(text: &[u8]) -> Vec<u8> {
-        let builder = flate2::GzBuilder::new().filename("a").comment("b").extra(vec![1, 2]);
+        let builder = flate2::GzBuilder::new()
+            .filename("a")
+            .comment("b")
+            .extra(vec![1, 2]);
         let mut gzip = builder.write(Vec::new(), flate2::Compression::fast());
         gzip.write_all(text).unwrap();
         gzip.finish().unwrap()
@@ -117,7 +128,9 @@ mod tests {
         let begun = decompress(&file, 1_000).unwrap();
         assert!(begun.len() >= 1_000 && begun.len() < 1_000_000 && whole.starts_with(&begun));
         for length in [2, 9, 12, 100, file.len() - 3] {
-            let said = decompress(&file[..length], usize::MAX).unwrap_err().to_string();
+            let said = decompress(&file[..length], usize::MAX)
+                .unwrap_err()
+                .to_string();
             assert!(said.contains("cut off"), "{length}: {said}");
         }
         let end = compress(&text).len() - 6;

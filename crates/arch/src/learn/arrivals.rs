@@ -15,12 +15,12 @@ pub(super) struct Process {
     pub(super) distance: f64,
 }
 
-/// The process of arrivals at these times, which are sorted and in nanoseconds.
-pub(super) fn process(times: &[u64]) -> Process {
+/// The process of arrivals at these times, which are sorted and in nanoseconds, and of which this share was recorded.
+pub(super) fn process(times: &[u64], sampled: f64) -> Process {
     let (first, last) = (times[0], times[times.len() - 1]);
     let lasted = ((last - first) as f64 / 1e9).max(1e-6);
     // The first begins the time, so that it is not counted.
-    let rate = ((times.len() - 1).max(1) as f64 / lasted).clamp(1e-3, 1e6);
+    let rate = ((times.len() - 1).max(1) as f64 / lasted / sampled).clamp(1e-3, 1e6);
     let steps = (times.len() / LEAST_IN_STEP).min(MOST_STEPS);
     let width = lasted / steps.max(1) as f64;
     let mut counts = vec![0u64; steps.max(1)];
@@ -52,7 +52,7 @@ pub(super) fn process(times: &[u64]) -> Process {
     let (arrivals, distance) = regularity(&gaps);
     let point = |(step, &rate): (usize, &f64)| RatePoint {
         at: span((step as f64 * width * 1e9) as u64),
-        rate: (rate * 1e3).round() / 1e3,
+        rate: (rate / sampled * 1e3).round() / 1e3,
         ramp: false,
     };
     Process {
@@ -117,7 +117,7 @@ mod tests {
             now += gap(&mut random, times[times.len() - 1]) * 1e7;
             times.push(now as u64);
         }
-        process(&times)
+        process(&times, 1.0)
     }
 
     fn exponential(random: &mut Random) -> f64 {

@@ -5,7 +5,7 @@ use super::fit;
 use super::invocation::{Invocation, Invocations};
 use super::judge::RecordedKind;
 use super::names::Names;
-use super::read::Recorded;
+use super::sampled;
 use super::script::{self, Target};
 use super::slots::{self, Visit};
 use crate::definition::{
@@ -28,9 +28,14 @@ pub(super) struct Described {
     pub(super) remarks: Vec<String>,
 }
 
-/// The definition that follows from invocations.
-pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &str) -> Described {
-    let names = Named::new(&recorded.names, &invocations.all);
+/// The definition that follows from invocations, of which this share was recorded.
+pub(super) fn describe(
+    known: &Names,
+    invocations: &Invocations,
+    name: &str,
+    sampled: f64,
+) -> Described {
+    let names = Named::new(known, &invocations.all);
     let mut remarks = Vec::new();
     let mut services = Vec::new();
     let mut left_out = 0;
@@ -41,7 +46,7 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
             .map(|(place, _)| place)
             .collect();
         let mut waited = vec![0; invocations.all.len()];
-        let concurrency = concurrency(invocations, &mine, &mut waited);
+        let concurrency = concurrency(invocations, &mine, &mut waited, sampled);
         let mut definition = ServiceDefinition::new(service.clone(), "service");
         definition.count = instances(invocations, &mine) as i64;
         definition.concurrency = concurrency.map(i64::from);
@@ -73,7 +78,7 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
         times.sort_unstable();
         first = first.min(times[0]);
         last = last.max(times[times.len() - 1]);
-        let process = arrivals::process(&times);
+        let process = arrivals::process(&times, sampled);
         if process.distance > 0.1 {
             remarks.push(format!(
                 "what comes in at {entry} is none of constant, poisson and uniform: the nearest is off by {:.2}",
@@ -119,6 +124,7 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
         }));
     }
     remark(&mut remarks, invocations, left_out);
+    remark_limits(&mut remarks, &services, sampled);
     Described {
         definition: Definition {
             arch: name.to_owned(),
@@ -150,7 +156,12 @@ fn instances(invocations: &Invocations, mine: &[u32]) -> usize {
 
 /// How many requests an instance of a service handles at once, if there is a limit. How long each
 /// request has waited for that is added to `waited`.
-fn concurrency(invocations: &Invocations, mine: &[u32], waited: &mut [u64]) -> Option<u32> {
+fn concurrency(
+    invocations: &Invocations,
+    mine: &[u32],
+    waited: &mut [u64],
+    sampled: f64,
+) -> Option<u32> {
     let mut instances: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &made in mine {
         let about = &invocations.all[made as usize];
@@ -169,6 +180,15 @@ fn concurrency(invocations: &Invocations, mine: &[u32], waited: &mut [u64]) -> O
             made.iter().map(|&made| visit(invocations, made)).collect()
         })
         .collect();
+    if sampled < 1.0 {
+        let found = sampled::estimate(&visits, sampled)?;
+        for (made, waits) in instances.values().zip(&found.waits) {
+            for (&made, &wait) in made.iter().zip(waits) {
+                waited[made as usize] = wait;
+            }
+        }
+        return Some(found.slots);
+    }
     let slots = slots::estimate(&visits)?;
     for (made, visits) in instances.values().zip(&visits) {
         for ((&made, visit), start) in made.iter().zip(visits).zip(slots::starts(visits, slots)) {
@@ -291,6 +311,10 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
             "calls are of services without a name or spans; they count as work",
         ),
         (
+            invocations.cut_off,
+            "requests whose callers are missing are left out: the recording began in the middle of them",
+        ),
+        (
             incomplete,
             "invocations lack an end, and say nothing of times",
         ),
@@ -311,6 +335,28 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
         if count > 0 {
             remarks.push(format!("{count} {what}"));
         }
+    }
+}
+
+/// Says which services have no limit, and why one may have been missed.
+fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], sampled: f64) {
+    if sampled < 1.0 {
+        remarks.push(format!(
+            "{:.3} % of all requests were recorded: rates are those of all, and what one waits for behind another is \
+             inferred from how much longer requests take that are seen together",
+            sampled * 100.0
+        ));
+    }
+    let unlimited = services.iter().filter(|service| {
+        let is_called = service.package != "denominator";
+        is_called && service.concurrency.is_none()
+    });
+    let names: Vec<&str> = unlimited.map(|service| service.name.as_str()).collect();
+    if !names.is_empty() {
+        remarks.push(format!(
+            "nothing waited at {}: limits of their slots were not seen, so that they take any load; record at a higher load, or set concurrency",
+            names.join(", ")
+        ));
     }
 }
 

@@ -98,7 +98,9 @@ pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
 
 /// The percentiles of sorted samples as a distribution.
 fn percentiles(samples: &[u64]) -> Fit {
-    let inner = PERCENTILES.iter().filter(|(.., least)| samples.len() >= *least);
+    let inner = PERCENTILES
+        .iter()
+        .filter(|(.., least)| samples.len() >= *least);
     let inner = inner.map(|&(name, part, _)| (name, quantile(samples, part)));
     // The shortest and the longest time are the ends: beyond them nothing was recorded.
     let ends = [("0", samples[0]), ("100", samples[samples.len() - 1])];

@@ -1,10 +1,13 @@
 //! Invocations: what an instance was asked, by whom, and what it called meanwhile.
 
+mod missing;
 mod sides;
 
-use super::names::{Names, is_address};
+use super::names::Names;
 use super::read::{Recorded, Side, Span};
+use missing::Aliases;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A chain of parents longer than this is taken for a circle.
 const MOST_PARENTS: usize = 1_000;
@@ -33,6 +36,8 @@ pub(super) struct Invocation {
     pub(super) from: Option<u32>,
     /// The invocation that made it; none: it came in from outside.
     pub(super) caller: Option<u32>,
+    /// Its parent, or that of its client, is missing.
+    is_orphan: bool,
 }
 
 impl Invocation {
@@ -57,9 +62,13 @@ pub(super) struct Invocations {
     /// Where those of each begin.
     first_call: Vec<u32>,
     pub(super) traces: u64,
+    /// Where those of each trace begin.
+    first_of_trace: Vec<u32>,
     /// Spans whose parent is not there, and calls to services without a name.
     pub(super) orphans: u64,
     pub(super) nameless: u64,
+    /// Requests that were under way when the recording began.
+    pub(super) cut_off: u64,
 }
 
 impl Invocations {
@@ -82,6 +91,7 @@ impl Invocations {
             joined.add_trace(&trace, &mut aliases);
         }
         joined.name_peers(&aliases, &recorded.names);
+        joined.drop_cut_off();
         joined.index_calls();
         joined
     }
@@ -108,7 +118,51 @@ impl Invocations {
         calls.iter().map(|&call| &self.all[call as usize])
     }
 
+    /// The traces as ranges of invocations, each with when it began; those without an invocation are left out.
+    pub(super) fn by_trace(&self) -> impl Iterator<Item = (u64, Range<u32>)> + '_ {
+        let ends = self.first_of_trace.iter().skip(1).copied();
+        let ends = ends.chain([self.all.len() as u32]);
+        let ranges = self
+            .first_of_trace
+            .iter()
+            .zip(ends)
+            .map(|(&first, end)| first..end);
+        ranges.filter(|range| !range.is_empty()).map(|range| {
+            let of = &self.all[range.start as usize..range.end as usize];
+            let begins = of.iter().map(|made| made.seen().0.min(made.begin)).min();
+            (begins.unwrap_or(0), range)
+        })
+    }
+
+    /// Some of the traces, each perhaps several times, with their times shifted by so many nanoseconds.
+    pub(super) fn chosen(&self, traces: impl Iterator<Item = (Range<u32>, i64)>) -> Invocations {
+        let mut chosen = Invocations {
+            orphans: self.orphans,
+            nameless: self.nameless,
+            cut_off: self.cut_off,
+            ..Invocations::default()
+        };
+        for (range, shift) in traces {
+            let (from, to) = (range.start, chosen.all.len() as u32);
+            chosen.first_of_trace.push(to);
+            chosen.traces += 1;
+            let moved = |time: u64| time.saturating_add_signed(shift);
+            for made in &self.all[range.start as usize..range.end as usize] {
+                chosen.all.push(Invocation {
+                    begin: moved(made.begin),
+                    end: moved(made.end),
+                    client: made.client.map(|(from, to)| (moved(from), moved(to))),
+                    caller: made.caller.map(|caller| caller - from + to),
+                    ..*made
+                });
+            }
+        }
+        chosen.index_calls();
+        chosen
+    }
+
     fn add_trace(&mut self, trace: &[Span], aliases: &mut Aliases) {
+        self.first_of_trace.push(self.all.len() as u32);
         let joining = Joining::new(trace);
         // The invocation of each span that is one.
         let mut made = vec![NONE; trace.len()];
@@ -137,6 +191,7 @@ impl Invocations {
             let invocation = &mut self.all[mine as usize];
             invocation.caller = caller.filter(|&caller| caller != mine);
             invocation.from = (caller.is_none() && is_client).then(|| trace[from].service);
+            invocation.is_orphan = is_orphan;
             self.orphans += u64::from(is_orphan);
             if is_orphan || invocation.incomplete {
                 incomplete.extend(invocation.caller);
@@ -152,46 +207,6 @@ impl Invocations {
             self.all[caller as usize].incomplete = true;
         }
         debug_assert!(first <= self.all.len());
-    }
-
-    /// Gives calls of which only the client is known the service that answers elsewhere at the same address.
-    /// Those of an address without a service are dropped, and their callers are incomplete.
-    fn name_peers(&mut self, aliases: &Aliases, names: &Names) {
-        let mut dropped: Vec<u32> = Vec::new();
-        for &made in &aliases.by_name {
-            let about = &mut self.all[made as usize];
-            if let Some(service) = aliases.service(about.service) {
-                (about.service, about.instance) = (service, service);
-            } else if is_address(names.name(about.service)) {
-                dropped.push(made);
-            }
-        }
-        if dropped.is_empty() {
-            return;
-        }
-        self.nameless += dropped.len() as u64;
-        for &made in &dropped {
-            if let Some(caller) = self.all[made as usize].caller {
-                self.all[caller as usize].incomplete = true;
-            }
-        }
-        // The numbers of those that stay.
-        let (mut numbers, mut next, mut gone) = (Vec::with_capacity(self.all.len()), 0, 0);
-        for number in 0..self.all.len() as u32 {
-            numbers.push(next);
-            match dropped.get(gone) == Some(&number) {
-                true => gone += 1,
-                false => next += 1,
-            }
-        }
-        let mut number = 0;
-        self.all.retain(|_| {
-            number += 1;
-            dropped.binary_search(&(number - 1)).is_err()
-        });
-        for made in &mut self.all {
-            made.caller = made.caller.map(|caller| numbers[caller as usize]);
-        }
     }
 
     fn index_calls(&mut self) {
@@ -212,27 +227,6 @@ impl Invocations {
             self.first_call.push(place as u32);
         }
         self.calls = calls.into_iter().map(|(_, call)| call).collect();
-    }
-}
-
-/// Which services answer at which addresses and names, and the calls of which only the client is known.
-#[derive(Debug, Default)]
-struct Aliases {
-    /// By what clients call the other end: how often each service answered.
-    answered: FxHashMap<u32, FxHashMap<u32, u64>>,
-    by_name: Vec<u32>,
-}
-
-impl Aliases {
-    fn seen(&mut self, peer: u32, service: u32) {
-        *self.answered.entry(peer).or_default().entry(service).or_default() += 1;
-    }
-
-    /// The service that answers most often to a name.
-    fn service(&self, peer: u32) -> Option<u32> {
-        let answered = self.answered.get(&peer)?.iter();
-        let most = answered.max_by_key(|&(&service, &count)| (count, service));
-        most.map(|(&service, _)| service)
     }
 }
 
@@ -310,6 +304,7 @@ impl<'a> Joining<'a> {
             client: None,
             from: None,
             caller: None,
+            is_orphan: false,
         };
         match span.side {
             Side::Server | Side::Consumer => {

@@ -7,6 +7,7 @@ use crate::simulate::{Plan, simulate};
 use crate::topology::{Scale, Topology};
 use corsair::{Config, Executor};
 use hdrhistogram::Histogram;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The quantiles that are put side by side.
@@ -71,7 +72,12 @@ pub(super) fn judge(learned: &Learned, config: &Config) -> Result<Vec<Resemblanc
         drain: Duration::from_secs(5),
         ..Plan::default()
     };
-    let (_, totals) = simulate(Executor::Virtual, config, topology, &plan)?;
+    let config = Config {
+        // So little is simulated in a window that a second thread would only be waited for.
+        workers: NonZeroUsize::MIN,
+        ..config.clone()
+    };
+    let (_, totals) = simulate(Executor::Virtual, &config, topology, &plan)?;
     let resemblance = |recorded: &RecordedKind| {
         let entry = totals.entries.get(&recorded.entry);
         let kind = entry.and_then(|entry| entry.kinds.get(&recorded.kind));

@@ -104,9 +104,25 @@ pub(super) struct Span {
 pub(super) struct Recorded {
     pub(super) spans: Vec<Span>,
     pub(super) names: Names,
+    /// Of how many spans the share of recorded requests is known, and for how many requests these stand.
+    known: u64,
+    stand_for: f64,
 }
 
 impl Recorded {
+    /// The share of all requests of which there are spans, if the spans say it.
+    pub(super) fn sampled(&self) -> Option<f64> {
+        (self.known > 0).then(|| self.known as f64 / self.stand_for)
+    }
+
+    /// A span stands for requests of which this share was recorded.
+    fn stands_for(&mut self, share: f64) {
+        if share > 0.0 && share <= 1.0 {
+            self.known += 1;
+            self.stand_for += 1.0 / share;
+        }
+    }
+
     pub(super) fn read(files: &[PathBuf]) -> Result<Recorded, TraceError> {
         let mut recorded = Recorded::default();
         for file in files {

@@ -11,6 +11,10 @@ use std::collections::BinaryHeap;
 /// More slots than this are none that matter.
 const MOST: u32 = 4_096;
 
+/// Those who found all slots taken must have taken longer by as many standard errors: of a service without a limit
+/// one in a thousand would.
+const CLEAR: f64 = 3.0;
+
 /// So many requests must have found all slots taken.
 const LEAST_WAITING: usize = 20;
 
@@ -98,7 +102,7 @@ fn explains(instances: &[Vec<Visit>], slots: u32) -> bool {
         squares / (values.len() as f64).powi(2)
     };
     let error = (off(&waiting) + off(&others)).sqrt();
-    longer > 4.0 * error && (longer - wait).abs() < (0.1 * wait).max(3.0 * error).min(0.5 * wait)
+    longer > CLEAR * error && (longer - wait).abs() < (0.1 * wait).max(3.0 * error).min(0.5 * wait)
 }
 
 #[cfg(test)]

@@ -290,7 +290,10 @@ mod tests {
         assert_eq!(queue.next_timer(5), None, "there is a timer");
         assert!(queue.expire(11).is_none());
         let mut ended = |now| queue.expire(now).map(|job| number(&job));
-        assert_eq!([ended(12), ended(12), ended(14), ended(14)], [Some(1), None, Some(2), None]);
+        assert_eq!(
+            [ended(12), ended(12), ended(14), ended(14)],
+            [Some(1), None, Some(2), None]
+        );
         assert_eq!((queue.next_timer(14), queue.len()), (Some(1), 1));
     }
 

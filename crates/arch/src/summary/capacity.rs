@@ -26,6 +26,9 @@ pub struct CapacitySummary {
     pub load_most: Option<f64>,
     /// Whether the highest load to try is borne.
     pub beyond: bool,
+    /// The highest loads that other definitions of the architecture bear, in ascending order, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Vec<f64>>,
     /// The loads that were tried, in ascending order.
     pub points: Vec<CapacityPoint>,
 }
@@ -88,11 +91,16 @@ impl CapacitySummary {
             limit_seconds: search.p99_limit().map(|limit| limit.as_secs_f64()),
             slos: search.slos.iter().map(ToString::to_string).collect(),
             limited: found.limited,
-            unlimited: topology.unlimited().into_iter().map(str::to_owned).collect(),
+            unlimited: topology
+                .unlimited()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             load: found.load,
             load_least: found.between.0,
             load_most: found.between.1,
             beyond: found.beyond,
+            variants: None,
             points: points
                 .map(|point| CapacityPoint::new(topology, point))
                 .collect(),

@@ -12,10 +12,24 @@ pub struct LearnedSummary {
     pub traces: u64,
     /// How long was recorded.
     pub recorded_seconds: f64,
+    /// The numbers of the definition with their 95 % intervals, if recordings were resampled.
+    pub numbers: Vec<NumberRow>,
+    /// Whether the recorded response times are of traces that were not learned from.
+    pub held_out: bool,
     /// What cannot be known from the traces.
     pub remarks: Vec<String>,
     /// The kinds of requests.
     pub requests: Vec<RequestsSummary>,
+}
+
+/// A number of the definition; times are in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "see `Learnt`, whose fields these are")]
+pub struct NumberRow {
+    pub name: String,
+    pub value: f64,
+    pub least: f64,
+    pub most: f64,
 }
 
 /// A kind of requests, recorded and simulated.
@@ -62,6 +76,15 @@ impl LearnedSummary {
             spans: learned.spans,
             traces: learned.traces,
             recorded_seconds: learned.lasted.as_secs_f64(),
+            numbers: (learned.numbers.iter())
+                .map(|number| NumberRow {
+                    name: number.name.clone(),
+                    value: number.value,
+                    least: number.between.0,
+                    most: number.between.1,
+                })
+                .collect(),
+            held_out: learned.is_held_out,
             remarks: learned.remarks.clone(),
             requests: requests.collect(),
         }

@@ -133,7 +133,10 @@ fn under(slos: &[&str], from: f64) -> Search {
 #[test]
 fn what_nothing_limits_is_tried_once() {
     let found = find(&shop(""), &plan(), &Search::default(), 0);
-    assert!(!found.limited && found.load.is_none() && found.points.len() == 1, "{found:?}");
+    assert!(
+        !found.limited && found.load.is_none() && found.points.len() == 1,
+        "{found:?}"
+    );
     assert_eq!(shop("").unlimited(), ["cart"]);
     assert!(shop(r#", "concurrency": 2"#).unlimited().is_empty());
 }
@@ -154,7 +157,11 @@ fn a_capacity_below_the_first_load_is_found_and_one_that_there_is_not_ends_early
 #[test]
 fn objectives_of_kinds_means_and_errors_each_limit_the_load() {
     let slots = r#", "concurrency": 2, "queue": {"size": 3}"#;
-    let load = |slos: &[&str]| find(&shop(slots), &plan(), &under(slos, 10.0), 0).load.unwrap();
+    let load = |slos: &[&str]| {
+        find(&shop(slots), &plan(), &under(slos, 10.0), 0)
+            .load
+            .unwrap()
+    };
     let loose = ["cart.list p95 < 1s", "errors < 50%"];
     let (by_kind, by_errors, by_mean) = (
         load(&["list p95 < 12ms", "errors < 50%"]),
@@ -163,9 +170,18 @@ fn objectives_of_kinds_means_and_errors_each_limit_the_load() {
     );
     let by_nothing = load(&loose);
     for (limited, name) in [(by_kind, "kind"), (by_errors, "errors"), (by_mean, "mean")] {
-        assert!(limited < 0.8 * by_nothing, "{name}: {limited} of {by_nothing}");
+        assert!(
+            limited < 0.8 * by_nothing,
+            "{name}: {limited} of {by_nothing}"
+        );
     }
-    let error = capacity(&Config::default(), &shop(slots), &plan(), &under(&["lst p95 < 1s"], 1.0), |_| ());
+    let error = capacity(
+        &Config::default(),
+        &shop(slots),
+        &plan(),
+        &under(&["lst p95 < 1s"], 1.0),
+        |_| (),
+    );
     let said = error.unwrap_err().to_string();
     assert!(said.starts_with("the load has no requests 'lst'"), "{said}");
 }

@@ -2,7 +2,9 @@
 
 use crate::scene::write_flows;
 use corsair::Config;
-use corsair_arch::{Distribution, LearnError, Learned, StepDefinition, learn};
+use corsair_arch::{
+    Distribution, LearnError, LearnOptions, Learned, StepDefinition, learn, learn_with,
+};
 use corsair_observe::FlowFormat;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -129,7 +131,13 @@ fn a_known_definition_is_learned_back_from_its_otlp() {
     let learned = learn(&[file], "shop").unwrap();
     assert_eq!(graph(&learned.definition), graph(&known()));
     takes_as_long(&learned);
-    assert_eq!(learned.remarks, [] as [&str; 0]);
+    // Of the services without slots it says so.
+    assert_eq!(learned.remarks.len(), 1, "{:?}", learned.remarks);
+    assert!(
+        learned.remarks[0].starts_with("nothing waited at api, mail, payment-v1"),
+        "{:?}",
+        learned.remarks
+    );
     // What it works is of the families that it was drawn from.
     let service = |name: &str| {
         let mut services = learned.definition.services.iter();
@@ -344,4 +352,179 @@ fn an_architecture_of_spigos_is_learned_with_its_ring() {
     let inner = inner.unwrap().latency.as_ref().unwrap().sampler();
     assert!(inner.median() < 300_000, "{inner:?}");
     takes_as_long(&learned);
+}
+
+/// The shop's recording, of which only some traces are kept.
+fn thinned(text: &str, keep: impl Fn(u64) -> bool) -> String {
+    let mut kept = String::new();
+    for line in text.lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        for resource in line["resourceSpans"].as_array_mut().unwrap() {
+            for scope in resource["scopeSpans"].as_array_mut().unwrap() {
+                scope["spans"].as_array_mut().unwrap().retain(|span| {
+                    let id = span["traceId"].as_str().unwrap();
+                    // Neighbouring numbers go different ways.
+                    keep(
+                        u64::from_str_radix(&id[16..], 16)
+                            .unwrap()
+                            .wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                    )
+                });
+            }
+        }
+        kept.push_str(&format!("{line}\n"));
+    }
+    kept
+}
+
+// Guarantee: arch-18.
+#[test]
+fn of_a_tenth_of_the_traces_the_rates_of_all_are_learned() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path(), FlowFormat::Otlp, 20);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let thin = thinned(&text, |number| number < u64::MAX / 10);
+    std::fs::write(&file, &thin).unwrap();
+    let rate = |file: &Path, sampled| {
+        let options = LearnOptions {
+            sampled,
+            ..LearnOptions::default()
+        };
+        let learned = learn_with(&[file.to_owned()], "x", &options).unwrap();
+        match &learned.definition.load.values().next().unwrap().rate {
+            Some(corsair_arch::Rate::Constant(rate)) => *rate,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!((30.0..50.0).contains(&rate(&file, None)));
+    assert!((300.0..500.0).contains(&rate(&file, Some(0.1))));
+    // A tracestate says the share by itself: 0xe6666666666666 of 0x100000000000000 are rejected.
+    let stated = thin.replace(
+        "\"traceId\"",
+        "\"traceState\":\"x=y,ot=th:e6666666666666\",\"traceId\"",
+    );
+    std::fs::write(&file, stated).unwrap();
+    assert!((300.0..500.0).contains(&rate(&file, None)));
+}
+
+// Guarantee: arch-18.
+#[test]
+fn resampled_recordings_say_how_sure_the_numbers_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path(), FlowFormat::Otlp, 20);
+    let options = LearnOptions {
+        resamples: 12,
+        ..LearnOptions::default()
+    };
+    let learned = learn_with(&[file], "x", &options).unwrap();
+    assert_eq!(learned.resampled.len(), 12);
+    let number = |name: &str| {
+        let found = learned.numbers.iter().find(|number| number.name == name);
+        found
+            .unwrap_or_else(|| panic!("{name}: {:?}", learned.numbers))
+            .clone()
+    };
+    // 400 a second for 20 seconds: a standard error of about 4.5 a second.
+    let rate = number("www rate");
+    let width = rate.between.1 - rate.between.0;
+    assert!((5.0..40.0).contains(&width), "{rate:?}");
+    assert!(rate.between.0 < 405.0 && rate.between.1 > 395.0, "{rate:?}");
+    assert_eq!(number("db concurrency").value, 3.0);
+    let work = number("stock.count work");
+    assert!(
+        (work.value - 500e-6).abs() < 1e-6 && work.between.1 - work.between.0 < 1e-6,
+        "{work:?}"
+    );
+}
+
+// Guarantee: arch-18.
+#[test]
+fn a_part_that_is_held_out_is_compared_and_not_learned_from() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path(), FlowFormat::Otlp, 20);
+    let options = LearnOptions {
+        holdout: 0.25,
+        ..LearnOptions::default()
+    };
+    let learned = learn_with(&[file], "x", &options).unwrap();
+    assert!(learned.is_held_out && (14.0..16.0).contains(&learned.lasted.as_secs_f64()));
+    let compared = learned.judge(&Config::default()).unwrap();
+    let recorded: u64 = compared.iter().map(|kind| kind.recorded).sum();
+    assert!((1_700..2_300).contains(&recorded), "{recorded}");
+    assert!(
+        compared.iter().all(|kind| kind.distance < 0.1),
+        "{compared:#?}"
+    );
+}
+
+/// A text with some bytes changed, removed or doubled.
+fn mutated(text: &[u8], random: &mut corsair::Random) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for _ in 0..=random.below(4) {
+        let place = random.below(text.len() as u32) as usize;
+        let end = (place + random.below(40) as usize).min(text.len());
+        match random.below(5) {
+            0 => text[place] = random.below(256) as u8,
+            1 => drop(text.drain(place..end)),
+            2 => {
+                let piece = text[place..end].to_vec();
+                text.splice(place..place, piece);
+            }
+            3 => text.truncate(place.max(1)),
+            _ => {
+                let words: [&[u8]; 6] = [
+                    b"null",
+                    b"-1",
+                    b"1e999",
+                    b"\"\"",
+                    b"[]",
+                    b"18446744073709551615",
+                ];
+                let word = words[random.below(6) as usize];
+                text.splice(place..end, word.iter().copied());
+            }
+        }
+    }
+    text
+}
+
+/// The quick form; `CORSAIR_MUTATIONS=5000` is the heavy one.
+// Guarantee: arch-16.
+#[test]
+fn mutated_traces_and_definitions_are_learned_or_refused_and_never_panic() {
+    let count = std::env::var("CORSAIR_MUTATIONS").ok();
+    let count: u32 = count.map_or(150, |count| count.parse().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path(), FlowFormat::Otlp, 1);
+    let otlp: String = std::fs::read_to_string(&file).unwrap();
+    let otlp: String = otlp.chars().take(30_000).collect();
+    let seeds = [
+        otlp.clone(),
+        as_jaeger(&format!("{}\n", otlp.lines().next().unwrap())),
+        SHOP.to_owned(),
+    ];
+    let mut random = corsair::Random::new(11);
+    let (mut refused, mut taken) = (0, 0);
+    for number in 0..count {
+        let text = mutated(seeds[number as usize % 3].as_bytes(), &mut random);
+        let result = if number % 3 == 2 {
+            let text = String::from_utf8_lossy(&text);
+            corsair_arch::read_text(&text, "x.json")
+                .map(drop)
+                .map_err(|error| error.to_string())
+        } else {
+            std::fs::write(&file, &text).unwrap();
+            learn(std::slice::from_ref(&file), "x")
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        match result {
+            Ok(()) => taken += 1,
+            Err(said) => {
+                refused += 1;
+                assert!(!said.is_empty() && said.len() < 2_000, "{said}");
+            }
+        }
+    }
+    assert!(refused > 0 && taken + refused == count);
 }

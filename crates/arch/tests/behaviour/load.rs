@@ -175,10 +175,18 @@ fn a_rate_changes_the_rate_and_nothing_else() {
         LoadText::read(load).unwrap().apply(&mut topology).unwrap();
         let ran = run(topology, &plan());
         let kinds = ran.entry().kinds.iter();
-        let made: Vec<(String, u64)> = kinds.map(|(kind, of)| (kind.clone(), of.requests)).collect();
+        let made: Vec<(String, u64)> = kinds
+            .map(|(kind, of)| (kind.clone(), of.requests))
+            .collect();
         made
     };
-    for load in ["poisson 300/s", "300/s", "users 3", r#"{"rate": 300}"#, r#"{"www": {"rate": 300}}"#] {
+    for load in [
+        "poisson 300/s",
+        "300/s",
+        "users 3",
+        r#"{"rate": 300}"#,
+        r#"{"www": {"rate": 300}}"#,
+    ] {
         let made = kinds(load);
         assert_eq!(made.len(), 1, "{load}: {made:?}");
         assert_eq!(made[0].0, "db.get", "{load}");
@@ -186,5 +194,8 @@ fn a_rate_changes_the_rate_and_nothing_else() {
     // The arrivals stay Poisson's: constant ones would be exactly 599.
     assert_ne!(kinds("300/s")[0].1, 599);
     assert_eq!(kinds("constant 300/s")[0].1, 599);
-    assert_eq!(kinds(r#"{"rate": 300, "requests": {"db.scan": 1}}"#)[0].0, "db.scan");
+    assert_eq!(
+        kinds(r#"{"rate": 300, "requests": {"db.scan": 1}}"#)[0].0,
+        "db.scan"
+    );
 }

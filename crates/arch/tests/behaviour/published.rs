@@ -127,7 +127,9 @@ fn the_edges_of_netflix_that_only_ours_has_lead_to_its_only_store() {
         let (_, _, graph) = run_with_graph(topology(published), &short);
         let is_extra = |source: &str, target: &str| {
             let callers = ["home", "play", "personalize"];
-            let name = source.rsplit('.').find(|part| part.starts_with(char::is_alphabetic));
+            let name = source
+                .rsplit('.')
+                .find(|part| part.starts_with(char::is_alphabetic));
             let name = name.unwrap_or_default().trim_end_matches(char::is_numeric);
             target.contains("contentMetadataS3")
                 && callers.contains(&name)

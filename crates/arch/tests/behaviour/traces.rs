@@ -37,7 +37,8 @@ fn otlp(spans: &[Span<'_>]) -> String {
         };
         let mut attributes = Vec::new();
         if let Some(port) = span.port {
-            attributes.push(json!({"key": "server.address", "value": {"stringValue": "127.0.0.1"}}));
+            attributes
+                .push(json!({"key": "server.address", "value": {"stringValue": "127.0.0.1"}}));
             attributes.push(json!({"key": "server.port", "value": {"intValue": port.to_string()}}));
         }
         json!({"resource": {"attributes": [
@@ -72,7 +73,10 @@ fn web_and_stock(lost: u64) -> Vec<Span<'static>> {
         };
         spans.push(span("web", 1, 0, 2, "page", 0, work + 100));
         let call = span("web", 2, 1, 3, "GET", 50, work + 60);
-        spans.push(Span { port: Some(9001), ..call });
+        spans.push(Span {
+            port: Some(9001),
+            ..call
+        });
         if !trace.is_multiple_of(lost) {
             spans.push(span("stock", 3, 2, 2, "count", 100, work + 10));
         }
@@ -100,7 +104,10 @@ fn a_call_whose_server_is_missing_is_of_the_service_that_answers_there() {
     let found = learned(&otlp(&web_and_stock(1)));
     assert_eq!(names(&found), ["web", "www"]);
     assert!(
-        found.remarks.iter().any(|said| said.starts_with("600 calls are of services without a name")),
+        found
+            .remarks
+            .iter()
+            .any(|said| said.starts_with("600 calls are of services without a name")),
         "{:?}",
         found.remarks
     );
@@ -142,8 +149,44 @@ fn compressed_files_are_read() {
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     let said = learn(&[file.clone()], "x").unwrap_err().to_string();
-    assert!(said.starts_with("cannot read ") && said.contains("cut off"), "{said}");
+    assert!(
+        said.starts_with("cannot read ") && said.contains("cut off"),
+        "{said}"
+    );
     std::fs::write(&file, b"\x1f\x8bno gzip at all").unwrap();
     let said = learn(&[file], "x").unwrap_err().to_string();
     assert!(said.contains("is not gzip"), "{said}");
+}
+
+// Guarantee: arch-16.
+#[test]
+fn requests_in_the_middle_of_which_the_recording_began_make_no_entry_point() {
+    let mut spans = web_and_stock(1_000);
+    // The first five have a client of which no span was recorded.
+    for span in spans
+        .iter_mut()
+        .filter(|span| span.trace <= 5 && span.parent == 0)
+    {
+        span.parent = 7;
+    }
+    let found = learned(&otlp(&spans));
+    assert_eq!(
+        found.definition.load.len(),
+        1,
+        "{:?}",
+        found.definition.load
+    );
+    assert!(
+        found
+            .remarks
+            .iter()
+            .any(|said| said.starts_with("5 requests whose callers are missing")),
+        "{:?}",
+        found.remarks
+    );
+    // If all have one, the clients are outside.
+    for span in spans.iter_mut().filter(|span| span.parent == 0) {
+        span.parent = 7;
+    }
+    assert_eq!(names(&learned(&otlp(&spans))), ["stock", "web", "www"]);
 }

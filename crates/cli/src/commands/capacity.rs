@@ -1,6 +1,7 @@
 //! `corsair capacity`: the highest load that an architecture bears, found by simulation.
 
 mod size;
+mod variants;
 
 use crate::arch::source;
 use crate::console::Console;
@@ -13,7 +14,8 @@ use clap::Args;
 use corsair::Config;
 use corsair_arch::summary::CapacitySummary;
 use corsair_arch::{
-    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Slo, SloMeasure, Topology, capacity, picture,
+    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Slo, SloMeasure, Topology,
+    capacity, picture,
 };
 use corsair_observe::Replacement;
 use std::fmt::Write as _;
@@ -73,6 +75,9 @@ pub struct CapacityArgs {
     /// Load whose rate is searched for (kinds of requests and arrivals); with --find, the load itself
     #[arg(long, value_name = "LOAD")]
     load: Option<String>,
+    /// Also search with each of these definitions, one per line (see `learn --variants`), and print the interval
+    #[arg(long, value_name = "FILE", conflicts_with = "find")]
+    variants: Option<PathBuf>,
     /// Search for the number of instances that a load needs, instead of for the load
     #[arg(long, value_name = "instances:SERVICE")]
     find: Option<String>,
@@ -160,6 +165,17 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         written.map_err(|error| anyhow!(file.failed(error)))?;
         file.finish().context("--plot")?;
     }
+    let spread = match &args.variants {
+        None => None,
+        Some(file) => Some(variants::spread(
+            file,
+            scale,
+            load.as_ref(),
+            &config,
+            &plan,
+            &search,
+        )?),
+    };
     match args.format {
         Format::Text => {
             console.line(verdict(args, &search, &topology, &found));
@@ -169,9 +185,13 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
             if let Some(unlimited) = unlimited(&topology).filter(|_| found.limited) {
                 console.line(unlimited);
             }
+            if let Some(spread) = &spread {
+                console.line(spread);
+            }
         }
         Format::Json => console.print(|out| {
-            let found = CapacitySummary::new(&args.arch, &search, &topology, &found);
+            let mut found = CapacitySummary::new(&args.arch, &search, &topology, &found);
+            found.variants = spread.as_ref().map(|spread| spread.loads.clone());
             serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
             writeln!(out)
         }),
@@ -208,7 +228,8 @@ fn check(args: &CapacityArgs) -> Result<()> {
 }
 
 fn row(point: &Point) -> String {
-    let [p50, p95, p99] = [point.p50, point.p95, point.p99].map(|time| GoDuration::rounded(time).to_string());
+    let [p50, p95, p99] =
+        [point.p50, point.p95, point.p99].map(|time| GoDuration::rounded(time).to_string());
     let within = point.p99_within.map(GoDuration::rounded);
     let within = within.map_or(String::new(), |within| within.to_string());
     let mut row = String::new();
@@ -226,7 +247,11 @@ fn row(point: &Point) -> String {
 
 /// The objectives: those given, and the usual ones that these do not replace.
 fn slos(args: &CapacityArgs) -> Vec<Slo> {
-    let has = |measures: fn(&Slo) -> bool| args.slos.iter().any(|slo| slo.kind.is_none() && measures(slo));
+    let has = |measures: fn(&Slo) -> bool| {
+        args.slos
+            .iter()
+            .any(|slo| slo.kind.is_none() && measures(slo))
+    };
     let limit = args.limit.unwrap_or(Duration::from_millis(100));
     let usual = Slo::usual(limit, args.errors.unwrap_or(0.01));
     let is_wanted = |slo: &Slo| match slo.measure {
@@ -252,7 +277,11 @@ fn verdict(args: &CapacityArgs, search: &Search, topology: &Topology, found: &Ca
     let (arch, with) = (&args.arch, with(args, search));
     match found.load {
         _ if !found.limited => {
-            let holds = if found.beyond { "" } else { ", but response times are too long at any load" };
+            let holds = if found.beyond {
+                ""
+            } else {
+                ", but response times are too long at any load"
+            };
             format!(
                 "corsair: nothing limits the load of {arch}: all of its services take any number of requests at once{holds}; \
                  give services concurrency, processors or a rate_limit to find a capacity"
@@ -284,7 +313,12 @@ fn verdict(args: &CapacityArgs, search: &Search, topology: &Topology, found: &Ca
 /// The services that have no limit, so that they cannot be the bottleneck.
 fn unlimited(topology: &Topology) -> Option<String> {
     let names = topology.unlimited();
-    (!names.is_empty()).then(|| format!("  unlimited    {}: they take any number of requests at once", names.join(", ")))
+    (!names.is_empty()).then(|| {
+        format!(
+            "  unlimited    {}: they take any number of requests at once",
+            names.join(", ")
+        )
+    })
 }
 
 /// The interval in which the limit lies, if it is known.

@@ -4,6 +4,7 @@ use crate::commands::variants::{self, RunArgs};
 use crate::console::Console;
 use crate::format::Format;
 use crate::interrupt;
+use crate::progress::{Bar, Measure};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair_arch::summary::ComparedRow;
@@ -11,6 +12,7 @@ use corsair_arch::{Compared, Estimate, Setting, compare, picture};
 use corsair_observe::Replacement;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The flags of `corsair compare`.
 #[derive(Debug, Args)]
@@ -57,7 +59,10 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let svg = svg.context("--svg")?;
     let (config, plan) = (args.run.config(), args.run.plan()?);
     interrupt::on_ctrl_c(config.cancel.clone());
+    let console = Arc::new(Console::new(true));
+    let bar = Bar::begin(&console, Measure::Clock);
     let compared = compare(&config, [&a, &b], &plan, args.seeds)?;
+    drop(bar);
     let Some(compared) = compared else {
         bail!("stopped before all runs were made");
     };
@@ -67,7 +72,6 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         written.map_err(|error| anyhow!(file.failed(error)))?;
         file.finish().context("--svg")?;
     }
-    let console = Console::new(true);
     match args.format {
         Format::Text => {
             console.line(format_args!(

@@ -8,6 +8,7 @@ use crate::console::Console;
 use crate::flags::values::Values;
 use crate::format::Format;
 use crate::options::{Options, ServiceOptions, What};
+use crate::progress::{Bar, Measure};
 use crate::{interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 use std::io::{self};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The most branches of one saved run.
@@ -102,6 +104,8 @@ pub fn run(args: &ForkArgs) -> Result<()> {
     interrupt::on_ctrl_c(options.config.cancel.clone());
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or(cores).get();
+    let console = Arc::new(Console::new(true));
+    let bar = Bar::begin(&console, Measure::Clock);
     let runs = in_parallel(workers, made.len() * args.seeds, |number| {
         let (branch, repeat) = (number / args.seeds, number % args.seeds);
         // Branches have their random numbers in common: what they have by chance does not matter.
@@ -119,6 +123,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
         };
         rows[number / args.seeds].push(run);
     }
+    drop(bar);
     tell(args, &branches, &rows);
     Ok(())
 }
@@ -293,7 +298,8 @@ fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measured>]) {
         console.line(line.trim_end());
     }
     if args.seeds == 1 {
-        return console.line("corsair: one run of each branch: no interval; give --seeds 2 or more");
+        return console
+            .line("corsair: one run of each branch: no interval; give --seeds 2 or more");
     }
     console.line(format_args!(
         "corsair: 95 % intervals from {} runs of each branch; * where it differs from the run as it was saved",

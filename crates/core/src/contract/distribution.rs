@@ -92,7 +92,9 @@ pub enum DistributionError {
     #[error("an empirical distribution needs at least one value")]
     Empty,
     /// A curve of fewer than two percentiles.
-    #[error("{0} percentiles make no curve; give at least two between 0 and 100, or also both 0 and 100")]
+    #[error(
+        "{0} percentiles make no curve; give at least two between 0 and 100, or also both 0 and 100"
+    )]
     FewPercentiles(usize),
     /// A higher percentile with a smaller value.
     #[error("percentile {0} is smaller than a lower one; values of higher percentiles are larger")]

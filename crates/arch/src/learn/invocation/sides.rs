@@ -74,6 +74,9 @@ mod tests {
         infer(&mut trace);
         let (server, client, internal) = (Side::Server, Side::Client, Side::Internal);
         let sides: Vec<Side> = trace.iter().map(|span| span.side).collect();
-        assert_eq!(sides, [server, client, server, internal, server, server, internal]);
+        assert_eq!(
+            sides,
+            [server, client, server, internal, server, server, internal]
+        );
     }
 }

@@ -64,6 +64,16 @@ fn text<'a>(tags: &'a [Tag], key: &str) -> Option<&'a str> {
     tag.value.as_str().filter(|text| !text.is_empty())
 }
 
+/// The share of requests that are recorded, as the root of a trace has it from a probabilistic sampler.
+fn share(tags: &[Tag]) -> Option<f64> {
+    if text(tags, "sampler.type") != Some("probabilistic") {
+        return None;
+    }
+    let tag = tags.iter().find(|tag| tag.key == "sampler.param")?;
+    let number = || tag.value.as_str()?.parse().ok();
+    tag.value.as_f64().or_else(number)
+}
+
 impl Trace {
     pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
         let nobody = Process::default();
@@ -104,6 +114,9 @@ impl Trace {
                 .iter()
                 .find_map(|key| text(&span.tags, key));
             let peer = peer.map(|peer| recorded.names.endpoint(peer, None).service);
+            if let Some(share) = share(&span.tags) {
+                recorded.stands_for(share);
+            }
             let begin = span.start_time.saturating_mul(1_000);
             let operation = recorded.names.number(&span.operation_name);
             recorded.add(super::Span {

@@ -36,6 +36,7 @@ struct Span {
     trace_id: String,
     span_id: String,
     parent_span_id: String,
+    trace_state: String,
     name: String,
     kind: Kind,
     start_time_unix_nano: Nanos,
@@ -180,6 +181,20 @@ fn text<'a>(attributes: &'a [Attribute], key: &str) -> Option<&'a str> {
         .filter(|t| !t.is_empty())
 }
 
+/// The share of requests that are recorded, as a tracestate says it: `ot=th:c` rejects the part 0xc/0x10.
+/// <https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/>
+fn share(state: &str) -> Option<f64> {
+    let of_otel = state
+        .split(',')
+        .find_map(|part| part.trim().strip_prefix("ot="))?;
+    let threshold = of_otel
+        .split(';')
+        .find_map(|part| part.strip_prefix("th:"))?;
+    let is_one = (1..=14).contains(&threshold.len());
+    let number = u64::from_str_radix(threshold, 16).ok().filter(|_| is_one)?;
+    Some(1.0 - number as f64 / 16f64.powi(threshold.len() as i32))
+}
+
 /// What a span calls the service at the other end: its name, or its address, with the port by which services of
 /// one machine are told apart.
 fn peer(attributes: &[Attribute]) -> Option<String> {
@@ -210,6 +225,9 @@ impl ResourceSpans {
         }
         for span in self.scopes.into_iter().flat_map(|scope| scope.spans) {
             let (trace, id, parent) = ids(&span.trace_id, &span.span_id, &span.parent_span_id)?;
+            if let Some(share) = share(&span.trace_state) {
+                recorded.stands_for(share);
+            }
             let peer = peer(&span.attributes);
             let peer = peer.map(|peer| recorded.names.endpoint(&peer, None).service);
             let begin = span.start_time_unix_nano.0;

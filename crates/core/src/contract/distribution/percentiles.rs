@@ -124,15 +124,31 @@ impl<'a> Curve<'a> {
 
     /// The pieces at the ends of which the smallest or the greatest value is known.
     fn ends(&self) -> impl Iterator<Item = End> {
-        let first = self.inner.first().map(|&(z, log)| (normal_probability(z), log));
-        let last = self.inner.last().map(|&(z, log)| (normal_probability(z), log));
+        let first = self
+            .inner
+            .first()
+            .map(|&(z, log)| (normal_probability(z), log));
+        let last = self
+            .inner
+            .last()
+            .map(|&(z, log)| (normal_probability(z), log));
         let below = self.least.and_then(|low| {
             let (to, high) = first.or(self.most.map(|most| (1.0, most)))?;
-            Some(End { from: 0.0, to, low, high })
+            Some(End {
+                from: 0.0,
+                to,
+                low,
+                high,
+            })
         });
         let above = self.most.and_then(|high| {
             let (from, low) = last?;
-            Some(End { from, to: 1.0, low, high })
+            Some(End {
+                from,
+                to: 1.0,
+                low,
+                high,
+            })
         });
         below.into_iter().chain(above)
     }

@@ -237,13 +237,25 @@ fn a_curve_of_percentiles_goes_through_them_and_is_lognormal_between_and_beyond(
 // Guarantee: core-20.
 #[test]
 fn nothing_is_drawn_beyond_a_greatest_and_a_smallest_value() {
-    let points = [(0.0, 1.0), (50.0, 2.0), (99.0, 9.0), (99.5, 16.0), (100.0, 31.0)];
+    let points = [
+        (0.0, 1.0),
+        (50.0, 2.0),
+        (99.0, 9.0),
+        (99.5, 16.0),
+        (100.0, 31.0),
+    ];
     let curve = Distribution::percentiles(&points).unwrap();
     assert!(curve.quantile(1.0 - 1e-15) <= 31.0 && curve.quantile(1e-15) >= 1.0);
-    assert_eq!((curve.probability(31.0), curve.probability(0.99)), (1.0, 0.0));
+    assert_eq!(
+        (curve.probability(31.0), curve.probability(0.99)),
+        (1.0, 0.0)
+    );
     assert_eq!(curve.least(), 1.0);
     for p in parts() {
-        assert!((curve.probability(curve.quantile(p)) - p).abs() < 1e-9, "{p}");
+        assert!(
+            (curve.probability(curve.quantile(p)) - p).abs() < 1e-9,
+            "{p}"
+        );
     }
     // The moments are those of many quantiles.
     let quantiles = (0..200_000).map(|n| curve.quantile((f64::from(n) + 0.5) / 200_000.0));

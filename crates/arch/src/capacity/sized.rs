@@ -1,0 +1,74 @@
+//! How many instances of a service are needed for a load.
+
+use super::{CapacityError, Point, Search, Trial};
+use crate::simulate::Plan;
+use crate::topology::Topology;
+use corsair::Config;
+
+/// How many instances of a service are needed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sized {
+    /// Every number that was tried, in ascending order.
+    pub points: Vec<(u32, Point)>,
+    /// The smallest number that is enough; none if the greatest is not.
+    pub instances: Option<u32>,
+}
+
+/// Finds how many instances of a service are enough for the load of an architecture: `make` gives
+/// it with a number. `tried` is told of every number; none above `most` is.
+///
+/// # Errors
+/// See [`CapacityError`].
+pub fn instances(
+    config: &Config,
+    plan: &Plan,
+    search: &Search,
+    most: u32,
+    make: impl Fn(u32) -> Result<Topology, String>,
+    mut tried: impl FnMut(u32, &Point),
+) -> Result<Sized, CapacityError> {
+    let mut points: Vec<(u32, Point)> = Vec::new();
+    let mut measure = |count: u32| -> Result<Option<bool>, CapacityError> {
+        let mut topology = make(count).map_err(CapacityError::Instances)?;
+        topology.victim = None;
+        let trial = Trial {
+            config,
+            topology: &topology,
+            plan,
+            search,
+        };
+        let Some(point) = trial.point(None)? else {
+            return Ok(None);
+        };
+        tried(count, &point);
+        let holds = point.holds;
+        points.push((count, point));
+        Ok(Some(holds))
+    };
+    let (mut few, mut enough) = (0, None);
+    let mut count = 1;
+    while enough.is_none() {
+        match measure(count)? {
+            None => break,
+            Some(true) => enough = Some(count),
+            Some(false) if count >= most => break,
+            Some(false) => {
+                few = count;
+                count = count.saturating_mul(2).min(most);
+            }
+        }
+    }
+    while let Some(high) = enough.filter(|&high| high - few > 1) {
+        let middle = few + (high - few) / 2;
+        match measure(middle)? {
+            None => break,
+            Some(true) => enough = Some(middle),
+            Some(false) => few = middle,
+        }
+    }
+    points.sort_by_key(|(count, _)| *count);
+    Ok(Sized {
+        points,
+        instances: enough,
+    })
+}

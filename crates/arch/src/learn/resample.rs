@@ -1,0 +1,131 @@
+//! How sure what was learned is: the same recording, had it gone a little differently.
+//!
+//! A recording is cut into blocks of time, and as many blocks are drawn from them, with repetition. Inside a block
+//! requests keep their queues, so that slots can be learned from a resampled recording as from the true one. What is
+//! learned from many resampled recordings spreads as what would be learned from many recordings.
+
+use super::invocation::Invocations;
+use crate::definition::{Definition, Rate, StepDefinition};
+use corsair::Random;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A recording is cut into so many blocks, if it has some traces for each.
+const BLOCKS: u64 = 20;
+const LEAST_IN_BLOCK: u64 = 10;
+
+/// A number that was learned, with the interval in which 95 % of resampled recordings have it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learnt {
+    /// What it is, by the service or the endpoint that it is of.
+    pub name: String,
+    /// The number; times are in seconds.
+    pub value: f64,
+    /// The least and the greatest of the interval.
+    pub between: (f64, f64),
+}
+
+/// A recording that is resampled: its traces by blocks, and how long a block is.
+pub(super) struct Blocks<'a> {
+    invocations: &'a Invocations,
+    blocks: Vec<Vec<Range<u32>>>,
+    width: u64,
+}
+
+impl Blocks<'_> {
+    /// Cuts a recording into blocks; none if it is too short for that.
+    pub(super) fn of(invocations: &Invocations) -> Option<Blocks<'_>> {
+        let number = (invocations.traces / LEAST_IN_BLOCK).min(BLOCKS);
+        let times = || invocations.by_trace().map(|(begins, _)| begins);
+        let (first, last) = (times().min()?, times().max()?);
+        if number < 5 || first == last {
+            return None;
+        }
+        let width = (last - first) / number + 1;
+        let mut blocks = vec![Vec::new(); number as usize];
+        for (begins, range) in invocations.by_trace() {
+            blocks[((begins - first) / width) as usize].push(range);
+        }
+        Some(Blocks {
+            invocations,
+            blocks,
+            width,
+        })
+    }
+
+    /// A recording of blocks that are drawn.
+    pub(super) fn draw(&self, random: &mut Random) -> Invocations {
+        let number = self.blocks.len() as u32;
+        let drawn: Vec<u32> = (0..number).map(|_| random.below(number)).collect();
+        let traces = (0i64..).zip(&drawn).flat_map(|(place, &block)| {
+            let shift = (place - i64::from(block)) * self.width as i64;
+            let of = self.blocks[block as usize].iter();
+            of.map(move |range| (range.clone(), shift))
+        });
+        self.invocations.chosen(traces)
+    }
+}
+
+/// The numbers of a definition, each with its interval among those that were learned from resampled recordings.
+pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Learnt> {
+    let others: Vec<BTreeMap<String, f64>> = others.iter().map(numbers).collect();
+    let interval = |(name, value): (String, f64)| {
+        let mut of: Vec<f64> = others
+            .iter()
+            .filter_map(|one| one.get(&name).copied())
+            .collect();
+        of.sort_by(f64::total_cmp);
+        let at = |part: f64| of[((of.len() - 1) as f64 * part).round() as usize];
+        // Of one that others lack, nothing is known.
+        (2 * of.len() > others.len()).then(|| Learnt {
+            between: (at(0.025).min(value), at(0.975).max(value)),
+            name,
+            value,
+        })
+    };
+    numbers(learned).into_iter().filter_map(interval).collect()
+}
+
+/// The numbers of a definition that decide how it behaves: rates, slots, work and failures.
+fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
+    let mut numbers = BTreeMap::new();
+    for (entry, load) in &definition.load {
+        let rate = match &load.rate {
+            Some(Rate::Constant(rate)) => *rate,
+            Some(Rate::Profile(points)) if !points.is_empty() => {
+                points.iter().map(|point| point.rate).sum::<f64>() / points.len() as f64
+            }
+            _ => continue,
+        };
+        numbers.insert(format!("{entry} rate"), rate);
+    }
+    for service in &definition.services {
+        if let Some(slots) = service.concurrency {
+            numbers.insert(format!("{} concurrency", service.name), slots as f64);
+        }
+        if let Some(rate) = service.error_rate {
+            numbers.insert(format!("{} error_rate", service.name), rate);
+        }
+        for endpoint in &service.endpoints {
+            let name = format!("{}.{} work", service.name, endpoint.name);
+            numbers.insert(name, work(&endpoint.steps));
+        }
+    }
+    numbers
+}
+
+/// How long some steps work on average, in seconds; steps at once count one by one.
+fn work(steps: &[StepDefinition]) -> f64 {
+    let of_step = |step: &StepDefinition| {
+        let own = step.work.as_ref().and_then(|work| work.nanoseconds().ok());
+        let own = own.map_or(0.0, |work| work.mean() / 1e9);
+        let inner = step
+            .parallel
+            .iter()
+            .flatten()
+            .map(|list| work(list))
+            .sum::<f64>();
+        (own + inner) * step.probability.unwrap_or(1.0) * step.times.unwrap_or(1) as f64
+    };
+    steps.iter().map(of_step).sum()
+}
