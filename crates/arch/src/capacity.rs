@@ -128,6 +128,8 @@ const WIDER: usize = 4;
 const FAR: f64 = 2.0;
 /// Lower loads than this are not tried, in requests per second.
 const LEAST_LOAD: f64 = 0.01;
+/// A service that uses more than this part of its slots may be the cause of a miss.
+const BUSY: f64 = 0.3;
 /// A load below one that is too much must be better by this part; otherwise lower ones are as bad.
 const BETTER: f64 = 0.02;
 
@@ -296,7 +298,12 @@ impl Loads<'_> {
                 Some(true) => return Ok(Some(load)),
                 Some(false) => {}
             }
+            // While services are busy, queues are as long as the run is.
             if let [.., above, here] = self.points.as_slice()
+                && here
+                    .utilisations
+                    .first()
+                    .is_none_or(|busiest| busiest.1 < BUSY)
                 && !self.trial.is_better(here, above)
             {
                 return Ok(None);

@@ -90,8 +90,9 @@ fn a_request_from_outside_without_a_client_takes_as_long_as_its_server_says() {
     let learned = learned(&otlp(&web_and_stock(1_000)));
     for kind in learned.judge(&Config::default()).unwrap() {
         let (recorded, simulated) = (kind.quantiles[0].recorded, kind.quantiles[0].simulated);
-        let ratio = simulated.as_secs_f64() / recorded.as_secs_f64();
-        assert!((0.97..1.03).contains(&ratio), "{kind:#?}");
+        // Both ways take the shortest time that there is: 20 µs.
+        let longer = simulated.as_secs_f64() - recorded.as_secs_f64();
+        assert!((-10e-6..35e-6).contains(&longer), "{kind:#?}");
     }
 }
 
