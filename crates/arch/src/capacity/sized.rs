@@ -15,7 +15,7 @@ pub struct Sized {
 }
 
 /// Finds how many instances of a service are enough for the load of an architecture: `make` gives
-/// it with a number. `tried` is told of every number; none above `most` is.
+/// it with a number. `tried` is called with every number; the greatest is `most`.
 ///
 /// # Errors
 /// See [`CapacityError`].

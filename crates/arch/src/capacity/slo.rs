@@ -41,7 +41,7 @@ pub enum SloMeasure {
     Errors,
 }
 
-/// Why a text is no service-level objective.
+/// Why a text is not a service-level objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SloError(String);

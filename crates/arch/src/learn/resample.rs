@@ -10,7 +10,7 @@ use corsair::Random;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A recording is cut into so many blocks, if it has some traces for each.
+/// Maximum number of blocks of a recording, and minimum number of traces for each.
 const BLOCKS: u64 = 20;
 const LEAST_IN_BLOCK: u64 = 10;
 

@@ -58,7 +58,7 @@ struct Report {
     definition: Box<RawValue>,
 }
 
-/// Learns a definition, writes it, and tells how well it resembles the traces.
+/// Learns a definition, writes it, and reports how well it resembles the traces.
 ///
 /// # Errors
 /// What is wrong with the traces, or that the definition cannot be written.

@@ -35,7 +35,7 @@ impl Aliases {
 
 impl Invocations {
     /// Gives calls of which only the client is known the service that answers elsewhere at the same address.
-    /// Those of an address without a service are dropped, and their callers are incomplete.
+    /// Calls to an address without a service are dropped, and their callers are incomplete.
     pub(super) fn name_peers(&mut self, aliases: &Aliases, names: &Names) {
         let mut gone = vec![false; self.all.len()];
         for &made in &aliases.by_name {
