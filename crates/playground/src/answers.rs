@@ -2,7 +2,7 @@
 
 use corsair::{Config, Executor};
 use corsair_arch::summary::{CapacitySummary, ComparedRow, EntrySummary};
-use corsair_arch::{DefinitionText, Plan, Scale, Search, Setting, Setup, Topology, read_text};
+use corsair_arch::{DefinitionText, Plan, Scale, Search, Setting, Setup, Slo, Topology, read_text};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -96,12 +96,12 @@ pub(crate) fn capacity(
         ..Plan::default()
     };
     let search = Search {
-        limit: Duration::from_secs_f64(limit / 1e3),
+        slos: Slo::usual(Duration::from_secs_f64(limit / 1e3), 0.01),
         ..Search::default()
     };
     let found = corsair_arch::capacity(&config(seed), &topology, &plan, &search, |_| ());
     let found = found.map_err(sentence)?;
-    let summary = CapacitySummary::new(&topology.arch, search.limit, &topology, &found);
+    let summary = CapacitySummary::new(&topology.arch, &search, &topology, &found);
     serde_json::to_string(&summary).map_err(sentence)
 }
 
