@@ -351,7 +351,7 @@ fn timeline_table(
         .map(|words| Arc::new(words.finish()) as ArrayRef);
     let percentile =
         |place: usize| numbers(&move |row| row.percentiles[place].map(|time| time.as_secs_f64()));
-    let columns: [ArrayRef; 12] = [
+    let columns: [ArrayRef; 13] = [
         numbers(&|row| Some(row.begins.as_secs_f64())),
         service,
         region,
@@ -361,6 +361,7 @@ fn timeline_table(
         percentile(0),
         percentile(1),
         percentile(2),
+        percentile(3),
         numbers(&|row| Some(row.queue)),
         counts(&|row| row.longest_queue.into()),
         numbers(&|row| row.utilisation),
