@@ -315,7 +315,7 @@ fn unlimited(topology: &Topology) -> Option<String> {
     let names = topology.unlimited();
     (!names.is_empty()).then(|| {
         format!(
-            "  unlimited    {}: they take any number of requests at once",
+            "  unlimited    {} (any number of requests at once)",
             names.join(", ")
         )
     })
