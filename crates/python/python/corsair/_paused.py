@@ -18,7 +18,7 @@ class Paused(Generic[Native]):
         self._native = native
 
     def step(self) -> bool:
-        """Goes on until something has happened. False if nothing is left to happen."""
+        """Runs until the next event has happened. Returns False if no events are left."""
         return self._native.step()
 
     @property

@@ -48,8 +48,8 @@ def run(
 ) -> Result:
     """Simulates an architecture in virtual time.
 
-    The result is the same for any number of `workers`, which are threads. Other threads of Python go on meanwhile, and
-    Ctrl-C ends it.
+    The result is the same for any number of `workers`, which are threads. Other threads of Python run during the
+    simulation, and Ctrl-C ends it.
 
     duration    how long the load lasts, in virtual seconds
     workers     one for each core if left out, and fewer where there are few instances
@@ -95,7 +95,7 @@ def resume(
     checkpoint_dir: str | os.PathLike[str] | None = None,
     progress: Progress = None,
 ) -> Result:
-    """Resumes a saved run. The result equals that of a run without interruption.
+    """Resumes a saved run. The result equals the result of an uninterrupted run.
 
     directory       the directory given as `checkpoint_dir`, or one of the checkpoints in it
     until           stop at this point of virtual time, and return what has happened so far
@@ -303,7 +303,7 @@ class Sweep:
         workers: int | None = None,
         progress: Progress = None,
     ) -> Table:
-        """Makes all runs, on so many threads, or those that a file does not have yet; a row for each."""
+        """Makes all runs that the file `out` does not have, on `workers` threads, and returns a row for each."""
         with shown(progress, "sweep") as call:
             arguments = {"seed": 0, "workers": workers, "progress": call}
             made = self._native.measure_all(None if out is None else Path(out), arguments)

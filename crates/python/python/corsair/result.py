@@ -49,7 +49,7 @@ class Graph:
 
 
 class Result:
-    """What a run has done. In a notebook it draws itself."""
+    """The results of a run. In a notebook they draw themselves."""
 
     def __init__(
         self,

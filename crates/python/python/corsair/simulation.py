@@ -1,4 +1,4 @@
-"""Simulations that one holds in the hand: actors written in Python, and architectures."""
+"""Simulations that are paused between calls: actors written in Python, and architectures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Simulation(Paused[_corsair.Simulation]):
 
     seed         where all random numbers come from
     latency      how long messages travel, at least "1ns"
-    most_actors  how many actors there is room for
+    most_actors  the largest number of actors
 
     What an actor raises ends the simulation, and is raised by whoever lets it go on.
     """
