@@ -53,7 +53,7 @@ class Simulation(Paused[_corsair.Simulation]):
     latency      how long messages travel, at least "1ns"
     most_actors  the largest number of actors
 
-    What an actor raises ends the simulation, and is raised by whoever lets it go on.
+    An exception of an actor ends the simulation; the call that advances it raises the exception.
     """
 
     def __init__(self, *, seed: int = 0, latency: Time = "1us", most_actors: int = 65_536) -> None:
@@ -247,7 +247,7 @@ class ServiceSimulation(Paused[_corsair.Live]):
         self._native.command(instance, "resume", None, at)
 
     def slow(self, instance: str, percent: int, at: Time | None = None) -> None:
-        """It takes so many per cent of its usual times; 100 is as before."""
+        """Sets the times of the instance to this percentage of the defined ones; 100 restores them."""
         self._native.command(instance, "slow", percent, at)
 
     def partition(self, instance: str, at: Time | None = None) -> None:
@@ -259,9 +259,9 @@ class ServiceSimulation(Paused[_corsair.Live]):
         self._native.command(instance, "rejoin", None, at)
 
     def scale_load(self, entry: str, percent: int, at: Time | None = None) -> None:
-        """So many per cent of the load that was defined come in at an entry point; 0: nothing."""
+        """Sets the load of an entry point to this percentage of the defined load; 0 stops it."""
         self._native.command(entry, "load", percent, at)
 
     def finish(self) -> Result:
-        """Goes on to the end, and returns what the run has done."""
+        """Runs to the end and returns the results."""
         return result_of(self._native.finish(False))
