@@ -56,7 +56,6 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new<W: World + 'static>((session, handle): (Session<W>, Handle)) -> Link {
-        let mut handle = handle;
         let watching = handle.watch();
         let mut link = Link {
             session: Box::new(session),
