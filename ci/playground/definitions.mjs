@@ -10,7 +10,7 @@ export function definitions(corsair) {
   /** @type {[string, string][]} */
   const made = JSON.parse(corsair.examples()).map((/** @type {string} */ name) => [name, corsair.example(name)]);
   const variants = [
-    { concurrency: 2 }, { service_time: { exponential: "3ms" } }, { service_time: { lognormal: { mean: "2ms", sigma: 0.5 } } },
+    { concurrency: 2 }, { service_time: { exponential: "3ms" } }, { service_time: { percentiles: { 50: "2ms", 99: "20ms" } } },
   ];
   for (const [name, text] of made.slice(0, 7)) {
     for (const [number, change] of variants.entries()) {

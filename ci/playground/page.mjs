@@ -26,9 +26,17 @@ page.on("console", (message) => message.type() === "error" && complaints.push(me
 const requests = [];
 page.on("request", (request) => request.url().startsWith("blob:") || requests.push(request.url()));
 
+/** Waits until a predicate is true in the page, whose policy allows no `waitForFunction`. */
+async function until(/** @type {any} */ page, /** @type {() => unknown} */ predicate) {
+  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
+    if (await page.evaluate(predicate)) return;
+  }
+  throw new Error(`not within a minute: ${predicate}`);
+}
+
 const began = Date.now();
 await page.goto(url);
-await page.waitForFunction(() => window.corsair?.pictures() > 0, null, { timeout: 60_000 });
+await until(page, () => window.corsair?.pictures() > 0);
 const first = Date.now() - began;
 
 // The digests of the native command.
@@ -43,42 +51,42 @@ for (const [name, text] of definitions(corsair)) {
 
 // The live view: plays, shows the digest when it is paused, takes a command.
 await page.click("#play");
-await page.waitForFunction(() => window.corsair.now() > 0.3);
+await until(page, () => window.corsair.now() > 0.3);
 await page.fill("#do-who", "login");
 await page.selectOption("#do-what", "kill");
 await page.click("#do button");
-await page.waitForFunction(() => document.querySelectorAll("#commands li").length === 1);
+await until(page, () => document.querySelectorAll("#commands li").length === 1);
 await page.click("#play");
-await page.waitForFunction(() => /digest [0-9a-f]{16}/.test(document.querySelector("#digest").textContent));
+await until(page, () => /digest [0-9a-f]{16}/.test(document.querySelector("#digest").textContent));
 
 // A link brings the definition, the seed and the commands.
 await page.fill("#seed", "5");
 await page.click("#start");
-await page.waitForFunction(() => document.querySelectorAll("#commands li").length === 0);
+await until(page, () => document.querySelectorAll("#commands li").length === 0);
 await page.fill("#do-who", "login");
 await page.fill("#do-at", "0.5");
 await page.click("#do button");
-await page.waitForFunction(() => document.querySelectorAll("#commands li").length === 1);
+await until(page, () => document.querySelectorAll("#commands li").length === 1);
 await page.click("#link");
-await page.waitForFunction(() => location.hash.length > 100);
+await until(page, () => location.hash.length > 100);
 const link = page.url();
 const other = await browser.newPage();
 await other.goto(link);
-await other.waitForFunction(() => document.querySelectorAll("#commands li").length === 1, null, { timeout: 60_000 });
+await until(other, () => document.querySelectorAll("#commands li").length === 1);
 assert.equal(await other.inputValue("#seed"), "5");
 await other.close();
 
 // Answers.
 await page.selectOption("#example", "lamp");
-await page.waitForFunction(() => document.title.includes("lamp"));
+await until(page, () => document.title.includes("lamp"));
 await page.click("#capacity button");
-await page.waitForFunction(() => document.querySelectorAll("#answer tr").length > 3, null, { timeout: 60_000 });
+await until(page, () => document.querySelectorAll("#answer tr").length > 3);
 await page.fill("#settings", "services.webserver.count=36");
 await page.click("#compare button");
-await page.waitForFunction(() => /intervals/.test(document.querySelector("#said").textContent), null, { timeout: 60_000 });
+await until(page, () => /intervals/.test(document.querySelector("#said").textContent));
 await page.fill("#settings", "services.nobody.count=36");
 await page.click("#compare button");
-await page.waitForFunction(() => /nobody/.test(document.querySelector("#said.wrong")?.textContent ?? ""));
+await until(page, () => /nobody/.test(document.querySelector("#said.wrong")?.textContent ?? ""));
 
 // Errors and completion in place.
 await page.evaluate(() => {
@@ -95,7 +103,7 @@ await page.waitForSelector(".cm-lintRange-error", { timeout: 10_000 });
 
 // Pirates.
 await page.selectOption("#example", "pirates");
-await page.waitForFunction(() => !document.querySelector("#densities").hidden, null, { timeout: 30_000 });
+await until(page, () => !document.querySelector("#densities").hidden);
 if (picture) await page.screenshot({ path: picture });
 
 // 30 frames a second with 500 instances, none above 100 ms.
@@ -104,7 +112,7 @@ await page.evaluate(async () => {
     { name: "www", package: "denominator", count: 0, regions: 0, dependencies: ["store"] }];
   await window.playground.live.call("open", JSON.stringify({ arch: "big", services, load: { www: { rate: 2000 } } }), "0", 60);
 });
-await page.waitForFunction(() => document.title.includes("big"));
+await until(page, () => document.title.includes("big"));
 await page.click("#play");
 const frames = await page.evaluate(() => new Promise((done) => {
   const times = [];
