@@ -413,7 +413,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// The inverse of [`Scheduled::into_event`] for an event that had this head.
+    /// The inverse of [`ScheduledEvent::into_event`] for an event that had this head.
     pub(super) fn from_event(head: Head, event: Event<M>) -> ScheduledEvent<M> {
         match event {
             Event::Message { body, .. } | Event::DeadLetter { body, .. } => {

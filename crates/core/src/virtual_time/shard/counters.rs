@@ -283,7 +283,7 @@ impl<M: Message> Shard<M> {
     }
 
     /// An event has reached an actor that has ended, or an address without one. `kind` is its
-    /// [`Scheduled::message_kind`]. What is returned is to be dropped.
+    /// [`ScheduledEvent::message_kind`]. What is returned is to be dropped.
     #[cold]
     #[inline(never)]
     #[must_use = "dropping a message is foreign code: done where no reference is held"]
