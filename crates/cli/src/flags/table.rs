@@ -74,7 +74,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('w'),
         value: Value::One("N"),
         default: "1",
-        help: "Regions to replicate the architecture into; pirates have none, and ignore it as in spigo",
+        help: "Regions to replicate the architecture into; ignored for pirates",
         shapes: true,
         ..PLAIN
     },

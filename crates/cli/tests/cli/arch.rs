@@ -321,7 +321,7 @@ fn the_capacity_is_found_told_and_drawn() {
     );
     let table = terminal.succeed("capacity -a q -d 1 --limit 1ms");
     assert!(
-        table.contains("does not sustain even 10 requests per second"),
+        table.contains("does not sustain even 5 requests per second"),
         "{table}"
     );
 }
