@@ -21,6 +21,7 @@ mod experiment;
 mod faults;
 mod geography;
 mod histogram;
+pub mod hunt;
 pub mod input_file;
 mod keeper;
 mod learn;
