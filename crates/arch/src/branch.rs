@@ -1,18 +1,15 @@
 //! What-if: a saved run goes on with an architecture that differs in some fields.
 
 use crate::faults::{Effect, Occurrence};
-use crate::live::Live;
 use crate::load::{Load, Source};
 use crate::message::Command;
 use crate::model::{LEAST_TRAVEL, Model, Turn};
+use crate::plan::{Plan, prepare};
 use crate::resume_error::{ChangeError, ResumeError};
 use crate::scenario::SceneParameters;
 use crate::script::{Operation, Script};
-use crate::simulate::{Plan, prepare};
 use crate::topology::Topology;
-use crate::workload::Architecture;
 use corsair::{Config, Executor, Snapshot, Time};
-use corsair_observe::run::Run;
 use std::mem::discriminant;
 use std::sync::Arc;
 
@@ -41,7 +38,7 @@ pub(crate) struct Branched {
 }
 
 impl Branched {
-    /// See [`Live::branch`].
+    /// See [`Architecture::branch`](crate::Architecture::branch).
     pub(crate) fn new(
         base: &Config,
         saved: &Topology,
@@ -89,26 +86,6 @@ impl Branched {
             snapshot,
             commands: commands.collect(),
         })
-    }
-}
-
-impl Live {
-    /// Goes on where an architecture was saved, as this branch of it. `saved` is the topology of the saved run,
-    /// and the plan is that with which it was begun.
-    ///
-    /// Faults that are new happen as commands do; those that have begun end as they would have.
-    ///
-    /// # Errors
-    /// [`ResumeError::Change`] if the state cannot go on with the branch's topology.
-    pub fn branch(
-        base: &Config,
-        saved: &Topology,
-        branch: &Branch,
-        plan: &Plan,
-        snapshot: &Snapshot,
-    ) -> Result<Live, ResumeError> {
-        let (architecture, snapshot) = Architecture::branch(base, saved, branch, plan, snapshot)?;
-        Live::hold(Run::new(architecture).resume(snapshot))
     }
 }
 

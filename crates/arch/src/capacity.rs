@@ -14,7 +14,7 @@ pub use slo::{Slo, SloError, SloMeasure};
 
 use crate::experiment::{Estimate, in_parallel};
 use crate::package::Package;
-use crate::simulate::{Plan, SimulateError, simulate};
+use crate::plan::{Plan, SimulateError, simulate};
 use crate::topology::{Service, Topology};
 use crate::totals::EntryTotals;
 use corsair::{Config, Executor, Outcome};

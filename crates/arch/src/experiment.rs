@@ -1,6 +1,6 @@
 //! Runs that are measured and compared: many seeds, on all cores, with confidence intervals.
 
-use crate::simulate::{Plan, SimulateError, simulate};
+use crate::plan::{Plan, SimulateError, simulate};
 use crate::topology::Topology;
 use crate::totals::{EntryTotals, Totals};
 use corsair::{Config, Executor, Outcome};

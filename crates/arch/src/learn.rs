@@ -25,7 +25,7 @@ pub use read::TraceError;
 pub use resample::Learnt;
 
 use crate::definition::{Checked, Definition, DefinitionError, read_text};
-use crate::simulate::SimulateError;
+use crate::plan::SimulateError;
 use corsair::{Config, Random};
 use invocation::Invocations;
 use read::Recorded;

@@ -35,9 +35,9 @@ mod nearest;
 mod node;
 mod ordered;
 mod package;
-mod part;
 #[cfg(feature = "pictures")]
 pub mod picture;
+mod plan;
 mod policy;
 mod registry;
 mod reload;
@@ -46,7 +46,6 @@ mod saved;
 mod scenario;
 mod script;
 mod setup;
-mod simulate;
 pub mod summary;
 pub mod sweep;
 mod timeline;
@@ -86,18 +85,15 @@ pub use model::LEAST_TRAVEL;
 pub use nearest::nearest;
 pub use node::queue::QueueRules;
 pub use package::Package;
-pub use part::{Start, course, run_part};
+pub use plan::{KINDS, Plan, SimulateError, config, connections, default_workers, memory_needed};
 pub use reload::ReloadError;
 pub use resume_error::ChangeError;
 pub use script::{Endpoints, Script};
 pub use setup::{Setup, SetupError};
-pub use simulate::{
-    KINDS, Plan, SimulateError, config, connections, default_workers, memory_needed, simulate,
-};
 pub use timeline::{MOST_SLICES, Slice, Timeline, TimelineRow};
 pub use topology::{
     Costs, Instance, RoomError, Scale, ScaleError, Service, TimedFault, Topology, first_part,
 };
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
 pub use variant::{DefinitionText, Setting};
-pub use workload::Architecture;
+pub use workload::{Architecture, simulate};

@@ -11,11 +11,12 @@ pub use crate::resume_error::ResumeError;
 pub use seen::{Calls, Details, InstanceState, MessageSeen, Recent, RequestSeen, SpanSeen};
 pub use times::Times;
 
+use crate::branch::Branch;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
+use crate::plan::{Plan, SimulateError};
 use crate::scenario::AnyActor;
-use crate::simulate::{Plan, SimulateError};
 use crate::topology::Topology;
 use crate::totals::Totals;
 use crate::workload::Architecture;
@@ -100,7 +101,25 @@ impl Live {
         Live::hold(Run::new(architecture).resume(snapshot.clone()))
     }
 
-    pub(crate) fn hold(run: Run<'_, Architecture>) -> Result<Live, ResumeError> {
+    /// Goes on where an architecture was saved, as this branch of it. `saved` is the topology of the saved run,
+    /// and the plan is that with which it was begun.
+    ///
+    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    ///
+    /// # Errors
+    /// [`ResumeError::Change`] if the state cannot go on with the branch's topology.
+    pub fn branch(
+        base: &Config,
+        saved: &Topology,
+        branch: &Branch,
+        plan: &Plan,
+        snapshot: &Snapshot,
+    ) -> Result<Live, ResumeError> {
+        let (architecture, snapshot) = Architecture::branch(base, saved, branch, plan, snapshot)?;
+        Live::hold(Run::new(architecture).resume(snapshot))
+    }
+
+    fn hold(run: Run<'_, Architecture>) -> Result<Live, ResumeError> {
         Ok(Live { held: run.hold()? })
     }
 

@@ -1,6 +1,6 @@
 //! Why a saved run cannot go on.
 
-use crate::simulate::SimulateError;
+use crate::plan::SimulateError;
 use corsair::SnapshotError;
 
 /// Why a saved run cannot go on.

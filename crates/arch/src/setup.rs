@@ -1,7 +1,7 @@
 //! How the runs of a sweep or a comparison are made of a definition.
 
 use crate::load::LoadText;
-use crate::simulate::Plan;
+use crate::plan::Plan;
 use crate::topology::{Scale, ScaleError, Topology};
 use crate::variant::{DefinitionText, Setting};
 use std::time::Duration;

@@ -15,8 +15,8 @@ pub use grid::{Grid, field, typed_field};
 pub use shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
 
 use crate::experiment::{Measured, in_parallel, measure};
+use crate::plan::SimulateError;
 use crate::setup::{Setup, SetupError};
-use crate::simulate::SimulateError;
 use crate::variant::{DefinitionText, Setting};
 use corsair::Config;
 use std::path::PathBuf;

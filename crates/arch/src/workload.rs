@@ -3,9 +3,9 @@
 use crate::branch::{Branch, Branched};
 use crate::message::{Command, Msg};
 use crate::model::Model;
+use crate::plan::{Plan, SimulateError, prepare, totals};
 use crate::resume_error::ResumeError;
 use crate::scenario::{Scene, SceneParameters, kinds};
-use crate::simulate::{Plan, SimulateError, prepare, totals};
 use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Addr, Config, Executor, Kinds, Report, Snapshot, Time, cluster};
@@ -102,6 +102,20 @@ impl Architecture {
     }
 }
 
+/// Runs an architecture.
+///
+/// # Errors
+/// See [`SimulateError`].
+pub fn simulate(
+    executor: Executor,
+    base: &Config,
+    topology: Topology,
+    plan: &Plan,
+) -> Result<(Report, Totals), SimulateError> {
+    let base = plan.without_needless_traces(base);
+    Architecture::new(executor, &base, topology, plan)?.simulate(executor)
+}
+
 impl Workload for Architecture {
     type Message = Msg;
     type Root = Scene;
@@ -126,6 +140,10 @@ impl Workload for Architecture {
 
     fn totals(self) -> Totals {
         totals(&self.model)
+    }
+
+    fn merge(totals: &mut Totals, other: Totals) {
+        totals.merge(other);
     }
 
     fn injections(&self, first: Option<Addr>) -> Injections<Msg> {

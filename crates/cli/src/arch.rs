@@ -3,13 +3,12 @@
 pub mod saved;
 pub mod source;
 mod spent;
-#[cfg(feature = "mpi")]
-mod spread;
 mod summary;
 mod timeline;
 
 use crate::checkpoint;
 use crate::console::{Console, complain};
+use crate::driver::Driver;
 use crate::memory;
 use crate::options::{self, Options, ServiceOptions, SessionOptions};
 use crate::session;
@@ -32,9 +31,6 @@ pub struct Services<'a> {
     topology: Topology,
     /// Where it goes on from.
     from: Option<Arc<Checkpoint>>,
-    /// What is told of it when several processes have run it, and where it is written what happened over time.
-    #[cfg(feature = "mpi")]
-    spread: Option<(Described, Vec<timeline::File>)>,
 }
 
 impl<'a> Services<'a> {
@@ -53,8 +49,6 @@ impl<'a> Services<'a> {
             options: services,
             topology,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
-            #[cfg(feature = "mpi")]
-            spread: None,
         })
     }
 }
@@ -108,25 +102,34 @@ impl Workload for Services<'_> {
         options: &Options,
         recorder: Recorder,
         console: &Arc<Console>,
-    ) -> Result<(Report, ServiceResults)> {
+        driver: &mut impl Driver,
+    ) -> Result<Option<(Report, ServiceResults)>> {
         console.talking(options.duration);
         let options = &options.with_workers(|| corsair_arch::default_workers(&self.topology));
         let plan = plan(options, self.options, recorder);
-        self.warn(options, &plan);
+        let timelines = match driver.is_first() {
+            true => {
+                self.warn(options, &plan);
+                timeline::File::begin_all(&self.options.timelines)?
+            }
+            false => Vec::new(),
+        };
         let mut described = Described::new(options, &self.topology);
-        let timelines = timeline::File::begin_all(&self.options.timelines)?;
         let mut topology = self.topology;
-        let (report, totals) = match &options.session {
+        let ran = match &options.session {
             Some(held) => {
                 let ran = run_held(options, held, &mut topology, &plan, console)?;
                 // It may have got room for more instances.
                 described = Described::new(options, &topology);
-                ran
+                Some(ran)
             }
             None => {
                 let from = self.from.as_deref();
-                saved::run(options, from, topology.clone(), &plan, console)?
+                saved::run(options, from, topology.clone(), &plan, console, driver)?
             }
+        };
+        let Some((report, totals)) = ran else {
+            return Ok(None);
         };
         described.utilisations = topology.utilisations(&totals, plan.duration);
         let files = timeline::write_all(timelines, &options.arch, &topology, &totals)?;
@@ -135,7 +138,7 @@ impl Workload for Services<'_> {
             totals,
             files,
         };
-        Ok((report, results))
+        Ok(Some((report, results)))
     }
 }
 

@@ -1,19 +1,15 @@
 //! Checkpoints of the command's runs: how they are written, reported and read.
 
-pub(crate) mod signal;
+mod signal;
 
 use crate::console::{Console, complain};
-use crate::options::Options;
 use crate::options::checkpoints::Checkpoints;
 use crate::text::{self, GoDuration};
 use anyhow::{Context, Result};
 use corsair::{Snapshot, Time};
-pub use corsair_observe::checkpoint::RECORDER;
-use corsair_observe::checkpoint::{self, Checkpoint, Program};
-#[cfg(feature = "mpi")]
-pub use corsair_observe::run::Pace;
-use corsair_observe::run::{Checkpointing, DriveError, Finished, Run, SaveEvent, Workload};
-use corsair_observe::{Population, Recorder, Resumed};
+use corsair_observe::checkpoint::{self, Checkpoint, Program, RECORDER};
+use corsair_observe::run::{Checkpointing, SaveEvent};
+use corsair_observe::{Population, Resumed};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use signal::Signals;
@@ -26,6 +22,9 @@ pub const PROGRAM: Program = Program {
     version: env!("CARGO_PKG_VERSION"),
     build: env!("CORSAIR_BUILD"),
 };
+
+/// What a workload saves with each checkpoint, beside the state of its actors.
+pub type Details<'a> = dyn Fn() -> Value + Sync + 'a;
 
 /// The saved run in a checkpoint.
 ///
@@ -57,45 +56,28 @@ pub fn details<T: DeserializeOwned>(checkpoint: &Checkpoint) -> Result<T> {
         .with_context(|| checkpoint.directory.display().to_string())
 }
 
-/// Runs a workload as the options say: straight to its end, or from where it was saved, up to where it is to stop, and
-/// saved on the way. `details` is saved with each checkpoint.
-///
-/// # Errors
-/// If it cannot be saved or resumed, or how it failed.
-pub fn drive<W: Workload>(
-    options: &Options,
-    workload: W,
-    snapshot: Option<Snapshot>,
-    recorder: &Recorder,
-    console: &Console,
-    details: &dyn Fn() -> Value,
-) -> Result<Finished<W::Totals>, DriveError<W::Error>> {
-    let run = Run::new(workload)
-        .on(options.executor)
-        .record(recorder.clone());
-    let Some(checkpoints) = &options.checkpoints else {
-        return run.finish();
-    };
-    let identity = checkpoints.run(&run.workload().course());
-    let policy = checkpoints.policy();
-    let owner = Owner {
-        checkpoints,
-        console,
-        details,
-        signals: Signals::new(),
-    };
-    run.resume(snapshot)
-        .until(checkpoints.until)
-        .checkpoint(&policy, &owner, identity)
-        .finish()
-}
-
 /// The command as the owner of checkpoints.
-struct Owner<'a> {
+pub struct Owner<'a> {
     checkpoints: &'a Checkpoints,
     console: &'a Console,
-    details: &'a dyn Fn() -> Value,
+    details: &'a Details<'a>,
     signals: Signals,
+}
+
+impl<'a> Owner<'a> {
+    /// Listens to SIGUSR1 from here on. `details` are saved with each checkpoint.
+    pub fn new(
+        checkpoints: &'a Checkpoints,
+        console: &'a Console,
+        details: &'a Details<'a>,
+    ) -> Owner<'a> {
+        Owner {
+            checkpoints,
+            console,
+            details,
+            signals: Signals::new(),
+        }
+    }
 }
 
 impl Checkpointing for Owner<'_> {

@@ -3,13 +3,12 @@
 mod names;
 mod network;
 mod saved;
-#[cfg(feature = "mpi")]
-mod spread;
 mod summary;
 mod watch;
 
 use crate::checkpoint;
 use crate::console::Console;
+use crate::driver::{Driver, Failure};
 use crate::memory;
 use crate::options::{self, Options, PirateOptions, SessionOptions};
 use crate::session;
@@ -18,7 +17,7 @@ use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{Form, Fsm, FsmError, Msg, Tally, Watch};
 use corsair::{Addr, Message, Report};
 use corsair_observe::checkpoint::Checkpoint;
-use corsair_observe::run::{DriveError, Finished, Pirates as Scenario};
+use corsair_observe::run::{Finished, Pirates as Scenario};
 use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::Make;
 use names::Names;
@@ -35,9 +34,6 @@ pub struct Pirates {
     names: Names,
     /// Where they go on from.
     from: Option<Arc<Checkpoint>>,
-    /// What they have done in this process, of several.
-    #[cfg(feature = "mpi")]
-    done: Option<PirateResults>,
 }
 
 /// What pirates have done.
@@ -89,8 +85,6 @@ impl Pirates {
             names: Names::new(&options.arch, listed),
             scenario,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
-            #[cfg(feature = "mpi")]
-            done: None,
         })
     }
 }
@@ -121,42 +115,45 @@ impl Workload for Pirates {
         options: &Options,
         recorder: Recorder,
         console: &Arc<Console>,
-    ) -> Result<(Report, PirateResults)> {
+        driver: &mut impl Driver,
+    ) -> Result<Option<(Report, PirateResults)>> {
         let Pirates {
             scenario,
             names,
             from,
-            ..
         } = self;
         let (pirates, form) = (scenario.count(), scenario.form);
         let options = &options.with_workers(|| default_workers(pirates));
         let stages = Stages::new(console, &recorder, &names);
-        let driven = Driven {
+        let stage = Stage {
             options,
             from: from.as_deref(),
             stages: &stages,
             recorder: &recorder,
             console,
         };
-        let (report, tally) = if driven.is_recorded() {
+        let ran = if stage.is_recorded() {
             let watch = stages.with(Recorded(recorder.clone()));
-            driven.run(scenario.watched_by(watch))?
+            stage.run(scenario.watched_by(watch), driver)?
         } else {
-            driven.run(scenario.watched_by(stages.with(())))?
+            stage.run(scenario.watched_by(stages.with(())), driver)?
+        };
+        let Some(Finished { report, totals }) = ran else {
+            return Ok(None);
         };
         let results = PirateResults {
             form,
             pirates,
             delivered: stages.delivered(),
-            tally,
+            tally: totals,
             names: names.at(stages.pirates()),
         };
-        Ok((report, results))
+        Ok(Some((report, results)))
     }
 }
 
-/// How pirates are run, whoever watches them.
-struct Driven<'a> {
+/// Where pirates run, whoever watches them.
+struct Stage<'a> {
     options: &'a Options,
     from: Option<&'a Checkpoint>,
     stages: &'a Stages,
@@ -164,16 +161,21 @@ struct Driven<'a> {
     console: &'a Arc<Console>,
 }
 
-impl Driven<'_> {
+impl Stage<'_> {
     /// Whether what each pirate does is recorded.
     fn is_recorded(&self) -> bool {
         self.recorder.wants_graph() || self.recorder.wants_messages()
     }
 
-    fn run<W: Watch>(&self, scenario: Fsm<W>) -> Result<(Report, Option<Tally>)> {
+    fn run<W: Watch>(
+        &self,
+        scenario: Fsm<W>,
+        driver: &mut impl Driver,
+    ) -> Result<Option<Finished<Option<Tally>>>> {
         let (options, console) = (self.options, self.console);
         if let Some(held) = &options.session {
-            return self.hold(held, scenario);
+            let (report, totals) = self.hold(held, scenario)?;
+            return Ok(Some(Finished { report, totals }));
         }
         let scenario = Scenario::new(&options.config, scenario);
         let scenario = scenario.map_err(|error| failed(&error, console))?;
@@ -186,16 +188,14 @@ impl Driven<'_> {
             None => None,
         };
         let details = || saved::details(self.stages);
-        let recorder = self.recorder;
-        match checkpoint::drive(options, scenario, snapshot, recorder, console, &details) {
-            Ok(Finished { report, totals }) => Ok((report, totals)),
-            Err(DriveError::Workload(FsmError::Saved(error))) => {
-                let from = self.from.map(|from| from.directory.display().to_string());
-                Err(error).context(from.unwrap_or_default())
+        let ran = driver.drive(scenario, snapshot, &details);
+        ran.map_err(|failure| match (failure, self.from) {
+            (Failure::Workload(FsmError::Saved(error)), Some(from)) => {
+                anyhow!(error).context(from.directory.display().to_string())
             }
-            Err(DriveError::Workload(error)) => Err(failed(&error, console)),
-            Err(error) => Err(error.into()),
-        }
+            (Failure::Workload(error), _) => failed(&error, console),
+            (Failure::Other(error), _) => error,
+        })
     }
 
     /// Runs pirates in a session, which may go back if nothing is written.

@@ -7,6 +7,7 @@ mod cluster;
 mod commands;
 mod config_file;
 mod console;
+mod driver;
 mod exit_code;
 mod flags;
 mod format;

@@ -2,6 +2,7 @@
 
 use crate::arch::Services;
 use crate::console::{Console, complain};
+use crate::driver::Local;
 use crate::fsm::Pirates;
 use crate::options::{Options, What};
 use crate::profile::Profile;
@@ -57,13 +58,19 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     // A page shows more.
     let has_page = (options.session.as_ref()).is_some_and(|session| session.has_page());
     let bar = (!has_page).then(|| Bar::begin(&console, measure));
-    let ran = workload.run(options, observer.recorder(), &console);
+    let mut driver = Local {
+        options,
+        recorder: observer.recorder(),
+        console: &console,
+    };
+    let ran = workload.run(options, observer.recorder(), &console, &mut driver);
     drop(bar);
     if let Some(profile) = profile {
         profile.end()?;
     }
     let (report, results) = match ran {
-        Ok(ran) => ran,
+        Ok(Some(ran)) => ran,
+        Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(failed) => {
             // The log of messages is printed up to the failure; files are not left.
             drop(observer);

@@ -1,6 +1,7 @@
 //! What can be simulated, and what it has done afterwards: what a run asks of pirates and services alike.
 
 use crate::console::Console;
+use crate::driver::Driver;
 use crate::options::Options;
 use crate::summary::Subject;
 use anyhow::Result;
@@ -20,7 +21,7 @@ pub trait Workload {
     /// If it cannot be had.
     fn describe(&self, settings: &mut Settings) -> Result<()>;
 
-    /// Runs it.
+    /// Runs it. Returns nothing in a process of a distributed run whose part is reported by the first one.
     ///
     /// # Errors
     /// How the run failed.
@@ -29,7 +30,8 @@ pub trait Workload {
         options: &Options,
         recorder: Recorder,
         console: &Arc<Console>,
-    ) -> Result<(Report, Self::Results)>;
+        driver: &mut impl Driver,
+    ) -> Result<Option<(Report, Self::Results)>>;
 }
 
 /// What a workload has done.

@@ -32,8 +32,6 @@
 mod message;
 mod monster;
 mod network;
-#[cfg(feature = "serde")]
-mod part;
 mod pirate;
 mod tally;
 mod watch;
@@ -43,8 +41,6 @@ pub use monster::Monster;
 #[cfg(feature = "serde")]
 pub use monster::{FsmLocal, FsmParameters};
 pub use network::{Network, NetworkError};
-#[cfg(feature = "serde")]
-pub use part::{course, run_part};
 pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
 pub use watch::{PirateWatch, Watch};
@@ -232,50 +228,6 @@ pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
         .with_each::<monster::Introduction, 5>()
         .with_each::<monster::Share, 2>()
         .with_each::<monster::Goodbye, 1>()
-}
-
-/// What [`run`] adds to a configuration.
-#[cfg(feature = "serde")]
-fn configured<W: Watch>(base: &Config) -> Config {
-    Config {
-        traces: base.traces && W::Pirate::MESSAGES,
-        ..config(base.clone())
-    }
-}
-
-/// A run of pirates in virtual time that can be saved ([`Simulation::snapshot`](crate::Simulation::snapshot)), with
-/// pirates as handlers, whatever the scenario says. The returned [`FsmLocal`] has the tally in the end. Its
-/// digest is that of [`run`].
-///
-/// # Errors
-/// See [`FsmError`].
-#[cfg(feature = "serde")]
-pub fn begin<W: Watch>(
-    base: &Config,
-    fsm: &Fsm<W>,
-) -> Result<(crate::Simulation<Msg>, FsmLocal<W>), FsmError> {
-    fsm.check()?;
-    let local = FsmLocal::new(fsm.watch.clone());
-    let (config, kinds) = (configured::<W>(base), kinds(&local));
-    let parameters = FsmParameters::from(fsm);
-    let simulation =
-        crate::Simulation::with_kinds::<Monster<W>>(&config, &kinds, parameters, local.clone())?;
-    Ok((simulation, local))
-}
-
-/// A run of pirates that continues where it was saved. The watch gets the events from there on.
-///
-/// # Errors
-/// See [`SnapshotError`](crate::SnapshotError).
-#[cfg(feature = "serde")]
-pub fn resume<W: Watch>(
-    base: &Config,
-    watch: W,
-    snapshot: &crate::Snapshot,
-) -> Result<(crate::Simulation<Msg>, FsmLocal<W>), crate::SnapshotError> {
-    let local = FsmLocal::new(watch);
-    let simulation = crate::Simulation::restore(&configured::<W>(base), &kinds(&local), snapshot)?;
-    Ok((simulation, local))
 }
 
 /// The scenario, and where its tally is put at the end.

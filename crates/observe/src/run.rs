@@ -20,6 +20,8 @@ use corsair::cluster::{self, Beginning, Carrier, Part, Saving};
 use corsair::{
     Addr, Config, Executor, Kind, Kinds, Message, Report, Script, Snapshot, SnapshotError, Time,
 };
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// What a run injects into a saved run that it resumes as a branch: when, to whom, and what.
 pub type Injections<M> = Vec<(Time, Addr, M)>;
@@ -33,10 +35,10 @@ pub trait Workload: Sized {
     type Message: Message;
     /// Its root, a script that can be saved.
     type Root: Kind + Script<Self::Message>;
-    /// What its actors have done in this process, beside the report.
-    type Totals;
+    /// What its actors have done in a process, beside the report. The processes of a distributed run send it to the first one.
+    type Totals: Serialize + DeserializeOwned;
     /// Why it cannot be run.
-    type Error: From<SnapshotError>;
+    type Error: From<SnapshotError> + std::error::Error + Send + Sync + 'static;
 
     /// The configuration that it runs with.
     fn config(&self) -> &Config;
@@ -60,6 +62,9 @@ pub trait Workload: Sized {
 
     /// What its actors have done so far. Called once, when the actors are gone.
     fn totals(self) -> Self::Totals;
+
+    /// Adds what the actors of another process of the same run have done.
+    fn merge(totals: &mut Self::Totals, other: Self::Totals);
 
     /// What is injected when a saved run is resumed: nothing, unless it is a branch. `first` is the first actor that the
     /// root has spawned, if the caller knows it.

@@ -7,11 +7,11 @@ use crate::recording::Recording;
 use crate::run::{self, About, Job, Ran, job};
 use crate::saved::{self, Owner, Saved};
 use crate::search::settings;
-use corsair::{CancelToken, Progress, Time};
+use corsair::{CancelToken, Executor, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
-use corsair_arch::{Branch, Command, Plan, Setting};
+use corsair_arch::{Architecture, Branch, Command, Plan, Setting};
 use corsair_observe::checkpoint::RunId;
-use corsair_observe::run::{Every, Policy};
+use corsair_observe::run::{Every, Policy, Workload};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -168,8 +168,8 @@ impl Live {
         let run = match saved {
             Some(saved) => saved.run(reseed, &set),
             None => {
-                let course = corsair_arch::course(&config, topology.clone(), &plan);
-                RunId::of(&course.map_err(|e| error::simulate(&e))?)
+                let begun = Architecture::new(Executor::Virtual, &config, topology.clone(), &plan);
+                RunId::of(&begun.map_err(|e| error::simulate(&e))?.course())
             }
         };
         let (cancel, progress) = (config.cancel.clone(), config.progress.clone());

@@ -3,7 +3,7 @@
 use super::fit::quantile;
 use super::{LearnError, Learned};
 use crate::definition::Rate;
-use crate::simulate::{Plan, simulate};
+use crate::plan::{Plan, simulate};
 use crate::topology::{Scale, Topology};
 use corsair::{Config, Executor};
 use hdrhistogram::Histogram;

@@ -3,6 +3,7 @@
 use super::source;
 use crate::checkpoint;
 use crate::console::Console;
+use crate::driver::{Driver, Failure};
 use crate::options::{Checkpoints, Options, What};
 use crate::text;
 use anyhow::{Context, Result, anyhow, bail};
@@ -10,7 +11,7 @@ use corsair::{Report, Snapshot};
 use corsair_arch::live::ResumeError;
 use corsair_arch::{Architecture, Branch, Plan, Setting, Topology, Totals};
 use corsair_observe::checkpoint::Checkpoint;
-use corsair_observe::run::{DriveError, Finished};
+use corsair_observe::run::Finished;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -26,7 +27,7 @@ struct Details {
 ///
 /// # Errors
 /// If it cannot be written.
-pub(super) fn details(topology: &Topology) -> Result<Value> {
+fn details(topology: &Topology) -> Result<Value> {
     let architecture = checksum(topology);
     Ok(serde_json::to_value(Details { architecture })?)
 }
@@ -63,7 +64,8 @@ pub(super) fn run(
     topology: Topology,
     plan: &Plan,
     console: &Console,
-) -> Result<(Report, Totals)> {
+    driver: &mut impl Driver,
+) -> Result<Option<(Report, Totals)>> {
     let saved = details(&topology)?;
     let directory = from.map_or(Path::new(""), |from| &from.directory);
     let (architecture, snapshot) = match from {
@@ -78,12 +80,10 @@ pub(super) fn run(
             (begun, None)
         }
     };
-    let (recorder, details) = (&plan.recorder, || saved.clone());
-    let ran = checkpoint::drive(options, architecture, snapshot, recorder, console, &details);
-    match ran {
-        Ok(Finished { report, totals }) => Ok((report, totals)),
-        Err(DriveError::Workload(error)) => Err(failed(error, directory, console)),
-        Err(error) => Err(error.into()),
+    match driver.drive(architecture, snapshot, &|| saved.clone()) {
+        Ok(ran) => Ok(ran.map(|Finished { report, totals }| (report, totals))),
+        Err(Failure::Workload(error)) => Err(failed(error, directory, console)),
+        Err(Failure::Other(error)) => Err(error),
     }
 }
 
@@ -120,7 +120,7 @@ fn resume(
 ///
 /// # Errors
 /// See [`branch`].
-pub(super) fn asked_branch(
+fn asked_branch(
     options: &Options,
     checkpoints: &Checkpoints,
     saved: &Topology,
@@ -132,7 +132,7 @@ pub(super) fn asked_branch(
 }
 
 /// Why a run cannot go on from the checkpoint in this directory, or how it failed.
-pub(super) fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Error {
+fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Error {
     match error {
         ResumeError::Simulate(error) => super::failed(&error, console),
         ResumeError::Change(error) => anyhow!(error).context("--set"),

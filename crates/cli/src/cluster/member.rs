@@ -1,29 +1,32 @@
 //! One process of a run over several.
 
 use super::listening::{Listening, Records};
-use super::saving::{Keeper, Outputs, Place, Writer};
+use super::saving::{Writer, Writing};
 use crate::arch::Services;
-use crate::checkpoint;
+use crate::checkpoint::{Details, Owner};
 use crate::console::{Console, complain};
+use crate::driver::{Driver, Failure};
 use crate::flags::Group;
 use crate::flags::values::Values;
 use crate::fsm::Pirates;
-use crate::options::{Checkpoints, Options, What, failed};
+use crate::options::{Options, What};
 use crate::progress::{Bar, Measure};
 use crate::simulation::{self, Ending};
 use crate::summary::ProcessSummary;
-use crate::workload::Workload;
+use crate::workload::{Results, Workload};
 use crate::{exit_code, interrupt};
 use anyhow::{Context, Result, bail};
-use corsair::cluster::{Carrier, Part, conclude_parts};
+use corsair::cluster::{Carrier, Part, Saving, conclude_parts};
 use corsair::fsm::Form;
-use corsair::{Config, Message, Snapshot};
+use corsair::{Report, Snapshot, SnapshotError};
 use corsair_cluster::{Agreement, ClusterError, Member, ProcessEnd, Terms, Topic};
-use corsair_observe::checkpoint::{Claim, RunId};
-use corsair_observe::{Recorder, Replacement, Resumed};
+use corsair_observe::checkpoint::{Claim, remove_left};
+use corsair_observe::run::{self, Finished, Run};
+use corsair_observe::{Replacement, Resumed};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What a process was started with.
@@ -37,60 +40,6 @@ pub struct Setting {
     pub workers: Option<NonZeroUsize>,
     /// All processes are on this machine.
     pub is_local: bool,
-}
-
-/// A workload of which several processes have a part each.
-pub trait Spread: Workload {
-    /// What its actors say to each other.
-    type Message: Message;
-
-    /// All that decides the result of the run.
-    ///
-    /// # Errors
-    /// If it cannot be run.
-    fn course(&self, options: &Options) -> Result<Vec<u8>>;
-
-    /// Runs the part of this process. Returns how it ended, and what else its actors have to tell.
-    ///
-    /// # Errors
-    /// How it failed.
-    fn run_part(&mut self, run: PartRun<'_>) -> Result<(Vec<u8>, Vec<u8>)>;
-
-    /// The configuration that its parts are run with.
-    fn config(&self, options: &Options) -> Config {
-        options.config.clone()
-    }
-
-    /// What has been done, in the first process: `beside` is what the actors of all processes have told.
-    ///
-    /// # Errors
-    /// If that makes no sense.
-    fn into_results(self, options: &Options, beside: &[Vec<u8>]) -> Result<Self::Results>;
-}
-
-/// The part of a run that this process has.
-pub struct PartRun<'a> {
-    pub options: &'a Options,
-    pub part: Part,
-    pub recorder: Recorder,
-    pub console: &'a Arc<Console>,
-    /// Where it resumes from.
-    pub snapshot: Option<Snapshot>,
-    /// Taken once.
-    pub carrier: Option<&'a mut dyn Carrier>,
-    writer: Option<&'a Writer>,
-}
-
-impl<'a> PartRun<'a> {
-    /// What saves the run as it goes, if it is to be saved.
-    pub fn keeper<'b>(&'b self, outputs: &'b Outputs<'b>) -> Option<Keeper<'b>>
-    where
-        'a: 'b,
-    {
-        let checkpoints = self.options.checkpoints.as_ref()?;
-        let workers = self.part.workers.get();
-        Some(self.writer?.keeper(checkpoints, workers, outputs))
-    }
 }
 
 /// Checks that the run can be on several processes.
@@ -149,244 +98,297 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
         true => 1,
         false => member.processes() as u32,
     };
+    let mut process = Process::new(options, setting, member);
     match &options.what {
-        What::Pirates(pirates) => spread(options, setting, member, || {
-            check(options)?;
-            Pirates::new_shared(options, pirates, machines)
-        }),
-        What::Services(services) => spread(options, setting, member, || {
-            Services::new(options, services)
-        }),
+        What::Pirates(pirates) => {
+            let make = || {
+                check(options)?;
+                Pirates::new_shared(options, pirates, machines)
+            };
+            let ran = process.run(make);
+            process.conclude(ran)
+        }
+        What::Services(services) => {
+            let ran = process.run(|| Services::new(options, services));
+            process.conclude(ran)
+        }
     }
 }
 
-fn spread<W: Spread>(
-    options: &Options,
-    setting: &Setting,
-    mut member: Member<impl Carrier>,
-    make: impl FnOnce() -> Result<W>,
-) -> Result<ExitCode> {
-    let prepared =
-        make().and_then(|workload| Prepared::new(options, setting, workload, &mut member));
-    let failure = prepared.as_ref().err().map(|error| format!("{error:#}"));
-    let configuration = prepared
-        .as_ref()
-        .map_or(&[][..], |prepared| &prepared.configuration);
-    let agreed = member.agree(&Terms {
-        program: concat!("corsair ", env!("CARGO_PKG_VERSION")),
-        configuration,
-        workers: setting.workers,
-        failure: failure.as_deref(),
-    });
-    let agreement = match agreed {
-        Ok(agreement) => agreement,
-        Err(ClusterError::Lost) => bail!(ClusterError::Lost),
-        Err(refused) => {
-            // All processes know, and one says so.
-            if member.process() == 0 {
-                complain(refused);
-            }
-            return Ok(ExitCode::from(exit_code::REFUSED));
-        }
-    };
-    interrupt::on_ctrl_c(options.config.cancel.clone());
-    let ran = prepared?.run(options, &agreement, &mut member)?;
-    let (part, beside) = ran.reported.clone();
-    let ends = member.end(part, beside)?;
-    // From here on no other process waits for this one.
-    ran.conclude(options, &ends).or_else(|error| {
-        complain(format_args!("{error:#}"));
-        Ok(ExitCode::from(exit_code::REFUSED))
-    })
-}
-
-/// A part that is ready to be run, with everything that listens to it.
-struct Prepared<W> {
-    workload: W,
-    configuration: Vec<u8>,
+/// One process of a run over several, as the driver of its part.
+struct Process<'a, C> {
+    options: &'a Options,
+    setting: &'a Setting,
+    is_first: bool,
     console: Arc<Console>,
+    /// Until the part of this process has ended.
+    member: Option<Member<C>>,
+    /// Until the part of this process has ended.
+    listening: Option<Listening>,
     /// The line behind which the log of messages continues.
     logged: Option<u64>,
-    listening: Listening,
     per_actor: Option<Replacement>,
-    snapshot: Option<Snapshot>,
-    /// The identity of the run, if it is saved.
-    run: Option<RunId>,
-    claim: Option<Claim>,
+    /// How far the processes have come together.
+    stage: Stage,
+    /// In the first process, when all have ended.
+    ending: Option<Ending>,
 }
 
-impl<W: Spread> Prepared<W> {
-    fn new(
-        options: &Options,
-        setting: &Setting,
-        workload: W,
-        member: &mut Member<impl Carrier>,
-    ) -> Result<Prepared<W>> {
+/// How far the processes of a run have come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// They have not compared their configurations: the others wait for that.
+    Preparing,
+    /// They cannot run together, and all know.
+    Refused,
+    /// They run: the others wait for each exchange.
+    Running,
+    /// The parts are over: no process waits for this one.
+    Ended,
+}
+
+impl<'a, C: Carrier> Process<'a, C> {
+    fn new(options: &'a Options, setting: &'a Setting, member: Member<C>) -> Process<'a, C> {
         let is_first = member.process() == 0;
-        let mut configuration = setting.configuration.clone();
-        let settings = simulation::settings(options, &setting.described, &workload)?;
-        let logged = settings.resumed.as_ref();
-        let logged = logged.filter(|_| options.messages && is_first);
-        let logged = logged.map(Resumed::lines).transpose()?;
-        let checkpoints = options.checkpoints.as_ref();
-        let snapshot = checkpoints.map(snapshot).transpose()?.flatten();
-        let course = workload.course(options)?;
-        let run = checkpoints.map(|saved| saved.run(&course));
-        configuration.extend(course);
-        let claimed = checkpoints.zip(run).filter(|_| is_first);
-        let claim = claimed.map(|(checkpoints, run)| Claim::new(&checkpoints.directory, run));
-        let claim = claim.transpose()?;
-        let listening = Listening::start(options, settings, member)?;
-        let per_actor = options.per_actor.as_deref().filter(|_| is_first);
-        let per_actor = per_actor.map(Replacement::begin).transpose();
-        Ok(Prepared {
-            workload,
-            configuration,
+        Process {
+            options,
+            setting,
+            is_first,
             console: Arc::new(Console::new(!options.json && is_first)),
-            logged,
-            listening,
-            per_actor: per_actor.context("--per-actor")?,
-            snapshot,
-            run,
-            claim,
-        })
+            member: Some(member),
+            listening: None,
+            logged: None,
+            per_actor: None,
+            stage: Stage::Preparing,
+            ending: None,
+        }
     }
 
-    /// Runs the part to its end, and sends everything that was recorded in it.
-    fn run(
-        mut self,
-        options: &Options,
-        agreement: &Agreement,
-        member: &mut Member<impl Carrier>,
-    ) -> Result<Ran<W>> {
-        let checkpoints = options.checkpoints.as_ref();
-        let (process, processes) = (member.process(), member.processes());
-        let part = Part {
-            process,
-            processes: NonZeroUsize::new(processes).unwrap_or(NonZeroUsize::MIN),
-            workers: agreement.workers,
-            until: checkpoints.and_then(|saved| saved.until),
+    /// Runs a workload like any other, with this process as its driver.
+    fn run<W: Workload>(
+        &mut self,
+        make: impl FnOnce() -> Result<W>,
+    ) -> Result<Option<(Report, W::Results)>> {
+        let options = self.options;
+        let workload = make()?;
+        let settings = simulation::settings(options, &self.setting.described, &workload)?;
+        if self.is_first {
+            let resumed = settings.resumed.as_ref().filter(|_| options.messages);
+            self.logged = resumed.map(Resumed::lines).transpose()?;
+            let per_actor = options.per_actor.as_deref().map(Replacement::begin);
+            self.per_actor = per_actor.transpose().context("--per-actor")?;
+        }
+        let listening = Listening::start(options, settings, self.member()?)?;
+        let recorder = listening.recorder();
+        self.listening = Some(listening);
+        let console = Arc::clone(&self.console);
+        workload.run(options, recorder, &console, self)
+    }
+
+    fn member(&mut self) -> Result<&mut Member<C>> {
+        self.member.as_mut().context("a part is run once")
+    }
+
+    /// Compares the terms of all processes. None if they cannot run together; then one of them has said so.
+    fn agree(&mut self, configuration: &[u8], failure: Option<&str>) -> Result<Option<Agreement>> {
+        let terms = Terms {
+            program: concat!("corsair ", env!("CARGO_PKG_VERSION")),
+            configuration,
+            workers: self.setting.workers,
+            failure,
         };
+        let agreed = self.member()?.agree(&terms);
+        match agreed {
+            Ok(agreement) => {
+                self.stage = Stage::Running;
+                Ok(Some(agreement))
+            }
+            Err(ClusterError::Lost) => bail!(ClusterError::Lost),
+            Err(refused) => {
+                self.stage = Stage::Refused;
+                if self.is_first {
+                    complain(refused);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Prints the summary of the run in the first process, and returns the exit code.
+    fn conclude<R: Results>(mut self, ran: Result<Option<(Report, R)>>) -> Result<ExitCode> {
+        let told = match (ran, self.stage) {
+            (Err(error), Stage::Preparing) => {
+                self.agree(&[], Some(&format!("{error:#}")))?;
+                return Ok(ExitCode::from(exit_code::REFUSED));
+            }
+            (_, Stage::Refused) => return Ok(ExitCode::from(exit_code::REFUSED)),
+            (Ok(Some((report, results))), _) => {
+                let ending = self.ending.take().context("the run has no end")?;
+                simulation::tell(self.options, &self.console, &report, results, ending)
+            }
+            (Ok(None), _) => Ok(match self.options.config.cancel.is_cancelled() {
+                true => ExitCode::from(interrupt::EXIT_CODE),
+                false => ExitCode::SUCCESS,
+            }),
+            (Err(error), _) => Err(error),
+        };
+        match told {
+            Err(error) if self.stage == Stage::Ended => {
+                complain(format_args!("{error:#}"));
+                Ok(ExitCode::from(exit_code::REFUSED))
+            }
+            told => told,
+        }
+    }
+
+    /// The part of this process, as all processes have agreed on it.
+    fn part(&mut self, agreement: &Agreement) -> Result<Part> {
+        let checkpoints = self.options.checkpoints.as_ref();
+        let until = checkpoints.and_then(|saved| saved.until);
+        let member = self.member()?;
+        Ok(Part {
+            process: member.process(),
+            processes: NonZeroUsize::new(member.processes()).unwrap_or(NonZeroUsize::MIN),
+            workers: agreement.workers,
+            until,
+        })
+    }
+}
+
+impl<C: Carrier> Driver for Process<'_, C> {
+    fn is_first(&self) -> bool {
+        self.is_first
+    }
+
+    fn drive<W: run::Workload>(
+        &mut self,
+        workload: W,
+        snapshot: Option<Snapshot>,
+        details: &Details<'_>,
+    ) -> Result<Option<Finished<W::Totals>>, Failure<W::Error>> {
+        let (options, config) = (self.options, workload.config().clone());
+        let course = workload.course();
+        let saved = options.checkpoints.as_ref();
+        let saved = saved.map(|saved| (saved, saved.run(&course), saved.policy()));
+        let claimed = saved.as_ref().filter(|_| self.is_first);
+        let _claim = claimed.map(|(_, run, policy)| Claim::new(&policy.directory, *run));
+        let _claim = _claim.transpose().map_err(anyhow::Error::from)?;
+        let configuration = [&self.setting.configuration[..], &course].concat();
+        let Some(agreement) = self.agree(&configuration, None)? else {
+            return Ok(None);
+        };
+        interrupt::on_ctrl_c(options.config.cancel.clone());
         if let Some(lines) = self.logged {
             self.console.line(format_args!(
                 "corsair: the log of messages continues after its line {lines}"
             ));
         }
-        let recorder = self.listening.recorder();
-        let writer = checkpoints.zip(self.run).map(|(checkpoints, run)| {
-            let place = Place {
-                process,
-                processes,
-                session: agreement.session,
-            };
-            let console = Arc::clone(&self.console);
-            let mut writer = Writer::start(
-                checkpoints,
-                run,
-                place,
-                console,
-                &recorder,
-                member.mailbox(),
-            )?;
-            if process == 0 {
-                corsair_observe::checkpoint::remove_left(&checkpoints.directory);
-                writer.listen(member.receiver(Topic::Checkpoints))?;
-            }
-            anyhow::Ok(writer)
+        let part = self.part(&agreement)?;
+        let listening = self.listening.take().context("a part is run once")?;
+        let console = Arc::clone(&self.console);
+        let owner = saved.as_ref();
+        let owner = owner.map(|(checkpoints, ..)| Owner::new(checkpoints, &console, details));
+        let writing = saved.as_ref().zip(owner.as_ref());
+        let writing = writing.map(|((_, run, policy), owner)| Writing {
+            policy,
+            owner,
+            run: *run,
+            recorder: listening.recorder(),
+            process: part.process,
+            processes: part.processes.get(),
+            session: agreement.session,
         });
-        let writer = writer.transpose()?;
-        let measure = Measure::Virtual(options.config.progress.clone());
-        let bar = (process == 0).then(|| Bar::begin(&self.console, measure));
-        let began = Instant::now();
-        let reported = self.workload.run_part(PartRun {
-            options,
-            part,
-            recorder,
-            console: &self.console,
-            snapshot: self.snapshot,
-            carrier: Some(member),
-            writer: writer.as_ref(),
-        });
-        let wall = began.elapsed();
-        drop(bar);
-        let reported = reported?;
-        let records = self.listening.flush()?;
-        // The first process writes until it has heard from all.
-        let writer = match writer {
-            Some(writer) if process > 0 => {
-                writer.finish();
-                None
-            }
-            writer => writer,
-        };
-        Ok(Ran {
-            workload: self.workload,
-            part,
-            reported,
+        let run = Run::new(workload).resume(snapshot);
+        let ended = self.run_part(run, part, listening, writing.as_ref())?;
+        let Some(Parts {
+            ends,
             wall,
-            console: self.console,
-            writer,
             records,
-            per_actor: self.per_actor,
-            _claim: self.claim,
-        })
-    }
-}
-
-/// A part that was run.
-struct Ran<W> {
-    workload: W,
-    part: Part,
-    reported: (Vec<u8>, Vec<u8>),
-    wall: Duration,
-    console: Arc<Console>,
-    writer: Option<Writer>,
-    /// In the first process.
-    records: Option<Records>,
-    per_actor: Option<Replacement>,
-    /// On where the run is saved, as long as something may be written there.
-    _claim: Option<Claim>,
-}
-
-impl<W: Spread> Ran<W> {
-    /// In the first process, writes the files and prints the summary of the run.
-    fn conclude(self, options: &Options, ends: &[ProcessEnd]) -> Result<ExitCode> {
-        if let Some(writer) = self.writer {
-            writer.finish();
-        }
-        let Some(records) = self.records else {
-            return Ok(match options.config.cancel.is_cancelled() {
-                true => ExitCode::from(interrupt::EXIT_CODE),
-                false => ExitCode::SUCCESS,
-            });
+        }) = ended
+        else {
+            return Ok(None);
         };
         let observer = records.wait()?;
-        let parts: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
-        let beside: Vec<Vec<u8>> = ends.iter().map(|end| end.beside.clone()).collect();
-        let config = self.workload.config(options);
-        let report = conclude_parts::<W::Message>(&config, self.part, &parts, self.wall);
-        let report = report.map_err(|error| failed(&error, &error, &self.console))?;
-        let processes = ends.iter().map(|end| summary(end, self.wall));
-        let ending = Ending {
+        let outcomes: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
+        let report = conclude_parts::<W::Message>(&config, part, &outcomes, wall);
+        let report = report.map_err(SnapshotError::from)?;
+        self.ending = Some(Ending {
             observer,
-            per_actor: self.per_actor,
-            processes: processes.collect(),
-        };
-        let results = self.workload.into_results(options, &beside)?;
-        simulation::tell(options, &self.console, &report, results, ending)
+            per_actor: self.per_actor.take(),
+            processes: ends.iter().map(|end| summary(end, wall)).collect(),
+        });
+        let mut ends = ends.iter().map(|end| {
+            let totals = serde_json::from_slice::<W::Totals>(&end.beside);
+            totals.context("the totals of a process cannot be read")
+        });
+        let mut totals = ends.next().context("the run has no process")??;
+        for other in ends {
+            W::merge(&mut totals, other?);
+        }
+        Ok(Some(Finished { report, totals }))
     }
 }
 
-/// The saved run that this one goes on from.
-fn snapshot(checkpoints: &Checkpoints) -> Result<Option<Snapshot>> {
-    let Some(from) = &checkpoints.from else {
-        return Ok(None);
-    };
-    let mut snapshot = checkpoint::snapshot_of(from)?;
-    if let Some(seed) = checkpoints.reseed {
-        snapshot.reseed(seed)?;
+/// What the parts of all processes have come to.
+struct Parts {
+    ends: Vec<ProcessEnd>,
+    wall: Duration,
+    records: Records,
+}
+
+impl<C: Carrier> Process<'_, C> {
+    /// Runs the part of this process to its end, sends everything that was recorded in it, and waits for the others. Returns
+    /// what all have reported in the first process.
+    fn run_part<W: run::Workload>(
+        &mut self,
+        run: Run<'_, W>,
+        part: Part,
+        listening: Listening,
+        writing: Option<&Writing<'_>>,
+    ) -> Result<Option<Parts>, Failure<W::Error>> {
+        let mut member = self.member.take().context("a part is run once")?;
+        thread::scope(|scope| {
+            let start = |writing| Writer::start(scope, writing, member.mailbox());
+            let writer = writing
+                .map(start)
+                .transpose()
+                .map_err(anyhow::Error::from)?;
+            if let (Some(writer), Some(writing), true) = (&writer, writing, self.is_first) {
+                remove_left(&writing.policy.directory);
+                let reports = member.receiver(Topic::Checkpoints);
+                writer.listen(reports).map_err(anyhow::Error::from)?;
+            }
+            let saver = writer.as_ref();
+            let saver = saver.map(|writer| writer.part_saver(part.workers.get()));
+            let measure = Measure::Virtual(self.options.config.progress.clone());
+            let bar = self.is_first.then(|| Bar::begin(&self.console, measure));
+            let began = Instant::now();
+            let saving = saver.as_ref().map(|saver| saver as &dyn Saving);
+            let ran = run.over(part, &mut member as &mut dyn Carrier, saving);
+            let wall = began.elapsed();
+            drop(bar);
+            let (outcome, totals) = ran.map_err(Failure::Workload)?;
+            drop(saver);
+            let records = listening.flush()?;
+            // The first process writes until it has heard from all; the others have written when they end.
+            let writer = match (writer, self.is_first) {
+                (Some(writer), false) => {
+                    writer.finish();
+                    None
+                }
+                (writer, _) => writer,
+            };
+            let totals = serde_json::to_vec(&totals).map_err(anyhow::Error::from)?;
+            let ends = member.end(outcome, totals).map_err(anyhow::Error::from)?;
+            self.stage = Stage::Ended;
+            drop(writer);
+            Ok(records.map(|records| Parts {
+                ends,
+                wall,
+                records,
+            }))
+        })
     }
-    Ok(Some(snapshot))
 }
 
 fn summary(end: &ProcessEnd, wall: Duration) -> ProcessSummary {

@@ -1,36 +1,30 @@
 //! Checkpoints of a run over several processes: every process writes the parts of its workers, and the first one completes
 //! the checkpoint when all parts are written.
 
-use crate::checkpoint::signal::Signals;
-use crate::checkpoint::{PROGRAM, Pace, RECORDER};
-use crate::console::{Console, complain};
+use crate::console::complain;
 use crate::exit_code;
 use crate::options::Checkpoints;
-use crate::text::{self, GoDuration};
 use anyhow::{Result, anyhow};
 use corsair::Time;
 use corsair::cluster::{SavedPart, Saving};
 use corsair_cluster::{Mailbox, Topic};
 use corsair_observe::checkpoint::{
-    self as stored, Draft, HEAD, RunId, SavedFile, Staging, part_name,
+    self as stored, CheckpointError, Draft, HEAD, RECORDER, RunId, SavedFile, Staging, part_name,
 };
+use corsair_observe::run::{Checkpointing, Pace, Policy, SaveEvent};
 use corsair_observe::{Recorder, SavedOutputs};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// Between two looks whether it is time to save the run.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// What else is saved with a run, and what it has written: asked for once each time, when all workers of this process have
-/// paused at this point of virtual time.
-pub type Outputs<'a> = dyn Fn(Time) -> Result<(Value, SavedOutputs)> + Sync + 'a;
 
 /// What a process reports to the first one about a checkpoint.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,7 +52,6 @@ struct Set {
     paused: Duration,
     parts: Vec<(usize, Vec<u8>)>,
     head: Option<Vec<u8>>,
-    details: Value,
     outputs: SavedOutputs,
 }
 
@@ -69,11 +62,10 @@ struct Pausing {
     since: Option<Instant>,
 }
 
-/// Saves the part of this process.
-pub struct Keeper<'a> {
-    checkpoints: &'a Checkpoints,
+/// Saves the part of this process: what its workers report to.
+pub struct PartSaver<'a> {
+    writing: &'a Writing<'a>,
     workers: usize,
-    outputs: &'a Outputs<'a>,
     pausing: Mutex<Pausing>,
     shared: Arc<Shared>,
     events: Mutex<Sender<Event>>,
@@ -91,30 +83,47 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// The threads of a [`Keeper`], which outlive the run.
-pub struct Writer {
-    shared: Arc<Shared>,
-    events: Sender<Event>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-/// Who this process is among those that write.
-pub struct Place {
+/// What a process writes into checkpoints, and where.
+pub struct Writing<'a> {
+    pub policy: &'a Policy,
+    pub owner: &'a (dyn Checkpointing + Sync),
+    pub run: RunId,
+    pub recorder: Recorder,
     pub process: usize,
     pub processes: usize,
+    /// A number that the processes of this run have in common.
     pub session: u64,
 }
 
-impl Writer {
+/// The threads that write checkpoints. They outlive the run of this process.
+pub struct Writer<'scope, 'env> {
+    writing: &'env Writing<'env>,
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    scope: &'scope Scope<'scope, 'env>,
+    files: ScopedJoinHandle<'scope, ()>,
+    over: Over,
+}
+
+/// Ends the thread that watches when it is dropped.
+struct Over(Arc<Shared>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<'scope, 'env> Writer<'scope, 'env> {
     /// Begins to watch the clock, the files and the signal. `mailbox` goes to the first process.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
     pub fn start(
-        checkpoints: &Checkpoints,
-        run: RunId,
-        place: Place,
-        console: Arc<Console>,
-        recorder: &Recorder,
+        scope: &'scope Scope<'scope, 'env>,
+        writing: &'env Writing<'env>,
         mailbox: Mailbox,
-    ) -> Result<Writer> {
+    ) -> io::Result<Writer<'scope, 'env>> {
         let shared = Arc::new(Shared {
             wanted: AtomicU64::new(0),
             number: AtomicU64::new(0),
@@ -123,34 +132,29 @@ impl Writer {
             is_over: AtomicBool::new(false),
         });
         let (events, received) = channel();
-        // The clock is that of the first process, and so are the files.
-        let every = checkpoints.every.filter(|_| place.process == 0);
-        let pace = Pace::new(every, recorder);
-        let watch = {
-            let (shared, checkpoints) = (Arc::clone(&shared), checkpoints.clone());
-            move || watch(&shared, &checkpoints, pace)
-        };
-        let flags = Value::Object(checkpoints.flags.clone());
         let files = Files {
-            directory: checkpoints.directory.clone(),
-            run,
-            flags,
-            place,
-            console,
+            writing,
             shared: Arc::clone(&shared),
         };
-        Ok(Writer {
-            threads: vec![
-                named("checkpoints").spawn(watch)?,
-                named("checkpoint").spawn(move || files.write_all(&received, &mailbox))?,
-            ],
+        let watched = Arc::clone(&shared);
+        let write = move || files.write_all(&received, &mailbox);
+        let writer = Writer {
+            writing,
             shared,
             events,
-        })
+            scope,
+            files: named("checkpoint").spawn_scoped(scope, write)?,
+            over: Over(Arc::clone(&watched)),
+        };
+        named("checkpoints").spawn_scoped(scope, move || watch(&watched, writing))?;
+        Ok(writer)
     }
 
     /// In the first process: takes what the others report.
-    pub fn listen(&mut self, reports: Receiver<(usize, Vec<u8>)>) -> Result<()> {
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn listen(&self, reports: Receiver<(usize, Vec<u8>)>) -> io::Result<()> {
         let events = self.events.clone();
         let listen = move || {
             for (from, report) in reports {
@@ -161,46 +165,40 @@ impl Writer {
                         "the report of process {from} cannot be read: {error}"
                     )),
                 });
-                // What writes is there until this has ended.
+                // The thread that writes runs until this one has ended.
                 let _ = events.send(Event::Written(from, files));
             }
         };
-        self.threads.push(named("reports").spawn(listen)?);
+        named("reports").spawn_scoped(self.scope, listen)?;
         Ok(())
     }
 
-    /// What workers save their parts with.
-    pub fn keeper<'a>(
-        &self,
-        checkpoints: &'a Checkpoints,
-        workers: usize,
-        outputs: &'a Outputs<'a>,
-    ) -> Keeper<'a> {
-        Keeper {
-            checkpoints,
+    /// What the workers of this process save their parts with.
+    pub fn part_saver(&self, workers: usize) -> PartSaver<'env> {
+        PartSaver {
+            writing: self.writing,
             workers,
-            outputs,
             pausing: Mutex::default(),
             shared: Arc::clone(&self.shared),
             events: Mutex::new(self.events.clone()),
         }
     }
 
-    /// Nothing more is saved here: waits until what was saved is written.
+    /// Nothing more is saved here: waits until everything is written.
     pub fn finish(self) {
-        self.shared.is_over.store(true, Ordering::Relaxed);
+        drop(self.over);
         drop(self.events);
-        for thread in self.threads {
-            if let Err(panic) = thread.join() {
-                std::panic::resume_unwind(panic);
-            }
+        if let Err(panic) = self.files.join() {
+            std::panic::resume_unwind(panic);
         }
     }
 }
 
 /// Asks for the next checkpoint when it is time.
-fn watch(shared: &Shared, checkpoints: &Checkpoints, mut pace: Pace) {
-    let signals = Signals::new();
+fn watch(shared: &Shared, writing: &Writing<'_>) {
+    // The clock is that of the first process, and so are the files.
+    let every = writing.policy.every.filter(|_| writing.process == 0);
+    let mut pace = Pace::new(every, &writing.recorder);
     let mut seen = 0;
     while !shared.is_over.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
@@ -209,7 +207,7 @@ fn watch(shared: &Shared, checkpoints: &Checkpoints, mut pace: Pace) {
             seen = number;
             pace.saved();
         }
-        let is_asked = signals.asked_for(checkpoints);
+        let is_asked = writing.owner.is_asked();
         let is_due = pace.is_due() && !shared.is_writing.load(Ordering::Relaxed);
         if is_asked {
             shared.asked.store(true, Ordering::Relaxed);
@@ -220,13 +218,13 @@ fn watch(shared: &Shared, checkpoints: &Checkpoints, mut pace: Pace) {
     }
 }
 
-impl Saving for Keeper<'_> {
+impl Saving for PartSaver<'_> {
     fn wanted(&self) -> u64 {
         self.shared.wanted.load(Ordering::Relaxed)
     }
 
     fn times(&self) -> &[Time] {
-        &self.checkpoints.at
+        &self.writing.policy.at
     }
 
     fn save(&self, saved: SavedPart) {
@@ -248,12 +246,12 @@ impl Saving for Keeper<'_> {
     }
 }
 
-impl Keeper<'_> {
+impl PartSaver<'_> {
     fn hand_over(&self, saved: Vec<SavedPart>, since: Instant) -> Result<()> {
         let first = &saved[0];
         let (number, time) = (first.number, first.time);
         let asked = first.is_at_its_time || self.shared.asked.swap(false, Ordering::Relaxed);
-        let (details, outputs) = (self.outputs)(time)?;
+        let outputs = self.writing.recorder.save(time)?;
         let mut head = None;
         let mut parts = Vec::new();
         for part in saved {
@@ -270,7 +268,6 @@ impl Keeper<'_> {
             paused: since.elapsed(),
             parts,
             head,
-            details,
             outputs,
         };
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -280,12 +277,8 @@ impl Keeper<'_> {
 }
 
 /// Writes the files of a process.
-struct Files {
-    directory: PathBuf,
-    run: RunId,
-    flags: Value,
-    place: Place,
-    console: Arc<Console>,
+struct Files<'a> {
+    writing: &'a Writing<'a>,
     shared: Arc<Shared>,
 }
 
@@ -299,7 +292,7 @@ struct Open {
     asked: bool,
 }
 
-impl Files {
+impl Files<'_> {
     fn write_all(&self, events: &Receiver<Event>, mailbox: &Mailbox) {
         let mut open: BTreeMap<u64, Open> = BTreeMap::new();
         for event in events {
@@ -313,7 +306,7 @@ impl Files {
                         asked,
                         files,
                     };
-                    if self.place.process > 0 {
+                    if self.writing.process > 0 {
                         self.shared.is_writing.store(false, Ordering::Relaxed);
                         let report = serde_json::to_vec(&written).unwrap_or_default();
                         mailbox.post(Topic::Checkpoints, &report);
@@ -343,7 +336,7 @@ impl Files {
                 .insert(from, files.into_iter().map(file).collect());
             let all = open
                 .get(&number)
-                .is_some_and(|one| one.files.len() == self.place.processes && one.own.is_some());
+                .is_some_and(|one| one.files.len() == self.writing.processes && one.own.is_some());
             if all && let Some(one) = open.remove(&number) {
                 self.complete(number, one);
                 self.shared
@@ -358,8 +351,10 @@ impl Files {
     }
 
     fn staging(&self, number: u64) -> Staging {
-        let Place { session, .. } = self.place;
-        Staging::new(&self.directory, &format!("{session:016x}-{number}"))
+        let Writing {
+            policy, session, ..
+        } = self.writing;
+        Staging::new(&policy.directory, &format!("{session:016x}-{number}"))
     }
 
     /// Writes the files of this process beside the place of the checkpoint.
@@ -393,35 +388,33 @@ impl Files {
         let Some(set) = own else { return };
         let files: Vec<SavedFile> = files.into_values().flatten().collect();
         let size: u64 = files.iter().map(|file| file.bytes).sum();
+        let owner = self.writing.owner;
         let draft = Draft {
-            program: PROGRAM,
-            run: self.run,
+            program: owner.program(),
+            run: self.writing.run,
             time: set.time.as_nanos(),
             asked,
-            details: json!({ "flags": self.flags, "run": set.details }),
+            details: owner.details(),
             files: Vec::new(),
             outputs: set.outputs.files,
         };
         let staging = self.staging(number);
         let written = match failed {
-            Some(why) => Err(anyhow!("{why}")),
-            None => staging
-                .complete(files, draft)
-                .map_err(|error| anyhow!("{error}")),
+            Some(why) => Err(CheckpointError::Part(why)),
+            None => staging.complete(files, draft),
         };
-        match written {
-            Ok(place) => self.console.line(format_args!(
-                "corsair: saved to {} at {}: {}, a pause of {}",
-                place.display(),
-                set.time,
-                text::bytes(size),
-                GoDuration::rounded(set.paused)
-            )),
+        owner.report(match written {
+            Ok(place) => SaveEvent::Saved {
+                place,
+                time: set.time,
+                bytes: size,
+                paused: set.paused,
+            },
             Err(error) => {
                 staging.remove();
-                complain(format_args!("--checkpoint-dir: {error}"));
+                SaveEvent::Failed(error)
             }
-        }
+        });
     }
 }
 

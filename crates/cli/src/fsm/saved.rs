@@ -15,19 +15,6 @@ struct Details {
     addresses: Option<(u32, u32, u32)>,
 }
 
-/// What is saved beside the simulation, and what has been written until the run was paused at this time.
-///
-/// # Errors
-/// If something is written that cannot be gone on with.
-#[cfg(feature = "mpi")]
-pub(super) fn outputs(
-    stages: &Stages,
-    recorder: &corsair_observe::Recorder,
-    time: corsair::Time,
-) -> Result<(Value, corsair_observe::SavedOutputs)> {
-    Ok((details(stages), recorder.save(time)?))
-}
-
 /// What is saved of pirates beside the simulation.
 pub(super) fn details(stages: &Stages) -> Value {
     let addresses = stages.addresses().map(|(fsm, pirates)| {

@@ -11,6 +11,7 @@ mod edge;
 mod fork_join;
 mod fsm;
 mod hand;
+mod held;
 mod message;
 mod network;
 mod probes;

@@ -9,6 +9,7 @@ use corsair::cluster::{
 };
 use corsair::fsm::{self, Fsm, FsmError, Msg, Tally};
 use corsair::{Config, Report, RunError, Snapshot, Time};
+use corsair_observe::run::{Pirates, Run};
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
@@ -51,8 +52,9 @@ fn run_until(
             counted: Counted::default(),
         };
         let part = part(process);
-        let ran = fsm::run_part(config, part, scenario, from, &mut carrier, saving);
-        let (report, tally) = ran.unwrap();
+        let pirates = Pirates::new(config, scenario.clone()).unwrap();
+        let run = Run::new(pirates).resume(from.cloned());
+        let (report, tally) = run.over(part, &mut carrier, saving).unwrap();
         (report, tally, carrier.counted)
     };
     let carriers = thread_carriers(processes).into_iter().enumerate();

@@ -15,6 +15,9 @@ pub enum CheckpointError {
         /// What the system says.
         error: io::Error,
     },
+    /// A process of a distributed run cannot write its part.
+    #[error("{0}")]
+    Part(String),
     /// Another process saves a run there at this moment.
     #[error("{} is where another run saves itself; name another directory with --checkpoint-dir", .path.display())]
     Taken {

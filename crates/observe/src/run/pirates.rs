@@ -73,4 +73,8 @@ impl<W: Watch> Workload for Pirates<W> {
     fn totals(self) -> Option<Tally> {
         self.local.tally()
     }
+
+    fn merge(tally: &mut Option<Tally>, other: Option<Tally>) {
+        *tally = tally.or(other);
+    }
 }

@@ -123,6 +123,10 @@ impl Workload for Dice {
     fn totals(self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
+
+    fn merge(sum: &mut u64, other: u64) {
+        *sum += other;
+    }
 }
 
 const PROGRAM: Program = Program {

@@ -16,63 +16,71 @@ const NOISE: f64 = 1e-10;
 /// Steps at most; a fit takes about ten.
 const STEPS: usize = 200;
 
-pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
-    let in_range = |value: f64| (LEAST..=MOST).contains(&value);
-    let wrong = points
-        .iter()
-        .position(|point| !in_range(point.load) || !in_range(point.throughput));
-    if let Some(wrong) = wrong {
-        return Err(UslError::OutOfRange {
-            number: wrong + 1,
-            load: points[wrong].load,
-            throughput: points[wrong].throughput,
-        });
-    }
-    let mut loads: Vec<f64> = points.iter().map(|point| point.load).collect();
-    loads.sort_by(f64::total_cmp);
-    loads.dedup();
-    if loads.len() < 3 {
-        return Err(UslError::TooFew(loads.len()));
-    }
-    // Throughputs near 1, whatever their unit.
-    let scale = points
-        .iter()
-        .map(|point| point.throughput)
-        .fold(0.0, f64::max);
-    let scaled: Vec<Point> = points
-        .iter()
-        .map(|point| Point {
-            load: point.load,
-            throughput: point.throughput / scale,
+impl Usl {
+    /// Fits the law by least squares of the throughputs, with α and β at least 0.
+    ///
+    /// O(points) for each of some dozen steps.
+    ///
+    /// # Errors
+    /// [`UslError::OutOfRange`], or [`UslError::TooFew`] with fewer than three different loads.
+    pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
+        let in_range = |value: f64| (LEAST..=MOST).contains(&value);
+        let wrong = points
+            .iter()
+            .position(|point| !in_range(point.load) || !in_range(point.throughput));
+        if let Some(wrong) = wrong {
+            return Err(UslError::OutOfRange {
+                number: wrong + 1,
+                load: points[wrong].load,
+                throughput: points[wrong].throughput,
+            });
+        }
+        let mut loads: Vec<f64> = points.iter().map(|point| point.load).collect();
+        loads.sort_by(f64::total_cmp);
+        loads.dedup();
+        if loads.len() < 3 {
+            return Err(UslError::TooFew(loads.len()));
+        }
+        // Throughputs near 1, whatever their unit.
+        let scale = points
+            .iter()
+            .map(|point| point.throughput)
+            .fold(0.0, f64::max);
+        let scaled: Vec<Point> = points
+            .iter()
+            .map(|point| Point {
+                load: point.load,
+                throughput: point.throughput / scale,
+            })
+            .collect();
+        // Those with fewer parameters first.
+        let cases = [[false, false], [true, false], [false, true], [true, true]];
+        let noise = NOISE * scaled.iter().map(|p| p.throughput.powi(2)).sum::<f64>();
+        let best = cases
+            .into_iter()
+            .map(|[alpha, beta]| minimise(&scaled, [true, alpha, beta]))
+            .filter(|(parameters, _)| {
+                parameters[0] > 0.0 && parameters[1] >= 0.0 && parameters[2] >= 0.0
+            })
+            .reduce(|best, next| if next.1 + noise < best.1 { next } else { best });
+        // With α and β held, λ is a ratio of positive sums.
+        let ([lambda, alpha, beta], left) = best.expect("λ alone can always be fitted");
+        let mean = scaled.iter().map(|point| point.throughput).sum::<f64>() / scaled.len() as f64;
+        let all: f64 = scaled
+            .iter()
+            .map(|point| (point.throughput - mean).powi(2))
+            .sum();
+        Ok(Usl {
+            lambda: lambda * scale,
+            alpha,
+            beta,
+            r_squared: match all > 0.0 {
+                true => 1.0 - left / all,
+                // Throughputs that are all the same have nothing to explain.
+                false => f64::from(u8::from(left < 1e-12)),
+            },
         })
-        .collect();
-    // Those with fewer parameters first.
-    let cases = [[false, false], [true, false], [false, true], [true, true]];
-    let noise = NOISE * scaled.iter().map(|p| p.throughput.powi(2)).sum::<f64>();
-    let best = cases
-        .into_iter()
-        .map(|[alpha, beta]| minimise(&scaled, [true, alpha, beta]))
-        .filter(|(parameters, _)| {
-            parameters[0] > 0.0 && parameters[1] >= 0.0 && parameters[2] >= 0.0
-        })
-        .reduce(|best, next| if next.1 + noise < best.1 { next } else { best });
-    // With α and β held, λ is a ratio of positive sums.
-    let ([lambda, alpha, beta], left) = best.expect("λ alone can always be fitted");
-    let mean = scaled.iter().map(|point| point.throughput).sum::<f64>() / scaled.len() as f64;
-    let all: f64 = scaled
-        .iter()
-        .map(|point| (point.throughput - mean).powi(2))
-        .sum();
-    Ok(Usl {
-        lambda: lambda * scale,
-        alpha,
-        beta,
-        r_squared: match all > 0.0 {
-            true => 1.0 - left / all,
-            // Throughputs that are all the same have nothing to explain.
-            false => f64::from(u8::from(left < 1e-12)),
-        },
-    })
+    }
 }
 
 /// The denominator of the law.

@@ -72,16 +72,6 @@ pub enum UslError {
 }
 
 impl Usl {
-    /// Fits the law by least squares of the throughputs, with α and β at least 0.
-    ///
-    /// O(points) for each of some dozen steps.
-    ///
-    /// # Errors
-    /// [`UslError::OutOfRange`], or [`UslError::TooFew`] with fewer than three different loads.
-    pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
-        super::fit::fit(points)
-    }
-
     /// The throughput that the law gives for a load.
     pub fn throughput(&self, load: f64) -> f64 {
         let n = load;

@@ -39,15 +39,8 @@ fn sentences(fault: fn(&mut [Vec<u8>]) -> Result<(), Lost>) -> Vec<String> {
             fault,
         };
         let config = Config::default();
-        let ran = fsm::run_part(
-            &config,
-            part(process, 3, 2),
-            &scenario(),
-            None,
-            carrier,
-            None,
-        );
-        match ran {
+        let run = Run::new(Pirates::new(&config, scenario()).unwrap());
+        match run.over(part(process, 3, 2), carrier, None) {
             Err(FsmError::Run(error)) => error.to_string(),
             other => panic!("process {process}: {other:?}"),
         }

@@ -1,5 +1,6 @@
 //! Runs that are saved while they are paused, and restored with any number of workers.
 
+use crate::held::hold;
 use corsair::fsm::{self, Form, Fsm, FsmError};
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy};
 use corsair::{
@@ -7,6 +8,7 @@ use corsair::{
     Latency, Message, Panics, ProcessState, Random, Report, RunError, Scenario, Script, Simulation,
     Snapshot, SnapshotError, Spawn, Ticket, Time, TimerHandle, Token, Wait,
 };
+use corsair_observe::run::{Finished, Pirates};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
@@ -419,17 +421,17 @@ fn pirates_that_are_restored_end_as_those_that_ran_through() {
     let (expected, tally) = fsm::run(corsair::Executor::Virtual, &config(2), scenario()).unwrap();
     for (from, to) in [(1, 2), (2, 1), (2, 3), (3, 3)] {
         for stop in [1, 6, 8, 450, 905, 907, 909] {
-            let (mut run, _) = fsm::begin(&config(from), &scenario()).unwrap();
+            let mut run = hold(&config(from), &scenario(), None).simulation;
             assert!(run.run_until(at(stop * MS)), "over at {stop} ms");
             let snapshot = run.snapshot().unwrap();
-            let (run, local) = fsm::resume(&config(to), (), &snapshot).unwrap();
-            let report = run.finish().unwrap();
+            let resumed = hold(&config(to), &scenario(), Some(&snapshot));
+            let Finished { report, totals } = resumed.finish().unwrap();
             assert_eq!(
                 report.digest, expected.digest,
                 "{from} to {to} at {stop} ms"
             );
             assert_eq!(report.messages, expected.messages);
-            assert_eq!(local.tally(), tally);
+            assert_eq!(totals, tally);
         }
     }
 }
@@ -446,17 +448,17 @@ fn a_branch_with_another_seed_differs_from_there_on_and_repeats_itself() {
         workers: workers(2),
         ..Config::default()
     };
-    let (mut run, _) = fsm::begin(&config, &scenario).unwrap();
+    let mut run = hold(&config, &scenario, None).simulation;
     run.run_until(at(1000 * MS));
     let trunk = run.snapshot().unwrap();
     let branch = |seed: u64, stop: Option<Duration>| {
         let mut branch = trunk.clone();
         branch.reseed(seed).unwrap();
-        let (mut run, _) = fsm::resume(&config, (), &branch).unwrap();
+        let mut run = hold(&config, &scenario, Some(&branch)).simulation;
         if let Some(stop) = stop {
             run.run_until(at(stop));
             let again = run.snapshot().unwrap();
-            run = fsm::resume(&config, (), &again).unwrap().0;
+            run = hold(&config, &scenario, Some(&again)).simulation;
         }
         run.finish().unwrap().digest
     };
@@ -676,7 +678,7 @@ fn fewer_than_two_pirates_cannot_be_saved_either() {
         ..Fsm::default()
     };
     assert!(matches!(
-        fsm::begin(&Config::default(), &fsm),
+        Pirates::new(&Config::default(), fsm),
         Err(FsmError::Population(1))
     ));
 }

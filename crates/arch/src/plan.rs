@@ -1,4 +1,4 @@
-//! One call from a topology to what a run of it has done.
+//! How an architecture runs: its load, its duration and what records it.
 
 use crate::message::Msg;
 use crate::model::{self, LEAST_TRAVEL, Model, Settings};
@@ -6,8 +6,7 @@ use crate::scenario::SceneParameters;
 use crate::timeline::MOST_SLICES;
 use crate::topology::Topology;
 use crate::totals::Totals;
-use crate::workload::Architecture;
-use corsair::{Config, Executor, Latency, Message, Report, RunError};
+use corsair::{Config, Executor, Latency, Message, RunError};
 use corsair_observe::Recorder;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -139,20 +138,6 @@ const INSTANCES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(4_096).expect("not 0")
 /// time has too little to do for all of them, whose meetings would take longer than they save.
 pub fn default_workers(topology: &Topology) -> NonZeroUsize {
     corsair::worthwhile_workers(topology.len(), INSTANCES_OF_A_WORKER)
-}
-
-/// Runs an architecture.
-///
-/// # Errors
-/// See [`SimulateError`].
-pub fn simulate(
-    executor: Executor,
-    base: &Config,
-    topology: Topology,
-    plan: &Plan,
-) -> Result<(Report, Totals), SimulateError> {
-    let base = plan.without_needless_traces(base);
-    Architecture::new(executor, &base, topology, plan)?.simulate(executor)
 }
 
 /// What all actors have handed in who are gone.
