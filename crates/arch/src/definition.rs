@@ -22,7 +22,7 @@ pub use fault::{
     AutoscalerDefinition, Fault, FaultKind, HealthCheckDefinition, LinkFault, PlaceFault, Side,
 };
 pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
-pub use locate::Place;
+pub use locate::Location;
 pub use places::PlacesDefinition;
 pub(crate) use read::text_of;
 pub use read::{DefinitionError, read, read_text};

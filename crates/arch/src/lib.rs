@@ -12,6 +12,7 @@ mod buckets;
 mod capacity;
 #[cfg(feature = "compose")]
 mod compose;
+mod controller;
 mod csv;
 mod definition;
 mod distribution;
@@ -23,7 +24,6 @@ mod geography;
 mod histogram;
 pub mod hunt;
 pub mod input_file;
-mod keeper;
 mod learn;
 pub mod live;
 mod load;
@@ -65,9 +65,9 @@ pub use definition::{
     Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
     CallPolicy, Checked, Codel, Connections, Definition, DefinitionError, Ejection,
     EndpointDefinition, EntryLoad, Fault, FaultKind, HealthCheckDefinition, Hedge, LinkFault,
-    Network, Order, Place, PlaceFault, PlacesDefinition, Problem, QueueDefinition, Rate, RateLimit,
-    RatePoint, Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets, read,
-    read_text, schema,
+    Location, Network, Order, PlaceFault, PlacesDefinition, Problem, QueueDefinition, Rate,
+    RateLimit, RatePoint, Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets,
+    read, read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};

@@ -21,7 +21,7 @@ use crate::topology::Topology;
 use crate::totals::Totals;
 use crate::workload::Architecture;
 use corsair::{Addr, Config, Executor, InjectError, Report, Simulation, Snapshot, SpanId, Time};
-use corsair_observe::run::{Finished, Held, Run};
+use corsair_observe::run::{Finished, PausedRun, Run};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,7 +46,7 @@ use std::sync::atomic::Ordering;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Live {
-    held: Held<Architecture>,
+    held: PausedRun<Architecture>,
 }
 
 impl fmt::Debug for Live {
@@ -127,8 +127,8 @@ impl Live {
         self.held.workload().model()
     }
 
-    /// The run as its driver holds it, for example to save it on the way ([`Held::drive`]).
-    pub fn held(&mut self) -> &mut Held<Architecture> {
+    /// The run as its driver holds it, for example to save it on the way ([`PausedRun::drive`]).
+    pub fn held(&mut self) -> &mut PausedRun<Architecture> {
         &mut self.held
     }
 

@@ -196,10 +196,10 @@ impl Model {
                 self.topology.short_registry_name(registry - instances)
             }
             edda if edda == self.edda() => EDDA.to_owned(),
-            keeper => {
-                let number = keeper.wrapping_sub(self.first_keeper()) as usize;
+            controller => {
+                let number = controller.wrapping_sub(self.first_controller()) as usize;
                 let service = keepers.into_iter().nth(number);
-                service.map_or(SCENARIO.to_owned(), |s| self.topology.keeper_name(s))
+                service.map_or(SCENARIO.to_owned(), |s| self.topology.controller_name(s))
             }
         }
     }
@@ -299,11 +299,11 @@ impl Model {
 
     /// How many actors there are beside the root.
     pub(crate) fn actors(&self) -> u32 {
-        self.first_keeper() + self.topology.looked_after().count() as u32
+        self.first_controller() + self.topology.looked_after().count() as u32
     }
 
     /// The number of the first actor that looks after a service, counted as instances are.
-    pub(crate) fn first_keeper(&self) -> u32 {
+    pub(crate) fn first_controller(&self) -> u32 {
         self.edda() + 1
     }
 

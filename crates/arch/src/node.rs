@@ -30,7 +30,7 @@ mod state;
 mod storage;
 mod work;
 
-use health::Held;
+use health::Deferred;
 use host::Host;
 use job::{Job, Operation};
 use role::Role;
@@ -115,7 +115,7 @@ impl Node {
             Msg::ReplicateRegion(call) => self.take(Operation::CopyRegion, call, 0, cx),
             Msg::GetResponse { id, travel, answer } => {
                 if self.host.health.is_paused() {
-                    let response = Held::Response { id, travel, answer };
+                    let response = Deferred::Response { id, travel, answer };
                     self.host.health.hold(response);
                 } else {
                     self.answered(id, travel, answer, cx);
@@ -155,17 +155,17 @@ impl Node {
         }
         recorder.sample(self.host.measured(), Metric::Network, call.travel.into());
         if self.host.health.is_paused() {
-            self.host.health.hold(Held::Job(job, call.travel));
+            self.host.health.hold(Deferred::Job(job, call.travel));
         } else {
             self.handle(job, call.travel, cx);
         }
     }
 
     /// Handles what has arrived during a pause.
-    fn handle_held<C: Context<Msg>>(&mut self, held: Held, cx: &mut C) {
+    fn handle_held<C: Context<Msg>>(&mut self, held: Deferred, cx: &mut C) {
         match held {
-            Held::Job(job, travel) => self.handle(job, travel, cx),
-            Held::Response { id, travel, answer } => self.answered(id, travel, answer, cx),
+            Deferred::Job(job, travel) => self.handle(job, travel, cx),
+            Deferred::Response { id, travel, answer } => self.answered(id, travel, answer, cx),
         }
     }
 

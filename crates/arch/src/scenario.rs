@@ -141,7 +141,9 @@ impl Scene {
                 instance if instance < instances => model.topology.full_name(instance),
                 registry if registry < edda => model.topology.registry_name(registry - instances),
                 log if log == edda => model.topology.only_name(EDDA),
-                keeper => (model.topology).keeper_name(services[(keeper - edda - 1) as usize]),
+                controller => {
+                    (model.topology).controller_name(services[(controller - edda - 1) as usize])
+                }
             })
             .collect();
         let collapse = self.parameters.collapse;
@@ -168,8 +170,10 @@ impl Scene {
             });
         }
         for (number, service) in (1..).zip(model.topology.looked_after()) {
-            let keeper = actors.get(model.edda() + number);
-            recorder.name(cx.now(), keeper, || model.topology.keeper_name(service));
+            let controller = actors.get(model.edda() + number);
+            recorder.name(cx.now(), controller, || {
+                model.topology.controller_name(service)
+            });
         }
         for (actor, label) in [(actors.get(model.edda()), EDDA), (cx.me(), SCENARIO)] {
             recorder.name(cx.now(), actor, || model.topology.only_name(label));
@@ -191,8 +195,8 @@ impl Scene {
         if end == from + CHUNK {
             return (Stage::Greet(end), Some(Wait::Yield));
         }
-        for keeper in model.first_keeper()..model.actors() {
-            cx.send(self.actors.get(keeper), Msg::Hello);
+        for controller in model.first_controller()..model.actors() {
+            cx.send(self.actors.get(controller), Msg::Hello);
         }
         (Stage::Registered, Some(Wait::Settle))
     }

@@ -22,7 +22,7 @@ use corsair_view::{Make, Room};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use summary::{Described, ServicesTold};
+use summary::{Described, ServicesReport};
 
 /// An architecture that is ready to run.
 #[derive(Debug)]
@@ -230,7 +230,7 @@ pub struct ServiceResults {
 }
 
 impl Results for ServiceResults {
-    type Summary = ServicesTold;
+    type Summary = ServicesReport;
 
     fn name(&self, place: usize, _: Addr) -> Cow<'_, str> {
         let name = self.described.actors.get(place);
@@ -241,9 +241,9 @@ impl Results for ServiceResults {
         self.files.clone()
     }
 
-    fn summary(self, report: &Report, observed: &Observed) -> (ServicesTold, String) {
+    fn summary(self, report: &Report, observed: &Observed) -> (ServicesReport, String) {
         let table = corsair_observe::percentile_table(&observed.times);
-        let summary = ServicesTold::new(&self.described, report, &self.totals, observed);
+        let summary = ServicesReport::new(&self.described, report, &self.totals, observed);
         (summary, table)
     }
 }

@@ -4,13 +4,13 @@
 //! checkpoint, to the end or held between two commands, saved on the way or not, in one process or as a part of several.
 //! A further workload is one implementation of [`Workload`]; all of these modes come with it.
 
-mod held;
+mod paused;
 mod pirates;
 mod save;
 #[cfg(test)]
 mod tests;
 
-pub use held::Held;
+pub use paused::PausedRun;
 pub use pirates::Pirates;
 pub use save::{Checkpointing, Every, Pace, Policy, SaveEvent};
 
@@ -198,8 +198,8 @@ impl<'a, W: Workload> Run<'a, W> {
     ///
     /// # Errors
     /// If it cannot be begun, or cannot be resumed from the snapshot.
-    pub fn hold(self) -> Result<Held<W>, W::Error> {
-        Held::new(self.workload, self.snapshot.as_ref())
+    pub fn hold(self) -> Result<PausedRun<W>, W::Error> {
+        PausedRun::new(self.workload, self.snapshot.as_ref())
     }
 
     /// Runs to the end, or to where it is to stop.
@@ -220,7 +220,7 @@ impl<'a, W: Workload> Run<'a, W> {
             recorder,
             ..
         } = self;
-        let held = Held::new(self.workload, self.snapshot.as_ref());
+        let held = PausedRun::new(self.workload, self.snapshot.as_ref());
         let mut held = held.map_err(DriveError::Workload)?;
         let is_over = match checkpoints {
             Some((policy, owner, run)) => held.drive(until, policy, owner, run, recorder)?,

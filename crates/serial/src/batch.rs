@@ -6,7 +6,7 @@
 
 mod write;
 
-use crate::part::Part;
+use crate::documents::Documents;
 use crate::{Format, MarshalError};
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,7 +27,7 @@ pub(crate) struct Placement {
 /// The batch owns the documents. Passing it to [`marshal_into`](crate::Strategy::marshal_into) again
 /// replaces them, and reuses the memory; a batch that no run has filled is empty.
 pub struct Batch<F> {
-    parts: Vec<Part>,
+    parts: Vec<Documents>,
     placements: Vec<Placement>,
     /// A block is `1 << shift` values.
     shift: u32,
@@ -78,28 +78,32 @@ impl<F: Format> Batch<F> {
 
     /// Bytes of all documents, without terminators.
     pub fn size(&self) -> usize {
-        let parts: usize = self.parts.iter().map(Part::size).sum();
+        let parts: usize = self.parts.iter().map(Documents::size).sum();
         parts - self.len * F::TERMINATOR.len()
     }
 
     /// Bytes of memory that the batch keeps for the next run.
     pub fn capacity(&self) -> usize {
-        self.parts.iter().map(Part::capacity).sum::<usize>()
+        self.parts.iter().map(Documents::capacity).sum::<usize>()
             + self.placements.capacity() * size_of::<Placement>()
     }
 
     /// Forgets the documents and keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
-        self.parts.iter_mut().for_each(Part::clear);
+        self.parts.iter_mut().for_each(Documents::clear);
     }
 
     /// Empties the batch for a run: a part for each of `parts` writers, a placement for each of
     /// `blocks` blocks. It stays empty until [`settle`](Batch::settle).
-    pub(crate) fn open(&mut self, parts: usize, blocks: usize) -> (&mut [Part], &mut [Placement]) {
+    pub(crate) fn open(
+        &mut self,
+        parts: usize,
+        blocks: usize,
+    ) -> (&mut [Documents], &mut [Placement]) {
         self.clear();
         if self.parts.len() < parts {
-            self.parts.resize_with(parts, Part::default);
+            self.parts.resize_with(parts, Documents::default);
         }
         self.placements.clear();
         self.placements.resize(blocks, Placement::default());

@@ -37,10 +37,10 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod documents;
 mod error;
 mod failure;
 mod format;
-mod part;
 mod strategy;
 
 pub use batch::{Batch, Documents};

@@ -9,7 +9,7 @@ use crate::world::{GroupSample, Sampled, Scene, SceneNode, World};
 use crate::{EdgeState, NodeState};
 use corsair::fsm::{Fsm, FsmError, Msg, Pirate, Tally, Watch, pirate_name};
 use corsair::{Addr, AddrRange, Config, Report, Snapshot, Time};
-use corsair_observe::run::{Finished, Held, Pirates as Scenario, Run};
+use corsair_observe::run::{Finished, PausedRun, Pirates as Scenario, Run};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::num::NonZeroU16;
@@ -29,7 +29,7 @@ struct Listed {
 /// Pirates that a session controls. `W` is a further watch.
 #[derive(Debug)]
 pub struct Pirates<W: Watch> {
-    held: Held<Scenario<PiratesInView<W>>>,
+    held: PausedRun<Scenario<PiratesInView<W>>>,
     view: PiratesInView<W>,
     arch: String,
     listed: Option<Listed>,

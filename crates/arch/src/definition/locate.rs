@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A file, or whatever else a definition was read from, and the line in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file, or for instance `built-in netflixoss`.
     pub file: String,
     /// The line, from 1; none if it is not known.
@@ -17,7 +17,7 @@ pub struct Place {
     pub path: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}", self.file),

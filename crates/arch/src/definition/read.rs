@@ -1,7 +1,7 @@
 //! From a name to a checked definition.
 
 use super::check::{self, Checked, Problem};
-use super::locate::{self, Place, Step};
+use super::locate::{self, Location, Step};
 use super::{BUILT_IN, Definition};
 use crate::input_file::{MOST_BYTES, read_bytes};
 use crate::nearest::{did_you_mean, nearest};
@@ -37,7 +37,7 @@ pub enum DefinitionError {
     #[error("{at}: {what}")]
     Broken {
         /// Where.
-        at: Box<Place>,
+        at: Box<Location>,
         /// What is wrong, and what to do.
         what: String,
     },
@@ -45,7 +45,7 @@ pub enum DefinitionError {
     #[error("{at}: {problem}")]
     Wrong {
         /// Where.
-        at: Box<Place>,
+        at: Box<Location>,
         /// What is wrong.
         problem: Problem,
     },
@@ -53,7 +53,7 @@ pub enum DefinitionError {
 
 impl DefinitionError {
     /// Where it is wrong, if it was found.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&Location> {
         match self {
             DefinitionError::Broken { at, .. } | DefinitionError::Wrong { at, .. } => Some(at),
             DefinitionError::NotFound { .. } | DefinitionError::Unreadable { .. } => None,
@@ -142,7 +142,7 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
         }
         let said = &said[..end];
         DefinitionError::Broken {
-            at: Box::new(Place {
+            at: Box::new(Location {
                 file: file.to_owned(),
                 line: Some(line),
                 path: locate::path_at(text, line, error.column()),
@@ -151,7 +151,7 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
         }
     })?;
     let place = |way: &[Step<'_>]| {
-        Box::new(Place {
+        Box::new(Location {
             file: file.to_owned(),
             line: locate::line(text, way),
             path: locate::path(text, way),
@@ -183,7 +183,7 @@ fn meant_of(said: &str) -> String {
 
 fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
     DefinitionError::Broken {
-        at: Box::new(Place {
+        at: Box::new(Location {
             file: file.to_owned(),
             line: Some(line),
             path: String::new(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What arrived while an instance was paused.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Held {
+pub(super) enum Deferred {
     /// A job, and how long it travelled.
     Job(Job, u32),
     /// The response to the request with this number.
@@ -30,7 +30,7 @@ pub(super) struct Health {
     pub(super) ordered: Ordered,
     /// By how much times are multiplied, for each fault that slows it.
     factors: Vec<(u32, f64)>,
-    held: Vec<Held>,
+    held: Vec<Deferred>,
 }
 
 /// What was done to an instance while the run went on, until it is undone.
@@ -99,12 +99,12 @@ impl Health {
     }
 
     /// Keeps what has arrived during a pause.
-    pub(super) fn hold(&mut self, held: Held) {
+    pub(super) fn hold(&mut self, held: Deferred) {
         self.held.push(held);
     }
 
     /// Removes what has arrived during a pause.
-    pub(super) fn take_held(&mut self) -> Vec<Held> {
+    pub(super) fn take_held(&mut self) -> Vec<Deferred> {
         std::mem::take(&mut self.held)
     }
 }

@@ -1,7 +1,7 @@
 //! What all packages have in common: an instance's place in the architecture, its slots and queue,
 //! the requests it has made, and its health.
 
-use super::health::{Health, Held};
+use super::health::{Deferred, Health};
 use super::job::{Job, PendingRequest, PendingRequests};
 use super::queue::Queue;
 use super::work::{InProgress, Piece};
@@ -417,8 +417,8 @@ impl Host {
         jobs.extend(of_tasks.into_iter().flatten());
         for held in self.health.take_held() {
             match held {
-                Held::Job(job, _) => jobs.push(job),
-                Held::Response { id, .. } => {
+                Deferred::Job(job, _) => jobs.push(job),
+                Deferred::Response { id, .. } => {
                     let request = self.pending.remove(id);
                     let request = request.filter(|r| !r.is_abandoned && !has_tasks);
                     jobs.extend(request.map(|r| r.job));
@@ -458,8 +458,8 @@ impl Host {
             Some(limit) => self.slot_time.0 / u64::from(limit),
             None => self.in_progress.used(now),
         };
-        let keeper = self.number(cx.envelope().from);
-        self.notify(keeper, Msg::Pulse { busy }, cx);
+        let controller = self.number(cx.envelope().from);
+        self.notify(controller, Msg::Pulse { busy }, cx);
     }
 
     /// An autoscaler adds it, or removes it.

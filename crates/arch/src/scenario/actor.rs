@@ -1,7 +1,7 @@
 //! Any actor of an architecture but the root, and how it is made and written down.
 
+use crate::controller::Controller;
 use crate::edda::Edda;
-use crate::keeper::Keeper;
 use crate::message::Msg;
 use crate::model::Model;
 use crate::node::Node;
@@ -20,7 +20,7 @@ pub(crate) enum AnyActor {
     Node(Box<Node>),
     Registry(Box<Registry>),
     Edda(Box<Edda>),
-    Keeper(Box<Keeper>),
+    Controller(Box<Controller>),
 }
 
 /// From what actors are made beside the model.
@@ -45,7 +45,9 @@ impl Kind for AnyActor {
                 AnyActor::Registry(Box::new(Registry::new(model, registry - instances)))
             }
             log if log == edda => AnyActor::Edda(Box::new(Edda::new(model, parameters.collapse))),
-            keeper => AnyActor::Keeper(Box::new(Keeper::new(model, keeper - edda - 1))),
+            controller => {
+                AnyActor::Controller(Box::new(Controller::new(model, controller - edda - 1)))
+            }
         }
     }
 
@@ -54,7 +56,9 @@ impl Kind for AnyActor {
             AnyActor::Node(node) => (node.index(), Saving(&**node)).serialize(to),
             AnyActor::Registry(registry) => (registry.index, Saving(&**registry)).serialize(to),
             AnyActor::Edda(edda) => (edda.index(), Saving(&**edda)).serialize(to),
-            AnyActor::Keeper(keeper) => (keeper.index, Saving(&**keeper)).serialize(to),
+            AnyActor::Controller(controller) => {
+                (controller.index, Saving(&**controller)).serialize(to)
+            }
         }
     }
 
@@ -86,7 +90,7 @@ impl<'de> Visitor<'de> for Restored<'_> {
             AnyActor::Node(node) => saved::load_next(&mut from, &mut **node)?,
             AnyActor::Registry(registry) => saved::load_next(&mut from, &mut **registry)?,
             AnyActor::Edda(edda) => saved::load_next(&mut from, &mut **edda)?,
-            AnyActor::Keeper(keeper) => saved::load_next(&mut from, &mut **keeper)?,
+            AnyActor::Controller(controller) => saved::load_next(&mut from, &mut **controller)?,
         }
         Ok(actor)
     }
@@ -98,7 +102,7 @@ impl Actor<Msg> for AnyActor {
             AnyActor::Node(node) => node.start(cx),
             AnyActor::Registry(registry) => registry.start(cx),
             AnyActor::Edda(edda) => edda.start(cx),
-            AnyActor::Keeper(keeper) => keeper.start(cx),
+            AnyActor::Controller(controller) => controller.start(cx),
         }
     }
 
@@ -108,7 +112,7 @@ impl Actor<Msg> for AnyActor {
             AnyActor::Node(node) => node.on(event, cx),
             AnyActor::Registry(registry) => registry.on(event, cx),
             AnyActor::Edda(edda) => edda.on(event, cx),
-            AnyActor::Keeper(keeper) => keeper.on(event, cx),
+            AnyActor::Controller(controller) => controller.on(event, cx),
         }
     }
 
@@ -118,7 +122,7 @@ impl Actor<Msg> for AnyActor {
             AnyActor::Node(node) => serde_json::to_value(Saving(&**node)),
             AnyActor::Registry(registry) => serde_json::to_value(Saving(&**registry)),
             AnyActor::Edda(edda) => serde_json::to_value(Saving(&**edda)),
-            AnyActor::Keeper(keeper) => serde_json::to_value(Saving(&**keeper)),
+            AnyActor::Controller(controller) => serde_json::to_value(Saving(&**controller)),
         };
         Some(written.unwrap_or_else(|error| json!({ "unwritten": error.to_string() })))
     }

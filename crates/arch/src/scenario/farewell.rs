@@ -29,7 +29,7 @@ pub(super) struct Farewell {
 /// ones reach the others.
 fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
     let (instances, edda) = (model.topology.len(), model.edda());
-    let keepers = model.first_keeper()..model.actors();
+    let keepers = model.first_controller()..model.actors();
     let groups = [keepers, 0..instances, instances..edda, edda..edda + 1];
     groups.into_iter().filter(|group| !group.is_empty())
 }

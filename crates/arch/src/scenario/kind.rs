@@ -25,7 +25,7 @@ pub struct SceneParameters {
 
 /// The state of the root.
 #[derive(Serialize, Deserialize)]
-struct Saved {
+struct SavedScene {
     parameters: SceneParameters,
     actors: AddrRange,
     stage: Stage,
@@ -65,7 +65,7 @@ impl Kind for Scene {
     }
 
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let saved = Saved {
+        let saved = SavedScene {
             parameters: self.parameters.clone(),
             actors: self.actors,
             stage: self.stage,
@@ -75,7 +75,7 @@ impl Kind for Scene {
     }
 
     fn restore<'de, D: Deserializer<'de>>(from: D, model: &Arc<Model>) -> Result<Scene, D::Error> {
-        let saved = Saved::deserialize(from)?;
+        let saved = SavedScene::deserialize(from)?;
         if !saved.actors.is_empty() {
             let _ = model.first.set(saved.actors.get(0).as_u32());
         }

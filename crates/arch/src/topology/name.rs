@@ -63,14 +63,16 @@ impl Topology {
         let instances = (0..self.len()).map(|instance| self.short_name(instance));
         let registries = (0..self.registries()).map(|registry| self.short_registry_name(registry));
         let edda = std::iter::once_with(|| self.only_name(EDDA));
-        let keepers = self.looked_after().map(|service| self.keeper_name(service));
+        let keepers = self
+            .looked_after()
+            .map(|service| self.controller_name(service));
         let keepers: Vec<String> = keepers.collect();
         let all = scenario.chain(instances).chain(registries).chain(edda);
         all.chain(keepers)
     }
 
     /// The name of the actor that looks after a service: `netflixoss.*.*.web-keeper`.
-    pub(crate) fn keeper_name(&self, service: u32) -> String {
+    pub(crate) fn controller_name(&self, service: u32) -> String {
         self.only_name(&format!("{}-keeper", self.services[service as usize].name))
     }
 

@@ -49,7 +49,7 @@ pub fn is_undated(options: &Options) -> bool {
 
 /// What services have done, and what only people are told.
 #[derive(Clone, Debug, Serialize)]
-pub struct ServicesTold {
+pub struct ServicesReport {
     #[serde(flatten)]
     summary: ServicesSummary,
     /// What the command calls the architecture.
@@ -60,15 +60,15 @@ pub struct ServicesTold {
     is_undated: bool,
 }
 
-impl ServicesTold {
+impl ServicesReport {
     pub(super) fn new(
         described: &Described,
         report: &Report,
         totals: &Totals,
         observed: &Observed,
-    ) -> ServicesTold {
+    ) -> ServicesReport {
         let (named, utilisations) = (&described.named, &described.utilisations);
-        ServicesTold {
+        ServicesReport {
             summary: ServicesSummary::new(named, utilisations, report, totals, observed),
             arch: described.arch.clone(),
             is_undated: described.is_undated,
@@ -115,7 +115,7 @@ impl fmt::Display for Shown {
     }
 }
 
-impl Subject for ServicesTold {
+impl Subject for ServicesReport {
     fn headline(&self, outcome: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

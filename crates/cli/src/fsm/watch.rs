@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 /// The stages of one run.
 #[derive(Clone, Debug)]
-pub struct Stages(Arc<Told>);
+pub struct Stages(Arc<StageState>);
 
 #[derive(Debug)]
-struct Told {
+struct StageState {
     console: Arc<Console>,
     recorder: Recorder,
     names: Names,
@@ -29,7 +29,7 @@ struct Told {
 impl Stages {
     /// Prints stages on the console, or in the recorder's log of messages if there is one.
     pub fn new(console: &Arc<Console>, recorder: &Recorder, names: &Names) -> Stages {
-        Stages(Arc::new(Told {
+        Stages(Arc::new(StageState {
             console: Arc::clone(console),
             recorder: recorder.clone(),
             names: names.clone(),
@@ -67,7 +67,7 @@ impl Stages {
     }
 }
 
-impl Told {
+impl StageState {
     /// A stage that has its place among messages.
     fn stage(&self, at: Time, line: fmt::Arguments<'_>) {
         match self.addresses.get() {

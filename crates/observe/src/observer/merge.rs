@@ -105,21 +105,21 @@ mod tests {
     /// What is told in a window: by which actor, how much later than the window begins, and
     /// whether the observer looks through the lanes after it.
     #[derive(Clone, Debug)]
-    struct Told {
+    struct Step {
         actor: u32,
         later: u64,
         node: bool,
         looks: bool,
     }
 
-    fn told() -> impl Strategy<Value = Told> {
+    fn told() -> impl Strategy<Value = Step> {
         (
             0..6u32,
             prop_oneof![0..4 * WINDOW, Just(0), Just(WINDOW)],
             prop::bool::weighted(0.1),
             any::<bool>(),
         )
-            .prop_map(|(actor, later, node, looks)| Told {
+            .prop_map(|(actor, later, node, looks)| Step {
                 actor,
                 later,
                 node,

@@ -31,7 +31,7 @@ pub(crate) struct Lanes {
     pub(crate) times: Times,
     clock: Clock,
     /// The other processes of the run.
-    sources: Box<[Told]>,
+    sources: Box<[SourceProgress]>,
     lanes: Box<[CachePadded<Mutex<Records>>]>,
     /// Records told, in whole blocks per lane.
     told: AtomicU64,
@@ -47,7 +47,7 @@ pub(crate) struct Lanes {
 
 /// What another process of the run has told.
 #[derive(Debug, Default)]
-struct Told {
+struct SourceProgress {
     /// All that is earlier than this lies in a lane.
     until: AtomicU64,
     /// How many times it has told the times that it had measured when the run was saved.
@@ -107,7 +107,7 @@ pub(crate) fn number() -> usize {
 
 impl Lanes {
     pub(crate) fn new(clock: Clock, wanted: Wanted, sources: usize) -> Lanes {
-        let sources = (0..sources).map(|_| Told::default()).collect();
+        let sources = (0..sources).map(|_| SourceProgress::default()).collect();
         Lanes {
             sources,
             ..Lanes::with_backlog(clock, wanted, BACKLOG)

@@ -1,6 +1,6 @@
 //! Checkpoints of a run while it goes on: when, where to, and what they say.
 
-use super::{DriveError, Held, Workload};
+use super::{DriveError, PausedRun, Workload};
 use crate::checkpoint::{self, CheckpointError, Claim, Draft, Program, RECORDER, RunId};
 use crate::{Recorder, SavedOutputs};
 use corsair::{SnapshotError, Time};
@@ -162,7 +162,7 @@ impl<'a> Saver<'a> {
     /// Runs up to the end of the run, or to `until` if that is before. True if the run is over.
     pub(super) fn drive<W: Workload>(
         &mut self,
-        held: &mut Held<W>,
+        held: &mut PausedRun<W>,
         until: Option<Time>,
     ) -> Result<bool, DriveError<W::Error>> {
         let config = held.workload().config();
@@ -214,7 +214,7 @@ impl<'a> Saver<'a> {
 
     fn save<W: Workload>(
         &mut self,
-        held: &mut Held<W>,
+        held: &mut PausedRun<W>,
         asked: bool,
     ) -> Result<(), DriveError<W::Error>> {
         self.finish_writing();

@@ -24,7 +24,7 @@ pub struct MergeArgs {
 }
 
 /// The file of a shard, read as far as its first run.
-struct Part<'a> {
+struct ShardFile<'a> {
     path: &'a Path,
     reader: BufReader<File>,
     first: FirstLine,
@@ -44,7 +44,11 @@ pub fn run(args: &MergeArgs) -> Result<()> {
             );
         }
     }
-    let parts: Result<Vec<Part>> = args.files.iter().map(|path| Part::open(path)).collect();
+    let parts: Result<Vec<ShardFile>> = args
+        .files
+        .iter()
+        .map(|path| ShardFile::open(path))
+        .collect();
     let mut parts = in_order(parts?)?;
     let grid = Grid::new(parts[0].first.sweep.clone())?;
     for part in &mut parts {
@@ -74,7 +78,7 @@ pub fn run(args: &MergeArgs) -> Result<()> {
 }
 
 /// The parts in the order of their shards, if they are all shards of one sweep.
-fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
+fn in_order(mut parts: Vec<ShardFile>) -> Result<Vec<ShardFile>> {
     parts.sort_by_key(|part| part.first.shard.number);
     let Some((first, others)) = parts.split_first() else {
         bail!("there is nothing to merge; name the files of all shards");
@@ -93,7 +97,7 @@ fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
             bail!("{b} is a shard of another sweep than {a}");
         }
     }
-    let same = |pair: &&[Part]| pair[0].first.shard == pair[1].first.shard;
+    let same = |pair: &&[ShardFile]| pair[0].first.shard == pair[1].first.shard;
     if let Some(pair) = parts.windows(2).find(same) {
         let [a, b] = [pair[0].path.display(), pair[1].path.display()];
         bail!(
@@ -116,8 +120,8 @@ fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-impl<'a> Part<'a> {
-    fn open(path: &'a Path) -> Result<Part<'a>> {
+impl<'a> ShardFile<'a> {
+    fn open(path: &'a Path) -> Result<ShardFile<'a>> {
         let name = path.display();
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
         let mut reader = BufReader::with_capacity(1 << 14, file);
@@ -126,7 +130,7 @@ impl<'a> Part<'a> {
         let first = line.as_deref().and_then(FirstLine::read).with_context(|| {
             format!("{name} is not a shard of a sweep; make one with `corsair sweep --shard 1/8 …`")
         })?;
-        Ok(Part {
+        Ok(ShardFile {
             path,
             reader,
             first,

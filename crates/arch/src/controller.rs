@@ -1,4 +1,4 @@
-//! keeper: looks after the instances of a service: adds and removes some, so that they are as busy
+//! controller: looks after the instances of a service: adds and removes some, so that they are as busy
 //! as they should be, and takes those that do not answer out of the registries.
 //!
 //! It asks instances how busy they are, and knows only what they answer. That a paused or cut off
@@ -27,7 +27,7 @@ const TOLERANCE: f64 = 0.1;
 
 /// Looks after the instances of a service.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Controller {
     model: Arc<Model>,
     service: u32,
     /// Its number among all actors, as instances are counted.
@@ -67,7 +67,7 @@ impl Watched {
     }
 }
 
-state!(Keeper {
+state!(Controller {
     first,
     nodes,
     low,
@@ -75,9 +75,9 @@ state!(Keeper {
     ordered
 });
 
-impl Keeper {
-    /// The keeper of this number.
-    pub(crate) fn new(model: &Arc<Model>, number: u32) -> Keeper {
+impl Controller {
+    /// The controller of this number.
+    pub(crate) fn new(model: &Arc<Model>, number: u32) -> Controller {
         let topology = &model.topology;
         let mut services = topology.looked_after();
         let service = services.nth(number as usize).unwrap_or_default();
@@ -95,11 +95,11 @@ impl Keeper {
             answered: 0,
             is_ejected: false,
         });
-        Keeper {
+        Controller {
             nodes: nodes.collect(),
             model: Arc::clone(model),
             service,
-            index: model.first_keeper() + number,
+            index: model.first_controller() + number,
             first: 0,
             low: BTreeMap::new(),
             done: ServiceTotals::default(),
@@ -308,14 +308,14 @@ impl Keeper {
 }
 
 /// Hands in what it has done when the run is over, or cancelled.
-impl Drop for Keeper {
+impl Drop for Controller {
     fn drop(&mut self) {
         let mut totals = self.model.totals.lock();
         totals.add_instance(self.service, &self.done, 0);
     }
 }
 
-impl Actor<Msg> for Keeper {
+impl Actor<Msg> for Controller {
     fn start<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.first = cx.me().as_u32() - self.index;
     }

@@ -7,14 +7,14 @@ use crate::checkpoint::RunId;
 use corsair::{RunError, Simulation, Snapshot, SnapshotError, Time};
 
 /// A run of a workload in virtual time that is paused between two commands of its caller.
-pub struct Held<W: Workload> {
+pub struct PausedRun<W: Workload> {
     /// The simulation, to be advanced, inspected and saved.
     pub simulation: Simulation<W::Message>,
     workload: W,
 }
 
-impl<W: Workload> Held<W> {
-    pub(super) fn new(workload: W, snapshot: Option<&Snapshot>) -> Result<Held<W>, W::Error> {
+impl<W: Workload> PausedRun<W> {
+    pub(super) fn new(workload: W, snapshot: Option<&Snapshot>) -> Result<PausedRun<W>, W::Error> {
         let (config, kinds) = (workload.config(), workload.kinds());
         let simulation = match snapshot {
             None => {
@@ -34,7 +34,7 @@ impl<W: Workload> Held<W> {
                 simulation
             }
         };
-        Ok(Held {
+        Ok(PausedRun {
             simulation,
             workload,
         })
@@ -81,8 +81,8 @@ impl<W: Workload> Held<W> {
     }
 }
 
-impl<W: Workload> std::fmt::Debug for Held<W> {
+impl<W: Workload> std::fmt::Debug for PausedRun<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Held").field(&self.simulation).finish()
+        f.debug_tuple("PausedRun").field(&self.simulation).finish()
     }
 }
