@@ -1,4 +1,4 @@
-//! What-if: a saved run goes on with an architecture that differs in some fields.
+//! What-if: a saved run resumes with an architecture that differs in some fields.
 
 use crate::faults::{Effect, Occurrence};
 use crate::load::{Load, Source};
@@ -13,7 +13,7 @@ use corsair::{Config, Executor, Snapshot, Time};
 use std::mem::discriminant;
 use std::sync::Arc;
 
-/// How a saved run goes on.
+/// How a saved run resumes.
 #[derive(Clone, Debug)]
 pub struct Branch {
     /// The architecture from here on.
@@ -26,14 +26,14 @@ pub struct Branch {
     pub counts_from_here: bool,
 }
 
-/// A branch that is ready to go on.
+/// A branch that is ready to resume.
 pub(crate) struct Branched {
     pub(crate) config: Config,
     pub(crate) model: Arc<Model>,
     pub(crate) parameters: SceneParameters,
     /// With the seed of the branch.
     pub(crate) snapshot: Snapshot,
-    /// What instances are told, in order.
+    /// Commands to instances, in order.
     pub(crate) commands: Vec<(Time, u32, Command)>,
 }
 
@@ -99,7 +99,7 @@ fn other_loads(new: &Topology, saved: &Topology) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a state of one topology makes sense in another.
+/// Whether the state of one topology is valid in another.
 fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
     let refused = |what: &str| Err(ChangeError::State(what.to_owned()));
     let names = |topology: &Topology| -> Vec<String> {
@@ -205,7 +205,7 @@ fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
 type Order = (u64, u32, Command);
 
 impl Model {
-    /// Goes on with a run of another model that was saved at a time: what has been decided before stays so.
+    /// Resumes a run of another model that was saved at a time: decisions made before it stay as they are.
     /// Returns what is to be done to instances for faults that this model alone has.
     fn follow(&mut self, before: &Model, now: u64) -> Result<Vec<Order>, ChangeError> {
         self.settled = before.settled;

@@ -1,8 +1,8 @@
-//! An architecture that runs as far as it is told, can be looked at in between, and does what it is
-//! told: what a live view and its replay are made of.
+//! An architecture that runs step by step, and can be inspected and sent commands in between: the basis of the live view
+//! and its replay.
 //!
-//! What is told is a message with a virtual time, so that the run is a function of the architecture
-//! and of what it was told when: the same for any number of workers, watched or not.
+//! A command is a message with a virtual time. So the run is a function of the architecture and of the commands and their
+//! times: the same for any number of workers, watched or not.
 
 pub(crate) mod seen;
 mod times;
@@ -26,7 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// An architecture in virtual time that its caller holds in the hand.
+/// An architecture in virtual time whose steps its caller controls.
 ///
 /// ```
 /// use corsair::{Config, Time};
@@ -86,7 +86,7 @@ impl Live {
         Ok(live)
     }
 
-    /// An architecture that goes on where it was saved ([`Simulation::snapshot`]), with any number of workers. The
+    /// Resumes an architecture from a snapshot ([`Simulation::snapshot`]), with any number of workers. The
     /// topology and the plan are those with which it was begun.
     ///
     /// # Errors
@@ -101,13 +101,13 @@ impl Live {
         Live::hold(Run::new(architecture).resume(snapshot.clone()))
     }
 
-    /// Goes on where an architecture was saved, as this branch of it. `saved` is the topology of the saved run,
+    /// Resumes a saved architecture as this branch of it. `saved` is the topology of the saved run,
     /// and the plan is that with which it was begun.
     ///
     /// Faults that are new happen as commands do; those that have begun end as they would have.
     ///
     /// # Errors
-    /// [`ResumeError::Change`] if the state cannot go on with the branch's topology.
+    /// [`ResumeError::Change`] if the state cannot continue with the branch's topology.
     pub fn branch(
         base: &Config,
         saved: &Topology,
@@ -230,7 +230,7 @@ impl Live {
         }
     }
 
-    /// Begins the next interval, in which [`Live::recent`] counts anew.
+    /// Begins the next interval, in which [`Live::recent`] counts from zero.
     pub fn next_interval(&mut self) {
         let next = self.model().interval().checked_add(1).unwrap_or(1);
         if self.model().interval() > 0 {
@@ -302,7 +302,7 @@ impl Live {
         (report, totals)
     }
 
-    /// Goes on to the end, and returns what the run has done.
+    /// Runs to the end, and returns the report and the totals.
     ///
     /// # Errors
     /// How the run failed.

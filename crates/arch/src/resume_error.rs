@@ -1,16 +1,16 @@
-//! Why a saved run cannot go on.
+//! Why a saved run cannot be resumed.
 
 use crate::plan::SimulateError;
 use corsair::SnapshotError;
 
-/// Why a saved run cannot go on.
+/// Why a saved run cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResumeError {
     /// The architecture cannot be run.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
-    /// It cannot go on so.
+    /// It cannot be resumed with these changes.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// The saved run cannot be read, or is another one's.
@@ -37,7 +37,7 @@ impl ResumeError {
     }
 }
 
-/// What cannot be changed in a run that goes on.
+/// What cannot be changed in a resumed run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {

@@ -29,7 +29,7 @@ use summary::{Described, ServicesReport};
 pub struct Services<'a> {
     options: &'a ServiceOptions,
     topology: Topology,
-    /// Where it goes on from.
+    /// The checkpoint that it resumes from.
     from: Option<Arc<Checkpoint>>,
 }
 
@@ -119,7 +119,7 @@ impl Workload for Services<'_> {
         let ran = match &options.session {
             Some(held) => {
                 let ran = run_held(options, held, &mut topology, &plan, console)?;
-                // It may have got room for more instances.
+                // Instances may have been added to it.
                 described = Described::new(options, &topology);
                 Some(ran)
             }

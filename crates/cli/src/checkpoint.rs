@@ -35,7 +35,7 @@ pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
     snapshot.with_context(|| checkpoint.directory.display().to_string())
 }
 
-/// Where what the run has written goes on. `population` is what its populations are, if it has any.
+/// Where the output of a resumed run continues. `population` names the members of its populations, if it has any.
 pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>) -> Resumed {
     let mut files = checkpoint.files.iter();
     let state = files.find(|(name, _)| name == RECORDER);

@@ -102,7 +102,7 @@ impl Talk {
     }
 }
 
-/// Stdout, whose reader may leave: what is written from then on is dropped, and the run goes on.
+/// Stdout, whose reader may close it: later output is dropped, and the run continues.
 #[derive(Debug)]
 pub struct Stdout {
     out: Option<BufWriter<io::Stdout>>,

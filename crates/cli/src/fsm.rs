@@ -1,4 +1,4 @@
-//! `-a fsm`: pirates, simulated and told of.
+//! `-a fsm`: pirates.
 
 mod names;
 mod network;
@@ -32,7 +32,7 @@ use watch::{Recorded, Stages};
 pub struct Pirates {
     scenario: Fsm,
     names: Names,
-    /// Where they go on from.
+    /// The checkpoint that they resume from.
     from: Option<Arc<Checkpoint>>,
 }
 

@@ -25,7 +25,7 @@ pub fn on_ctrl_c(cancel: CancelToken) {
             cancel.cancel();
         }
     };
-    // Without the thread, Ctrl-C would do nothing at all; so there is no going on without it.
+    // Without the thread, Ctrl-C would do nothing at all, so the program ends here.
     thread::Builder::new()
         .name("ctrl-c".to_owned())
         .spawn(move || runtime.block_on(listen))

@@ -1,4 +1,4 @@
-//! How what comes of observing a run is told.
+//! Messages about the output of a run.
 
 use crate::console::complain;
 use crate::options::{Options, What};

@@ -65,7 +65,7 @@ pub struct Options {
     pub profile: Option<PathBuf>,
     /// The session that holds the run, if one does.
     pub session: Option<SessionOptions>,
-    /// How the run is saved, or goes on from where it was.
+    /// How the run is saved or resumed.
     pub checkpoints: Option<Checkpoints>,
     /// What is run.
     pub what: What,

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub enum Measure {
     /// On the clock.
     Clock,
-    /// The run in virtual time tells it.
+    /// In virtual time, as the run reports it.
     Virtual(Progress),
 }
 
@@ -70,7 +70,7 @@ impl Bar {
             console.set_bar(None);
             bar.finish_and_clear();
         };
-        // Without a thread there is no bar, which is no reason to have no run.
+        // Without a thread there is no bar, and the run does not need one.
         let thread = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(draw);

@@ -30,7 +30,7 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
 }
 
 fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<ExitCode> {
-    // What cannot be written or reached is told before the run, not after it.
+    // Files that cannot be written and systems that cannot be reached are reported before the run.
     let settings = settings(options, args, &workload)?;
     let profile = options.profile.as_deref().map(Profile::begin).transpose()?;
     let per_actor = options.per_actor.as_deref().map(Replacement::begin);
@@ -93,7 +93,7 @@ pub struct Ending {
     pub processes: Vec<ProcessSummary>,
 }
 
-/// Writes what is left to be written, and tells what a run has done.
+/// Finishes the output files, and prints the summary of a run.
 ///
 /// # Errors
 /// What could not be written.

@@ -1,4 +1,4 @@
-//! What a run has done, as lines for people or as one JSON object.
+//! The summary of a run, as lines for people or as one JSON object.
 
 use crate::options::Options;
 use crate::text::{GoDuration, bytes, plural, rate};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What a run has done: what every run has, and what is said of its subject, `S`, alone. As JSON,
+/// The summary of a run: what every run has, and what is said of its subject, `S`, alone. As JSON,
 /// times are in seconds and sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary<S> {

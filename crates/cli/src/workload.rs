@@ -1,4 +1,4 @@
-//! What can be simulated, and what it has done afterwards: what a run asks of pirates and services alike.
+//! Workloads of the command and their results: the interface that pirates and services implement.
 
 use crate::console::Console;
 use crate::driver::Driver;

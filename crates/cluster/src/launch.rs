@@ -28,7 +28,7 @@ pub fn is_started() -> bool {
     std::env::var_os(STARTED).is_some()
 }
 
-/// Starts so many processes of this program with these arguments. On Unix `mpirun` replaces this process, so that signals
+/// Starts `processes` processes of this program with these arguments. On Unix `mpirun` replaces this process, so that signals
 /// reach it and nothing is left if it is killed; elsewhere this waits for it.
 ///
 /// # Errors

@@ -81,7 +81,7 @@ impl Member<MpiCarrier> {
 }
 
 impl MpiCarrier {
-    /// Sends batches in messages of so many bytes.
+    /// Sets the maximum length of a message in bytes.
     pub(crate) fn set_longest(&mut self, bytes: usize) {
         self.longest = bytes;
     }

@@ -15,7 +15,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// For so many processes.
+    /// For this number of processes.
     pub fn new(processes: usize) -> Arrivals {
         Arrivals {
             since: Mutex::default(),

@@ -20,14 +20,14 @@ pub enum ObserveError {
         "the graph has more than 4294967295 edges, which cannot be numbered; make the run shorter"
     )]
     Edges,
-    /// Something that is no address.
+    /// Text that is not an address.
     #[error("{what}: '{given}' is no address; write one as {example}")]
     Address {
         /// What it should be the address of.
         what: &'static str,
         /// What was given.
         given: String,
-        /// What one looks like.
+        /// An example of an address.
         example: &'static str,
     },
     /// No answer, or not the one expected.
@@ -75,7 +75,7 @@ pub enum ObserveError {
     /// The state of what is observed cannot be written.
     #[error("what is observed cannot be saved: {0}")]
     State(serde_json::Error),
-    /// A checkpoint that cannot be gone on from.
+    /// A checkpoint from which the output cannot continue.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),
     /// The thread that writes has panicked.

@@ -1,7 +1,7 @@
 //! What comes out of a run: graphs, flows and histograms, in the formats that other tools read.
 //!
 //! Actors tell a [`Recorder`] what happens, on any thread. An [`Observer`] brings what they tell
-//! into one order and writes it while the run goes on:
+//! into one order and writes it during the run:
 //!
 //! * in virtual time the output is the same, byte for byte, for any number of workers: what is
 //!   told is ordered by (time, actor, order of telling), up to the window that is being run;

@@ -72,7 +72,7 @@ impl Relay {
     /// The run is over here: sends what is left.
     ///
     /// # Errors
-    /// What could not be sent, now or while the run went on.
+    /// What could not be sent, now or during the run.
     pub fn finish(self) -> io::Result<()> {
         self.lanes.close();
         let panicked = |_| Err(io::Error::other("what sends records has failed"));

@@ -1,4 +1,4 @@
-//! What a run has written when it is saved, and how it goes on from there.
+//! The output of a saved run, and how a resumed run continues it.
 
 use crate::checkpoint::{CheckpointError, Output, SavedFile, begin_of};
 use crate::counted::Counted;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct SavedOutputs {
     /// The state of what writes them: who is who, which spans are open, what was measured.
     pub state: Vec<u8>,
-    /// The files that the run goes on with, as parts of a checkpoint.
+    /// The files that the resumed run continues, as parts of a checkpoint.
     pub files: Vec<Output>,
     /// What is kept of files that change in the middle.
     pub copies: Vec<(String, Vec<u8>)>,
@@ -23,7 +23,7 @@ pub struct SavedOutputs {
     pub spans: u64,
 }
 
-/// Where the output of a run goes on.
+/// Where the output of a resumed run continues.
 #[derive(Clone, Debug)]
 pub struct Resumed {
     /// The checkpoint's directory, with the files and the copies.
@@ -34,7 +34,7 @@ pub struct Resumed {
     pub population: Option<Arc<dyn Population>>,
 }
 
-/// A file that goes on, and what is known of what it has.
+/// A file that a resumed run continues, and what is known of its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     file: SavedFile,

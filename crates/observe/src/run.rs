@@ -23,7 +23,7 @@ use corsair::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a run injects into a saved run that it resumes as a branch: when, to whom, and what.
+/// Messages injected into a saved run that is resumed as a branch: each with its time and receiver.
 pub type Injections<M> = Vec<(Time, Addr, M)>;
 
 /// What is simulated, ready to run.

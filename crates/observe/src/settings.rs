@@ -42,7 +42,7 @@ pub struct Settings {
     pub neo4j: Option<Neo4j>,
     /// Flows to write, in `json_metrics/`.
     pub flows: Vec<FlowFormat>,
-    /// Is told of every span, on a thread that the run may wait for.
+    /// Receives every span, on a thread that the run may wait for.
     pub spans: Option<SpanSink>,
     /// Write flows to Kafka, topic `zipkin`: a broker, `HOST:PORT`, or several with commas between
     /// them, of which the first that answers names the others.
@@ -56,7 +56,7 @@ pub struct Settings {
     /// What stands for the measured times of services in the file for Guesstimate, by the
     /// services' names.
     pub guesses: BTreeMap<String, Guess>,
-    /// Measure times, and serve them at this address while the run goes on.
+    /// Measure times, and serve them at this address during the run.
     pub metrics: Option<SocketAddr>,
     /// Log every message here.
     pub messages: Option<Box<dyn Write + Send>>,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub workers: usize,
     /// How many other processes of the run [relay](crate::Relay) what their actors tell.
     pub sources: usize,
-    /// Go on with what a saved run has written.
+    /// Continue the output of a saved run.
     pub resumed: Option<Resumed>,
 }
 
@@ -104,7 +104,7 @@ impl Settings {
         }
     }
 
-    /// Whether anything is to be told by actors.
+    /// Whether actors have anything to record.
     pub fn wants_records(&self) -> bool {
         Wanted::of(self).any()
     }

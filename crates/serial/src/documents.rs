@@ -1,4 +1,4 @@
-//! What one worker has encoded: documents back to back in one buffer, and where each ends.
+//! The documents that one worker has encoded, back to back in one buffer, and where each ends.
 //!
 //! A part holds whole documents only: a value that fails leaves no byte behind.
 

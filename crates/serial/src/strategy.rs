@@ -21,7 +21,7 @@ use serde::Serialize;
 /// A way to marshal a slice of values.
 ///
 /// Every strategy gives the same documents and the same error; see the guarantees of the
-/// [crate](crate). What differs is the time, and what it takes to get there.
+/// [crate](crate). They differ in time and memory.
 pub trait Strategy {
     /// Name of the strategy, in tables.
     fn name(&self) -> &'static str;

@@ -1,4 +1,4 @@
-//! Architectures that are saved as they run, or go on from where they were.
+//! Architectures that are saved while they run, or resumed.
 
 use super::source;
 use crate::checkpoint;
@@ -37,7 +37,7 @@ fn checksum(topology: &Topology) -> String {
     format!("{:08x}", topology.checksum())
 }
 
-/// Checks that a topology is that of a saved run.
+/// Checks that a saved run has this topology.
 ///
 /// # Errors
 /// If it is not.
@@ -116,7 +116,7 @@ fn resume(
     Ok((architecture, Some(snapshot)))
 }
 
-/// The branch as which a saved run goes on, if it is not to go on as it was.
+/// The branch to resume a saved run as; `None` if it resumes unchanged.
 ///
 /// # Errors
 /// See [`branch`].
@@ -131,7 +131,7 @@ fn asked_branch(
     }
 }
 
-/// Why a run cannot go on from the checkpoint in this directory, or how it failed.
+/// Why a run cannot be resumed from the checkpoint in this directory, or how it failed.
 fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Error {
     match error {
         ResumeError::Simulate(error) => super::failed(&error, console),

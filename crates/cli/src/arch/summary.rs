@@ -47,7 +47,7 @@ pub fn is_undated(options: &Options) -> bool {
     options.executor == Executor::Virtual && options.epoch.is_none()
 }
 
-/// What services have done, and what only people are told.
+/// The summary of services, with the fields that only its text has.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServicesReport {
     #[serde(flatten)]

@@ -232,7 +232,7 @@ impl Saving for PartSaver<'_> {
         let mut pausing = lock();
         let since = *pausing.since.get_or_insert_with(Instant::now);
         pausing.parts.push(saved);
-        // The others of this process wait for the last one, so that nothing is told in between.
+        // The others of this process wait for the last one, so that no record is made in between.
         if pausing.parts.len() < self.workers {
             return;
         }
@@ -364,7 +364,7 @@ impl Files<'_> {
         let head = set.head.take().map(|head| (HEAD.to_owned(), head));
         let part = |(worker, part)| (part_name(worker), part);
         let parts = std::mem::take(&mut set.parts).into_iter().map(part);
-        // Who has the head writes what all have told.
+        // The process that has the head writes the recorder's state.
         let is_first = head.is_some();
         let outputs = &mut set.outputs;
         let state = is_first.then(|| (RECORDER.to_owned(), std::mem::take(&mut outputs.state)));

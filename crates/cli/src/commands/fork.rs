@@ -257,7 +257,7 @@ fn branch(line: &str) -> Result<Named, String> {
     })
 }
 
-/// Tells what was measured of each branch, and how it differs from the first.
+/// Prints the measurements of each branch, and how they differ from the first.
 fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measured>]) {
     let [base, others @ ..] = rows else {
         return;

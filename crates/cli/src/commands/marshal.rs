@@ -123,7 +123,7 @@ enum Records {
 ///
 /// # Errors
 ///
-/// Where the file cannot be read or is no JSON array, a value cannot be marshalled, or a thread
+/// If the file cannot be read or is not a JSON array, a value cannot be marshalled, or a thread
 /// cannot be started.
 pub fn run(args: &MarshalArgs) -> anyhow::Result<()> {
     let table = match &args.file {

@@ -134,7 +134,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// The identity of the branch that these arguments ask for; `None` if the run goes on as it was saved.
+/// The identity of the branch that these arguments ask for; `None` if the run resumes unchanged.
 fn branch_of(from: &Checkpoint, reseed: Option<u64>, set: &[Setting]) -> Option<RunId> {
     if reseed.is_none() && set.is_empty() {
         return None;

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The range that is added up with an OS thread for every half spans at most so much.
+/// Maximum length of a range that is added up with an OS thread for every half.
 const MOST_THREADS: u64 = 2_000;
 
 /// The flags of `corsair sum`.

@@ -73,7 +73,7 @@ pub fn run_or_merge(matches: &ArgMatches) -> Result<()> {
 /// What is wrong with the flags, the definition or the file.
 fn run(args: &SweepArgs) -> Result<()> {
     let sweep = sweep(args)?;
-    // Whatever is wrong with a point of the grid is told before the first run.
+    // A point of the grid that is wrong is reported before the first run.
     sweep.check().map_err(flagged)?;
     let config = args.run.config();
     let (mut file, mut made) = SweepFile::open(&sweep, &args.out).map_err(flagged)?;

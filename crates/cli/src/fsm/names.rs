@@ -32,7 +32,7 @@ impl Names {
         Names { pirates, ..self }
     }
 
-    /// The name of the actor at this address; what is no pirate is the FSM.
+    /// The name of the actor at this address: a pirate, or else the FSM.
     pub fn of(&self, addr: Addr) -> Cow<'_, str> {
         match self.pirates.index_of(addr) {
             Some(index) => self.name(index),

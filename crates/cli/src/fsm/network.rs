@@ -10,7 +10,7 @@ use std::path::Path;
 /// Reads a network of pirates.
 ///
 /// # Errors
-/// If the file is no graph, or none of pirates.
+/// If the file is not a graph of pirates.
 pub fn read(path: &Path) -> Result<Network> {
     let graph = graph::read(path).context("-r")?;
     let shown = path.display();

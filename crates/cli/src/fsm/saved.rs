@@ -1,4 +1,4 @@
-//! Pirates that are saved as they run, or go on from where they were.
+//! Pirates that are saved while they run, or resumed.
 
 use super::watch::Stages;
 use crate::checkpoint;
@@ -24,7 +24,7 @@ pub(super) fn details(stages: &Stages) -> Value {
     json!({ "addresses": addresses })
 }
 
-/// The stages go on where they were in this checkpoint.
+/// Restores the stages from this checkpoint.
 ///
 /// # Errors
 /// If that says nothing of pirates.
@@ -36,7 +36,7 @@ pub(super) fn go_on(stages: &Stages, from: &Checkpoint) -> Result<()> {
     Ok(())
 }
 
-/// The saved run that pirates go on from, with the seed that was asked for.
+/// The snapshot that pirates resume from, with the requested seed.
 ///
 /// # Errors
 /// If the checkpoint has none.

@@ -1,4 +1,4 @@
-//! Tells the stages of a run on the console, and what pirates do to the recorder.
+//! Prints the stages of a run on the console, and reports what pirates do to the recorder.
 
 use super::names::Names;
 use super::summary::Delivery;
@@ -39,13 +39,13 @@ impl Stages {
         }))
     }
 
-    /// A watch for the FSM, whose pirates tell what `pirate` does.
+    /// A watch for the FSM, whose pirates are watched by `pirate`.
     pub fn with<P: PirateWatch>(&self, pirate: P) -> FsmWatch<P> {
         let stages = self.clone();
         FsmWatch { stages, pirate }
     }
 
-    /// The addresses of the FSM and the pirates, of a run that goes on.
+    /// Sets the addresses of the FSM and the pirates of a resumed run.
     pub fn go_on(&self, fsm: Addr, pirates: AddrRange) {
         let _ = self.0.addresses.set((fsm, pirates));
     }

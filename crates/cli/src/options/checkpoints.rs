@@ -123,7 +123,7 @@ pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
     }))
 }
 
-/// Whether it writes to files while it goes on.
+/// Whether it writes to files while it runs.
 fn writes(options: &Options) -> bool {
     let flows = match &options.what {
         What::Services(services) => !services.flows.is_empty(),

@@ -1,4 +1,4 @@
-//! A run that its caller holds: it goes as far as it is told.
+//! A run that advances when its caller says so.
 
 use super::save::Saver;
 use super::{Checkpointing, DriveError, Finished, Policy, Workload};

@@ -1,4 +1,4 @@
-//! Checkpoints of a run while it goes on: when, where to, and what they say.
+//! Checkpoints of a running simulation: when, where and with which contents.
 
 use super::{DriveError, PausedRun, Workload};
 use crate::checkpoint::{self, CheckpointError, Claim, Draft, Program, RECORDER, RunId};
@@ -66,7 +66,7 @@ pub enum SaveEvent<'a> {
         /// How long the run was paused for it.
         paused: Duration,
     },
-    /// One could not be written. The run goes on.
+    /// One could not be written. The run continues.
     Failed(CheckpointError),
     /// The run ended at `end`, before these times to save it at.
     Missed {
@@ -80,7 +80,7 @@ pub enum SaveEvent<'a> {
 /// The wall-clock time that a slice of the run takes between two looks at the clock.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// Tells when a run is to be saved again.
+/// Decides when a run is saved again.
 pub struct Pace {
     every: Option<Every>,
     recorder: Recorder,

@@ -156,7 +156,7 @@ impl Measurement {
 
 /// Measures all subjects side by side, for about `time` each.
 ///
-/// `count` calls what it is given once, and says what was allocated meanwhile by all threads.
+/// `count` calls its argument once, and returns the allocations of all threads during the call.
 ///
 /// # Errors
 ///

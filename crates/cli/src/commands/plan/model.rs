@@ -1,4 +1,4 @@
-//! What a run over several machines takes, from a part of it and an exchange that were measured here.
+//! The time of a run over several machines, estimated from a part of it and an exchange that were measured here.
 
 use super::PlanArgs;
 use crate::console::Console;
@@ -42,7 +42,7 @@ struct Expected {
     sent_bytes: f64,
 }
 
-/// All that is told, as JSON.
+/// The estimate, as JSON.
 #[derive(Debug, Serialize)]
 struct Plan<'a> {
     arch: &'a str,

@@ -113,7 +113,7 @@ fn minimise(points: &[Point], free: [bool; 3]) -> (Three, f64) {
         let bottom: f64 = points.iter().map(|p| shape(p).powi(2)).sum();
         [top / bottom, parameters[1], parameters[2]]
     };
-    // From several places, so that a flat valley far off is no trap.
+    // From several places, so that a flat valley far from the minimum does not end the search.
     [
         (0.01, 1e-4),
         (0.3, 1e-3),

@@ -26,7 +26,7 @@ pub fn plot(points: &[Point], usl: &Usl, title: &str) -> Result<String, PlotErro
 fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<(), Box<dyn Error>> {
     let most = |value: fn(&Point) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let measured = most(|point| point.load);
-    // A peak that is far off would leave no room for what was measured.
+    // A distant peak would squeeze the measured points.
     let peak = usl.peak().filter(|peak| peak.load <= 2.0 * measured);
     let load = peak.map_or(measured, |peak| peak.load.max(measured)) * 1.05;
     let highest = most(|point| point.throughput).max(usl.throughput(measured));
