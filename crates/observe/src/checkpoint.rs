@@ -56,7 +56,7 @@ pub struct Draft {
     pub time: u64,
     /// It was asked for by hand.
     pub asked: bool,
-    /// Whatever else the program wants to know when it goes on.
+    /// Whatever else the program needs to resume the run.
     pub details: Value,
     /// The saved run, file by file.
     pub files: Vec<(String, Vec<u8>)>,
@@ -162,7 +162,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a run that has ended may keep it.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Holds the directory below which a run saves itself, so that no other process saves a run there meanwhile.
+/// Holds the directory below which a run saves itself, so that no other process saves a run there at the same time.
 #[derive(Debug)]
 pub struct Claim {
     below: PathBuf,
@@ -213,7 +213,7 @@ impl Drop for Claim {
     }
 }
 
-/// What the directories of checkpoints that are being written are called, up to what tells them apart.
+/// Prefix of the directories of checkpoints that are being written.
 const STAGING: &str = ".staging-";
 
 /// A checkpoint that is being written, by one process or by several that see the same directory. It is none until it is
@@ -423,7 +423,7 @@ fn check_run(below: &Path, run: RunId) -> Result<(), CheckpointError> {
         Ok(manifest) if manifest.run != run => Err(CheckpointError::OtherRun {
             path: below.to_owned(),
         }),
-        // A manifest that cannot be read is no checkpoint of any run that could go on.
+        // A checkpoint with an unreadable manifest cannot be resumed.
         _ => Ok(()),
     }
 }

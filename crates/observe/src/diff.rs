@@ -210,10 +210,10 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
     }
 }
 
-/// Longer events are told in part.
+/// Longer events are shown in part.
 const LONG: usize = 800;
 
-/// What is told of a long event: so much before the first difference, and so much from it on.
+/// Characters of a long event that are shown before the first difference, and from it on.
 const BEFORE: usize = 160;
 const AFTER: usize = 320;
 

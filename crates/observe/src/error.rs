@@ -13,7 +13,7 @@ pub enum ObserveError {
     #[error("cannot write the log of messages: {0}")]
     Messages(std::io::Error),
     /// More kinds of messages than records can tell apart.
-    #[error("{0} kinds of messages are too many for flows; at most 65535 can be told apart")]
+    #[error("{0} kinds of messages are too many for flows; the maximum is 65535")]
     Kinds(usize),
     /// More edges than have numbers.
     #[error(
@@ -21,7 +21,7 @@ pub enum ObserveError {
     )]
     Edges,
     /// Text that is not an address.
-    #[error("{what}: '{given}' is no address; write one as {example}")]
+    #[error("{what}: '{given}' is not an address; write one as {example}")]
     Address {
         /// What it should be the address of.
         what: &'static str,
@@ -70,7 +70,7 @@ pub enum ObserveError {
     #[error("cannot start the thread that writes what is observed: {0}")]
     Thread(std::io::Error),
     /// What is observed cannot be saved in the middle of it.
-    #[error("{0} cannot be gone on with from a checkpoint; leave it out")]
+    #[error("{0} cannot be continued from a checkpoint; leave it out")]
     NotSaved(&'static str),
     /// The state of what is observed cannot be written.
     #[error("what is observed cannot be saved: {0}")]

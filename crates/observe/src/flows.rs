@@ -1,7 +1,7 @@
 //! Flows: which requests went through which services, as spans.
 //!
-//! The two ends of an exchange are told one by one; [`join`] puts them together. Complete spans go
-//! out in batches while the run goes on, to files and to other systems. How many spans a batch has
+//! The two ends of an exchange are recorded one by one; [`join`] puts them together. Complete spans go
+//! out in batches during the run, to files and to other systems. How many spans a batch has
 //! depends on nothing but their number, so the files are the same however often they are written.
 
 mod join;
@@ -58,7 +58,7 @@ pub(crate) struct SavedFlows {
 
 impl Flows {
     /// Opens what the settings ask for; `None` if they ask for no flows.
-    /// `resumed` is where those of a saved run go on.
+    /// `resumed` is the state of a saved run that the flows continue.
     pub(crate) fn open(
         settings: &mut Settings,
         resumed: Option<(&Resumed, SavedFlows)>,
@@ -107,7 +107,7 @@ impl Flows {
         self.outlets.iter().map(Outlet::bytes).sum()
     }
 
-    /// What it takes to go on from here: `to` gets the files.
+    /// Saves the state that continues these files: `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedFlows, ObserveError> {
         let (open, order) = self.join.save();
         let mut saved = SavedFlows {
@@ -201,7 +201,7 @@ impl Flows {
     }
 }
 
-/// One end of an exchange, as it was told.
+/// One end of an exchange, as it was recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) at: u64,

@@ -54,7 +54,7 @@ impl<E: Element> Array<E> {
         }
     }
 
-    /// Goes on with an array that has elements.
+    /// Continues an array that has elements.
     pub(crate) fn go_on(&mut self) {
         self.begun = true;
     }

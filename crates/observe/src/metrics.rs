@@ -1,4 +1,4 @@
-//! Serves times over HTTP while a run goes on, for Prometheus to read: `GET /metrics`.
+//! Serves times over HTTP during a run, for Prometheus to read: `GET /metrics`.
 
 use crate::ObserveError;
 use axum::Router;
@@ -18,7 +18,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Begins to serve what `text` gives, which is asked anew for each request.
+    /// Begins to serve the result of `text`, which is called for each request.
     ///
     /// # Errors
     /// [`ObserveError::Metrics`] if the address cannot be had.
@@ -52,7 +52,7 @@ impl Server {
             let routes = Router::new()
                 .route("/metrics", get(metrics))
                 .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "see /metrics\n") });
-            // Ends at once when told; the rest of an answer is not sent.
+            // Ends at once when asked to; the rest of an answer is not sent.
             tokio::select! {
                 _ = async { axum::serve(listener, routes).await } => {}
                 _ = stopped => {}

@@ -54,10 +54,10 @@ pub trait Population: fmt::Debug + Send + Sync {
 /// How an actor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Exit {
-    /// It was told that the run is over.
+    /// It ended with the run.
     #[default]
     Normal,
-    /// It was killed while the run went on.
+    /// It was killed during the run.
     Killed,
     /// It failed.
     Failed,

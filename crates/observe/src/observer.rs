@@ -1,4 +1,4 @@
-//! Writes what a run tells, while it runs.
+//! Writes the records of a run while it runs.
 //!
 //! A thread takes the records of all lanes, orders those that may be ordered, and hands them to
 //! the sinks: graph files, flows, the log of messages. What cannot be written ends the output and
@@ -107,7 +107,7 @@ impl Observer {
     /// told from here on may be lost.
     ///
     /// # Errors
-    /// What could not be written, now or while the run went on; no file is left then.
+    /// What could not be written, now or during the run; no file is left then.
     pub fn finish(mut self) -> Result<Observed, ObserveError> {
         let sinks = self.join().unwrap_or_else(|| Ok(Sinks::default()))?;
         let mut observed = sinks.finish()?;
@@ -132,7 +132,7 @@ impl Observer {
     }
 }
 
-/// Serves the times of a run while it goes on.
+/// Serves the times of a run during the run.
 #[cfg(feature = "metrics")]
 fn serve(
     address: SocketAddr,
@@ -173,7 +173,7 @@ fn write(
         let saving = lanes.asked_to_save();
         let watermark = match (next, &saving) {
             (Next::Last, _) => u64::MAX,
-            // The run is paused, and nothing earlier will be told.
+            // The run is paused, and nothing earlier will be recorded.
             (Next::Look, Some(saving)) => saving.until.saturating_add(1),
             (Next::Look, None) => lanes.watermark().unwrap_or(merge.newest()),
         };
@@ -211,7 +211,7 @@ fn write(
     outcome
 }
 
-/// What it takes to go on from here.
+/// The state from which the output continues.
 fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> {
     let mut saved = SavedOutputs::default();
     let mut state = sinks.save(&mut saved)?;

@@ -17,7 +17,7 @@ pub const REGIONS: [&str; 6] = [
 pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
 
 /// The first two bytes of the addresses of each of spigo's zones. Ireland's third is 54.228: spigo
-/// has 54.288, which is no address.
+/// has 54.288, which is not an address.
 const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
     [[54, 198], [54, 221], [50, 19]],
     [[54, 245], [54, 244], [54, 214]],
@@ -52,7 +52,7 @@ pub struct Places {
     zones: Vec<String>,
     /// The first two bytes of addresses, zone after zone, region after region.
     ranges: Vec<[u8; 2]>,
-    /// The first byte of addresses that no range has room for.
+    /// The first byte of addresses beyond the capacity of all ranges.
     elsewhere: u8,
 }
 
@@ -60,7 +60,7 @@ pub struct Places {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each says what it is in its sentence")]
 pub enum PlacesError {
-    #[error("'{}' is no name of a {kind}; leave out dots, slashes, stars, spaces and line breaks", .name.escape_debug())]
+    #[error("'{}' is not a name of a {kind}; leave out dots, slashes, stars, spaces and line breaks", .name.escape_debug())]
     Name { kind: &'static str, name: String },
     #[error("the name '{start}…' of a {kind} has {length} bytes; give at most {MOST_BYTES}")]
     Long {
@@ -83,7 +83,7 @@ pub enum PlacesError {
         ranges: usize,
         zones: usize,
     },
-    #[error("'{}' is no range of addresses; write the first two numbers, as 10.1", .0.escape_debug())]
+    #[error("'{}' is not a range of addresses; write the first two numbers, as 10.1", .0.escape_debug())]
     Range(String),
     #[error("the address range {0} is there twice; give every zone one of its own")]
     RangeTwice(String),
@@ -329,7 +329,7 @@ mod tests {
         );
         assert_eq!(
             refusal(&["a"], &["x y"], &[]),
-            "'x y' is no name of a zone; leave out dots, slashes, stars, spaces and line breaks"
+            "'x y' is not a name of a zone; leave out dots, slashes, stars, spaces and line breaks"
         );
         let long = "n".repeat(101);
         assert!(refusal(&[&long], &[], &[]).contains("has 101 bytes; give at most 100"));
@@ -354,7 +354,9 @@ mod tests {
         for wrong in ["", "10", "10.1.2", "10.+1", "300.1", "10.1.0.0/24"] {
             assert_eq!(
                 refusal(&["a"], &["x"], &[&[wrong]]),
-                format!("'{wrong}' is no range of addresses; write the first two numbers, as 10.1")
+                format!(
+                    "'{wrong}' is not a range of addresses; write the first two numbers, as 10.1"
+                )
             );
         }
     }

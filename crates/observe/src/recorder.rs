@@ -41,7 +41,7 @@ use lane::{BACKLOG, BLOCK};
 /// What time means in a run, which decides what may be written.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// Virtual time; the run tells how far it has come by the progress in its
+    /// Virtual time; the run reports how far it has come by the progress in its
     /// [`Config`](corsair::Config).
     Virtual(Progress),
     /// The wall clock: what has arrived may be written.
@@ -104,7 +104,7 @@ impl From<String> for Payload {
     }
 }
 
-/// Where actors tell what happens. Clones tell the same observer; a clone is one pointer.
+/// The interface through which actors record what happens. Clones report to the same observer; a clone is one pointer.
 ///
 /// A recorder without a listener ([`Recorder::off`], the default) does nothing. So does each
 /// call whose kind of record is not wanted: actors need not ask first, unless what they would tell
@@ -122,7 +122,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What is to be told for these settings to be met.
+    /// The records that these settings need.
     pub(crate) fn of(settings: &Settings) -> Wanted {
         let Settings {
             flows,
@@ -195,14 +195,14 @@ impl Recorder {
         self.wanted().messages
     }
 
-    /// An actor has appeared. Tell it before, or at the instant of, anything that names the actor.
+    /// An actor has appeared. Report it before, or at the instant of, anything that names the actor.
     pub fn node(&self, at: Time, actor: Addr, node: Node) {
         if let Some(lanes) = &self.0 {
             lanes.push(at, actor, What::Node(Box::new(node)));
         }
     }
 
-    /// Actors with consecutive addresses have appeared. Tell it before, or at the instant of,
+    /// Actors with consecutive addresses have appeared. Report it before, or at the instant of,
     /// anything that names one of them.
     pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
         if !actors.is_empty() {
@@ -212,7 +212,7 @@ impl Recorder {
         }
     }
 
-    /// An actor that no graph shows is called so in the log of messages. Tell it before, or at the
+    /// The name, in the log of messages, of an actor that no graph shows. Report it before, or at the
     /// instant of, its first message.
     pub fn name(&self, at: Time, actor: Addr, name: impl FnOnce() -> String) {
         if self.wants_messages() {
@@ -321,7 +321,7 @@ impl Recorder {
         }
     }
 
-    /// A line of its own in the log of messages, after what this actor has told before.
+    /// Adds a line to the log of messages, after the earlier records of this actor.
     pub fn note(&self, at: Time, actor: Addr, line: impl FnOnce() -> String) {
         if self.wants_messages() {
             let what = What::Note(line().into_boxed_str());
@@ -347,7 +347,7 @@ impl Recorder {
     /// takes to go on from there.
     ///
     /// # Errors
-    /// If something is observed that cannot be gone on with.
+    /// If an output cannot be continued.
     pub fn save(&self, until: Time) -> Result<SavedOutputs, ObserveError> {
         let saved = self
             .0

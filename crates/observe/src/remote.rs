@@ -1,4 +1,4 @@
-//! Sending to another system while the run goes on.
+//! Sending to another system during the run.
 //!
 //! A thread of its own sends one payload after the other. While the system is slow, the run waits
 //! once a few payloads are queued: nothing is dropped. When it fails, what could not be sent is

@@ -174,7 +174,7 @@ pub(crate) fn remove_left(directory: &Path, is_one: impl Fn(&str) -> bool) {
         let (name, path) = (entry.file_name(), entry.path());
         let is_left = || File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
         if name.to_str().is_some_and(&is_one) && is_left() {
-            // What another process has removed meanwhile is gone, too.
+            // A file that another process has removed is gone, too.
             let _ = match path.is_dir() {
                 true => std::fs::remove_dir_all(&path),
                 false => std::fs::remove_file(&path),

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What the files of a run are in the middle of: all that has been told until the run was paused is in them.
+/// The state of the output files of a paused run, which contain all records until the pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedOutputs {
     /// The state of what writes them: who is who, which spans are open, what was measured.

@@ -44,7 +44,7 @@ impl TraceContext {
     /// The context of the question that a received message answers. The parent is not known to
     /// the answer; the join of the two ends of the exchange has it from the question.
     ///
-    /// `None` if the message is no answer.
+    /// `None` if the message is not an answer.
     #[inline]
     pub const fn answered(envelope: &Envelope) -> Option<TraceContext> {
         TraceContext::new(envelope.trace.as_u64(), envelope.answers.as_u64(), 0)

@@ -177,7 +177,7 @@ pub enum Problem {
         "a fault of service '{service}' lasts no time; give \"for\" a time above 0s, or leave it out"
     )]
     NoTime { service: String },
-    #[error("'{pair}' is no pair of regions; write one as {example}{meant}")]
+    #[error("'{pair}' is not a pair of regions; write one as {example}{meant}")]
     Pair {
         pair: String,
         example: String,

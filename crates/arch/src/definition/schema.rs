@@ -13,6 +13,6 @@ fn the_schema_is_that_of_the_types() {
     assert_eq!(
         schema(),
         made,
-        "write it anew: CORSAIR_WRITE_SCHEMA=1 cargo test -p corsair-arch --features schema schema"
+        "write it again: CORSAIR_WRITE_SCHEMA=1 cargo test -p corsair-arch --features schema schema"
     );
 }

@@ -19,7 +19,7 @@ pub struct LoadText {
     loads: Vec<(Option<String>, Load)>,
 }
 
-/// Why a text is no load.
+/// Why a text is not a load.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LoadTextError(String);
@@ -135,7 +135,7 @@ const EXAMPLES: &str = "write for example \"poisson 200/s\", \"100/s, 10s 500/s,
 
 fn words(text: &str) -> Result<EntryLoad, String> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
-    let unclear = || format!("'{}' is no load; {EXAMPLES}", text.escape_debug());
+    let unclear = || format!("'{}' is not a load; {EXAMPLES}", text.escape_debug());
     match words.as_slice() {
         ["users", users] => closed(users, None),
         ["users", users, "think", think] => closed(users, Some(think)),
@@ -245,7 +245,7 @@ mod tests {
         for text in ["", "fast", "poisson", "10/s 20/s 30/s", "100/s, 500/s"] {
             let said = read(text).unwrap_err();
             assert!(
-                said.contains("is no load; write for example"),
+                said.contains("is not a load; write for example"),
                 "{text}: {said}"
             );
         }

@@ -36,7 +36,7 @@ impl Endpoints {
             let bad = |c: char| c == '.' || c.is_control() || c.is_whitespace();
             if name.is_empty() || name.contains(bad) || name.len() > 100 {
                 return Err(format!(
-                    "'{}' is no name of an endpoint; leave out dots, spaces and line breaks",
+                    "'{}' is not a name of an endpoint; leave out dots, spaces and line breaks",
                     name.escape_debug()
                 ));
             }

@@ -211,7 +211,7 @@ fn regions_and_zones_have_the_names_that_a_definition_gives_them() {
     };
     assert_eq!(
         checked.with_places(&other).unwrap_err().to_string(),
-        "'here..there' is no pair of regions; write one as x1..x2"
+        "'here..there' is not a pair of regions; write one as x1..x2"
     );
 }
 

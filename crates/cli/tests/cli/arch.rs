@@ -419,9 +419,9 @@ fn a_load_is_typed_or_comes_from_a_file() {
     let lines = terminal.succeed("-a lamp -d 2 --load load.json");
     assert!(lines.contains("\n    read       p50 "), "{lines}");
     for (load, said) in [
-        ("fast", "--load: 'fast' is no load; write for example"),
+        ("fast", "--load: 'fast' is not a load; write for example"),
         ("nowhere.csv", "--load: cannot read ./nowhere.csv"),
-        ("load.jsn", "--load: 'load.jsn' is no load"),
+        ("load.jsn", "--load: 'load.jsn' is not a load"),
     ] {
         let refused = terminal.refuse(&format!("-a lamp -d 1 --load {load}"));
         assert!(refused.starts_with(said), "{refused}");

@@ -124,7 +124,7 @@ fn a_file_that_spigo_has_written_is_read_and_wins() {
     let said = terminal.refuse("-config own");
     assert!(
         said.starts_with("--ip-ranges (\"ip-ranges\" in ")
-            && said.contains("'10.900.' is no range"),
+            && said.contains("'10.900.' is not a range"),
         "{said}"
     );
 }

@@ -66,7 +66,7 @@ fn bad_points_are_refused_with_their_place() {
     let terminal = Terminal::new();
     terminal.write("points", "1 2\n2 x\n");
     for (args, told) in [
-        ("usl points", "points: line 2: '2 x' is no pair"),
+        ("usl points", "points: line 2: '2 x' is not a pair"),
         ("usl nowhere", "cannot read nowhere"),
         ("usl --points 1:1,2:2", "2 different loads"),
         ("usl --points 1:1,2:0,3:3", "point 2 is (2.0, 0.0)"),

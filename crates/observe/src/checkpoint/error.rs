@@ -92,7 +92,7 @@ pub enum CheckpointError {
         path: PathBuf,
     },
     /// A manifest that is none.
-    #[error("{} is no manifest of a checkpoint: {error}; resume from an older checkpoint, or from a copy", .path.display())]
+    #[error("{} is not a manifest of a checkpoint: {error}; resume from an older checkpoint, or from a copy", .path.display())]
     Manifest {
         /// Which file.
         path: PathBuf,

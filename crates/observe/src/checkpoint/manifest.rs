@@ -28,7 +28,7 @@ pub struct Manifest {
     pub run: RunId,
     /// Where in virtual time the run was paused, in nanoseconds.
     pub time: u64,
-    /// Whatever else the program wants to know when it goes on.
+    /// Whatever else the program needs to resume the run.
     pub details: Value,
     /// The saved run.
     pub files: Vec<SavedFile>,
@@ -104,7 +104,7 @@ pub(super) fn read_manifest(path: &Path) -> Result<Manifest, CheckpointError> {
             && !file.name.starts_with('.');
         if !inside {
             let error =
-                serde::de::Error::custom(format!("'{}' is no name of a file in it", file.name));
+                serde::de::Error::custom(format!("'{}' is not a name of a file in it", file.name));
             return Err(none(error));
         }
     }

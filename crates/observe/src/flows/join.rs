@@ -2,7 +2,7 @@
 //!
 //! A span is handed out when it is over. Spans that never are (their server was killed) stay until
 //! the run ends or [`OPEN`] are open: then the one that was opened first is handed out as it is.
-//! All of this depends on the order of what is told and on nothing else.
+//! All of this depends on the order of records and on nothing else.
 
 use super::End;
 use super::span::Span;
@@ -39,7 +39,7 @@ impl Join {
         }
     }
 
-    /// Adds what one end tells. Spans that are over by that go to `done`.
+    /// Adds a record of one end. Spans that it completes go to `done`.
     pub(crate) fn annotate(&mut self, end: &End, done: &mut Vec<Span>) {
         let id = end.context.span();
         let mut opened = false;
@@ -86,7 +86,7 @@ impl Join {
         (open, self.order.iter().map(|id| id.get()).collect())
     }
 
-    /// Goes on with those of a saved run.
+    /// Continues the spans of a saved run.
     pub(crate) fn resume(&mut self, (open, order): (Vec<Span>, Vec<u64>)) {
         let open = open.into_iter();
         self.open = open.map(|span| (span.context.span(), span)).collect();

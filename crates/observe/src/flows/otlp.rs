@@ -10,7 +10,7 @@ use super::span::{Hex, LongHex, NEVER, Names, Span};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 
-/// What tells the server's side from the client's.
+/// The bit that distinguishes the server's side from the client's.
 const SERVER_SIDE: u64 = 1 << 31;
 
 /// One side of an exchange.

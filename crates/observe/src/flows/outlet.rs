@@ -69,7 +69,7 @@ const RECORD: usize = 256;
 
 impl Outlet {
     /// A file below the directory of the settings.
-    /// `resumed` is where one of a saved run goes on.
+    /// `resumed` is the state of a saved run that the outlet continues.
     pub(crate) fn file(
         settings: &Settings,
         format: FlowFormat,
@@ -97,7 +97,7 @@ impl Outlet {
         Ok(Outlet::new(format, To::File(file)))
     }
 
-    /// What it takes to go on from here.
+    /// The state that continues this outlet.
     pub(crate) fn save(&mut self) -> Result<(SavedOutlet, Output), ObserveError> {
         let name = match self.format {
             FlowFormat::ZipkinV1 => "flow.zipkin1",

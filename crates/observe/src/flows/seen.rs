@@ -28,7 +28,7 @@ pub struct SeenSpan<'a> {
     pub failed: bool,
 }
 
-/// Is told of every span.
+/// Receives every span.
 pub(crate) struct EachSpan(pub(crate) SpanSink);
 
 impl EachSpan {

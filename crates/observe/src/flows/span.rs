@@ -4,13 +4,13 @@ use crate::TraceContext;
 use crate::directory::{Directory, Placed};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A time that was not told.
+/// A time that was not recorded.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// An actor that is not known.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Both ends of an exchange, as far as they were told. Times are nanoseconds of the run.
+/// Both ends of an exchange, as far as they were recorded. Times are nanoseconds of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Span {
     pub(crate) context: TraceContext,
@@ -44,7 +44,7 @@ impl Span {
         }
     }
 
-    /// Whether both ends have told all that there is to tell.
+    /// Whether both ends are recorded completely.
     pub(crate) fn is_complete(&self) -> bool {
         let sent = self.client_send != NEVER && self.server_receive != NEVER;
         let answered = self.server_send != NEVER && self.client_receive != NEVER;

@@ -133,7 +133,7 @@ impl<'a> V2<'a> {
         let (span, names) = (*span, *names);
         let endpoint = move |actor| names.placed(actor).map(|placed| &*placed.endpoint);
         let side = move |kind, from: u64, to: u64, local, remote, shared| {
-            // A side whose beginning was not told begins with its end.
+            // A side whose beginning was not recorded begins with its end.
             let first = from.min(to);
             (first != NEVER).then(|| V2 {
                 trace_id: Hex(span.context.trace().get()),

@@ -1,10 +1,10 @@
-//! Why a file is no graph.
+//! Why a file is not a graph.
 
 use super::READ;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a file is no graph, with the place and what to do about it.
+/// Why a file is not a graph, with the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {
     /// The file cannot be read.
@@ -16,7 +16,7 @@ pub enum GraphError {
         error: io::Error,
     },
     /// It ends too early.
-    #[error("{} is cut off at line {line}, column {column}; write it anew with -j", .path.display())]
+    #[error("{} is cut off at line {line}, column {column}; write it again with -j", .path.display())]
     CutOff {
         /// The file.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum GraphError {
         column: usize,
     },
     /// It is not JSON.
-    #[error("{} is not JSON: {error}; write it anew with -j", .path.display())]
+    #[error("{} is not JSON: {error}; write it again with -j", .path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum GraphError {
         error: serde_json::Error,
     },
     /// It is JSON of another shape.
-    #[error("{} is no graph: {error}; correct it, or write it anew with -j", .path.display())]
+    #[error("{} is not a graph: {error}; correct it, or write it again with -j", .path.display())]
     NoGraph {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum GraphError {
     },
     /// An event is none.
     #[error(
-        "{}: event {number} of \"graph\" {wrong}; correct it, or write the file anew with -j", .path.display()
+        "{}: event {number} of \"graph\" {wrong}; correct it, or write the file again with -j", .path.display()
     )]
     NoEvent {
         /// The file.
@@ -94,7 +94,7 @@ pub enum GraphError {
         from: String,
         /// The other.
         to: String,
-        /// The end that is no node.
+        /// The end that is not a node.
         missing: String,
     },
 }

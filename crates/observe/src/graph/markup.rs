@@ -93,7 +93,7 @@ impl Gathered {
         Ok((saved, (SPELLS.to_owned(), bytes)))
     }
 
-    /// Goes on with those of a saved run.
+    /// Continues the elements of a saved run.
     pub(crate) fn resume(
         &mut self,
         saved: SavedMarkup,

@@ -112,7 +112,7 @@ mod sending {
         }
     }
 
-    /// A label or a type, which is no parameter; in backticks it may be any text.
+    /// A label or a type, which cannot be a parameter; in backticks it may be any text.
     fn quoted(name: &str) -> String {
         format!("`{}`", name.replace('`', "``"))
     }
@@ -126,7 +126,7 @@ mod sending {
     }
 
     impl Neo4jGraph {
-        /// Logs in, and makes room for the graph of this name.
+        /// Logs in, and removes the graph of this name.
         pub(crate) fn connect(database: &Neo4j, arch: &str) -> Result<Neo4jGraph, ObserveError> {
             let url = url(
                 WHAT,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The nodes and edges of a run, numbered in the order in which they were told.
+/// The nodes and edges of a run, numbered in the order in which they were recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Network {
     nodes: FxHashMap<Arc<str>, NodeState>,
@@ -44,7 +44,7 @@ pub(crate) struct SavedNetwork {
     edges_made: u32,
 }
 
-/// An edge that was told: its number, and those of its ends.
+/// A recorded edge: its number, and the numbers of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     /// From 1 on.

@@ -45,7 +45,7 @@ pub(crate) struct SavedGraph {
 
 impl GraphSink {
     /// Opens the graphs that the settings ask for; `None` if they ask for none.
-    /// `resumed` is where those of a saved run go on, with the nodes that it had.
+    /// `resumed` is the state of a saved run that the graphs continue, with its nodes.
     pub(crate) fn open(
         settings: &Settings,
         resumed: Option<(&Resumed, SavedGraph, &mut Directory)>,
@@ -116,7 +116,7 @@ impl GraphSink {
         }))
     }
 
-    /// Writes all events so far, and says what it takes to go on from here: `to` gets the files.
+    /// Writes all events so far, and saves the state that continues the graph: `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedGraph, ObserveError> {
         if self.neo4j.is_some() {
             return Err(ObserveError::NotSaved("a graph in a database"));

@@ -126,7 +126,7 @@ impl Spells {
         self.forgotten = forgotten.into_iter().collect();
     }
 
-    /// The file, to be filled before anything is told.
+    /// The file, to be filled before anything is recorded.
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
     }

@@ -123,7 +123,7 @@ impl<W: Write> GraphWriter<W> {
         })
     }
 
-    /// Goes on with a file that has a number of events already.
+    /// Continues a file that has a number of events already.
     pub(crate) fn resume(out: W, events: u64) -> GraphWriter<W> {
         let mut array = Array::new();
         if events > 0 {

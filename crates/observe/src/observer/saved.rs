@@ -20,7 +20,7 @@ pub(super) struct SavedState {
 }
 
 impl SavedState {
-    /// That with which a run goes on.
+    /// The state with which a run resumes.
     pub(super) fn read(resumed: &Resumed) -> Result<SavedState, CheckpointError> {
         resumed.state()
     }

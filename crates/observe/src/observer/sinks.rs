@@ -110,7 +110,7 @@ impl Sinks {
         graph + self.flows.as_ref().map_or(0, Flows::bytes)
     }
 
-    /// Writes all that has been told, and says what it takes to go on from here: `to` gets the files.
+    /// Writes all records so far, and saves the state that continues the output: `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedState, ObserveError> {
         let mut saved = SavedState {
             directory: self.directory.save(),

@@ -33,7 +33,7 @@ pub(crate) struct Lanes {
     /// The other processes of the run.
     sources: Box<[SourceProgress]>,
     lanes: Box<[CachePadded<Mutex<Records>>]>,
-    /// Records told, in whole blocks per lane.
+    /// Number of records, in whole blocks per lane.
     told: AtomicU64,
     /// Bytes of files written.
     bytes: AtomicU64,
@@ -45,19 +45,19 @@ pub(crate) struct Lanes {
     room: Condvar,
 }
 
-/// What another process of the run has told.
+/// How far another process of the run has sent its records.
 #[derive(Debug, Default)]
 struct SourceProgress {
     /// All that is earlier than this lies in a lane.
     until: AtomicU64,
-    /// How many times it has told the times that it had measured when the run was saved.
+    /// How many times it has sent the times that it had measured when the run was saved.
     saves: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Records {
     records: Vec<Record>,
-    /// How many have ever been told here.
+    /// How many have ever been recorded here.
     told: u64,
 }
 
@@ -67,7 +67,7 @@ struct Gate {
     written: u64,
     /// All records before this time are written.
     caught_up: u64,
-    /// Somebody has told a block since the writer last looked.
+    /// A thread has filled a block since the writer last looked.
     called: bool,
     /// The run is over, or the writer has ended: no thread waits any longer.
     closed: bool,
@@ -77,7 +77,7 @@ struct Gate {
     saves: u64,
 }
 
-/// A run that is being saved: all that it has told until this time is to be written.
+/// A run that is being saved: all its records until this time are to be written.
 #[derive(Debug)]
 pub(crate) struct Saving {
     pub(crate) until: u64,
@@ -184,7 +184,7 @@ impl Lanes {
         }
     }
 
-    /// Everything earlier than this has been told by all processes.
+    /// Everything earlier than this has been recorded by all processes.
     pub(crate) fn watermark(&self) -> Option<u64> {
         let all = self.told_by_sources();
         self.own_watermark().map(|own| own.min(all))
@@ -196,7 +196,7 @@ impl Lanes {
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// Everything earlier than this has been told in this process. There is no such time on the wall clock.
+    /// Everything earlier than this has been recorded in this process. There is no such time on the wall clock.
     fn own_watermark(&self) -> Option<u64> {
         match &self.clock {
             // The store of this time comes after the meeting of all shards, and so after every

@@ -1,10 +1,10 @@
-//! What a lane holds: who tells what, and when.
+//! The contents of a lane: actors, events and times.
 
 use crate::{Exit, Node, Payload, Population, Status, TraceContext};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One thing that was told.
+/// One record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// When, in nanoseconds of the run.
@@ -15,7 +15,7 @@ pub(crate) struct Record {
     pub(crate) what: What,
 }
 
-/// What was told. Small, because a run may tell millions of them a second.
+/// An event. Small, because a run may record millions of them a second.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum What {
     /// The actor has appeared.
@@ -68,7 +68,7 @@ pub(crate) enum Annotation {
 }
 
 impl Record {
-    /// What the output is ordered by; equal keys keep the order in which they were told. Nodes
+    /// What the output is ordered by; equal keys keep the order in which they were recorded. Nodes
     /// and names come first, so that whatever names them at the same instant finds them.
     /// One number, because millions of them are compared.
     #[inline]

@@ -181,7 +181,7 @@ mod tests {
         for given in ["", "http://", "ftp://x", "local host", ":9411"] {
             let said = url(given).unwrap_err().to_string();
             assert!(
-                said.contains("is no address; write one as http"),
+                said.contains("is not an address; write one as http"),
                 "{given}: {said}"
             );
         }

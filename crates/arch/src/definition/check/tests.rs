@@ -140,7 +140,7 @@ fn victims_names_and_pairs_of_regions_are_checked() {
     );
     assert_eq!(
         refusal(&text),
-        "shop.json:1: 'us-east-1..us-west-1' is no pair of regions; write one as \
+        "shop.json:1: 'us-east-1..us-west-1' is not a pair of regions; write one as \
          us-east-1..us-west-2; did you mean us-west-2?"
     );
     assert_eq!(
@@ -346,7 +346,7 @@ fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest
     for (fields, what) in [
         (
             r#""endpoints": [{"name": "a.b"}]"#,
-            "'a.b' is no name of an endpoint; leave out dots, spaces and line breaks",
+            "'a.b' is not a name of an endpoint; leave out dots, spaces and line breaks",
         ),
         (
             r#""endpoints": [{"name": "a"}, {"name": "a"}]"#,

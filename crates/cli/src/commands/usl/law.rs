@@ -61,7 +61,7 @@ pub enum UslError {
     TooFew(usize),
     /// A line that is no point.
     #[error(
-        "line {line}: '{text}' is no pair of numbers; write a load and a throughput, as 16 9897.2"
+        "line {line}: '{text}' is not a pair of numbers; write a load and a throughput, as 16 9897.2"
     )]
     NoPair {
         /// Where, from 1.
