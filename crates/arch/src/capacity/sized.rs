@@ -1,7 +1,7 @@
 //! How many instances of a service are needed for a load.
 
 use super::{CapacityError, Point, Search, Trial};
-use crate::simulate::Plan;
+use crate::plan::Plan;
 use crate::topology::Topology;
 use corsair::Config;
 
