@@ -95,7 +95,6 @@ fn the_answer_is_the_same_on_any_number_of_threads() {
         from: 50.0,
         to: 100.0,
         precision: 0.1,
-        ..Search::default()
     };
     let found = [1, 2, 4].map(|workers| {
         let config = Config {

@@ -145,11 +145,11 @@ fn compressed_files_are_read() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(text.as_bytes()).unwrap();
     std::fs::write(&file, gzip.finish().unwrap()).unwrap();
-    assert_eq!(learn(&[file.clone()], "x").unwrap().traces, 600);
+    assert_eq!(learn(std::slice::from_ref(&file), "x").unwrap().traces, 600);
     // One that is cut off, or is not gzip at all, is refused in a sentence.
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
-    let said = learn(&[file.clone()], "x").unwrap_err().to_string();
+    let said = learn(std::slice::from_ref(&file), "x").unwrap_err().to_string();
     assert!(
         said.starts_with("cannot read ") && said.contains("cut off"),
         "{said}"
