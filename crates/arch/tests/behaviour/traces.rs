@@ -149,7 +149,9 @@ fn compressed_files_are_read() {
     // One that is cut off, or is not gzip at all, is refused in a sentence.
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
-    let said = learn(std::slice::from_ref(&file), "x").unwrap_err().to_string();
+    let said = learn(std::slice::from_ref(&file), "x")
+        .unwrap_err()
+        .to_string();
     assert!(
         said.starts_with("cannot read ") && said.contains("cut off"),
         "{said}"
