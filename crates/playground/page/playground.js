@@ -175,8 +175,9 @@ async function main() {
     const rows = await other.call("compare", text(), field("settings").value, seed.value, 2, 5);
     say("95 % intervals from 5 seeds; * where the variant differs");
     table([["", "a", "b", "b - a", ""], ...rows.map((/** @type {any} */ row) => {
-      const shown = (/** @type {any} */ of) => `${of.mean.toPrecision(4)} ± ${(of.within ?? 0).toPrecision(2)}`;
-      return [row.name, shown(row.a), shown(row.b), shown(row.difference), row.is_clear ? "*" : ""];
+      const shown = (/** @type {string} */ of) =>
+        row[of] === null ? "" : `${row[of].toPrecision(4)} ± ${(row[`${of}_within`] ?? 0).toPrecision(2)}`;
+      return [row.name, shown("a"), shown("b"), shown("difference"), row.is_clear ? "*" : ""];
     })]);
   }));
   $("link").addEventListener("click", trying(async () => {
