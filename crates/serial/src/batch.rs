@@ -6,7 +6,7 @@
 
 mod write;
 
-use crate::documents::Documents;
+use crate::worker_buffer::WorkerBuffer;
 use crate::{Format, MarshalError};
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,7 +27,7 @@ pub(crate) struct Placement {
 /// The batch owns the documents. Passing it to [`marshal_into`](crate::Strategy::marshal_into) again
 /// replaces them, and reuses the memory; a batch that no run has filled is empty.
 pub struct Batch<F> {
-    parts: Vec<Documents>,
+    parts: Vec<WorkerBuffer>,
     placements: Vec<Placement>,
     /// A block is `1 << shift` values.
     shift: u32,
@@ -78,20 +78,20 @@ impl<F: Format> Batch<F> {
 
     /// Bytes of all documents, without terminators.
     pub fn size(&self) -> usize {
-        let parts: usize = self.parts.iter().map(Documents::size).sum();
+        let parts: usize = self.parts.iter().map(WorkerBuffer::size).sum();
         parts - self.len * F::TERMINATOR.len()
     }
 
     /// Bytes of memory that the batch keeps for the next run.
     pub fn capacity(&self) -> usize {
-        self.parts.iter().map(Documents::capacity).sum::<usize>()
+        self.parts.iter().map(WorkerBuffer::capacity).sum::<usize>()
             + self.placements.capacity() * size_of::<Placement>()
     }
 
     /// Forgets the documents and keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
-        self.parts.iter_mut().for_each(Documents::clear);
+        self.parts.iter_mut().for_each(WorkerBuffer::clear);
     }
 
     /// Empties the batch for a run: a part for each of `parts` writers, a placement for each of
@@ -100,10 +100,10 @@ impl<F: Format> Batch<F> {
         &mut self,
         parts: usize,
         blocks: usize,
-    ) -> (&mut [Documents], &mut [Placement]) {
+    ) -> (&mut [WorkerBuffer], &mut [Placement]) {
         self.clear();
         if self.parts.len() < parts {
-            self.parts.resize_with(parts, Documents::default);
+            self.parts.resize_with(parts, WorkerBuffer::default);
         }
         self.placements.clear();
         self.placements.resize(blocks, Placement::default());

@@ -37,11 +37,11 @@
 #![warn(missing_docs)]
 
 mod batch;
-mod documents;
 mod error;
 mod failure;
 mod format;
 mod strategy;
+mod worker_buffer;
 
 pub use batch::{Batch, Documents};
 pub use error::MarshalError;

@@ -22,8 +22,8 @@
 
 use super::Strategy;
 use crate::batch::ONE_BLOCK;
-use crate::documents::Documents;
 use crate::failure::FirstFailure;
+use crate::worker_buffer::WorkerBuffer;
 use crate::{Batch, Format, MarshalError};
 use corsair::fork_join::{Pool, for_each};
 use serde::Serialize;
@@ -161,7 +161,7 @@ struct Run<'a, F, T> {
 impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     /// Encodes everything, with the pool if it is worth it, and says by which shift the parts have
     /// noted their blocks. A failure is in `first`.
-    fn divide(&self, chunked: &Chunked, parts: &mut [Documents]) -> u32 {
+    fn divide(&self, chunked: &Chunked, parts: &mut [WorkerBuffer]) -> u32 {
         let (mine, theirs) = parts.split_at_mut(1);
         let mine = &mut mine[0];
         let sampled = self.sample(mine);
@@ -210,7 +210,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     }
 
     /// Encodes the first values, until there are enough bytes to judge by, and says how many.
-    fn sample(&self, part: &mut Documents) -> usize {
+    fn sample(&self, part: &mut WorkerBuffer) -> usize {
         let mut sampled = 0;
         while sampled < self.values.len() && part.size() < SAMPLE {
             if !self.range(part, sampled, sampled + 1) {
@@ -222,7 +222,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     }
 
     /// Encodes the values from `start` on as one block, together with what is before them.
-    fn alone(&self, part: &mut Documents, start: usize) -> u32 {
+    fn alone(&self, part: &mut WorkerBuffer, start: usize) -> u32 {
         self.range(part, start, self.values.len());
         // No value, no block.
         part.blocks
@@ -234,7 +234,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     ///
     /// A worker that stops because of a failure leaves no block behind that comes before it: that is of
     /// the range that it has worked through, or of the one on which the other side still works.
-    fn work(&self, part: &mut Documents, ranges: [&Range; 2], shift: u32) {
+    fn work(&self, part: &mut WorkerBuffer, ranges: [&Range; 2], shift: u32) {
         for block in ranges.into_iter().flatten() {
             let start = block << shift;
             part.blocks.push((block, part.len()));
@@ -246,7 +246,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     }
 
     /// Encodes the values from `start` to `end`; `false` if one failed, here or before them.
-    fn range(&self, part: &mut Documents, start: usize, end: usize) -> bool {
+    fn range(&self, part: &mut WorkerBuffer, start: usize, end: usize) -> bool {
         for (index, value) in (start..end).zip(&self.values[start..end]) {
             if !self.first.is_after(index) {
                 return false;

@@ -2,8 +2,8 @@
 
 use crate::Format;
 use crate::batch::Placement;
-use crate::documents::Documents;
 use crate::failure::FirstFailure;
+use crate::worker_buffer::WorkerBuffer;
 use serde::Serialize;
 
 /// One of them: what it encodes with, and where to.
@@ -13,7 +13,7 @@ pub(super) struct Fed<'a, F, T> {
     first: &'a FirstFailure,
     /// The number of its part among those of the run.
     number: usize,
-    part: &'a mut Documents,
+    part: &'a mut WorkerBuffer,
 }
 
 impl<'a, F: Format, T: Serialize> Fed<'a, F, T> {
@@ -22,7 +22,7 @@ impl<'a, F: Format, T: Serialize> Fed<'a, F, T> {
         format: &'a F,
         values: &'a [T],
         first: &'a FirstFailure,
-        parts: &'a mut [Documents],
+        parts: &'a mut [WorkerBuffer],
     ) -> impl Iterator<Item = Fed<'a, F, T>> {
         parts.iter_mut().enumerate().map(move |(number, part)| Fed {
             format,

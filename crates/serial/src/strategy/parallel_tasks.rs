@@ -4,8 +4,8 @@
 use super::Strategy;
 use super::fed::Fed;
 use crate::batch::Placement;
-use crate::documents::Documents;
 use crate::failure::FirstFailure;
+use crate::worker_buffer::WorkerBuffer;
 use crate::{Batch, Format, MarshalError};
 use async_scoped::TokioScope;
 use serde::Serialize;
@@ -92,7 +92,7 @@ impl Strategy for ParallelTasks {
 fn run<F: Format, T: Serialize + Sync>(
     format: &F,
     values: &[T],
-    parts: &mut [Documents],
+    parts: &mut [WorkerBuffer],
     placements: &mut [Placement],
 ) -> Result<(), MarshalError> {
     let first = FirstFailure::new();

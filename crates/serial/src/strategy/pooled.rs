@@ -1,8 +1,8 @@
 //! A limited pool that lives across runs: each worker takes the next value when it is free.
 
 use super::Strategy;
-use crate::documents::Documents;
 use crate::failure::FirstFailure;
+use crate::worker_buffer::WorkerBuffer;
 use crate::{Batch, Format, MarshalError};
 use corsair::fork_join::{Pool, for_each};
 use serde::Serialize;
@@ -77,7 +77,7 @@ struct Run<'a, F, T> {
 
 impl<F: Format, T: Serialize> Run<'_, F, T> {
     /// Takes values until none is left or one before them has failed. Each is a block of its own.
-    fn work(&self, part: &mut Documents) {
+    fn work(&self, part: &mut WorkerBuffer) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(value) = self.values.get(index) else {

@@ -2,7 +2,7 @@
 
 use super::Strategy;
 use crate::batch::{ONE_BLOCK, Placement};
-use crate::documents::Documents;
+use crate::worker_buffer::WorkerBuffer;
 use crate::{Batch, Format, MarshalError};
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ impl Strategy for Serial {
 fn encode_all<F: Format, T: Serialize>(
     format: &F,
     values: &[T],
-    part: &mut Documents,
+    part: &mut WorkerBuffer,
 ) -> Result<(), MarshalError> {
     for (index, value) in values.iter().enumerate() {
         part.encode(format, index, value)?;

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// has cache lines of its own (two, because they are fetched in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Documents {
+pub(crate) struct WorkerBuffer {
     bytes: Vec<u8>,
     /// For each document, where it ends in `bytes`, its terminator included.
     ends: Vec<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Documents {
     pub(crate) blocks: Vec<(usize, usize)>,
 }
 
-impl Documents {
+impl WorkerBuffer {
     /// Forgets the documents and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_value_that_fails_leaves_no_byte_behind() {
-        let mut part = Documents::default();
+        let mut part = WorkerBuffer::default();
         part.encode(&Json, 0, &1).unwrap();
         for panics in [false, true] {
             let error = part.encode(&Json, 1, &Broken { panics }).unwrap_err();
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_format_that_takes_bytes_away_is_an_error() {
-        let mut part = Documents::default();
+        let mut part = WorkerBuffer::default();
         part.encode(&Truncating, 0, &()).unwrap();
         let error = part.encode(&Truncating, 1, &()).unwrap_err();
         assert!(error.to_string().contains("truncating"), "{error}");
