@@ -12,8 +12,8 @@ macro_rules! kinds {
 }
 
 kinds! {
-    from, filter, group_by, window, aggregate, eval, default, derivative, state, stats, deadman, union, join,
-    alert, log, http_out, http_post,
+    from, filter, group_by, window, aggregate, eval, default, delete, derivative, running, state, change_detect, sample,
+    shift, stats, deadman, union, join, alert, log, http_out, http_post,
 }
 
 /// Windows as Kapacitor has them: `window` without a period in its parentheses.
@@ -24,7 +24,9 @@ pub(crate) mod definitions {
     pub use super::aggregate::{Aggregate, Aggregation};
     pub use super::alert::{Added, Alert};
     pub use super::buffer::Buffer;
+    pub use super::change_detect::ChangeDetect;
     pub use super::default::Default;
+    pub use super::delete::Delete;
     pub use super::derivative::Derivative;
     pub use super::eval::{Eval, Keep};
     pub use super::filter::Where;
@@ -33,6 +35,9 @@ pub(crate) mod definitions {
     pub use super::http_post::HttpPost;
     pub use super::join::{Fill, Join};
     pub use super::log::Log;
+    pub use super::running::{Running, RunningFunction};
+    pub use super::sample::Sample;
+    pub use super::shift::Shift;
     pub use super::state::TrackState;
     pub use super::stats::Stats;
     pub use super::union::Union;

@@ -16,34 +16,14 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "lists of the smallest points are missing; `min` selects one, `percentile` one by its rank",
     ),
     (
-        "changeDetect",
-        "points that repeat a value cannot be left out; `alert` with `.stateChangesOnly()` reports changes of a level",
-    ),
-    (
         "combine",
         "points of one stream cannot be combined with each other; name two chains with `var` and `join` them",
-    ),
-    (
-        "cumulativeSum",
-        "sums go over a window and not over all time; use `window` and `sum`",
     ),
     (
         "dbrp",
         "a task takes the points that its `from` names: `stream | from().database('DB').retentionPolicy('RP')`",
     ),
-    (
-        "delete",
-        "fields are taken away by naming those that stay: `eval(…).as(…).keep('field', …)`",
-    ),
-    (
-        "difference",
-        "use `derivative('field').unit(1s)`: the change per second",
-    ),
     ("ec2Autoscale", SCALE),
-    (
-        "elapsed",
-        "times between points are not computed; `derivative` divides a change by them",
-    ),
     (
         "flatten",
         "points of several tags cannot become fields of one; `groupBy` the tag and `join` the chains",
@@ -61,22 +41,10 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "mode",
         "the most frequent value is not computed; `groupBy` it as a tag and `count`",
     ),
-    (
-        "movingAverage",
-        "use `window().periodCount(N).everyCount(1)` and `mean`",
-    ),
     ("noOp", "it does nothing; leave it out"),
-    (
-        "sample",
-        "use `window().period(10s).every(10s)`, and `first` of it",
-    ),
     (
         "scraper",
         "nothing is fetched from here; let an agent such as telegraf write the points",
-    ),
-    (
-        "shift",
-        "times stay what they are; `.tolerance(…)` of a `join` bridges small ones",
     ),
     (
         "sideload",

@@ -1,0 +1,135 @@
+//! `sample`: every n-th point, or the points at multiples of a duration.
+
+use crate::batch::{Batch, Flow, Group, Rows};
+use crate::language::{Call, Parsed, Program, Token};
+use crate::node::definition::What;
+use crate::node::series::Series;
+use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::pipeline::{Chain, Rule, Time, Writer, positive};
+use std::fmt;
+use std::time::Duration;
+
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["sample"],
+    properties: &[],
+    parse,
+};
+
+/// Passes on some points of each group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sample {
+    /// The first of each this many points. Windows start to count again.
+    Count(u64),
+    /// Points whose time is a multiple of this.
+    Every(Duration),
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `sample`.
+    pub fn sample(self, sample: Sample) -> Chain<'p> {
+        self.then(sample)
+    }
+}
+
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+    let sample = program.parser.argument(|parser| match parser.token {
+        Token::Integer(_) => parser.count().map(Sample::Count),
+        _ => parser.duration().map(Sample::Every),
+    });
+    sample.map(What::from)
+}
+
+impl Definition for Sample {
+    fn name(&self) -> &'static str {
+        "sample"
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        match self {
+            Sample::Count(0) => Err(Rule::NotPositive { property: "sample" }),
+            Sample::Count(_) => Ok(()),
+            Sample::Every(every) => positive("sample", *every),
+        }
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        match self {
+            Sample::Count(count) => out.arguments(&[count]),
+            Sample::Every(every) => out.arguments(&[&Time(*every)]),
+        }
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        Built::from(SampleOperator {
+            sample: *self,
+            counts: Series::new(context.limits),
+        })
+    }
+}
+
+/// The operator of a `sample`.
+struct SampleOperator {
+    sample: Sample,
+    /// Points of each group so far.
+    counts: Series<u64>,
+}
+
+impl SampleOperator {
+    fn sampled(&self, batch: &Batch, count: &mut u64) -> Batch {
+        let times = &batch.block.times;
+        let rows: Vec<u32> = match self.sample {
+            Sample::Count(every) => {
+                let first = *count;
+                *count += batch.rows.len() as u64;
+                let rows = batch.rows.iter().zip(first..);
+                let kept = rows.filter(|(_, count)| count % every == 0);
+                kept.map(|(row, _)| row as u32).collect()
+            }
+            Sample::Every(every) => {
+                let every = every.as_nanos() as i64;
+                let rows = batch.rows.iter();
+                let kept = rows.filter(|&row| times[row].rem_euclid(every) == 0);
+                kept.map(|row| row as u32).collect()
+            }
+        };
+        batch.with_rows(Rows::List(rows.into()))
+    }
+}
+
+impl Operator for SampleOperator {
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
+        if matches!((&flow, self.sample), (Flow::Window(_), _) | (_, Sample::Every(_))) {
+            let mut count = 0;
+            out.extend(flow.map(|batch| self.sampled(&batch, &mut count)));
+            return;
+        }
+        drop(self.counts.expired());
+        let group = flow.group().clone();
+        let entry = self.counts.entry(&group, flow.points(), || 0);
+        let Some(mut count) = entry.copied() else {
+            return;
+        };
+        out.extend(flow.map(|batch| self.sampled(&batch, &mut count)));
+        if let Some(entry) = self.counts.get_mut(&group) {
+            *entry = count;
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counts.counters()
+    }
+
+    fn save(&self) -> Option<State> {
+        let counts = self.counts.iter();
+        let counts: Vec<(&Group, u64)> = counts.map(|(group, count)| (&**group, *count)).collect();
+        Some(State::new(0, &counts))
+    }
+
+    fn restore(&mut self, state: &State) {
+        let counts: Option<Vec<(Group, u64)>> = state.read();
+        for (group, count) in counts.into_iter().flatten() {
+            self.counts.entry(&group.into(), 0, || count);
+        }
+    }
+}
