@@ -14,9 +14,10 @@ pub use slo::{Slo, SloError, SloMeasure};
 
 use crate::experiment::{Estimate, in_parallel};
 use crate::package::Package;
-use crate::plan::{Plan, SimulateError, simulate};
+use crate::plan::{Plan, SimulateError};
 use crate::topology::{Service, Topology};
 use crate::totals::EntryTotals;
+use crate::workload::simulate;
 use corsair::{Config, Executor, Outcome};
 use std::num::NonZeroUsize;
 use std::time::Duration;

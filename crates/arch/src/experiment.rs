@@ -1,8 +1,9 @@
 //! Runs that are measured and compared: many seeds, on all cores, with confidence intervals.
 
-use crate::plan::{Plan, SimulateError, simulate};
+use crate::plan::{Plan, SimulateError};
 use crate::topology::Topology;
 use crate::totals::{EntryTotals, Totals};
+use crate::workload::simulate;
 use corsair::{Config, Executor, Outcome};
 use parking_lot::Mutex;
 use std::num::NonZeroUsize;

@@ -3,7 +3,7 @@
 //! What is guaranteed:
 //! 1. A half is run once, by one worker, or (if its join was dropped before) not at all.
 //! 2. No half outlives its join, except one that another worker is just running when a future is
-//! dropped: that half runs to its next wait and is dropped there. Dropping never waits.
+//!    dropped: that half runs to its next wait and is dropped there. Dropping never waits.
 //! 3. A panic in either half comes out of the join after both halves are over. If both panic,
 //!    that of the first comes out.
 //! 4. Recursion goes as deep as memory reaches; where that ends there is a panic that says so.

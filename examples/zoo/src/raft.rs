@@ -338,7 +338,8 @@ impl Peer {
                 self.replicate(cx, machine);
             }
             Msg::Get(seen) if self.has(Flaw::Read) => {
-                if self.term_of(self.commit) == self.term {
+                let is_of_term = self.term_of(self.commit) == self.term;
+                if is_of_term {
                     cx.send(from, Msg::Got(self.largest, seen));
                 }
             }

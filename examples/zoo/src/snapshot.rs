@@ -108,9 +108,12 @@ impl Node<Msg> for Peer {
     }
 }
 
+/// The balance of an account and the money on its inputs, by account.
+type Recorded = ([u64; 3], [u64; 3]);
+
 /// What each account recorded, by snapshot.
 #[derive(Debug, Default)]
-pub struct Records(BTreeMap<u64, [Option<([u64; 3], [u64; 3])>; 3]>);
+pub struct Records(BTreeMap<u64, [Option<Recorded>; 3]>);
 
 impl Observer<Msg> for Records {
     fn on<C: Context<Msg>>(&mut self, from: Addr, body: Msg, cx: &mut C) {

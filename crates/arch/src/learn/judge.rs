@@ -3,8 +3,9 @@
 use super::fit::quantile;
 use super::{LearnError, Learned};
 use crate::definition::Rate;
-use crate::plan::{Plan, simulate};
+use crate::plan::Plan;
 use crate::topology::{Scale, Topology};
+use crate::workload::simulate;
 use corsair::{Config, Executor};
 use hdrhistogram::Histogram;
 use std::num::NonZeroUsize;

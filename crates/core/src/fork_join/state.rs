@@ -5,7 +5,7 @@
 //!
 //! - A half is held, idle, or over. It is held from the moment that it is woken: by the waking
 //!   thread, which queues it, then by the queue or mailbox, then by its runner. Its holder alone
-//! may touch its future. If it is woken while it is held, it will be polled once more. Cancelling never
+//!   may touch its future. If it is woken while it is held, it will be polled once more. Cancelling never
 //!   waits: who holds the half at that moment throws it away.
 //! - The join may leave a waker in the block. That belongs to the join, until the last half to end
 //!   takes it.

@@ -80,10 +80,6 @@ impl<W: PirateWatch> Pirate<W> {
 
     /// The async form.
     #[inline]
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn would store its arguments twice"
-    )]
     pub(super) fn body<C: AsyncContext<Msg>>(
         mut cx: C,
         name: u32,

@@ -81,7 +81,7 @@ impl UnixDatagrams {
 
 /// The part of an address after the family, and whether it is a path.
 fn parse(address: usize, length: usize) -> Result<(Vec<u8>, bool), Error> {
-    if length < 2 || length > LONGEST_NAME + 2 {
+    if !(2..=LONGEST_NAME + 2).contains(&length) {
         return Err(error(libc::EINVAL));
     }
     if i32::from(user::read::<u16>(address)?) != libc::AF_UNIX {

@@ -31,6 +31,7 @@ enum Command {
     Compact(data::CompactArgs),
 }
 
+/// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -16,6 +16,7 @@ use terminal::complain;
 /// The exit code where something was refused, or a task has failed.
 const REFUSED: u8 = 2;
 
+/// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
     terminal::log_to_stderr();
     let code = run();
