@@ -40,7 +40,7 @@ const script = (await bundle(`${own}/playground.js`, worker)).replaceAll("</scri
 const style = readFileSync(`${view}/style.css`, "utf8") + readFileSync(`${own}/playground.css`, "utf8");
 const wasm = gzipSync(readFileSync(resolve(bindings, "corsair_playground_bg.wasm")), { level: 9 }).toString("base64");
 const hash = (/** @type {string} */ text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-// The editor makes style sheets while it runs; the page is a file, so its nonce is no secret, and styles load nothing.
+// The editor makes style sheets while it runs; the page is a file, so anyone can read its nonce, and styles load nothing.
 const nonce = createHash("sha256").update(style).digest("hex").slice(0, 16);
 const policy = `default-src 'none'; script-src ${hash(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src 'nonce-${nonce}'; ` +
   "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'";
