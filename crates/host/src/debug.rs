@@ -1,7 +1,6 @@
 //! What people who debug a test ask for by environment variables: `STOP`, `STRACE` and `PCAP`.
 
 use crate::error::SimError;
-use crate::world::HostSpec;
 use std::path::PathBuf;
 
 /// The variables, read.
@@ -25,15 +24,14 @@ impl Debug {
     ///
     /// # Errors
     /// If one does not make sense.
-    pub(crate) fn read(hosts: &[HostSpec]) -> Result<Debug, SimError> {
+    pub(crate) fn read(hosts: &[&str]) -> Result<Debug, SimError> {
         let get = |name| std::env::var(name).ok();
         let index = |variable: &str, name: &str| {
-            let found = hosts.iter().position(|host| host.name == name);
+            let found = hosts.iter().position(|&host| host == name);
             found.ok_or_else(|| {
-                let names: Vec<&str> = hosts.iter().map(|host| &host.name[..]).collect();
                 SimError::Settings(format!(
                     "{variable} names the host '{name}', but there are {}",
-                    names.join(", ")
+                    hosts.join(", ")
                 ))
             })
         };

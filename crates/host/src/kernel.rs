@@ -150,7 +150,7 @@ pub(crate) struct Kernel {
     /// Calls in a row that did not wait ([`Kernel::without_waiting`]).
     readings: u32,
     /// Threads that the program has started and not joined.
-    pub started: Vec<crate::symbols::threads::Started>,
+    pub started: Vec<threads::Started>,
     /// Names of threads for the log.
     thread_names: BTreeMap<usize, String>,
     /// The process was stopped for a debugger.

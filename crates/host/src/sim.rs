@@ -278,7 +278,8 @@ impl Sim {
     fn begin(&mut self) -> Result<Run, SimError> {
         // From here on the memory of this process is the engine's.
         heap::enter(Zone::Process);
-        let debug = Debug::read(&self.hosts)?;
+        let names: Vec<&str> = self.hosts.iter().map(|host| &host.name[..]).collect();
+        let debug = Debug::read(&names)?;
         let medium = Medium::new().map_err(|source| SimError::System {
             what: "memory for disks",
             source,

@@ -28,6 +28,16 @@ enum State {
     Ended,
 }
 
+/// A real thread that the program has started and not joined.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub thread: usize,
+    pub handle: libc::pthread_t,
+    /// The slot of its stack.
+    pub stack: usize,
+    pub is_detached: bool,
+}
+
 /// The threads of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {

@@ -1,6 +1,7 @@
 //! Threads: real ones, of which one at a time has the baton, on stacks at fixed addresses.
 
 use super::Next;
+use crate::kernel::threads::Started;
 use crate::kernel::{On, Wait, current_thread, outside, threads, with};
 use crate::raw::Signal;
 use libc::{c_int, c_void, pthread_attr_t, pthread_key_t, pthread_t, sigset_t};
@@ -30,15 +31,6 @@ static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 const ROUNDS: usize = 3;
 /// The stack of a thread that asks for no size.
 const DEFAULT_STACK: usize = 8 << 20;
-
-/// A thread that the program has started.
-#[derive(Debug)]
-pub(crate) struct Started {
-    thread: usize,
-    handle: pthread_t,
-    stack: usize,
-    is_detached: bool,
-}
 
 /// What a new thread needs before it has the baton.
 struct Start {
