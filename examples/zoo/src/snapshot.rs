@@ -108,7 +108,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// The balance of an account and the money on its inputs, by account.
+/// The two rows that an account records.
 type Recorded = ([u64; 3], [u64; 3]);
 
 /// What each account recorded, by snapshot.
