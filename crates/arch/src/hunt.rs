@@ -3,8 +3,8 @@
 use crate::definition::{FaultKind, PlaceFault};
 use crate::duration_text::{TimeSpan, duration};
 use crate::experiment::{Measured, measured};
-use crate::setup::{Setup, SetupError};
 use crate::plan::SimulateError;
+use crate::setup::{Setup, SetupError};
 use crate::topology::Topology;
 use crate::totals::Totals;
 use crate::variant::{DefinitionText, Setting};

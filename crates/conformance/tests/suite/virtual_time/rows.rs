@@ -101,7 +101,11 @@ impl Scenario<Counted> for Rows {
         let Rows { act, at, bodies } = self;
         let make = move |index: u32| Receiver {
             act,
-            at: if index.is_multiple_of(3) { at } else { u64::MAX },
+            at: if index.is_multiple_of(3) {
+                at
+            } else {
+                u64::MAX
+            },
             got: 0,
         };
         let spawn = Spawn::many(RECEIVERS, "receiver", "").watched();
