@@ -2,12 +2,12 @@
 # The messaging service with a real NATS server: nodes and the server are killed in turn under load,
 # by the project's own client and by one that shares no code with it (ci/courier/chaos.py, on aiohttp
 # and websockets), and nothing that was acknowledged is lost. Then clients that read nothing, a disk that
-# is full or fails, the OpenAPI document against every route (schemathesis), a user beside others who post to
+# is full or fails, bodies over the limit, the OpenAPI document against every route (schemathesis), a user beside others who post to
 # thousands, backups and compactions under load, and nodes that are upgraded one after the other.
 #
 #   ci/courier.sh                            all of it
-#   ci/courier.sh chaos contract             only these: failover chaos slow_readers disk_full faults corruption contract
-#                                            page fanout backup upgrade clients
+#   ci/courier.sh chaos contract             only these: failover chaos slow_readers disk_full faults too_large
+#                                            corruption contract page fanout backup upgrade clients
 #
 # Needs nats-server (apt-get install nats-server) and Python 3.10 or later with venv. What is missing is
 # installed, if that can be done; otherwise this script says what it leaves out. Takes about eight
@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all_steps=(failover chaos slow_readers disk_full faults corruption contract page fanout backup upgrade clients)
+all_steps=(failover chaos slow_readers disk_full faults too_large corruption contract page fanout backup upgrade clients)
 export PYTHONDONTWRITEBYTECODE=1
 target=${CARGO_TARGET_DIR:-target}
 venv=$target/courier-venv
@@ -74,6 +74,16 @@ step_faults() {
         return 0
     fi
     timeout 300 "$python" ci/courier/faults.py "$program"
+    timeout 60 "$python" ci/courier/hang.py "$program"
+}
+
+# Bodies over the limit, sent by clients of other making to both services.
+step_too_large() {
+    packages "${clients[@]}" 'requests>=2.32,<3' || return 0
+    cargo build --quiet -p corsair-stream
+    timeout 120 "$python" ci/courier/too_large.py --path /users -- "$program" serve --listen '{address}'
+    timeout 120 "$python" ci/courier/too_large.py --path '/write?db=d' --kind text/plain -- \
+        "$target/debug/corsair-stream" serve --addr '{address}' --max-body 100000
 }
 
 step_corruption() {

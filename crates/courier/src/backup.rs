@@ -10,7 +10,7 @@ use crate::inner::Inner;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// RefusalLabel data were not copied.
+/// Why data were not copied, compacted or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -49,11 +49,12 @@ pub(crate) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
 }
 
 impl Inner {
-    /// Copies everything acknowledged so far into a new file while the node serves.
+    /// Copies everything acknowledged so far into a new file while the node serves. Returns the last entry of
+    /// the log that the copy contains.
     ///
     /// # Errors
     /// If the file is there already or cannot be written.
-    pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
+    pub async fn backup(&self, to: &Path) -> Result<u64, BackupError> {
         let path = to.to_owned();
         let part = part(to);
         let begun = blocking(move || Ok(begin(&path))).await?;
@@ -61,7 +62,7 @@ impl Inner {
         let copied = match self.caught_up().await {
             Ok(()) => {
                 let copied = self.index.copy_to(&part).await;
-                copied.map(drop).map_err(Into::into)
+                copied.map_err(Into::into)
             }
             Err(failure) => Err(BackupError::Refused(failure.to_string())),
         };
@@ -93,12 +94,15 @@ pub(crate) fn begin(to: &Path) -> Result<(), BackupError> {
     }
 }
 
-pub(crate) fn finish(
-    copied: Result<(), BackupError>,
+pub(crate) fn finish<T>(
+    copied: Result<T, BackupError>,
     part: &Path,
     to: &Path,
-) -> Result<(), BackupError> {
-    let done = copied.and_then(|()| std::fs::rename(part, to).map_err(unusable(to)));
+) -> Result<T, BackupError> {
+    let done = copied.and_then(|copied| {
+        std::fs::rename(part, to).map_err(unusable(to))?;
+        Ok(copied)
+    });
     if done.is_err() {
         let _ = std::fs::remove_file(part);
     }

@@ -103,6 +103,13 @@ pub(crate) enum Command {
         through: u64,
         most: u32,
     },
+    /// Creates a user, unless the name is taken or looks like the name of another user.
+    RegisterUser {
+        name: String,
+        /// A PHC string.
+        password: String,
+        at: Millis,
+    },
 }
 
 /// A message to be posted.
@@ -166,6 +173,7 @@ impl Command {
             | Command::RemoveMember { .. }
             | Command::SetTitle { .. }
             | Command::Expire { .. } => 3,
+            Command::RegisterUser { .. } => 4,
         }
     }
 
@@ -186,6 +194,7 @@ impl Command {
     pub fn time(&self) -> Option<Millis> {
         match self {
             Command::CreateUser { at, .. }
+            | Command::RegisterUser { at, .. }
             | Command::CreateConversation { at, .. }
             | Command::BeginConversation { at, .. }
             | Command::LogIn { at, .. } => Some(*at),
@@ -225,11 +234,13 @@ pub(crate) enum Done {
     Expired(u32),
 }
 
-/// RefusalLabel a command was refused. It changed nothing.
+/// Why a command was refused. A refused command changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the name '{0}' is taken; choose another one, or log in")]
     NameTaken(String),
+    #[error("the name '{0}' looks like the name of another user; choose another one")]
+    NameLooksTaken(String),
     #[error("user {0} does not exist; GET /users/online lists users who are online")]
     UnknownUser(UserId),
     #[error("you are not a member of a conversation {0}; GET /conversations lists yours")]

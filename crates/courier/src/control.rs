@@ -36,7 +36,7 @@ impl Request {
     /// Does it, and says what came of it.
     async fn serve(self, node: &Inner) -> Result<String, BackupError> {
         match self {
-            Request::Backup(to) => node.backup(&to).await.map(|()| String::new()),
+            Request::Backup(to) => Ok(node.backup(&to).await?.to_string()),
             Request::Compact => {
                 let (before, after) = node.compact().await?;
                 Ok(format!("{before} {after}"))

@@ -2,9 +2,9 @@
 
 use crate::error::StartError;
 use crate::guard::guard;
+use corsair_journal::private_file;
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{BackendError, Builder, Database, StorageBackend};
-use std::fs::OpenOptions;
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,8 @@ pub(crate) fn open(
 
 /// Opens this file, or makes it.
 pub(crate) fn open_file(path: &Path, cache: usize) -> Result<Database, redb::Error> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false);
+    let mut options = private_file();
+    let file = options.read(true).truncate(false);
     let file = InParts {
         file: FileBackend::new(file.open(path)?)?,
         written: AtomicUsize::new(0),

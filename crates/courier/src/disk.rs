@@ -6,6 +6,8 @@
 use crate::error::StartError;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How long an answer of the system is good for.
@@ -19,6 +21,8 @@ pub(crate) struct Disk {
     reserve: u64,
     /// Bytes that were free, and when.
     looked: Mutex<Option<(Instant, u64)>>,
+    /// True once the log says that the disk is full.
+    is_logged: AtomicBool,
 }
 
 impl Disk {
@@ -27,6 +31,7 @@ impl Disk {
             directory: directory.map(Path::to_owned),
             reserve,
             looked: Mutex::default(),
+            is_logged: AtomicBool::new(false),
         }
     }
 
@@ -57,15 +62,25 @@ impl Disk {
                 free
             }
         };
-        if free >= self.reserve {
+        drop(looked);
+        let is_full = free < self.reserve;
+        let was_full = self.is_logged.swap(is_full, Relaxed);
+        if !is_full {
+            if was_full {
+                tracing::warn!("{} has space again", directory.display());
+            }
             return Ok(());
         }
-        Err(format!(
+        let reason = format!(
             "the disk of {} is full: {} MB are free, and {} MB are to stay free; make room, and try again",
             directory.display(),
             free >> 20,
             self.reserve >> 20,
-        ))
+        );
+        if !was_full {
+            tracing::warn!("writes are refused with 503: {reason}");
+        }
+        Err(reason)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// RefusalLabel a node does not start.
+/// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -44,9 +44,9 @@ pub enum StartError {
         /// The one wanted.
         wanted: u32,
     },
-    /// The index was made from another log.
+    /// The log that the index belongs to is missing, or another one is in its place.
     #[error(
-        "{} was made from another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
+        "{} belongs to another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
     OtherLog {
         /// The index.

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_client_can_only_acknowledge() {
-        let read = |text| serde_json::from_str::<ClientFrame>(text);
+        let read = |text: &str| crate::http::object::<ClientFrame>(text.as_bytes());
         assert!(matches!(
             read(r#"{"type":"ack","sequence":7}"#),
             Ok(ClientFrame::Ack { sequence: 7 })
@@ -245,6 +245,7 @@ mod tests {
             r#"{"type":"ack","sequence":"7"}"#,
             r#"{"type":"ack","sequence":7,"more":1}"#,
             r#"{"type":"nack","sequence":7}"#,
+            r#"["ack",7]"#,
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

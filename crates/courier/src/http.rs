@@ -23,7 +23,8 @@ mod users;
 mod websocket;
 
 use openapi::ROUTES;
-pub use serve::{Serving, serve, serve_tls};
+pub(crate) use read::object;
+pub use serve::{ServeOptions, Serving, serve, serve_with};
 pub use tls::Tls;
 
 use crate::node::Node;

@@ -15,6 +15,7 @@ mod conversations;
 mod copy;
 mod expiry;
 mod keys;
+mod lookalikes;
 mod machine;
 mod overlay;
 mod pending;
@@ -36,14 +37,14 @@ use crate::command::Delivery;
 use crate::database;
 use crate::error::StartError;
 use crate::guard::guard;
-use crate::log::Entry;
 use crate::log::jetstream::Applied;
+use crate::log::{Entry, embedded};
 use crate::model::{ConversationId, SessionId, UserId};
 use compaction::{Current, Want};
 use crossbeam_channel::{Receiver, Sender};
 use machine::{Machine, State};
 use queue::Tails;
-use redb::{Database, ReadTransaction, ReadableDatabase, TableError};
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase, TableError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -300,12 +301,12 @@ impl Opened {
         Ok(())
     }
 
-    /// Says which log is to be applied.
+    /// Sets the log to apply. [`Opened::record_log`] makes the choice durable.
     ///
     /// # Errors
-    /// If another one was applied before.
+    /// If the index belongs to another log, also one of which it has applied nothing yet.
     pub fn adopt(&mut self, log: u64) -> Result<(), StartError> {
-        if self.state.position == 0 {
+        if self.state.log == 0 && self.state.position == 0 {
             self.state.log = log;
         }
         if self.state.log != log {
@@ -313,6 +314,50 @@ impl Opened {
             return Err(StartError::OtherLog { path });
         }
         Ok(())
+    }
+
+    /// Writes down which log the index belongs to, once that log is on disk. If the log is lost before the
+    /// index has applied any of it, the next start finds out.
+    ///
+    /// # Errors
+    /// If the index cannot be written.
+    pub fn record_log(&self) -> Result<(), StartError> {
+        let state = guard(|| copy::state(&self.database.begin_read()?));
+        match state.map_err(|error| StartError::database(&self.path, error))? {
+            Some(_) => Ok(()),
+            None => self.write_state(),
+        }
+    }
+
+    /// Continues with another log, of which this entry is the last that the index has applied.
+    ///
+    /// # Errors
+    /// If the index cannot be written.
+    pub fn continue_with(&mut self, log: u64, applied: Applied) -> Result<(), StartError> {
+        self.state.log = log;
+        self.state.position = applied.position;
+        self.state.digest = applied.digest;
+        self.write_state()
+    }
+
+    /// Writes the counters to disk.
+    fn write_state(&self) -> Result<(), StartError> {
+        let written = guard(|| {
+            let mut txn = self.database.begin_write()?;
+            txn.set_durability(Durability::Immediate)
+                .map_err(redb::Error::from)?;
+            let mut scratch = Vec::new();
+            let row = row::encode(&[], &self.state, &mut scratch);
+            txn.open_table(tables::META)?.insert(tables::STATE, row)?;
+            txn.commit()?;
+            Ok(())
+        });
+        written.map_err(|error| StartError::database(&self.path, error))
+    }
+
+    /// True if the index belongs to the log of a single node, as far as the log's identity says.
+    pub fn has_own_log(&self) -> bool {
+        embedded::is_identity(self.state.log)
     }
 
     /// Starts the thread. It ends when the feed's senders are gone, after a last checkpoint;

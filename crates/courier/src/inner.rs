@@ -13,6 +13,7 @@ use crate::options::{Options, Registration};
 use crate::password::Passwords;
 use crate::presence::Presence;
 use crate::rates::Rates;
+use crate::readiness::Readiness;
 use crate::recipients::Recipients;
 use crate::sessions::{Bearer, Sessions};
 use parking_lot::Mutex;
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     pub acknowledgements: Arc<Acknowledgements>,
     pub metrics: Metrics,
     pub rates: Rates,
+    pub readiness: Readiness,
     pub disk: Disk,
     pub unread: Unread,
     /// Recipients of messages that are on their way, other than messages to few.
@@ -49,7 +51,7 @@ pub(crate) struct Inner {
     pub closing: watch::Sender<bool>,
 }
 
-/// RefusalLabel a node has not done what it was asked to.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -79,10 +81,9 @@ impl Inner {
                 .await
                 .map_err(|_| Failure::Late(patience))?,
         };
-        match outcome {
-            Ok(outcome) => Ok(outcome??),
-            Err(_) => Err(LogError::Closed.into()),
-        }
+        let outcome = outcome.map_err(|_| LogError::Closed)??;
+        self.readiness.record_write();
+        Ok(outcome?)
     }
 
     /// The newest version of commands that all nodes read.

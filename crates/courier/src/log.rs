@@ -72,7 +72,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     fn close(&self);
 }
 
-/// RefusalLabel a log did not do what it was asked to. What was submitted may have become durable or not,
+/// Why a command failed at the log. The command may have become durable or not,
 /// unless it says otherwise.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LogError {

@@ -18,6 +18,7 @@ use crate::password::Passwords;
 use crate::presence::Presence;
 use crate::presence::shared::SharedPresence;
 use crate::rates::Rates;
+use crate::readiness::Readiness;
 use crate::recipients::Recipients;
 use crate::retention::Retention;
 use crate::seal::Key;
@@ -64,11 +65,6 @@ impl Node {
         let Options {
             data,
             nats,
-            nats_key,
-            nats_stream,
-            nats_replicas,
-            nats_credentials,
-            nats_ca,
             nats_snapshot,
             origins,
             registration,
@@ -77,6 +73,7 @@ impl Node {
             waste,
             cache,
             limits,
+            ..
         } = options;
         limits.check().map_err(StartError::Setting)?;
         if let Some(dir) = &data {
@@ -110,21 +107,15 @@ impl Node {
                 opened.adopt(prepared.identity())?;
                 opened.follows(prepared.last())?;
                 let (log, thread) = prepared.start(feed, metrics.groups.clone())?;
+                opened.record_log()?;
                 threads.push(thread);
                 Arc::new(log)
             }
             Some(url) => {
-                let key = key(nats_key.as_deref())?;
-                let server = Server {
-                    url,
-                    names: Names::new(nats_stream.as_deref())?,
-                    replicas: nats_replicas,
-                    credentials: nats_credentials,
-                    ca: nats_ca,
-                };
-                let connected = Connected::connect(server, key.clone(), metrics.clone()).await?;
+                let (connected, key) = connect(&again, url, metrics.clone()).await?;
                 opened.adopt(connected.identity())?;
                 opened = crate::snapshots::begin(&connected, opened, data.as_deref()).await?;
+                opened.record_log()?;
                 let shared = SharedPresence::new(
                     presence.clone(),
                     connected.client(),
@@ -171,6 +162,7 @@ impl Node {
             acknowledgements,
             metrics,
             rates: Rates::new(&limits),
+            readiness: Readiness::new(),
             disk,
             unread: Unread::new(),
             fanout: Arc::new(Semaphore::new(MOST_FANOUT as usize)),
@@ -214,11 +206,12 @@ impl Node {
         Ok(node)
     }
 
-    /// Copies everything acknowledged so far into a new file while the node serves.
+    /// Copies everything acknowledged so far into a new file while the node serves. Returns the last entry of
+    /// the log that the copy contains.
     ///
     /// # Errors
     /// If the file is there already or cannot be written.
-    pub async fn backup(&self, to: &Path) -> Result<(), BackupError> {
+    pub async fn backup(&self, to: &Path) -> Result<u64, BackupError> {
         self.inner.backup(to).await
     }
 
@@ -252,6 +245,24 @@ impl Node {
         };
         let _ = tokio::task::spawn_blocking(join).await;
     }
+}
+
+/// Connects to the server of a log that several nodes share.
+pub(crate) async fn connect(
+    options: &Options,
+    url: String,
+    metrics: Metrics,
+) -> Result<(Connected, Key), StartError> {
+    let key = key(options.nats_key.as_deref())?;
+    let server = Server {
+        url,
+        names: Names::new(options.nats_stream.as_deref())?,
+        replicas: options.nats_replicas,
+        credentials: options.nats_credentials.clone(),
+        ca: options.nats_ca.clone(),
+    };
+    let connected = Connected::connect(server, key.clone(), metrics).await?;
+    Ok((connected, key))
 }
 
 /// The key in this file.

@@ -6,24 +6,26 @@
 
 use crate::backup::{BackupError, begin, finish, part, unusable};
 use crate::disk::blocking;
+use crate::error::StartError;
 use crate::index::Opened;
 use crate::log::embedded;
 use crate::node::Node;
 use crate::options::Options;
-use corsair_journal::private_directory;
+use corsair_journal::{private_directory, private_file};
 use std::path::Path;
 
 /// The index as long as it is being restored.
 const RESTORED: &str = "index.restore";
 
-/// Copies the data in this directory into a new file, whether a node runs on them or not.
+/// Copies the data in this directory into a new file, whether a node runs on them or not. Returns the last entry
+/// of the log that the copy contains.
 ///
 /// # Errors
 /// If the file is there already or cannot be written, or there are no data.
-pub async fn backup(data: &Path, to: &Path) -> Result<(), BackupError> {
+pub async fn backup(data: &Path, to: &Path) -> Result<u64, BackupError> {
     let to = std::path::absolute(to).map_err(unusable(to))?;
     match crate::control::ask(data, &crate::control::Request::Backup(to.clone())).await? {
-        Some(_) => Ok(()),
+        Some(answer) => answer.parse().map_err(|_| unexpected(&answer)),
         None => match opened(data).await? {
             Offline::Node(node) => {
                 let done = node.backup(&to).await;
@@ -32,10 +34,12 @@ pub async fn backup(data: &Path, to: &Path) -> Result<(), BackupError> {
             }
             Offline::Index(index) => {
                 begin(&to)?;
+                let position = index.applied().position;
                 let part = part(&to);
                 let copied = blocking(move || index.copy_to(part)).await;
                 let part = crate::backup::part(&to);
-                finish(copied.map_err(BackupError::from), &part, &to)
+                finish(copied.map_err(BackupError::from), &part, &to)?;
+                Ok(position)
             }
         },
     }
@@ -51,9 +55,7 @@ pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
             let mut numbers = answer.split(' ').map(|number| number.parse().ok());
             match (numbers.next().flatten(), numbers.next().flatten()) {
                 (Some(before), Some(after)) => Ok((before, after)),
-                _ => Err(BackupError::Refused(format!(
-                    "the node has answered {answer:?}; is it of another version?"
-                ))),
+                _ => Err(unexpected(&answer)),
             }
         }
         None => match opened(data).await? {
@@ -67,14 +69,21 @@ pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
     }
 }
 
+/// The answer of a node of another version.
+fn unexpected(answer: &str) -> BackupError {
+    BackupError::Refused(format!(
+        "the node has answered {answer:?}; is it of another version?"
+    ))
+}
+
 /// Data on which no node runs.
-enum Offline {
+pub(crate) enum Offline {
     Node(Node),
     /// What a node of several has beside their stream.
     Index(Opened),
 }
 
-async fn opened(data: &Path) -> Result<Offline, BackupError> {
+pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
     if !Opened::is_in(data) {
         return Err(BackupError::NoData(data.to_owned()));
     }
@@ -85,8 +94,12 @@ async fn opened(data: &Path) -> Result<Offline, BackupError> {
         };
         return Ok(Offline::Node(Node::start(options).await?));
     }
-    let data = data.to_owned();
-    let index = blocking(move || Opened::open(Some(&data))).await?;
+    let directory = data.to_owned();
+    let index = blocking(move || Opened::open(Some(&directory))).await?;
+    if index.has_own_log() {
+        let path = data.join(crate::index::FILE);
+        return Err(StartError::OtherLog { path }.into());
+    }
     Ok(Offline::Index(index))
 }
 
@@ -107,8 +120,10 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     std::fs::File::open(from).map_err(unusable(from))?;
     private_directory(data).map_err(unusable(data))?;
     let restored = data.join(RESTORED);
+    // What an interrupted attempt has left may have another mode.
+    let _ = std::fs::remove_file(&restored);
     let brought = (|| {
-        std::fs::copy(from, &restored).map_err(unusable(&restored))?;
+        copy(from, &restored).map_err(unusable(&restored))?;
         let index = Opened::copy_in(data, RESTORED)?;
         let (log, position) = index.verify()?;
         drop(index);
@@ -121,4 +136,11 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
         embedded::remove(data);
     }
     brought
+}
+
+/// Copies a file into a new one that its owner alone may read.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut from = std::fs::File::open(from)?;
+    std::io::copy(&mut from, &mut private_file().truncate(true).open(to)?)?;
+    Ok(())
 }

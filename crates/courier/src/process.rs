@@ -28,6 +28,21 @@ pub fn asked_to_end() -> impl Future<Output = ()> + Send {
     }
 }
 
+/// Calls a function at every SIGHUP, from this call on. Without this call, SIGHUP ends the process. On systems
+/// without SIGHUP this does nothing.
+pub fn on_hangup(call: impl Fn() + Send + 'static) {
+    #[cfg(unix)]
+    if let Ok(mut hangup) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                call();
+            }
+        });
+    }
+    #[cfg(not(unix))]
+    drop(call);
+}
+
 #[cfg(unix)]
 fn signalled() -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};

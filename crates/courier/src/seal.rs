@@ -17,7 +17,7 @@ const MAGIC: &[u8; 4] = b"cou2";
 /// The newest version of what this program reads. Raise it with every change of a command: a new
 /// variant at the end has the new version (see [`Command::version`](crate::command::Command::version)),
 /// all others keep theirs.
-pub(crate) const NEWEST: u8 = 3;
+pub(crate) const NEWEST: u8 = 4;
 /// The first version.
 pub(crate) const FIRST: u8 = 1;
 const HASH: usize = 32;

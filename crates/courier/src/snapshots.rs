@@ -87,6 +87,29 @@ pub(crate) async fn begin(
     }
 }
 
+/// Stores a snapshot of an index that no node runs on.
+///
+/// # Errors
+/// If the index cannot be copied, or the server does not take the copy.
+pub(crate) async fn store(
+    connected: &Connected,
+    opened: Opened,
+    data: &Path,
+) -> Result<(), StartError> {
+    let snapshots = connected.snapshots();
+    let refused = |reason| connected.refused(reason);
+    let newest = snapshots.newest().await.map_err(refused)?;
+    let scratch = Scratch::new(Some(data), connected.origin())?;
+    let (file, position) = (scratch.file(), opened.applied().position);
+    let to = file.clone();
+    blocking(move || opened.copy_to(to)).await?;
+    match snapshots.store(position, &file, &newest).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(refused("another node has stored a snapshot".to_owned())),
+        Err(reason) => Err(refused(reason)),
+    }
+}
+
 /// Reads a snapshot and looks at all of it.
 async fn fetch(
     connected: &Connected,

@@ -195,6 +195,16 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Options that create a file which only its owner may read and write, whatever the umask. The mode of an existing
+/// file stays.
+pub fn private_file() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
 /// True if the directory has a journal.
 pub fn exists(directory: &Path) -> bool {
     firsts(directory).is_ok_and(|firsts| !firsts.is_empty())
@@ -253,7 +263,7 @@ fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Resu
         first,
     };
     let part = directory.join(PART);
-    let mut file = File::create(&part)?;
+    let mut file = private_file().truncate(true).open(&part)?;
     file.write_all(&header.bytes())?;
     file.write_all(records)?;
     write_zeros(&mut file)?;

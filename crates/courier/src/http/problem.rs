@@ -122,6 +122,7 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let (status, code) = match refusal {
             Refusal::NameTaken(_) => (StatusCode::CONFLICT, "name_taken"),
+            Refusal::NameLooksTaken(_) => (StatusCode::CONFLICT, "name_looks_taken"),
             Refusal::UnknownUser(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_user"),
             Refusal::UnknownConversation(_) => (StatusCode::NOT_FOUND, "unknown_conversation"),
             Refusal::UnknownMember(_) => (StatusCode::NOT_FOUND, "unknown_member"),

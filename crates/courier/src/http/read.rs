@@ -13,7 +13,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Unexpected};
 use std::any::Any;
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -233,9 +233,9 @@ fn too_large(node: &Node) -> Problem {
     Problem::too_large("body", message)
 }
 
-/// Reads JSON.
+/// Parses a JSON object.
 fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
+    object(bytes).map_err(|error| {
         if error.is_data() {
             let message = format!("{error}; GET /openapi.json says what is expected");
             Problem::invalid("unexpected_json", message)
@@ -244,6 +244,17 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             Problem::new(StatusCode::BAD_REQUEST, "malformed_json", message)
         }
     })
+}
+
+/// Parses a value of a struct from a JSON object. Serde would also accept an array of the fields.
+pub(crate) fn object<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(serde::de::Error::invalid_type(
+            Unexpected::Seq,
+            &"a JSON object",
+        ));
+    }
+    serde_json::from_slice(bytes)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

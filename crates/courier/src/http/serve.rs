@@ -2,6 +2,7 @@
 
 use super::client_address::network;
 use super::deadline::WriteDeadline;
+use super::problem::Problem;
 use super::read::Peer;
 use super::recovery::{self, told};
 use super::tls::Tls;
@@ -12,7 +13,7 @@ use crate::limits::Limits;
 use crate::metrics::{Metrics, Status};
 use crate::node::Node;
 use axum::Router;
-use axum::http::Request;
+use axum::http::{Method, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,7 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -40,13 +41,29 @@ const MOST_TURNED_AWAY: usize = 256;
 /// After the system has refused a connection (too many files, say).
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Connections of operators, in addition to those of users.
+const MOST_OPERATORS: usize = 64;
+
+/// How a node is served.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// The certificate to use; without one, connections are plain.
+    pub tls: Option<Tls>,
+    /// A second address, always plain, for `/metrics` and the routes of health checks. `/metrics` is then not
+    /// served at the first address.
+    pub metrics_address: Option<String>,
+    /// Whether each request is logged: a line at level INFO of the target `access`.
+    pub access_log: bool,
+}
+
 /// A node that listens.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
+    metrics_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     running: JoinHandle<Option<Node>>,
-    accepting: JoinHandle<()>,
+    accepting: Vec<JoinHandle<()>>,
 }
 
 /// Listens on an address, and serves the node's routes until [`Serving::stop`]. A node whose disk
@@ -55,46 +72,86 @@ pub struct Serving {
 /// # Errors
 /// [`StartError::Listen`].
 pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
-    start(node, address, None).await
+    serve_with(node, address, ServeOptions::default()).await
 }
 
-/// As [`serve`], for clients that speak TLS.
+/// Listens as [`serve`] does, with options.
 ///
 /// # Errors
 /// [`StartError::Listen`].
-pub async fn serve_tls(node: Node, address: &str, tls: Tls) -> Result<Serving, StartError> {
-    start(node, address, Some(tls)).await
-}
-
-async fn start(node: Node, address: &str, tls: Option<Tls>) -> Result<Serving, StartError> {
-    let refused = |source| StartError::Listen {
-        address: address.to_owned(),
-        source,
+pub async fn serve_with(
+    node: Node,
+    address: &str,
+    options: ServeOptions,
+) -> Result<Serving, StartError> {
+    let ServeOptions {
+        tls,
+        metrics_address,
+        access_log,
+    } = options;
+    let (listener, bound) = listen(address).await?;
+    let operators = match &metrics_address {
+        Some(address) => Some(listen(address).await?),
+        None => None,
     };
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
-    let bound = listener.local_addr().map_err(refused)?;
     let (stop, stopped) = watch::channel(false);
     let (routes, router) = watch::channel(node.router());
     let service = Service {
         router,
+        audience: match operators {
+            Some(_) => Audience::Users,
+            None => Audience::All,
+        },
+        access_log,
         metrics: node.inner.metrics.clone(),
         limits: Arc::new(node.inner.limits.clone()),
         tls,
     };
-    let accepting = tokio::spawn(accept(listener, service, stopped.clone()));
+    let mut accepting = Vec::new();
+    let metrics_address = operators.map(|(listener, bound)| {
+        let service = Service {
+            audience: Audience::Operators,
+            limits: Arc::new(Limits {
+                connections: MOST_OPERATORS,
+                address_connections: MOST_OPERATORS,
+                ..node.inner.limits.clone()
+            }),
+            tls: None,
+            ..service.clone()
+        };
+        accepting.push(tokio::spawn(accept(listener, service, stopped.clone())));
+        bound
+    });
+    accepting.push(tokio::spawn(accept(listener, service, stopped.clone())));
     let running = tokio::spawn(recovery::run(node, routes, stopped));
     Ok(Serving {
         address: bound,
+        metrics_address,
         stop,
         running,
         accepting,
     })
 }
 
+async fn listen(address: &str) -> Result<(TcpListener, SocketAddr), StartError> {
+    let refused = |source| StartError::Listen {
+        address: address.to_owned(),
+        source,
+    };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let bound = listener.local_addr().map_err(refused)?;
+    Ok((listener, bound))
+}
+
 impl Serving {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address of [`ServeOptions::metrics_address`], if there is one.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
     }
 
     /// Takes no more connections, answers what was asked, closes the sockets and ends the node.
@@ -104,7 +161,9 @@ impl Serving {
         if let Some(node) = &node {
             node.close_sockets().await;
         }
-        let _ = self.accepting.await;
+        for accepting in self.accepting {
+            let _ = accepting.await;
+        }
         if let Some(node) = &node {
             node.close().await;
         }
@@ -116,9 +175,31 @@ impl Serving {
 struct Service {
     /// The routes of the node that runs now.
     router: watch::Receiver<Router>,
+    audience: Audience,
+    access_log: bool,
     metrics: Metrics,
     limits: Arc<Limits>,
     tls: Option<Tls>,
+}
+
+/// Whom an address serves.
+#[derive(Clone, Copy, Debug)]
+enum Audience {
+    All,
+    /// Operators have another address.
+    Users,
+    Operators,
+}
+
+impl Audience {
+    /// True if the audience may use this path.
+    fn may_use(self, path: &str) -> bool {
+        match self {
+            Audience::All => true,
+            Audience::Users => path != "/metrics",
+            Audience::Operators => matches!(path, "/metrics" | "/readyz" | "/healthz" | "/ping"),
+        }
+    }
 }
 
 /// Counts a connection for as long as it is held.
@@ -219,6 +300,8 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 ) {
     let Service {
         router,
+        audience,
+        access_log,
         metrics,
         limits,
         ..
@@ -227,15 +310,22 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let requests = metrics.requests.clone();
     let stream = WriteDeadline::new(stream, limits.write, peer.upgraded.clone());
     let service = service_fn(move |request: Request<Incoming>| {
+        let access = access_log.then(|| Access::begin(&request, &peer));
         let (mut request, rest) = unread_body::keep(request);
         request.extensions_mut().insert(peer.clone());
-        let router = router.borrow().clone();
+        let router = match audience.may_use(request.uri().path()) {
+            true => router.borrow().clone(),
+            false => Router::new().fallback(|| async { Problem::no_route() }),
+        };
         let (answer, requests) = (router.oneshot(request), requests.clone());
         async move {
             let mut answer = answer.await?;
             unread_body::finish(rest, &mut answer).await;
             let status = answer.status().as_u16();
             requests.get_or_create(&Status { status }).inc();
+            if let Some(access) = access {
+                access.log(status);
+            }
             Ok::<_, Infallible>(answer)
         }
     });
@@ -255,6 +345,36 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
     }
     metrics.connections.dec();
+}
+
+/// A request for the access log. The query is left out, because it may hold what is not for a log.
+struct Access {
+    address: IpAddr,
+    method: Method,
+    path: String,
+    begun: Instant,
+}
+
+impl Access {
+    fn begin(request: &Request<Incoming>, peer: &Peer) -> Access {
+        Access {
+            address: peer.address.ip(),
+            method: request.method().clone(),
+            path: request.uri().path().to_owned(),
+            begun: Instant::now(),
+        }
+    }
+
+    fn log(self, status: u16) {
+        let Access {
+            address,
+            method,
+            path,
+            begun,
+        } = self;
+        let seconds = begun.elapsed().as_secs_f64();
+        tracing::info!(target: "access", "{address} \"{method} {path}\" {status} {seconds:.6}");
+    }
 }
 
 /// Answers a refused connection with 503, unless too many are being answered.

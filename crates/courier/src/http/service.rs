@@ -7,24 +7,30 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
-/// Whether the node takes messages.
+/// Whether the node accepts messages: a write became durable within the last seconds.
 #[utoipa::path(
     get,
     path = "/ping",
     responses((status = 200, description = "pong", body = String), (status = 503, body = ErrorBody))
 )]
 pub(crate) async fn ping(State(node): State<Node>) -> Result<&'static str, Problem> {
-    if node.inner.is_up() {
-        return Ok("pong");
+    let unavailable =
+        |code, message: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, message);
+    if !node.inner.is_up() {
+        let message = "this node cannot reach its log; use another one, or wait";
+        return Err(unavailable("down", message.to_owned()));
     }
-    Err(Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "down",
-        "this node cannot reach its log; use another one, or wait",
-    ))
+    node.inner.check_writes().await.map_err(|age| {
+        let message = format!(
+            "no write of this node has become durable for {} s; use another one, or wait",
+            age.as_secs()
+        );
+        unavailable("stalled", message)
+    })?;
+    Ok("pong")
 }
 
-/// Whether the node takes messages, as `GET /ping`, under the name that balancers ask for.
+/// The same as `GET /ping`, under the name that balancers ask for.
 #[utoipa::path(
     get,
     path = "/readyz",

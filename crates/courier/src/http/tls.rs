@@ -4,13 +4,21 @@ use crate::error::StartError;
 use std::path::Path;
 use tokio::net::TcpStream;
 
-/// A certificate and its key, read.
+/// A certificate and its private key. Clones share them, so [`Tls::reload`] changes them for a node that serves.
 #[derive(Clone)]
 pub struct Tls {
     #[cfg(feature = "tls")]
-    acceptor: tokio_rustls::TlsAcceptor,
+    files: std::sync::Arc<Files>,
     #[cfg(not(feature = "tls"))]
     never: std::convert::Infallible,
+}
+
+/// Where the certificate and the key are, and what was read there last.
+#[cfg(feature = "tls")]
+struct Files {
+    certificate: std::path::PathBuf,
+    key: std::path::PathBuf,
+    acceptor: parking_lot::RwLock<tokio_rustls::TlsAcceptor>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -33,6 +41,30 @@ impl Tls {
     /// # Errors
     /// If a file cannot be read, or the two do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Tls, StartError> {
+        let files = Files {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            acceptor: Tls::acceptor(certificate, key)?.into(),
+        };
+        Ok(Tls {
+            files: files.into(),
+        })
+    }
+
+    /// Reads both files again. New connections use what is in them; open ones continue.
+    ///
+    /// # Errors
+    /// As [`Tls::load`]. The certificate in use stays.
+    pub fn reload(&self) -> Result<(), StartError> {
+        let Files {
+            certificate, key, ..
+        } = &*self.files;
+        let acceptor = Tls::acceptor(certificate, key)?;
+        *self.files.acceptor.write() = acceptor;
+        Ok(())
+    }
+
+    fn acceptor(certificate: &Path, key: &Path) -> Result<tokio_rustls::TlsAcceptor, StartError> {
         use std::sync::Arc;
         use tokio_rustls::rustls::ServerConfig;
         use tokio_rustls::rustls::crypto::ring::default_provider;
@@ -58,14 +90,13 @@ impl Tls {
         let mut config =
             config.map_err(|error| refused(key, format!("{error}; is it of this certificate?")))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls {
-            acceptor: Arc::new(config).into(),
-        })
+        Ok(Arc::new(config).into())
     }
 
     /// Agrees with a client on how to speak.
     pub(super) async fn accept(&self, stream: TcpStream) -> std::io::Result<Secured> {
-        self.acceptor.accept(stream).await
+        let acceptor = self.files.acceptor.read().clone();
+        acceptor.accept(stream).await
     }
 }
 
@@ -78,6 +109,14 @@ impl Tls {
     pub fn load(_: &Path, _: &Path) -> Result<Tls, StartError> {
         let reason = "this program was built without TLS; build it with the feature `tls`, or let a proxy speak it";
         Err(StartError::Setting(reason.to_owned()))
+    }
+
+    /// Does nothing: no certificate was ever loaded.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn reload(&self) -> Result<(), StartError> {
+        match self.never {}
     }
 
     pub(super) async fn accept(&self, _: TcpStream) -> std::io::Result<Secured> {

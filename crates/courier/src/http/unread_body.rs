@@ -1,7 +1,9 @@
 //! The rest of a request that was refused before its body was read.
 //!
 //! The connection can be used again only when the body is out of the way. A short rest is read and
-//! thrown away; where it is long or does not come, the answer says that the connection closes.
+//! dropped before the answer. Where it is long or does not come, the answer says that the connection closes, and
+//! the rest is dropped behind it: a client that sends its whole body before it reads would otherwise see a broken
+//! connection instead of the answer.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
@@ -13,10 +15,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Bytes that are read and thrown away.
-const MOST: usize = 64 << 10;
-/// How long they may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Bytes that are dropped before the answer, and the longest time that this takes.
+const SHORT: usize = 64 << 10;
+const SHORT_TIME: Duration = Duration::from_secs(1);
+/// Bytes that are dropped after the answer, and the longest time that this takes.
+const LONG: usize = 256 << 20;
+const LONG_TIME: Duration = Duration::from_secs(30);
 
 /// A body that can still be read after its request was dropped.
 #[derive(Clone)]
@@ -60,20 +64,26 @@ fn expects_leave(headers: &HeaderMap) -> bool {
     headers.contains_key(header::EXPECT)
 }
 
-/// Reads what is left; if that is too much, the answer says that the connection closes.
+/// Drops what is left of a body; if that is much, after the answer, which says that the connection closes.
 pub(super) async fn finish(rest: Option<Remaining>, answer: &mut Response<Body>) {
     let Some(mut rest) = rest else { return };
+    if discard(&mut rest, SHORT, SHORT_TIME).await {
+        return;
+    }
+    let close = HeaderValue::from_static("close");
+    answer.headers_mut().insert(header::CONNECTION, close);
+    tokio::spawn(async move { discard(&mut rest, LONG, LONG_TIME).await });
+}
+
+/// Drops a body. Returns false if it has more bytes, takes longer or breaks off.
+async fn discard(rest: &mut Remaining, bytes: usize, time: Duration) -> bool {
     let read = async {
-        let mut left = MOST;
+        let mut left = bytes;
         while let Some(frame) = rest.frame().await {
             let length = frame.ok()?.data_ref().map_or(0, Bytes::len);
             left = left.checked_sub(length)?;
         }
         Some(())
     };
-    let gone = tokio::time::timeout(PATIENCE, read).await;
-    if !matches!(gone, Ok(Some(()))) {
-        let close = HeaderValue::from_static("close");
-        answer.headers_mut().insert(header::CONNECTION, close);
-    }
+    matches!(tokio::time::timeout(time, read).await, Ok(Some(())))
 }

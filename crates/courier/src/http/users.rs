@@ -70,7 +70,11 @@ pub(crate) async fn create(
     check_new(&password)?;
     let password = node.passwords.hash(password).await?;
     let at = Millis::now();
-    let command = Command::CreateUser { name, password, at };
+    let command = match node.reads() >= 4 {
+        true => Command::RegisterUser { name, password, at },
+        // Nodes of older versions know no other.
+        false => Command::CreateUser { name, password, at },
+    };
     let Done::User(user) = node.command(command).await? else {
         unreachable!("a new user has a number");
     };

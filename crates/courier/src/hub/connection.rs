@@ -9,6 +9,7 @@ use super::HubState;
 use crate::command::Acknowledgement;
 use crate::counts::Reservation;
 use crate::frame::{ClientFrame, MOST_LISTED, Outgoing, ServerFrame, message_frame};
+use crate::http::object;
 use crate::index::{IndexError, QueuePage};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -339,8 +340,8 @@ impl Connection {
     fn hear(&mut self, message: &Message, context: &UserContext<'_>) {
         self.silent = 0;
         let frame = match message {
-            Message::Text(text) => serde_json::from_str(text),
-            Message::Binary(bytes) => serde_json::from_slice(bytes),
+            Message::Text(text) => object(text.as_bytes()),
+            Message::Binary(bytes) => object(bytes),
             _ => return,
         };
         let hub = context.hub;

@@ -7,6 +7,7 @@ use super::chunk::Chunk;
 use super::conversations::NewConversation;
 use super::expiry::first_kept;
 use super::keys::{Recent, fingerprint};
+use super::lookalikes::{self, is_taken};
 use super::machine::{At, Caused, Machine, MessageRow};
 use super::row::{checked, decode, encode, number, session_key};
 use super::sessions::{acknowledged_by_user, close, close_all_but, forget_acknowledged, make_room};
@@ -30,6 +31,12 @@ impl Machine {
         let own = command.is_own();
         match command {
             Command::CreateUser { name, password, at } => {
+                self.create_user(tables, name, password, at)
+            }
+            Command::RegisterUser { name, password, at } => {
+                if tables.names.get(name.as_str())?.is_none() && is_taken(tables, &name)? {
+                    return Ok(Err(Refusal::NameLooksTaken(name)));
+                }
                 self.create_user(tables, name, password, at)
             }
             Command::OpenSession {
@@ -142,6 +149,7 @@ impl Machine {
         self.state.users += 1;
         let id = self.state.users;
         tables.names.insert(name.as_str(), id)?;
+        lookalikes::add(tables, &name)?;
         let user = User {
             name,
             password,

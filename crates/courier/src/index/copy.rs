@@ -5,8 +5,8 @@ use super::machine::{MessageRow, State};
 use super::queue::check_row;
 use super::row::decode;
 use super::tables::{
-    CHUNKS, CONVERSATIONS, FIRSTS, FORMATS, MARKS, MEMBERSHIPS, MESSAGES, META, NAMES, PAIRS,
-    QUEUES, SESSION_ACKS, SESSIONS, STATE, TAILS, TITLES, USER_ACKS, USER_SESSIONS, USERS,
+    CHUNKS, CONVERSATIONS, FIRSTS, FORMATS, LOOKALIKES, MARKS, MEMBERSHIPS, MESSAGES, META, NAMES,
+    PAIRS, QUEUES, SESSION_ACKS, SESSIONS, STATE, TAILS, TITLES, USER_ACKS, USER_SESSIONS, USERS,
     keys_of_day,
 };
 use crate::model::{Conversation, User};
@@ -26,6 +26,7 @@ pub(super) fn copy(from: &ReadTransaction, to: &Database) -> Result<(), Error> {
     table(from, to, META)?;
     table(from, to, USERS)?;
     table(from, to, NAMES)?;
+    table(from, to, LOOKALIKES)?;
     table(from, to, SESSIONS)?;
     table(from, to, USER_SESSIONS)?;
     table(from, to, SESSION_ACKS)?;

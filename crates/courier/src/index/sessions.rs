@@ -1,5 +1,6 @@
 //! What commands do to sessions and to the accounts that they belong to.
 
+use super::lookalikes;
 use super::machine::{Caused, Machine};
 use super::queue::Queues;
 use super::row::{checked, decode, encode, number, session_key};
@@ -46,7 +47,9 @@ impl Machine {
         if user.password != before {
             return Ok(Err(Refusal::PasswordChanged));
         }
-        tables.names.remove(user.name.as_str())?;
+        if tables.names.remove(user.name.as_str())?.is_some() {
+            lookalikes::remove(tables, &user.name)?;
+        }
         let gone = User {
             name: String::new(),
             password: String::new(),

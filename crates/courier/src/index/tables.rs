@@ -6,9 +6,9 @@ use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 /// The one row of [`META`]: what the counters stand at.
 pub(super) const STATE: &str = "state";
 
-/// The version of this layout. An index of the two before is [upgraded](super::upgrade), others are
+/// The version of this layout. An index of the three before is [upgraded](super::upgrade), others are
 /// refused.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 
 /// [`STATE`] → [`FORMAT`].
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("format");
@@ -16,6 +16,9 @@ pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta
 /// User → [`User`](crate::model::User).
 pub(super) const USERS: TableDefinition<u64, &[u8]> = TableDefinition::new("users");
 pub(super) const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names");
+/// Skeleton of names → how many users have such a name in ASCII, and how many another one. See
+/// [`lookalikes`](super::lookalikes).
+pub(super) const LOOKALIKES: TableDefinition<&str, (u64, u64)> = TableDefinition::new("lookalikes");
 /// Session → [`Session`](crate::model::Session).
 pub(super) const SESSIONS: TableDefinition<[u8; 16], &[u8]> = TableDefinition::new("sessions");
 /// (User, session).
@@ -71,6 +74,7 @@ pub(super) struct Tables<'t> {
     pub meta: Table<'t, &'static str, &'static [u8]>,
     pub users: Table<'t, u64, &'static [u8]>,
     pub names: Table<'t, &'static str, u64>,
+    pub lookalikes: Table<'t, &'static str, (u64, u64)>,
     pub sessions: Table<'t, [u8; 16], &'static [u8]>,
     pub user_sessions: Table<'t, (u64, [u8; 16]), ()>,
     pub session_acks: Table<'t, [u8; 16], Number>,
@@ -98,6 +102,7 @@ impl<'t> Tables<'t> {
             meta: txn.open_table(META)?,
             users: txn.open_table(USERS)?,
             names: txn.open_table(NAMES)?,
+            lookalikes: txn.open_table(LOOKALIKES)?,
             sessions: txn.open_table(SESSIONS)?,
             user_sessions: txn.open_table(USER_SESSIONS)?,
             session_acks: txn.open_table(SESSION_ACKS)?,

@@ -530,14 +530,26 @@ async fn what_is_refused_changes_nothing() {
     fed.close();
 }
 
+// Guarantee: courier-11.
+#[test]
+fn an_index_that_has_applied_nothing_belongs_to_the_log_that_it_has_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    opened.adopt(7).unwrap();
+    drop(opened);
+    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    opened.adopt(8).unwrap();
+    opened.record_log().unwrap();
+    drop(opened);
+    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    opened.adopt(8).unwrap();
+    let said = opened.adopt(9).unwrap_err().to_string();
+    assert!(said.contains("another log"), "{said}");
+}
+
 #[tokio::test]
 async fn an_index_belongs_to_one_log() {
     let dir = tempfile::tempdir().unwrap();
-    let mut opened = Opened::open(Some(dir.path())).unwrap();
-    // Nothing was applied yet, so any will do.
-    opened.adopt(7).unwrap();
-    opened.adopt(8).unwrap();
-    drop(opened);
     let mut fed = TestIndex::open(Some(dir.path()));
     fed.user("a").await;
     fed.close();

@@ -2,10 +2,12 @@
 //!
 //! Format 2 had no checksums beside what sessions and users had acknowledged, no list of a user's
 //! sessions, and kept the days of idempotency keys in the order of the calendar. Format 3 did not know how
-//! old messages are: what it has is one [chunk](super::expiry), as old as the newest of it.
+//! old messages are: what it has is one [chunk](super::expiry), as old as the newest of it. Format 4 did not know
+//! which names look alike.
 
 use super::chunk::{Chunk, OpenChunk, note};
 use super::keys::Days;
+use super::lookalikes;
 use super::machine::{MessageRow, State};
 use super::row::{decode, encode, number, session_key};
 use super::tables::{
@@ -18,7 +20,7 @@ use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransactio
 use serde::{Deserialize, Serialize};
 
 /// The formats that are upgraded.
-pub(super) const BEFORE: [u32; 2] = [2, 3];
+pub(super) const BEFORE: [u32; 3] = [2, 3, 4];
 
 const OLD_SESSION_ACKS: TableDefinition<[u8; 16], u64> = TableDefinition::new("session_acks");
 const OLD_USER_ACKS: TableDefinition<u64, u64> = TableDefinition::new("user_acks");
@@ -66,7 +68,14 @@ pub(super) fn upgrade(database: &Database, found: u32) -> Result<(), redb::Error
         upgrade_acknowledgements(&txn)?;
     }
     txn.open_table(FORMATS)?.insert(STATE, FORMAT)?;
-    measure_messages(&mut Tables::open(&txn)?, &mut scratch)?;
+    {
+        let mut tables = Tables::open(&txn)?;
+        match found < 4 {
+            true => measure_messages(&mut tables, &mut scratch)?,
+            false => raise_format(&mut tables, &mut scratch)?,
+        }
+        lookalikes::add_all(&mut tables)?;
+    }
     txn.commit()?;
     Ok(())
 }
@@ -149,6 +158,17 @@ fn measure_messages(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// Writes the number of this format into the counters, which are those of format 4.
+fn raise_format(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
+    let row = tables.meta.get(STATE)?.map(|row| row.value().to_vec());
+    if let Some(row) = row {
+        let mut state: State = decode("state", &[], &row)?;
+        state.format = FORMAT;
+        tables.meta.insert(STATE, encode(&[], &state, scratch))?;
+    }
+    Ok(())
+}
+
 fn upgrade_sessions(txn: &WriteTransaction, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
     let mut sessions = txn.open_table(SESSIONS)?;
     let mut of_users = txn.open_table(USER_SESSIONS)?;
@@ -191,9 +211,9 @@ fn upgrade_acknowledgements(txn: &WriteTransaction) -> Result<(), redb::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Command, Done};
+    use crate::command::{Command, Done, Refusal};
     use crate::index::Opened;
-    use crate::index::tables::{CHUNKS, MARKS};
+    use crate::index::tables::{CHUNKS, LOOKALIKES, MARKS};
     use crate::index::tests::TestIndex;
     use crate::model::SessionId;
 
@@ -322,6 +342,42 @@ mod tests {
         let page = fed.index.messages(only, 0, 99, usize::MAX).await.unwrap();
         let found: Vec<_> = page.items.iter().map(|message| message.number).collect();
         assert_eq!(found, (6..=11).collect::<Vec<_>>());
+        fed.close();
+    }
+
+    #[tokio::test]
+    async fn an_index_of_the_fourth_format_learns_which_names_look_alike() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut fed = TestIndex::open(Some(dir.path()));
+        let register = |name: &str| Command::RegisterUser {
+            name: name.to_owned(),
+            password: String::new(),
+            at: Millis(1),
+        };
+        fed.apply(register("anne")).await.unwrap();
+        fed.close();
+        {
+            let opened = Opened::open(Some(dir.path())).unwrap();
+            let txn = opened.database.begin_write().unwrap();
+            txn.delete_table(LOOKALIKES).unwrap();
+            let mut scratch = Vec::new();
+            {
+                let state = State {
+                    format: 4,
+                    ..opened.state.clone()
+                };
+                let mut meta = txn.open_table(META).unwrap();
+                let row = encode(&[], &state, &mut scratch);
+                meta.insert(STATE, row).unwrap();
+                let mut formats = txn.open_table(FORMATS).unwrap();
+                formats.insert(STATE, 4).unwrap();
+            }
+            txn.commit().unwrap();
+        }
+        let mut fed = TestIndex::open(Some(dir.path()));
+        let refused = fed.apply(register("\u{430}nne")).await;
+        assert!(matches!(refused, Err(Refusal::NameLooksTaken(_))));
+        fed.apply(register("anna")).await.unwrap();
         fed.close();
     }
 }

@@ -63,7 +63,7 @@ enum CommitMode {
     Concurrent,
 }
 
-/// RefusalLabel a transaction is committed.
+/// Why a transaction is committed.
 #[derive(PartialEq, Eq)]
 enum Occasion {
     /// A reader waits, or it is large or old enough.

@@ -201,13 +201,22 @@ impl Prepared {
     }
 }
 
+/// The bit that tells the identity of a log of this kind from that of a stream, which is a time. Logs of
+/// earlier versions may lack it.
+const OWN: u64 = 1 << 63;
+
+/// True if the identity is certainly one of a log of this kind.
+pub(crate) fn is_identity(identity: u64) -> bool {
+    identity & OWN != 0
+}
+
 /// A number that no other log has.
 fn random_identity() -> Result<u64, StartError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| {
         StartError::Setting(format!("the system gives no random numbers: {error}"))
     })?;
-    Ok(u64::from_le_bytes(random).max(1))
+    Ok(u64::from_le_bytes(random) | OWN)
 }
 
 /// Reads the commands of a record, and adds the entries after a position.

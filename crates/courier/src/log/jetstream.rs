@@ -96,7 +96,7 @@ struct StreamState {
     numbers: AtomicU64,
     /// Replies of commands that have not come back yet.
     waiting: Mutex<HashMap<u64, Reply>>,
-    /// RefusalLabel the stream is not followed any more.
+    /// Why the node stopped following the stream.
     stopped: OnceLock<String>,
     closed: watch::Sender<bool>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Applied {
     pub digest: Digest,
 }
 
-/// RefusalLabel the stream cannot be followed.
+/// Why the stream cannot be followed.
 enum Attach {
     /// For now.
     Broken(String),
@@ -179,7 +179,7 @@ impl Log for JetStream {
     fn forget(&self, _: u64) {}
 
     fn patience(&self) -> Option<Duration> {
-        // StreamCommand, it still has to come back.
+        // A published command still has to come back.
         Some(LONGEST + 2 * ACK)
     }
 

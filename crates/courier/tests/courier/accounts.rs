@@ -1,6 +1,6 @@
 //! Users, logins, tokens.
 
-use crate::node::{PASSWORD, http, in_memory, on_disk, quiet, users};
+use crate::node::{PASSWORD, call, http, in_memory, on_disk, quiet, users};
 use corsair_courier_load::client::Http;
 use hyper::{Method, StatusCode};
 
@@ -19,6 +19,49 @@ async fn a_name_is_taken_once() {
     let again = http.create_user("anne", "another one").await.unwrap_err();
     assert_eq!(again.status(), Some(409));
     assert!(again.to_string().contains("name_taken"), "{again}");
+    node.stop().await;
+}
+
+// Guarantee: courier-23.
+#[tokio::test]
+async fn names_that_look_alike_belong_to_one_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = on_disk(dir.path()).await;
+    let mut first = http(&node).await;
+    for name in ["anne", "Вера", "rnary", "mary", "Zoë", "海賊"] {
+        first.create_user(name, PASSWORD).await.unwrap();
+    }
+    let alike = [
+        "\u{430}nne",       // Cyrillic а
+        "ann\u{435}",       // Cyrillic е
+        "\u{430}nn\u{435}", // both
+        "\u{251}nne",       // Latin alpha
+        "Bepa",             // in Latin letters
+        "Z\u{43e}\u{eb}",   // Cyrillic о
+        "\u{1d41a}nne",     // mathematical bold a
+        "\u{ff41}nne",      // full width
+    ];
+    for name in alike {
+        let refused = first.create_user(name, PASSWORD).await.unwrap_err();
+        assert_eq!(refused.status(), Some(409), "{name}");
+        assert!(
+            refused.to_string().contains("name_looks_taken"),
+            "{refused}"
+        );
+    }
+    node.stop().await;
+    // Also after a restart, and no longer when the account is gone.
+    let node = on_disk(dir.path()).await;
+    let mut http = http(&node).await;
+    let refused = http.create_user("\u{430}nne", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.status(), Some(409));
+    let anne = http.log_in("anne", PASSWORD).await.unwrap();
+    let body = serde_json::json!({ "password": PASSWORD });
+    let (status, _) = call(&mut http, &anne, Method::DELETE, "/users/me", body).await;
+    assert_eq!(status, 204);
+    http.create_user("\u{430}nne", PASSWORD).await.unwrap();
+    let refused = http.create_user("anne", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.status(), Some(409));
     node.stop().await;
 }
 

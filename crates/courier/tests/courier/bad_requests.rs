@@ -53,6 +53,26 @@ async fn json_that_is_not_what_is_expected_is_refused_by_name() {
         ),
         (&messages, b"{}", 422, "unexpected_json"),
         (&messages, b"[]", 422, "unexpected_json"),
+        (&messages, br#"["a"]"#, 422, "unexpected_json"),
+        (&messages, b" \n [\"a\"]", 422, "unexpected_json"),
+        (
+            "/conversations",
+            b"[[2],\"title\",false]",
+            422,
+            "unexpected_json",
+        ),
+        (
+            "/users",
+            br#"["bonny","long enough"]"#,
+            422,
+            "unexpected_json",
+        ),
+        (
+            "/sessions",
+            br#"["user0","correct horse"]"#,
+            422,
+            "unexpected_json",
+        ),
         (&messages, br#"{"text":""}"#, 422, "text"),
         (&messages, deep.as_bytes(), 422, "unexpected_json"),
         (

@@ -7,6 +7,7 @@ mod credentials;
 mod crowd;
 mod nodes;
 mod process;
+mod recovery;
 mod snapshots;
 mod stream;
 mod versions;

@@ -83,10 +83,7 @@ impl NodeProcess {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: &str) {
-        let sent = Command::new("kill")
-            .args([signal, &self.child.id().to_string()])
-            .status();
-        assert!(sent.unwrap().success());
+        self::signal(signal, &self.child);
     }
 
     /// SIGTERM: the process writes down what it knows, and ends.
@@ -190,6 +187,11 @@ impl Nats {
         self.start_again().await;
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: &str) {
+        self::signal(signal, &self.child);
+    }
+
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -225,6 +227,12 @@ impl Drop for Nats {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn signal(signal: &str, process: &Child) {
+    let pid = process.id().to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status();
+    assert!(sent.unwrap().success());
 }
 
 fn nats_server(port: u16, data: &Path, configuration: Option<&Path>) -> Child {

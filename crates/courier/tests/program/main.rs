@@ -1,5 +1,6 @@
 //! The program as its users meet it: a node in a process, and what is refused.
 
+mod operate;
 mod terminal;
 mod tls;
 

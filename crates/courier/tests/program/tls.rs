@@ -20,9 +20,17 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/node.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/node.key");
 
+/// Another certificate of `localhost` and its key.
+const RENEWED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/renewed.pem");
+const RENEWED_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/renewed.key");
+
 /// A node, and where it listens.
 fn node(terminal: &Terminal) -> (Child, String) {
-    let line = format!("serve --listen 127.0.0.1:0 --tls-cert {CERTIFICATE} --tls-key {KEY}");
+    node_with(terminal, CERTIFICATE, KEY)
+}
+
+fn node_with(terminal: &Terminal, certificate: &str, key: &str) -> (Child, String) {
+    let line = format!("serve --listen 127.0.0.1:0 --tls-cert {certificate} --tls-key {key}");
     let mut node = terminal
         .command(&line)
         .stdout(Stdio::piped())
@@ -38,9 +46,14 @@ fn node(terminal: &Terminal) -> (Child, String) {
 
 /// What a client hears that trusts the certificate.
 async fn asked(host: &str, request: &str) -> String {
+    asked_trusting(CERTIFICATE, host, request).await.unwrap()
+}
+
+/// What a client hears that trusts this certificate alone.
+async fn asked_trusting(certificate: &str, host: &str, request: &str) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots
-        .add(CertificateDer::from_pem_file(CERTIFICATE).unwrap())
+        .add(CertificateDer::from_pem_file(certificate).unwrap())
         .unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
@@ -50,12 +63,43 @@ async fn asked(host: &str, request: &str) -> String {
     let stream = tokio::net::TcpStream::connect(host).await.unwrap();
     let connector = TlsConnector::from(Arc::new(config));
     let name = "localhost".try_into().unwrap();
-    let mut stream = connector.connect(name, stream).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut stream = connector.connect(name, stream).await?;
+    stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     // A peer that ends without saying so is an error to TLS.
     let _ = stream.read_to_end(&mut answer).await;
-    String::from_utf8_lossy(&answer).into_owned()
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[tokio::test]
+async fn a_hangup_has_the_certificate_read_again() {
+    let terminal = Terminal::new(PROGRAM);
+    let place = |name: &str| terminal.directory.path().join(name);
+    let (certificate, key) = (place("cert.pem"), place("key.pem"));
+    std::fs::copy(CERTIFICATE, &certificate).unwrap();
+    std::fs::copy(KEY, &key).unwrap();
+    let (mut node, host) = node_with(&terminal, "cert.pem", "key.pem");
+    let ping = "GET /ping HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    assert!(asked(&host, ping).await.ends_with("pong"));
+    // A certificate without its key changes nothing.
+    std::fs::copy(RENEWED, &certificate).unwrap();
+    signal("-HUP", &node);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(asked(&host, ping).await.ends_with("pong"));
+    std::fs::copy(RENEWED_KEY, &key).unwrap();
+    signal("-HUP", &node);
+    let begun = std::time::Instant::now();
+    loop {
+        let answer = asked_trusting(RENEWED, &host, ping).await;
+        if answer.is_ok_and(|answer| answer.ends_with("pong")) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(asked_trusting(CERTIFICATE, &host, ping).await.is_err());
+    signal("-TERM", &node);
+    assert_eq!(node.wait().unwrap().code(), Some(0));
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
 //! `corsair-courier backup`, `restore` and `compact`.
 
+use crate::nats::NatsArgs;
 use anyhow::Result;
 use clap::Args;
-use corsair_courier::{backup, compact, restore};
+use corsair_courier::{Options, backup, compact, reseed, restore};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,6 +30,16 @@ pub struct RestoreArgs {
     data: PathBuf,
 }
 
+/// The flags of `corsair-courier reseed`.
+#[derive(Args, Clone, Debug)]
+pub struct ReseedArgs {
+    /// Where the data are, of the node that knows most; it must not run
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    #[command(flatten)]
+    nats: NatsArgs,
+}
+
 /// The flags of `corsair-courier compact`.
 #[derive(Args, Clone, Debug)]
 pub struct CompactArgs {
@@ -40,9 +51,12 @@ pub struct CompactArgs {
 impl BackupArgs {
     /// Makes the backup.
     pub async fn run(&self) -> Result<ExitCode> {
-        backup(&self.data, &self.to).await?;
+        let last = backup(&self.data, &self.to).await?;
         let bytes = std::fs::metadata(&self.to).map_or(0, |file| file.len());
-        say(&format!("wrote {}, {bytes} bytes", self.to.display()));
+        let to = self.to.display();
+        say(&format!(
+            "wrote {to}, {bytes} bytes, up to entry {last} of the log"
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -59,6 +73,23 @@ impl RestoreArgs {
     }
 }
 
+impl ReseedArgs {
+    /// Begins the stream.
+    pub async fn run(&self) -> Result<ExitCode> {
+        let mut options = Options {
+            data: Some(self.data.clone()),
+            ..Options::default()
+        };
+        self.nats.set(&mut options);
+        let last = reseed(options).await?;
+        say(&format!(
+            "the stream begins with what {} knows, up to entry {last} of the old log; start this node with the same flags, and the others with empty directories",
+            self.data.display()
+        ));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 impl CompactArgs {
     /// Compacts the data.
     pub async fn run(&self) -> Result<ExitCode> {
@@ -68,7 +99,8 @@ impl CompactArgs {
     }
 }
 
-fn say(sentence: &str) {
+/// Writes a sentence to stdout; a script may wait for it.
+pub fn say(sentence: &str) {
     // A closed pipe is ignored.
     let _ = writeln!(std::io::stdout(), "corsair-courier: {sentence}");
 }

@@ -1,6 +1,7 @@
 //! `corsair-courier serve`: a node of the messaging service.
 
 mod data;
+mod nats;
 mod refusal;
 mod serve;
 
@@ -9,6 +10,10 @@ use clap::{Parser, Subcommand};
 use corsair_courier::process;
 use std::process::ExitCode;
 use tokio::runtime::Builder;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The messaging service: POST in, WebSocket out, nothing lost
 #[derive(Debug, Parser)]
@@ -27,6 +32,8 @@ enum Command {
     Backup(data::BackupArgs),
     /// Bring a backup back into a new directory
     Restore(data::RestoreArgs),
+    /// Begin an empty stream on a NATS server from the data of one node that does not run
+    Reseed(data::ReseedArgs),
     /// Give the room of removed messages back to the disk, of a node that runs or not
     Compact(data::CompactArgs),
 }
@@ -37,7 +44,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refusal::answer(&error),
     };
-    tell_on_stderr();
+    log_to_stderr(&arguments.command);
     corsair_courier::hush_guarded_panics();
     process::raise_open_files();
     run(&arguments).unwrap_or_else(|error| {
@@ -53,16 +60,29 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Serve(args) => runtime.block_on(serve::run(args)),
         Command::Backup(args) => runtime.block_on(args.run()),
         Command::Restore(args) => runtime.block_on(args.run()),
+        Command::Reseed(args) => runtime.block_on(args.run()),
         Command::Compact(args) => runtime.block_on(args.run()),
     }
 }
 
-/// Has warnings and errors of the library written to stderr, a line each.
-fn tell_on_stderr() {
-    tracing_subscriber::fmt()
+/// Logs events of the library to stderr, a line each.
+fn log_to_stderr(command: &Command) {
+    let (level, access_log) = match command {
+        Command::Serve(args) => (args.log.into(), args.access_log),
+        _ => (LevelFilter::WARN, false),
+    };
+    let access = match access_log {
+        true => LevelFilter::INFO,
+        false => LevelFilter::OFF,
+    };
+    let events = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_max_level(tracing::Level::WARN)
-        .with_ansi(false)
+        .with_ansi(false);
+    let filter = Targets::new()
+        .with_default(level)
+        .with_target("access", access);
+    tracing_subscriber::registry()
+        .with(events.with_filter(filter))
         .init();
 }
 

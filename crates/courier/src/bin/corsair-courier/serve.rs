@@ -1,15 +1,17 @@
 //! `corsair-courier serve`.
 
+use crate::data::say;
+use crate::nats::NatsArgs;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use corsair_courier::process::asked_to_end;
-use corsair_courier::{Limits, Node, Options, Registration, Tls, serve, serve_tls};
-use std::io::Write;
+use corsair_courier::process::{asked_to_end, on_hangup};
+use corsair_courier::{Limits, Node, Options, Registration, ServeOptions, Tls, serve_with};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use tracing_subscriber::filter::LevelFilter;
 
 /// The flags of `corsair-courier serve`.
 #[derive(Args, Clone, Debug)]
@@ -23,35 +25,28 @@ pub struct ServeArgs {
     /// The private key of --tls-cert, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// A second address for /metrics, /readyz and /healthz, without TLS; /metrics is then served only there
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics_listen: Option<String>,
+    /// The least important events to log on stderr
+    #[arg(long, value_enum, default_value = "warn")]
+    pub log: LogLevel,
+    /// Log each request on stderr: address, method, path, status, seconds
+    #[arg(long)]
+    pub access_log: bool,
     /// Where the data are [default: in memory, gone with the process]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Share the log of a NATS server with other nodes; it needs -js
-    #[arg(long, value_name = "URL")]
-    nats: Option<String>,
-    /// A file with the key of the nodes that share a log; needed with --nats
-    #[arg(long, value_name = "FILE")]
-    nats_key: Option<PathBuf>,
-    /// The stream that the nodes share; nodes of another service on that server have another
-    #[arg(long, value_name = "NAME", requires = "nats")]
-    nats_stream: Option<String>,
-    /// Servers that keep a copy of the stream; changes it if it is there already
-    #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u8).range(1..=5))]
-    nats_replicas: Option<u8>,
+    #[command(flatten)]
+    nats: NatsArgs,
     /// Entries after which a snapshot is stored for new nodes, and what was before the last one is removed from
     /// the stream [default: 1048576]
     #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u64).range(1..))]
     nats_snapshot: Option<u64>,
-    /// A file with USER:PASSWORD or a token for the NATS server, or a .creds file of nsc
-    #[arg(long, value_name = "FILE", requires = "nats")]
-    nats_credentials: Option<PathBuf>,
-    /// Certificates, as PEM, of the authority that has signed the NATS server's
-    #[arg(long, value_name = "FILE", requires = "nats")]
-    nats_ca: Option<PathBuf>,
     /// An origin from which browsers may connect, besides the node's own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// RegistrationMode may make an account
+    /// Who may create an account
     #[arg(long, value_enum, default_value = "open")]
     registration: RegistrationMode,
     /// A file with the secret of --registration token
@@ -122,7 +117,7 @@ pub struct ServeArgs {
     password_memory: u32,
 }
 
-/// RegistrationMode may make an account.
+/// Who may create an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RegistrationMode {
     /// Everybody
@@ -131,6 +126,33 @@ enum RegistrationMode {
     Token,
     /// Nobody
     Closed,
+}
+
+/// How important an event has to be to be logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    /// Nothing
+    Off,
+    /// What an operator has to act on
+    Error,
+    /// Also what an operator should know
+    Warn,
+    /// Also what the node does
+    Info,
+    /// Also details
+    Debug,
+}
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> LevelFilter {
+        match level {
+            LogLevel::Off => LevelFilter::OFF,
+            LogLevel::Error => LevelFilter::ERROR,
+            LogLevel::Warn => LevelFilter::WARN,
+            LogLevel::Info => LevelFilter::INFO,
+            LogLevel::Debug => LevelFilter::DEBUG,
+        }
+    }
 }
 
 /// Reads a number that is not 0.
@@ -223,15 +245,9 @@ impl ServeArgs {
     }
 
     fn options(&self) -> Result<Options> {
-        Ok(Options {
+        let mut options = Options {
             registration: self.registration()?,
             data: self.data.clone(),
-            nats: self.nats.clone(),
-            nats_key: self.nats_key.clone(),
-            nats_stream: self.nats_stream.clone(),
-            nats_replicas: self.nats_replicas,
-            nats_credentials: self.nats_credentials.clone(),
-            nats_ca: self.nats_ca.clone(),
             nats_snapshot: self.nats_snapshot,
             origins: self.origin.clone(),
             keep: self.keep,
@@ -258,7 +274,10 @@ impl ServeArgs {
                 password_memory: self.password_memory,
                 ..Limits::default()
             },
-        })
+            ..Options::default()
+        };
+        self.nats.set(&mut options);
+        Ok(options)
     }
 }
 
@@ -271,21 +290,25 @@ pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
     };
     let scheme = if tls.is_some() { "https" } else { "http" };
     let node = Node::start(args.options()?).await?;
-    let serving = match tls {
-        Some(tls) => serve_tls(node, &args.listen, tls).await?,
-        None => serve(node, &args.listen).await?,
+    if let Some(tls) = tls.clone() {
+        on_hangup(move || match tls.reload() {
+            Ok(()) => tracing::warn!("the certificate was read again"),
+            Err(error) => tracing::error!("{error}; the certificate in use stays"),
+        });
+    }
+    let options = ServeOptions {
+        tls,
+        metrics_address: args.metrics_listen.clone(),
+        access_log: args.access_log,
     };
-    // A script may wait for this line; a closed pipe is ignored.
+    let serving = serve_with(node, &args.listen, options).await?;
     let address = serving.address();
-    let _ = writeln!(
-        std::io::stdout(),
-        "corsair-courier: listens on {scheme}://{address}, Ctrl-C stops it"
-    );
-    if args.data.is_none() && args.nats.is_none() {
-        let _ = writeln!(
-            std::io::stdout(),
-            "corsair-courier: the messages are in memory and end with this process; --data DIR keeps them"
-        );
+    say(&format!("listens on {scheme}://{address}, Ctrl-C stops it"));
+    if let Some(address) = serving.metrics_address() {
+        say(&format!("serves metrics on http://{address} alone"));
+    }
+    if args.data.is_none() && !args.nats.is_used() {
+        say("the messages are in memory and end with this process; --data DIR keeps them");
     }
     end.await;
     serving.stop().await;

@@ -2,12 +2,16 @@
 
 use super::end::Ends;
 use super::snapshots::Snapshots;
-use super::{ACK, Applied, Attach, DUPLICATES, JetStream, StreamState, identity, without_secrets};
+use super::{
+    ACK, Applied, Attach, DUPLICATES, JetStream, StreamCommand, StreamState, identity,
+    without_secrets,
+};
+use crate::command::Command;
 use crate::error::StartError;
 use crate::log::Feed;
 use crate::metrics::Metrics;
 use crate::presence::shared::CommonVersion;
-use crate::seal::Key;
+use crate::seal::{FIRST, Key};
 use async_nats::jetstream::context::Context;
 use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
 use async_nats::{Client, ConnectOptions, Event};
@@ -278,10 +282,53 @@ impl Connected {
         Snapshots::new(on, names, self.replicas, &self.key, self.identity)
     }
 
-    /// RefusalLabel this server cannot be used.
+    /// The error that says why this server cannot be used.
     pub fn refused(&self, reason: String) -> StartError {
         let url = self.url.clone();
         StartError::Nats { url, reason }
+    }
+
+    /// Begins an empty stream for an index that has a history of its own. Nodes cannot read the stream from its
+    /// first entry, because that is removed: they need a snapshot. Returns the entry that the index is to
+    /// continue after.
+    ///
+    /// # Errors
+    /// If the stream has entries, or the server does not take any.
+    pub async fn begin_at_snapshot(&self) -> Result<Applied, StartError> {
+        let info = self.stream.get_info().await;
+        let info = info.map_err(|error| self.refused(error.to_string()))?;
+        let last = info.state.last_sequence;
+        if last > 0 {
+            return Err(self.refused(format!(
+                "the stream {} has {last} entries, and a stream without any is needed: remove it from the server (`nats stream rm {}`), or name another one with --nats-stream",
+                self.names.stream, self.names.stream
+            )));
+        }
+        let mut applied = Applied::default();
+        for number in 0..2 {
+            let nothing = StreamCommand {
+                origin: self.origin,
+                number,
+                command: Command::Acknowledge(Vec::new()),
+            };
+            let sealed = self.key.seal(FIRST, &nothing);
+            let sealed = sealed.map_err(|error| self.refused(error.to_string()))?;
+            let digest = super::digest(&sealed);
+            let published = async {
+                let subject = self.names.log.clone();
+                let sent = self.context.publish(subject, sealed.into()).await;
+                let taken = sent.map_err(|error| error.to_string())?.await;
+                taken.map_err(|error| error.to_string())
+            };
+            let taken = published.await.map_err(|reason| self.refused(reason))?;
+            applied = Applied {
+                position: taken.sequence,
+                digest,
+            };
+        }
+        let trimmed = self.snapshots().trim(applied.position).await;
+        trimmed.map_err(|reason| self.refused(reason))?;
+        Ok(applied)
     }
 
     /// Follows the stream from after the entry that was applied last.

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// While the index is behind.
 const FULL: Duration = Duration::from_millis(1);
 
-/// RefusalLabel the stream is not followed any further.
+/// Why following the stream ended.
 enum End {
     /// For now: the server or the connection.
     Broken,

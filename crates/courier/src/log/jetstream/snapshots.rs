@@ -223,7 +223,9 @@ impl Snapshots {
         let object = timeout(ACK, objects.get(&snapshot.object)).await;
         let object = object.map_err(|_| "the NATS server does not answer".to_owned())?;
         let mut object = object.map_err(|error| error.to_string())?;
-        let mut file = File::create(to).await.map_err(said)?;
+        let mut options: tokio::fs::OpenOptions = corsair_journal::private_file().into();
+        let file = options.truncate(true).open(to).await;
+        let mut file = file.map_err(said)?;
         let mut hasher = self.key.hasher();
         let mut bytes = vec![0; PART];
         let mut left = snapshot.length;

@@ -1,0 +1,53 @@
+//! The flags for a log that several nodes share.
+
+use clap::Args;
+use corsair_courier::Options;
+use std::path::PathBuf;
+
+/// The flags of `serve` and `reseed` for the NATS server.
+#[derive(Args, Clone, Debug)]
+pub struct NatsArgs {
+    /// Share the log of a NATS server with other nodes; it needs -js
+    #[arg(long, value_name = "URL")]
+    nats: Option<String>,
+    /// A file with the key of the nodes that share a log; needed with --nats
+    #[arg(long, value_name = "FILE")]
+    nats_key: Option<PathBuf>,
+    /// The stream that the nodes share; nodes of another service on that server have another
+    #[arg(long, value_name = "NAME", requires = "nats")]
+    nats_stream: Option<String>,
+    /// Servers that keep a copy of the stream; changes it if it is there already
+    #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u8).range(1..=5))]
+    nats_replicas: Option<u8>,
+    /// A file with USER:PASSWORD or a token for the NATS server, or a .creds file of nsc
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    nats_credentials: Option<PathBuf>,
+    /// Certificates, as PEM, of the authority that has signed the NATS server's
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    nats_ca: Option<PathBuf>,
+}
+
+impl NatsArgs {
+    /// True if there is a server.
+    pub fn is_used(&self) -> bool {
+        self.nats.is_some()
+    }
+
+    /// Sets the options that these flags are for.
+    pub fn set(&self, options: &mut Options) {
+        let NatsArgs {
+            nats,
+            nats_key,
+            nats_stream,
+            nats_replicas,
+            nats_credentials,
+            nats_ca,
+        } = self.clone();
+        options.nats = nats;
+        options.nats_key = nats_key;
+        options.nats_stream = nats_stream;
+        options.nats_replicas = nats_replicas;
+        options.nats_credentials = nats_credentials;
+        options.nats_ca = nats_ca;
+    }
+}
