@@ -84,7 +84,12 @@ pub fn hunt_with(
     mut progress: impl FnMut(&Hunted),
 ) -> Result<Hunted, HuntError> {
     let deadline = Instant::now().checked_add(hunt.time);
-    let mut random = Random::new(hunt.seed ^ hunt.shard.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    // A multiple of the shard would only shift the sequence of numbers.
+    let part = match hunt.shard {
+        0 => 0,
+        shard => Random::new(shard).bits(),
+    };
+    let mut random = Random::new(hunt.seed ^ part);
     let mut covered = vec![0; (STATES / 64) as usize];
     let mut hunted = Hunted {
         runs: 0,
