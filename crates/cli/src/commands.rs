@@ -6,6 +6,7 @@ mod compare;
 mod compose;
 mod diff;
 mod fork;
+mod hunt;
 mod learn;
 mod marshal;
 mod plan;
@@ -62,6 +63,11 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "check",
         "Check a recorded history for consistency",
         check::CheckArgs
+    ),
+    entry!(
+        "hunt",
+        "Find the faults that break the budgets of an architecture",
+        hunt::HuntArgs
     ),
     entry!(
         "compare",

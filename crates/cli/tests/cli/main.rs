@@ -12,6 +12,7 @@ mod experiments;
 mod exporters;
 mod flags;
 mod graph;
+mod hunt;
 mod learn;
 mod output;
 mod profile;
