@@ -254,6 +254,8 @@ impl Hunt {
         if report.outcome == Outcome::Cancelled {
             return Ok(None);
         }
+        // Services find each other during the warm-up, which nothing has to recover from.
+        let over = over.max(plan.warm_up);
         let recovered = self.recovered(&totals, &names, over, plan.duration);
         let measured = measured(&totals, plan.duration.saturating_sub(plan.warm_up));
         Ok(Some(Trial {
