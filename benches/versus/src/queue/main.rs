@@ -134,7 +134,9 @@ fn compare() -> Result<(), String> {
         None => Ok(usual),
         Some(word) => match word.parse() {
             Ok(number) if number > 0 => Ok(number),
-            _ => Err(format!("`{word}` is not a number of {what}; give one above 0")),
+            _ => Err(format!(
+                "`{word}` is not a number of {what}; give one above 0"
+            )),
         },
     };
     let (customers, rounds) = (number("customers", 100_000)?, number("rounds", 5)?);
