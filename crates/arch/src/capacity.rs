@@ -123,7 +123,7 @@ const LEAST_LIMITS: u32 = 50;
 const GROUP: usize = 4;
 /// A load is run at most this many times.
 const MOST_RUNS: usize = 1 + 12 * GROUP;
-/// So many loads further and further from the limit are tried at each side of it.
+/// Maximum number of loads tried on each side of the limit, each step twice as wide as the one before.
 const WIDER: usize = 4;
 /// A single run decides where a time is this far from its limit, as a factor.
 const FAR: f64 = 2.0;
@@ -157,9 +157,9 @@ pub enum CapacityError {
     Simulate(#[from] SimulateError),
 }
 
-/// Finds the highest load that an architecture bears. `tried` is told of every point. Runs are
-/// spread over `config.workers` threads. The victim of the chaos monkey is left alone: the
-/// capacity is that of a whole system.
+/// Finds the highest load that an architecture sustains. Calls `tried` with the results of each load.
+/// Runs are spread over `config.workers` threads. The chaos monkey does not kill its victim, because
+/// capacity is measured with all instances running.
 ///
 /// # Errors
 /// See [`CapacityError`].
@@ -338,7 +338,7 @@ impl Loads<'_> {
     }
 }
 
-/// What one run at a load has measured.
+/// The measurements of one run at a load.
 #[derive(Clone, Debug)]
 struct Run {
     offered: f64,

@@ -36,7 +36,7 @@ pub enum ComposeError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// It is no YAML.
+    /// The file is not valid YAML.
     #[error("{} is no YAML: {what}", file.display())]
     Broken {
         /// The file.
@@ -44,7 +44,7 @@ pub enum ComposeError {
         /// What is wrong, and where.
         what: String,
     },
-    /// It is YAML of another shape.
+    /// The file is valid YAML, but does not have the structure of a compose file.
     #[error("{}: {what}", file.display())]
     Shape {
         /// The file.

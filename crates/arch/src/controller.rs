@@ -180,7 +180,7 @@ impl Controller {
         if let Some((before, at)) = watched.last
             && now > at
         {
-            // One that was started anew begins with nothing.
+            // Busy time lower than at the previous answer counts as none.
             let busy = busy.saturating_sub(before) as f64;
             watched.utilisation = Some((busy / (now - at) as f64).min(1.0));
         }

@@ -1,8 +1,7 @@
 //! Definitions of architectures: what a `<name>_arch.json` says.
 //!
-//! A definition that was [read](read()) has been checked: every name it mentions is there, every
-//! number makes sense. Where one is wrong, the error names file
-//! and line, and the nearest right name.
+//! A definition that was [read](read()) has been checked: every name it mentions exists, and every
+//! number is valid. An error names the file and the line, and suggests the nearest valid name.
 
 mod built_in;
 mod check;

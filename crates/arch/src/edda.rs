@@ -59,7 +59,8 @@ impl Actor<Msg> for Edda {
         let recorder = &self.model.recorder;
         match body {
             Msg::Register { node } => {
-                // The scenario tells of all instances when it makes them; here they come back.
+                // The scenario records every instance when it creates them. Here only an instance that has
+                // left and registers again is recorded.
                 let before = self.nodes.insert(node, true);
                 if before == Some(false) && recorder.wants_graph() {
                     let about = log::describe(&self.model, node, self.collapse);

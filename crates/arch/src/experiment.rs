@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What one run has measured. Times are in seconds.
+/// The measurements of one run. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Requests that came in after the warm-up, and values put.
@@ -87,7 +87,8 @@ pub fn measure(
     Ok(Some(measured(&totals, counted)))
 }
 
-/// What a run has measured in the time in which its requests were counted.
+/// Computes the measurements of a run from its totals. `counted` is the time during which requests
+/// were counted.
 pub fn measured(totals: &Totals, counted: Duration) -> Measured {
     let mut all = EntryTotals::default();
     for entry in totals.entries.values() {

@@ -46,7 +46,7 @@ pub fn read_maybe_gzip(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Reads a text of at most [`MOST_BYTES`], without the byte-order mark that some editors begin it with.
 ///
 /// # Errors
-/// If it cannot be read, is longer, or is no UTF-8.
+/// If the file cannot be read, is longer than [`MOST_BYTES`], or is not UTF-8.
 pub fn read_file_text(path: &Path) -> io::Result<String> {
     let bytes = read_bytes(path, MOST_BYTES)?;
     let text = String::from_utf8(bytes)

@@ -1,12 +1,13 @@
-//! From recorded traces to a definition: what the services are, what their endpoints do, and how
-//! much comes in.
+//! Derives a definition from recorded traces: the services, the scripts of their endpoints, and the
+//! load.
 //!
-//! Spans are read from files ([`read`]) and joined to invocations: what an instance was asked, and
-//! what it called meanwhile ([`invocation`]). From the invocations of an endpoint follows its script
-//! ([`script`]): which calls come one after the other and which at once, how likely each is, and
-//! how long it works in between ([`fit`]). From those of an instance follows how many it handles at
-//! once ([`slots`]), and from the requests without a caller what comes in ([`arrivals`]). What was
-//! learned is then run, and its response times are compared with the recorded ones ([`judge`]).
+//! Spans are read from files ([`read`]) and joined to invocations: a request to an instance, and the
+//! calls that the instance made while it handled the request ([`invocation`]). The invocations of an
+//! endpoint determine its script ([`script`]): which calls are sequential and which are parallel, the
+//! probability of each call, and the work between calls ([`fit`]). The invocations of an instance
+//! determine how many requests it handles at once ([`slots`]). Requests without a caller determine
+//! the load ([`arrivals`]). The definition is then run, and its response times are compared with the
+//! recorded ones ([`judge`]).
 
 mod arrivals;
 mod define;

@@ -284,8 +284,8 @@ impl Load {
         Ok(load)
     }
 
-    /// The load with its endpoints found among those of an architecture, whose services `reached`
-    /// are those that the entry point's requests reach.
+    /// Looks up the endpoints of the load in the architecture's `endpoints`. `reached` are the services
+    /// that requests of the entry point can reach.
     pub(crate) fn resolve(&self, endpoints: &Endpoints, reached: &[u32]) -> Result<Load, String> {
         let mut kinds = self.kinds.to_vec();
         for kind in &mut kinds[RequestKind::STORAGE.len()..] {

@@ -6,7 +6,7 @@ use crate::topology::Topology;
 use corsair::{Context, Message};
 use std::time::Duration;
 
-/// Tells the log, if there is one, of the message that the actor has just received.
+/// Records the message that the actor has just received, if messages are logged.
 #[inline]
 pub(crate) fn received<C: Context<Msg>>(model: &Model, message: &Msg, cx: &C) {
     if model.recorder.wants_messages() {

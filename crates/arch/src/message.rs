@@ -3,7 +3,7 @@
 use corsair::{Message, Plain};
 use serde::{Deserialize, Serialize};
 
-/// The name of a value: a number, and a name space for those who share a disk.
+/// The key of a value: a number, and a namespace for each of the instances that share a volume.
 ///
 /// Key 0 is the one that every storage knows from the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Plain)]
@@ -117,7 +117,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the request has failed. That there is no value is no failure.
+    /// True if the request has failed. A missing value does not count as a failure.
     #[inline]
     pub const fn is_error(self) -> bool {
         !matches!(self, Answer::Found | Answer::Missing)
@@ -174,7 +174,7 @@ pub struct Change {
     pub there: bool,
 }
 
-/// What is done to an instance from outside while the run goes on.
+/// A command to an instance, given from outside during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
@@ -184,7 +184,7 @@ pub enum Command {
     Revive,
     /// It does nothing; what arrives waits.
     Pause,
-    /// It goes on, whatever paused it.
+    /// It resumes, whatever paused it.
     Resume,
     /// It takes this percentage of its usual times; 100 is as before.
     Slow(u32),
@@ -199,7 +199,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What tells it from all others.
+    /// A number that is different for every command, for the message's fingerprint.
     fn code(self) -> u64 {
         let (code, value) = match self {
             Command::Kill => (0, 0),
@@ -333,7 +333,7 @@ impl Message for Msg {
 
     #[inline]
     fn fingerprint(&self) -> u64 {
-        // Where kinds have several forms, the highest bits tell them apart.
+        // The highest bits distinguish the forms of a message that has several.
         let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let call = |call: &Call| {
             call.key.0.rotate_left(20) ^ pair(call.travel, call.id).wrapping_mul(0x9E37_79B9)

@@ -77,7 +77,7 @@ pub(crate) struct Turn {
     pub(crate) at: u64,
     /// Whose random numbers are drawn from there on, if others.
     pub(crate) seed: Option<u64>,
-    /// Whether requests are counted anew.
+    /// True if the counts of requests start again from zero.
     pub(crate) counts: bool,
     /// The services that have another load from there on.
     pub(crate) loads: Vec<u32>,
@@ -376,9 +376,11 @@ pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>)
     connections
 }
 
-/// Instances that learn whom they depend on ask registries, are told of every instance there, and tell
-/// the log: these messages are all under way at once. So only some learn it at a time where there
-/// are many connections, and the others when the messages of those have arrived.
+/// Returns how many instances are introduced to their dependencies at a time, and the pause between two
+/// such groups in nanoseconds. An introduced instance asks the registries, receives a message for every
+/// instance that it may call, and reports each connection to the log. To bound the number of messages
+/// under way, an architecture with many connections introduces a group only after the messages of the
+/// previous group have arrived.
 fn introduced(instances: u32, connections: u64, settled: u64) -> (u32, u64) {
     const AT_ONCE: u64 = 1 << 16;
     if connections <= 2 * AT_ONCE {

@@ -56,7 +56,7 @@ const TO_TALK: Token = Token::new(1);
 const TO_ALARM: Token = Token::new(2);
 /// The timer of work on shared processors.
 const TO_SHARE: Token = Token::new(3);
-/// The timer of the patience of those who wait in the queue.
+/// The timer for the request in the queue whose patience ends first.
 const TO_EXPIRE: Token = Token::new(4);
 /// The timers of faults come from here on: twice the number of the fault, and one more for its end.
 /// Those of work are [`InProgress`]'s.
@@ -179,7 +179,7 @@ impl Node {
         self.begin_queued(cx);
     }
 
-    /// Goes on with the job on whose behalf a request was made that is answered.
+    /// Handles an answer: resumes the job on whose behalf the request was made.
     #[inline]
     fn answered<C: Context<Msg>>(&mut self, id: u32, travel: u32, answer: Answer, cx: &mut C) {
         if let Some(request) = self.host.take_answered(id, travel, answer, cx) {

@@ -1,5 +1,6 @@
-//! Messages to registries, from them, and from keepers: they arrive in the order in which they were sent,
-//! however faulty links delay them, and those that must arrive are sent again when a link loses them.
+//! Ordered delivery of the messages of registries, of controllers, and of instances to them. Messages to one
+//! receiver arrive in the order in which they were sent, even if faulty links delay them. A message that must
+//! arrive is sent again when a link loses it.
 
 use crate::message::Msg;
 use crate::model::Model;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A lost message is sent at most so often before the load has ended.
+/// Maximum number of times that a lost message is sent before the load ends.
 const MOST_TRIES: u64 = 10_000;
 
 /// When the last message to each receiver arrives. It stays empty if no link has faults.
@@ -20,8 +21,9 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// After how many nanoseconds a message arrives that is sent now; none if a link loses it, which is
-    /// counted. `ends` are the numbers of sender and receiver, `travel` is how long it takes without faults.
+    /// Returns the nanoseconds until a message that is sent now arrives, or `None` if a link loses it. Lost
+    /// messages are counted. `ends` are the numbers of sender and receiver; `travel` is the travel time
+    /// without faults.
     #[inline]
     pub(crate) fn once(
         &mut self,
@@ -41,8 +43,9 @@ impl Ordered {
         Some(self.in_turn(ends.1, now, travel.saturating_add(delay(effect))))
     }
 
-    /// The same for a message that is sent again until it arrives, as often as instances poll registries;
-    /// at the end of the load it arrives in any case.
+    /// Returns the nanoseconds until a message arrives that is sent again until it is not lost. The interval
+    /// between two attempts is the interval at which instances poll registries. When the load ends, the
+    /// message is delivered in any case.
     #[inline]
     pub(crate) fn surely(
         &mut self,
@@ -83,7 +86,7 @@ pub(crate) fn delay(effect: LinkEffect) -> u64 {
     u64::try_from(effect.delay.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Sends a message that travels so many nanoseconds.
+/// Sends a message that arrives after `transit` nanoseconds.
 #[inline]
 pub(crate) fn post<C: Context<Msg>>(to: Addr, transit: u64, message: Msg, cx: &mut C) -> SpanId {
     cx.send_in(Duration::from_nanos(transit), to, message)

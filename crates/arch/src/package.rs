@@ -6,7 +6,7 @@ use std::fmt;
 /// What implements a service: which actor its instances are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Package {
-    /// Keeps who there is in its zone, and tells who asks.
+    /// The registry of a zone, which answers look-ups of instances.
     Eureka,
     /// Hoards gold and gossips.
     Pirate,
@@ -32,7 +32,7 @@ pub enum Package {
     Cache,
     /// A store that data access asks second, with a name space per writer.
     Volume,
-    /// Does what the scripts of its endpoints say.
+    /// Runs the scripts of its endpoints.
     Service,
 }
 

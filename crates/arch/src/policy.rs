@@ -5,7 +5,8 @@ use crate::duration_text::TimeSpan;
 use crate::saved::Ruled;
 use serde::{Deserialize, Serialize};
 
-/// A deadline farther away than this is refused: a message has no room for it.
+/// Maximum deadline of a call, in nanoseconds: an hour. A message has 32 bits for the microseconds until its
+/// deadline, which is 71 minutes at most.
 const LONGEST_DEADLINE: u64 = 3_600_000_000_000;
 /// More attempts than this for one call are refused: first, retries and hedges.
 pub(crate) const MOST_ATTEMPTS: i64 = 31;
@@ -177,7 +178,7 @@ fn above_zero(time: TimeSpan, what: &str) -> Result<u64, String> {
 }
 
 impl Policy {
-    /// What a definition says, if it makes sense.
+    /// Converts the policy of a definition. Fails if its values are not valid.
     pub(crate) fn new(from: &CallPolicy) -> Result<Policy, String> {
         const MANY: i64 = 1_000_000;
         let balance = from.balance.unwrap_or_default();

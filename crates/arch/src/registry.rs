@@ -1,8 +1,9 @@
 //! eureka: the registry of a zone, which knows the instances of its region.
 //!
-//! A registry keeps a log of changes for every service, and for every instance that asks the place
-//! in the log up to which it has been told: an answer has only what has changed since. Registries
-//! of one region replicate what they learn; nodes and edges they pass on to the log, edda.
+//! A registry keeps a log of changes for every service. For every instance that asks, it stores the
+//! position in that log up to which it has sent changes, so an answer contains only later changes.
+//! Registries of one region replicate changes to each other. They pass nodes and edges on to edda, the
+//! log of the run.
 
 use crate::log;
 use crate::message::{Change, Msg};
@@ -25,7 +26,7 @@ pub(crate) struct Registry {
     /// For each instance that ever was: the place of its last change in its service's log, and
     /// what that was.
     last: FxHashMap<u32, (u32, bool)>,
-    /// How much of a service's log each asker has been told.
+    /// The number of entries of a service's log that were sent to an asker, by asker and service.
     told: FxHashMap<(u32, u32), u32>,
     ordered: Ordered,
 }
@@ -70,7 +71,8 @@ impl Registry {
         post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
-    /// A change that an instance has told: the others of the region and the log are told.
+    /// Notes a change that an instance has reported, and passes it on to the other registries of the
+    /// region and to the log.
     fn learn<C: Context<Msg>>(&mut self, change: Change, log: Msg, cx: &mut C) {
         if !self.note(change) {
             return;
@@ -96,7 +98,7 @@ impl Registry {
         self.tell(edda, travel, message, cx);
     }
 
-    /// Answers who a service is: what has changed since the asker was told last.
+    /// Answers a look-up of a service with the changes since the last answer to the asker.
     fn answer<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
         let asker = cx.envelope().from.as_u32().wrapping_sub(self.first);
         let Some(log) = self.log.get(&service) else {
@@ -106,14 +108,14 @@ impl Registry {
         let (ends, times) = ((self.index, asker), (cx.now().as_nanos(), travel));
         let arrives = (self.ordered).once(&self.model, ends, times, || cx.random());
         let Some(after) = arrives else {
-            // A lost answer leaves `told` as it was: the next one has it all.
+            // A lost answer leaves the position unchanged, so the next answer contains these changes too.
             return;
         };
         let told = self.told.entry((asker, service)).or_default();
         let from = std::mem::replace(told, log.len() as u32);
         for place in from..log.len() as u32 {
             let Change { node, there } = self.log[&service][place as usize];
-            // An instance that has changed again is told once, as it is now.
+            // Of several changes of an instance only the latest is sent.
             let is_last = self.last.get(&node).is_some_and(|last| last.0 == place);
             if is_last && self.model.may_call(asker, node) {
                 let message = if there {

@@ -12,7 +12,7 @@ use corsair_observe::graph::{GraphFile, GraphNode};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Why a graph is no architecture that can be run.
+/// Why a graph cannot be run as an architecture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
@@ -21,7 +21,7 @@ pub enum ReloadError {
         "the node {0} has no region, zone and instance in its name; write arch.region.zone.instance"
     )]
     Name(String),
-    /// A package that is none.
+    /// An unknown package.
     #[error("the node {node} has the unknown package '{package}'{meant}")]
     Package {
         /// Which node.

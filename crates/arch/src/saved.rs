@@ -1,7 +1,8 @@
-//! What is written of an actor when a run is saved, and how it is given back.
+//! Writes the state of an actor when a run is saved, and restores it.
 //!
-//! Rules (policies, loads, sizes of queues) are the model's and are not written. An actor is made anew from
-//! the model and is then given its state; so the rules of the run that goes on count from there on.
+//! Rules (policies, loads, sizes of queues) belong to the model and are not written. To restore an actor, it
+//! is created from the model and then receives its saved state. The rules of the resumed run therefore apply
+//! from there on.
 
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

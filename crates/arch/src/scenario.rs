@@ -1,5 +1,5 @@
-//! The script of a run: all actors are made and introduced, the load begins, half-way the chaos
-//! monkey kills an instance of the victim, the load ends, and all actors are told to leave.
+//! The script of a run: all actors are created and introduced, the load begins, half-way the chaos
+//! monkey kills an instance of the victim, the load ends, and all actors are asked to leave.
 
 mod actor;
 mod farewell;
@@ -151,7 +151,7 @@ impl Scene {
         cx.spawn_kind_request::<AnyActor>(how, ActorParameters { collapse }, Arc::clone(model))
     }
 
-    /// Tells the recorder who is who.
+    /// Records the names and descriptions of all actors.
     fn record<C: Context<Msg>>(&self, cx: &C) {
         let (model, actors) = (&self.model, self.actors);
         let _ = model.first.set(actors.get(0).as_u32());

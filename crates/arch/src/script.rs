@@ -75,7 +75,7 @@ pub(crate) enum Operation {
         needed: u32,
         fallback: u32,
     },
-    /// Looks into the cache of this number, and goes on there if it has the value.
+    /// Looks up a value in the cache `number`, and continues at operation `found` if it is there.
     Cache {
         number: u16,
         found: u32,

@@ -1,7 +1,7 @@
-//! Runs over a grid of fields of a definition, and the file that has a line for each.
+//! Runs over a grid of fields of a definition, and the file that has a line for each run.
 //!
-//! Lines are in the order of the grid, however many runs are made at once; so a sweep that was stopped
-//! goes on after the last whole line of its file. A job array makes a [`Shard`] each.
+//! Lines are in the order of the grid, however many runs are made at once. A sweep that was stopped
+//! therefore resumes after the last complete line of its file. Each job of a job array makes one [`Shard`].
 
 mod described;
 mod file;
@@ -166,8 +166,8 @@ impl Sweep {
         Ok(measure(config, &topology, &plan, seed)?)
     }
 
-    /// Makes all runs that `made` does not have, on `config.workers` threads, and adds them to it and to the
-    /// file. `done` is told how many there are each time. False if it was cancelled.
+    /// Makes all runs that are missing from `made`, on `config.workers` threads, and adds them to `made` and to
+    /// the file. Calls `done` with the number of finished runs after each run. False if the sweep was cancelled.
     ///
     /// # Errors
     /// What is wrong with a run or the file; what was made before is in it.

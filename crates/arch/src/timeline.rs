@@ -252,7 +252,7 @@ impl Track {
         }
     }
 
-    /// The slice of a time. What comes in just after the load was told to end belongs to the last.
+    /// The slice that contains a time. Times after the end of the load belong to the last slice.
     fn slice(&mut self, at: u64) -> Option<&mut Slice> {
         let after = at.checked_sub(self.begins)? / self.interval;
         let last = self.slices.len().checked_sub(1)?;
@@ -270,7 +270,7 @@ impl Track {
         }
     }
 
-    /// So many jobs wait from now on.
+    /// Notes the length of the queue from `now` on.
     pub(crate) fn queue(&mut self, length: usize, now: u64) {
         let is_over = now >= self.ends;
         if let Some(slice) = self.slice(now).filter(|_| !is_over) {
@@ -280,13 +280,13 @@ impl Track {
         self.spread(before, now, |slice| &mut slice.queued);
     }
 
-    /// So many slots are in use from now on.
+    /// Notes the number of slots in use from `now` on.
     pub(crate) fn busy(&mut self, slots: u32, now: u64) {
         let before = std::mem::replace(&mut self.busy, level(slots.into(), now));
         self.spread(before, now, |slice| &mut slice.used);
     }
 
-    /// So many slots or processors are there from now on.
+    /// Notes the number of slots or processors that are available from `now` on.
     pub(crate) fn available(&mut self, count: f64, now: u64) {
         let before = std::mem::replace(&mut self.available, level(count, now));
         self.spread(before, now, |slice| &mut slice.available);

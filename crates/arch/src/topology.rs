@@ -1,7 +1,7 @@
-//! Instances of services in regions and zones: who there is, where, and under which name.
+//! Instances of services in regions and zones: their places and names.
 //!
-//! Instance `i` of a service is in zone `i mod 3` where there are three, and the numbers go on from region to region, so
-//! that names are unique. The order of instances is that of the definition.
+//! Instance `i` of a service is in zone `i mod 3` of its region if there are three zones. Numbers continue from one
+//! region to the next, so names are unique. Instances are in the order of their services in the definition.
 
 mod fault;
 mod name;
@@ -397,8 +397,8 @@ impl Topology {
         })
     }
 
-    /// The shortest time that any message can travel, in nanoseconds: what a run may use as its
-    /// lookahead, if it is not below `floor`.
+    /// Returns the shortest time that any message can travel, in nanoseconds, but at least `floor`. A
+    /// run may use it as its lookahead.
     pub fn least_latency(&self, floor: u64) -> u64 {
         let geography = self.geography.all(self.regions);
         let own = self

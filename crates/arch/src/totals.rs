@@ -1,4 +1,4 @@
-//! What a run has done, by entry point and by service.
+//! The results of a run, by entry point and by service.
 
 use crate::histogram;
 use crate::message::Answer;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a run has done.
+/// The results of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// The entry points, by name.

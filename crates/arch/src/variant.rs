@@ -46,7 +46,7 @@ impl DefinitionText {
         Ok(DefinitionText { text, file })
     }
 
-    /// A definition that is no file; `file` is what errors call it.
+    /// A definition that was not read from a file; errors refer to it as `file`.
     pub fn new(text: impl Into<String>, file: impl Into<String>) -> DefinitionText {
         DefinitionText {
             text: text.into(),

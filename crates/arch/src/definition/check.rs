@@ -1,4 +1,4 @@
-//! Whether a definition makes sense.
+//! Checks whether a definition is valid.
 
 mod faults;
 mod scripts;
@@ -29,12 +29,12 @@ const MAX_NAME: usize = 100;
 /// The versions of the format.
 const VERSIONS: [&str; 2] = ["arch-0.0", "arch-0.1"];
 
-/// A definition that makes sense, with its packages.
+/// A valid definition, with the package of each service.
 #[derive(Clone, Debug)]
 pub struct Checked {
     definition: Definition,
     places: Arc<Places>,
-    /// Where files are that it names.
+    /// The directory of the files that the definition names.
     base: PathBuf,
     packages: Vec<Package>,
     /// The loads of entry points, by the index of the service.
@@ -193,11 +193,11 @@ pub enum Problem {
     },
 }
 
-/// A problem, and the way to it in the document.
+/// A problem, and the path to it in the document.
 type Wrong<'a> = (Problem, Vec<Step<'a>>);
 
-/// Checks a definition. What is wrong is told with the way to it.
-/// Files that it names are read, with paths relative to `base`.
+/// Checks a definition, and reads the files that it names, whose paths are relative to `base`. An error
+/// contains the path to the invalid field of the document.
 pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wrong<'static>> {
     if definition.arch.is_empty() {
         return Err((Problem::NoName, vec![Step::Key("arch")]));

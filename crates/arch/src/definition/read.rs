@@ -33,7 +33,7 @@ pub enum DefinitionError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The text is no JSON, or ends too early.
+    /// The text ends too early, is not valid JSON, or does not have the structure of a definition.
     #[error("{at}: {what}")]
     Broken {
         /// Where.
@@ -41,7 +41,7 @@ pub enum DefinitionError {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// The text is a definition that makes no sense.
+    /// The text has the structure of a definition, but its content is not valid.
     #[error("{at}: {problem}")]
     Wrong {
         /// Where.

@@ -66,7 +66,8 @@ pub(super) fn process(times: &[u64], sampled: f64) -> Process {
     }
 }
 
-/// Whether counts differ by no more than those of a Poisson process of one rate.
+/// True if the counts vary no more than the counts of a Poisson process with a constant rate: their index
+/// of dispersion exceeds 1 by less than four standard errors.
 fn is_steady(counts: &[u64]) -> bool {
     let number = counts.len() as f64;
     let mean = counts.iter().sum::<u64>() as f64 / number;

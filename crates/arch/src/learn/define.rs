@@ -165,7 +165,7 @@ fn concurrency(
     let mut instances: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &made in mine {
         let about = &invocations.all[made as usize];
-        // Who was told nothing of the end of a message does not know how long it took.
+        // Leaves out messages without an answer, whose end may not be recorded, and incomplete invocations.
         if !about.one_way && !about.incomplete {
             instances.entry(about.instance).or_default().push(made);
         }
@@ -240,7 +240,9 @@ fn latency_of_endpoint(
     latency(&mut ways)
 }
 
-/// How long requests and their answers travelled, each by itself, as far as clients have told it.
+/// Travel times of requests and of their answers, one sample each, from the invocations of which the client's
+/// span was recorded. If clocks differ too much, one sample for each invocation: half of the
+/// time spent travelling in both directions.
 fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
     let (mut one_way, mut halves) = (Vec::new(), Vec::new());
     let mut backwards = 0;

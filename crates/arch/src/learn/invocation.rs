@@ -1,4 +1,4 @@
-//! Invocations: what an instance was asked, by whom, and what it called meanwhile.
+//! Invocations: a request to an instance, its caller, and the calls made while it was handled.
 
 mod missing;
 mod sides;
@@ -30,7 +30,7 @@ pub(super) struct Invocation {
     pub(super) one_way: bool,
     /// An end of it, or of a call that it made, is missing: its times say nothing.
     pub(super) incomplete: bool,
-    /// From when it was sent until its answer came, if its client has told it.
+    /// When the client sent it and when the client received the answer, if the client's span was recorded.
     pub(super) client: Option<(u64, u64)>,
     /// The service that sent it, if that was not asked itself.
     pub(super) from: Option<u32>,
@@ -134,7 +134,8 @@ impl Invocations {
         })
     }
 
-    /// Some of the traces, each perhaps several times, with their times shifted by so many nanoseconds.
+    /// Returns the invocations of the given traces. A trace is given as a range of invocations and a number of
+    /// nanoseconds by which its times are shifted; it may be given several times.
     pub(super) fn chosen(&self, traces: impl Iterator<Item = (Range<u32>, i64)>) -> Invocations {
         let mut chosen = Invocations {
             orphans: self.orphans,

@@ -53,7 +53,7 @@ impl Names {
     }
 }
 
-/// Whether the name of a peer is that of a machine: an IP address or this machine, perhaps with a port.
+/// True if the name of a peer denotes a machine: an IP address or `localhost`, with or without a port.
 pub(super) fn is_address(name: &str) -> bool {
     let host = match name.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,

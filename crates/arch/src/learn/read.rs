@@ -32,7 +32,7 @@ pub enum TraceError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Something in the file is no trace.
+    /// The file contains something that is not part of a trace.
     #[error("{}:{line}: {what}", file.display())]
     Wrong {
         /// The file.

@@ -1,9 +1,9 @@
-//! The script of an endpoint, from what its invocations called, and when.
+//! Derives the script of an endpoint from the targets and the times of the calls of its invocations.
 //!
-//! The calls of an invocation are told apart by what they call, and by which of several calls of
-//! the same they are. Two calls that overlap in some invocations are made at once, others one after
-//! the other; from these relations follows a tree of steps in sequence and steps at once. What lies
-//! between two calls is work.
+//! A call is identified by its target, and by its position among the calls of that target in one
+//! invocation. Two calls that overlap in some invocations are parallel; other calls are sequential.
+//! These relations determine a tree of sequential and parallel steps. The time between two calls is
+//! work.
 
 mod tree;
 mod write;
@@ -210,7 +210,7 @@ fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
     }
 }
 
-/// The calls of an invocation, those of one target told apart by their order.
+/// The calls of an invocation. Calls of one target are numbered in their order, from 1.
 fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call, &Invocation)> {
     let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
     invocations.calls(made).map(move |call| {

@@ -11,15 +11,15 @@ use std::collections::BinaryHeap;
 /// More slots than this are none that matter.
 const MOST: u32 = 4_096;
 
-/// Those who found all slots taken must have taken longer by as many standard errors: of a service without a limit
-/// one in a thousand would.
+/// Requests that found all slots taken must have taken longer than the others by this many standard errors.
+/// Of services without a limit, one in a thousand passes this test by chance.
 const CLEAR: f64 = 3.0;
 
-/// One in so many requests may end before it begins: where blocks of a resampled recording meet, and where clocks
-/// and the order of a queue are not exact.
+/// At most one in this many requests may end before its computed begin. Such requests occur where blocks of a
+/// resampled recording meet, and where clocks or the order of a queue are not exact.
 const MOST_EARLY: usize = 500;
 
-/// So many requests must have found all slots taken.
+/// Minimum number of requests that found all slots taken.
 const LEAST_WAITING: usize = 20;
 
 /// What an instance was asked: when it arrived, when it was answered, and how long it took until it
@@ -85,7 +85,8 @@ pub(super) fn estimate(instances: &[Vec<Visit>]) -> Option<u32> {
     (beyond..=beyond + 8).find(|&slots| explains(instances, slots))
 }
 
-/// Whether those who found all slots taken took longer by what they must have waited.
+/// True if the requests that found all slots taken took longer than the others by the time for which they
+/// waited, according to this number of slots.
 fn explains(instances: &[Vec<Visit>], slots: u32) -> bool {
     let (mut waits, mut waiting, mut others) = (0.0, Vec::new(), Vec::new());
     for visits in instances {

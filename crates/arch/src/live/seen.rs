@@ -25,11 +25,11 @@ pub(crate) struct Seen {
 const SPANS: usize = 32;
 const MESSAGES: usize = 16;
 
-/// The most recent of what was told; how many is a power of two.
+/// A ring of the `N` most recent items; `N` is a power of two.
 #[derive(Debug)]
 pub(crate) struct Last<T, const N: usize> {
     kept: Vec<T>,
-    /// How many there were.
+    /// The number of items added since the beginning.
     told: usize,
 }
 

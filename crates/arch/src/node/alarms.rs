@@ -36,7 +36,8 @@ impl<T: Ord> Alarms<T> {
         Some(due.saturating_sub(now))
     }
 
-    /// What is due by now. Those that do not matter any more are told by `matters`, and removed.
+    /// Removes the next alarm that is due by `now`, and returns its subject. Alarms for which `matters` is false
+    /// are obsolete and are discarded.
     pub(super) fn next(&mut self, now: u64, matters: impl Fn(&T) -> bool) -> Option<T> {
         while let Some(Reverse((due, what))) = self.heap.peek() {
             if *due > now && matters(what) {

@@ -1,4 +1,4 @@
-//! What is done to an instance from outside while the run goes on.
+//! Commands to an instance, given from outside during the run.
 
 use super::Node;
 use crate::message::{Command, Msg};
@@ -6,7 +6,7 @@ use crate::node::role::Role;
 use corsair::Context;
 
 impl Node {
-    /// Does what it is told. What ends a state ends it whatever has caused it, faults included.
+    /// Applies a command. A command that ends a state ends it whatever its cause, faults included.
     pub(super) fn obey<C: Context<Msg>>(&mut self, command: Command, cx: &mut C) {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());

@@ -38,10 +38,10 @@ impl Node {
         }
     }
 
-    /// Ends a pause. Unless there is another, work goes on.
+    /// Ends a pause. Work resumes unless another pause is in effect.
     fn unpause<C: Context<Msg>>(&mut self, cx: &mut C) {
         let health = &mut self.host.health;
-        // It may have been told to go on before.
+        // A command may already have ended the pause.
         if health.is_paused() {
             health.paused = health.paused.saturating_sub(1);
             if !health.is_paused() {
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Goes on with the work, and handles what has arrived during a pause.
+    /// Resumes the work, and handles the messages that have arrived during the pause.
     pub(super) fn go_on<C: Context<Msg>>(&mut self, cx: &mut C) {
         let host = &mut self.host;
         let now = cx.now().as_nanos();
@@ -63,8 +63,8 @@ impl Node {
         self.wake(cx);
     }
 
-    /// Kills the instance: it leaves the registries, and what it was doing is lost. The requests
-    /// of an entry point are those of clients outside, who go on waiting.
+    /// Kills the instance: it leaves the registries, and its unfinished work is lost. The pending
+    /// requests of an entry point are kept, because they belong to clients outside, which still wait.
     pub(super) fn kill<C: Context<Msg>>(&mut self, cx: &mut C) {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());

@@ -33,7 +33,7 @@ pub(super) struct Health {
     held: Vec<Deferred>,
 }
 
-/// What was done to an instance while the run went on, until it is undone.
+/// The state of an instance that commands have set during the run.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ordered {
     pub(super) killed: bool,

@@ -51,7 +51,7 @@ pub(crate) struct Host {
     pub(super) totals: ServiceTotals,
     /// What happens when, if that is kept.
     pub(super) track: Option<Box<Track>>,
-    /// What it has told registries, and those who look after it.
+    /// Keeps its notifications to each receiver in order.
     pub(super) ordered: Ordered,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
@@ -269,7 +269,8 @@ impl Host {
         None
     }
 
-    /// Works for a task, which is told when it is done; false if there is too much work already.
+    /// Begins work for a task, which is resumed when the work is done. False if the instance has too much work
+    /// already.
     pub(super) fn work_on<C: Context<Msg>>(&mut self, task: u32, work: u64, cx: &mut C) -> bool {
         self.work(Piece::Task(task), work, cx)
     }

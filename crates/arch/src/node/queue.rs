@@ -15,7 +15,7 @@ pub struct QueueRules {
     pub(crate) order: Order,
     /// How many wait at most.
     pub(crate) size: usize,
-    /// Those who have waited as long are refused.
+    /// Requests that have waited for this many nanoseconds are refused.
     pub(crate) patience: u64,
     /// The target and the interval of controlled delay.
     pub(crate) codel: Option<(u64, u64)>,

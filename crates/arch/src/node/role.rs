@@ -145,7 +145,7 @@ impl Role {
         }
     }
 
-    /// Goes on with a job after the response to a request made on its behalf.
+    /// Resumes a job after the response to a request made on its behalf.
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -161,7 +161,7 @@ impl Role {
         }
     }
 
-    /// Goes on with a task whose work is done.
+    /// Resumes a task whose work is done.
     pub(super) fn work_done<C: Context<Msg>>(&mut self, host: &mut Host, task: u32, cx: &mut C) {
         if let Role::Service(service) = self {
             service.work_done(host, task, cx);

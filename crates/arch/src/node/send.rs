@@ -36,8 +36,8 @@ impl Host {
         post(self.address(to), after, message, cx)
     }
 
-    /// Sends a message that is no request. It travels as long as messages usually do between the
-    /// two places, so that such messages stay in order.
+    /// Sends a message that is not a request. Its travel time is the median between the two places,
+    /// so that such messages stay in order.
     pub(super) fn notify<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(to) {
             return self.count_dropped();
@@ -49,7 +49,7 @@ impl Host {
         }
     }
 
-    /// The same with a message that is sent again where a link loses it.
+    /// Sends a message that is not a request, and sends it again if a link loses it.
     pub(super) fn notify_surely<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(to) {
             return self.count_dropped();
@@ -60,8 +60,8 @@ impl Host {
         self.post(to, after, message, cx);
     }
 
-    /// Tells the log of nodes and edges something, by way of a registry. Faults of links do not matter: the
-    /// log is to show what happened.
+    /// Sends an entry for the log of nodes and edges to a registry, which passes it on. Link faults do not affect
+    /// the message, because the log is to show what happened.
     pub(super) fn record<C: Context<Msg>>(&mut self, registry: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(registry) {
             return self.count_dropped();
@@ -273,7 +273,8 @@ fn micros_left(deadline: u64, now: u64) -> u32 {
     u32::try_from(micros).unwrap_or(u32::MAX).max(1)
 }
 
-/// Four seconds at most: what a message has room for.
+/// Converts nanoseconds to the 32 bits that a message reserves for them. Longer times become the maximum,
+/// about 4.3 s.
 fn saturate(nanos: u64) -> u32 {
     u32::try_from(nanos).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
-//! service: does what the script of an endpoint says: works, calls others, one after the other or
-//! at once, and looks into caches.
+//! service: runs the script of an endpoint, which works, calls other services in sequence or in
+//! parallel, and looks up caches.
 //!
-//! A request is a task. The branches of a parallel step are tasks of their own, which tell it when
-//! they end; those for which it does not wait any more go on by themselves. A task makes one call
-//! at a time; a call may have several attempts, of which [`attempts`] has the rules.
+//! A request is a task. Each branch of a parallel step is a separate task, which notifies its parent
+//! task when it ends. A branch continues even if its parent no longer waits for it. A task makes one
+//! call at a time. A call may have several attempts; [`attempts`] has their rules.
 
 mod attempts;
 mod breaker;
@@ -47,7 +47,7 @@ const NOBODY: u32 = u32::MAX;
 /// Something that is to be done at once.
 #[derive(Clone, Copy, Debug)]
 enum Todo {
-    /// A task can go on.
+    /// A task is ready to continue.
     Run(u32),
     /// An attempt of a task has failed: the task, the tag of the attempt.
     Failed(u32, u32),
@@ -329,8 +329,8 @@ impl Service {
         }
     }
 
-    /// Sends something whose policy wants to know what becomes of it: a call for which no task waits, and
-    /// which goes on when the request that has sent it is answered.
+    /// Sends a message to a target whose policy depends on the outcome. It is a call for which no task waits, and
+    /// it continues after the request that has sent the message is answered.
     fn send_by_policy<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -375,7 +375,8 @@ impl Service {
         }
     }
 
-    /// Ends a task: its job is answered, or the task that waits for it goes on, or fails with it.
+    /// Ends a task. The task of a request answers its job. The end of a branch makes the waiting task
+    /// continue once enough branches have succeeded, or fail once too few can succeed.
     fn end<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, succeeds: bool, cx: &mut C) {
         let mut id = id;
         while let Some(task) = self.tasks[id as usize].take() {

@@ -35,7 +35,7 @@ struct Work {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Slot {
     work: Option<Work>,
-    /// Tells the timer that counts from those set before a pause.
+    /// Distinguishes the current timer of the slot from timers that were set before a pause.
     generation: u32,
 }
 
@@ -141,7 +141,8 @@ impl InProgress {
         }
     }
 
-    /// Goes on with all work at `now`: `set` is called with what is left of each, and its token.
+    /// Resumes all work at `now`. Calls `set` with the remaining time and the timer's token for each piece of work,
+    /// or once for the next timer if the work shares processors.
     pub(super) fn resume(&mut self, now: u64, mut set: impl FnMut(u64, Token)) {
         if let Some(sharing) = &mut self.sharing {
             sharing.resume(now);

@@ -1,4 +1,4 @@
-//! The end of a run: all actors are told to leave.
+//! The end of a run: all actors are asked to leave.
 
 use crate::log;
 use crate::message::Msg;
@@ -14,19 +14,19 @@ use std::time::Duration;
 const SILENCE: Duration = Duration::from_secs(2);
 const TO_SILENCE: Token = Token::new(3);
 
-/// How far it has come: group after group is told, and answers.
+/// Progress of the farewell: one group of actors after the other is asked to leave, and answers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Farewell {
     group: usize,
-    /// How many of the group were told to leave, and how many have left.
+    /// How many actors of the group were asked to leave, and how many have left.
     told: u32,
     left: u32,
     /// If it waits for some to leave: how many had left when the timer was set.
     waits: Option<u32>,
 }
 
-/// Those who look after services, instances, then registries, then the log, so that the last messages of the
-/// ones reach the others.
+/// The groups of actors in the order in which they leave: controllers, instances, registries, and the log. In
+/// this order the last messages of a group still reach the groups after it.
 fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
     let (instances, edda) = (model.topology.len(), model.edda());
     let keepers = model.first_controller()..model.actors();
@@ -35,7 +35,7 @@ fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
 }
 
 impl Farewell {
-    /// Goes on, with the event that it has waited for, if it has.
+    /// Continues the farewell. `event` is the event for which it has waited, if any.
     pub(super) fn go_on<C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
@@ -69,7 +69,8 @@ impl Farewell {
         Wait::Sleep(Duration::from_nanos(model.settled / 4))
     }
 
-    /// Whether too many have not left yet of those that were told. All have to of a whole group.
+    /// True if too many of the actors that were asked to leave have not left yet: more than `CHUNK`, or any at
+    /// all once the complete group has been asked.
     fn waits_for_more(&self, group: &Range<u32>) -> bool {
         let is_last = self.told == group.len() as u32;
         self.told - self.left > if is_last { 0 } else { CHUNK }

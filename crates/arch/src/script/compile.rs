@@ -115,7 +115,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What is done when an operation fails, after which it goes on as if it had not.
+    /// Compiles the steps that run when operation `of` fails. After them the script continues as if the
+    /// operation had succeeded.
     fn fallback(
         &mut self,
         of: usize,

@@ -1,4 +1,4 @@
-//! What a run of services has done, as JSON.
+//! The results of a run of services, as JSON.
 
 use super::spent::Spent;
 use crate::topology::Topology;
@@ -144,7 +144,8 @@ impl TimesSummary {
 }
 
 impl ServicesSummary {
-    /// What a run has done: `utilisations` are which part of their slots or processors services have used.
+    /// Summarises a run. `utilisations` are the shares of their slots or processors that services have used, with
+    /// the index of the service.
     pub fn new(
         named: &Named,
         utilisations: &[(u32, f64)],

@@ -1,4 +1,4 @@
-//! The runs of a sweep, and the lines that tell of them.
+//! The runs of a sweep, and their lines in its file.
 
 use super::described::{Described, OutputFormat};
 use super::shard::{FirstLine, Shard};

@@ -81,7 +81,7 @@ pub struct FirstLine {
 }
 
 impl FirstLine {
-    /// That of a shard of a sweep.
+    /// Makes the first line of a shard's file.
     pub fn new(shard: Shard, sweep: Described) -> FirstLine {
         FirstLine {
             corsair_sweep: VERSION,

@@ -32,7 +32,7 @@ pub(super) fn values_of(text: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// The numbers of `1..8` or `10..100..10`, both ends among them; none if it is no range.
+/// The numbers of a range such as `1..8` or `10..100..10`, both ends included; `None` if `text` is not a range.
 fn range(text: &str) -> Result<Option<impl Iterator<Item = i64> + use<>>, String> {
     let parts: Vec<Option<i64>> = text.split("..").map(|part| part.parse().ok()).collect();
     let (from, to, step) = match *parts {

@@ -1,5 +1,5 @@
-//! Room for more instances than a definition makes: they are there from the beginning, idle, until a
-//! [`Command::Serve`](crate::Command::Serve) adds them to the registries. Nothing else of the run asks for them.
+//! Spare instances, in addition to those of the definition. They exist from the beginning of a run, but are idle
+//! until a [`Command::Serve`](crate::Command::Serve) adds them to the registries. Nothing else in a run uses them.
 
 use super::{Instance, Service, Topology};
 use crate::geography::Zone;
@@ -8,10 +8,10 @@ use crate::package::Package;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The most instances of a service for which there can be room.
+/// Maximum number of instances of a service, spare instances included.
 const MOST: u32 = 100_000;
 
-/// Why there is no room for a number of instances.
+/// Why spare instances cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoomError {
@@ -50,8 +50,9 @@ pub enum RoomError {
 }
 
 impl Topology {
-    /// Makes room for a number of instances of some services, those that they have among them. What has
-    /// as many or more stays as it is. A run with other room is another run: its actors have other numbers.
+    /// Adds spare instances to services, up to the given total number of instances of each. A service that
+    /// already has as many instances or more is unchanged. A different number of spare instances makes a
+    /// different run, because its actors have different numbers.
     ///
     /// ```
     /// use corsair_arch::{Scale, Topology, read};
@@ -87,7 +88,7 @@ impl Topology {
         Ok(())
     }
 
-    /// Whether there can be room for this many instances of a service.
+    /// Checks whether a service can have this many instances.
     ///
     /// # Errors
     /// See [`RoomError`].
@@ -120,8 +121,8 @@ impl Topology {
     }
 }
 
-/// Instances that go on where those of a service end: their numbers count on, zone after zone, and they are
-/// dealt out to the regions in which the service is.
+/// Iterates without end over spare instances of a service. Their numbers follow the numbers of the defined
+/// instances, and they are distributed in turn to the zones and to the regions of the service.
 fn spares(service: u32, defined: &[Instance], zones: u32) -> impl Iterator<Item = Instance> {
     let last = defined.iter().filter_map(|instance| instance.number).max();
     let mut places: Vec<Zone> = defined.iter().map(|instance| instance.at).collect();
@@ -144,7 +145,7 @@ fn spares(service: u32, defined: &[Instance], zones: u32) -> impl Iterator<Item 
 }
 
 impl Service {
-    /// The instances that its definition makes, without those for which there is only room.
+    /// The instances of the definition, without spare instances.
     pub(crate) fn defined(&self) -> Range<u32> {
         self.instances.start..self.instances.end - self.spare
     }

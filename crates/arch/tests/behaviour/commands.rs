@@ -1,4 +1,4 @@
-//! What an architecture is told while it runs, and what can be seen of it meanwhile.
+//! Commands to an architecture while it runs, and its observation during the run.
 
 use crate::scene::topology;
 use corsair::{Config, Report, Time};

@@ -407,17 +407,19 @@ fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again(
     };
     let known_at_once = failed_until("");
     assert!((0.01..0.12).contains(&known_at_once), "{known_at_once}");
-    // The registries are not told for a second: half of the calls of 800 ms and a look-up's time.
+    // The kills are reported to the registries when the link recovers, 800 ms later. Until then, and for the
+    // time of a look-up, half of the calls fail.
     let untold = failed_until(
         ", 'links': [{'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );
     assert!((0.36..0.56).contains(&untold), "{untold}");
-    // They know, and their answers are lost: the same. In the end all is known.
+    // The registries know, but their answers are lost: as many calls fail. After the fault all is known.
     let unheard = failed_until(
         ", 'links': [{'from': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );
     assert!((0.36..0.56).contains(&unheard), "{unheard}");
-    // They do not tell each other: each knows of its zone, and only who calls others calls some in vain.
+    // The registries cannot replicate: each learns only of kills in its own zone, so only
+    // calls to other zones fail.
     let apart = failed_until(
         ", 'links': [{'from': {'service': 'eureka'}, 'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );
@@ -449,7 +451,7 @@ fn a_link_that_loses_questions_makes_a_health_check_wrong() {
         };
         run(topology, &plan)
     };
-    // All that the instances of db answer is lost, to those who look after them, too.
+    // All answers of db's instances are lost, including the answers to the health check.
     let ran = run_with(r#""to": {}"#);
     assert_eq!(ran.service("db").ejected, 6);
     let ran = run_with(r#""to": {"service": "api"}"#);

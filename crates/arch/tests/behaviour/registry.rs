@@ -19,8 +19,8 @@ fn an_asker_is_told_only_what_has_changed_since_it_asked_last() {
         .map(|node| often.service_of(node).dependencies.len())
         .sum();
     let (ran, _, graph) = run_with_graph(often, &plan());
-    // Each instance is told of each of its services once, and of each instance of those once, in
-    // spite of twenty look-ups.
+    // Each instance receives one message for each service that it depends on, and one for each instance
+    // of these services, in spite of twenty look-ups.
     assert_eq!(
         ran.messages("NameDrop") as usize,
         depends + graph.edges.len()

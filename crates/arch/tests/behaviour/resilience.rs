@@ -109,9 +109,9 @@ fn a_deadline_travels_and_nobody_works_beyond_it() {
         (ran.entry().errors, millis(&ran)),
         (ran.entry().requests, 32)
     );
-    // Db has been told how much time is left, and stops waiting when that is over.
+    // Db receives the remaining time with the request, and stops waiting when it is over.
     assert_eq!(ran.service("db").timeouts, ran.entry().requests);
-    // Where all wait for disk, those who are too late are refused and cost it nothing.
+    // When requests queue for disk, requests past their deadline are refused, and disk does no work for them.
     let ran = run_load(&services(""), STEADY, &seconds(10));
     let disk = ran.service("disk");
     assert!(disk.refused > disk.requests / 4, "{disk:?}");
@@ -232,7 +232,7 @@ fn a_patience_ends_when_it_ends_and_not_when_a_slot_is_free() {
         r#", "concurrency": 1, "queue": {"size": 4, "patience": "40ms"}"#,
     );
     let ran = run_load(&format!("{}, {db}", api("")), STEADY, &seconds(10));
-    // Of a hundred a second nine of ten end after 40 ms, and make room for those who come.
+    // Of 100 requests per second, nine in ten are refused after 40 ms and free their places in the queue.
     let half = ran.entry().percentile(0.5).time.as_millis();
     assert!((40..=45).contains(&half), "{half} ms");
     assert!(ran.service("db").longest_queue <= 4);

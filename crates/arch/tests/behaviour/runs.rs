@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a run leaves: its report, its totals, and every file by its name.
+/// The output of a run: its report, its totals, and the content of every file by its name.
 type Left = (Report, Totals, BTreeMap<String, Vec<u8>>);
 
 fn run(topology: Topology, workers: usize) -> Left {

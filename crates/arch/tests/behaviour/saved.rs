@@ -1,4 +1,4 @@
-//! Runs that are saved and go on elsewhere: the end is that of a run without a stop.
+//! Runs that are saved and resumed elsewhere end exactly like uninterrupted runs.
 
 use corsair::{Config, Report, Snapshot, Time};
 use corsair_arch::live::Live;

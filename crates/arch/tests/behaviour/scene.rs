@@ -17,7 +17,7 @@ pub fn topology(services: &str, scale: Scale) -> Topology {
     Topology::new(&read_text(&text, "x").unwrap(), scale).unwrap()
 }
 
-/// What a run has done.
+/// The results of a run.
 pub struct Ran {
     pub report: Report,
     pub totals: Totals,

@@ -94,8 +94,9 @@ fn stores_that_depend_on_each_other_have_each_others_values() {
     let (alone, joined) = (stores(""), stores("\"db\""));
     assert!(alone.entry().missing > alone.entry().requests / 4);
     assert!(joined.entry().missing < joined.entry().requests / 10);
-    // Each value goes to the five others. Registries tell each other of eight instances as they
-    // come and go: two others are told, and all three tell of the one that is in no zone.
+    // Each value goes to the five other stores. The three registries replicate the arrival and the departure of
+    // eight instances to each other. An instance is registered by the registry of its zone, which sends two
+    // messages; the one without a zone is registered by all three, which send six.
     let told = 2 * (7 * 2 + 3 * 2);
     assert_eq!(joined.messages("Replicate"), 5 * joined.entry().puts + told);
 }

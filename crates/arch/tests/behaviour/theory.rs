@@ -86,7 +86,7 @@ fn one_server_with_constant_and_with_uniform_work() {
 // Guarantee: arch-4.
 #[test]
 fn several_servers() {
-    // M/M/4 at ρ = 0.75: Erlang's C is 0.5094, and those who wait do so for 1/(4μ − λ).
+    // M/M/4 at ρ = 0.75: a request waits with probability 0.5094 (Erlang C), for 1/(4μ − λ) on average.
     let ran = store(
         r#""service_time": {"exponential": "1ms"}, "concurrency": 4"#,
         &reads(3_000.0),

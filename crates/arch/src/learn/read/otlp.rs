@@ -195,8 +195,8 @@ fn share(state: &str) -> Option<f64> {
     Some(1.0 - number as f64 / 16f64.powi(threshold.len() as i32))
 }
 
-/// What a span calls the service at the other end: its name, or its address, with the port by which services of
-/// one machine are told apart.
+/// The name by which a span refers to the service at the other end: a name, or else an address with its port,
+/// because the port distinguishes the services of one machine.
 fn peer(attributes: &[Attribute]) -> Option<String> {
     let mut peers = PEERS.iter().filter_map(|key| text(attributes, key));
     if let Some(name) = peers.clone().find(|peer| !is_address(peer)) {

@@ -331,7 +331,7 @@ impl Service {
         self.todo.push(Todo::Run(id));
     }
 
-    /// Gives free connections to those who wait.
+    /// Gives free connections of a route to the attempts that wait for one.
     pub(super) fn serve_waiting<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

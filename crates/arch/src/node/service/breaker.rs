@@ -50,7 +50,7 @@ impl Breaker {
         }
     }
 
-    /// Whether an attempt may be made now. Tell what comes of it.
+    /// True if an attempt may be made now. The caller then reports its outcome with `record`, or calls `forget`.
     pub(super) fn allows(&mut self, now: u64) -> bool {
         if let State::Open(until) = self.state
             && now >= until

@@ -13,7 +13,7 @@ pub(super) struct Cache {
     kind: CacheKind,
     /// When each key was put, in nanoseconds, and its place in the order of use.
     kept: FxHashMap<u32, (u64, u64)>,
-    /// The keys in the order of their last use, if there is not room for all.
+    /// The keys in the order of their last use. Empty if the size of the cache is not limited.
     #[serde(skip)]
     order: BTreeMap<u64, u32>,
     uses: u64,

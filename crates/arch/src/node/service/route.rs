@@ -97,7 +97,7 @@ impl Route {
         }
     }
 
-    /// Forgets all but the instances: the process has been started anew.
+    /// Forgets everything except the instances, because the process has been restarted.
     pub(super) fn reset(&mut self) {
         let peers = std::mem::take(&mut self.peers);
         *self = Route::new(&self.policy);
