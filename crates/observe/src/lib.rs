@@ -1,13 +1,15 @@
 //! What comes out of a run: graphs, flows and histograms, in the formats that other tools read.
 //!
-//! Actors tell a [`Recorder`] what happens, on any thread. An [`Observer`] brings what they tell
-//! into one order and writes it during the run:
+//! Actors report events to a [`Recorder`], on any thread. An [`Observer`] orders the records and
+//! writes them during the run:
 //!
-//! * in virtual time the output is the same, byte for byte, for any number of workers: what is
-//!   told is ordered by (time, actor, order of telling), up to the window that is being run;
-//! * memory is bounded: who tells faster than can be written waits, and nothing is dropped;
-//! * a file appears under its name when it is whole, or not at all;
-//! * what cannot be written or reached is an error before the run begins.
+//! * in virtual time the output is the same, byte for byte, for any number of workers: records are
+//!   ordered by time, actor and the actor's own order, up to the current window;
+//! * memory is bounded: an actor that records faster than the observer writes has to wait, and
+//!   nothing is dropped;
+//! * a file appears under its name when it is complete, or not at all;
+//! * a file that cannot be written, or a system that cannot be reached, is an error before the run
+//!   begins.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -12,8 +12,8 @@ pub struct Observed {
     pub files: Vec<WrittenFile>,
     /// Spans that were written.
     pub spans: u64,
-    /// Spans among them of which one end was never told: a server that was killed, a message that
-    /// was lost, a run that was over.
+    /// Written spans of which one end was never recorded, because a server was killed, a message was
+    /// lost, or the run ended.
     pub incomplete: u64,
     /// What could not be sent to other systems.
     pub losses: Vec<Loss>,

@@ -1,9 +1,9 @@
 //! Writes the records of a run while it runs.
 //!
 //! A thread takes the records of all lanes, orders those that may be ordered, and hands them to
-//! the sinks: graph files, flows, the log of messages. What cannot be written ends the output and
-//! cancels the run; until the run has ended, the thread goes on emptying lanes, so that no thread waits
-//! for it in vain.
+//! the sinks: graph files, flows, the log of messages. An error of a sink ends the output and cancels
+//! the run. Until the run has ended, the thread continues to empty the lanes, because other threads
+//! wait while the lanes are full.
 
 mod merge;
 mod saved;
@@ -103,11 +103,11 @@ impl Observer {
         self.lanes.times.by_service()
     }
 
-    /// Writes what is left, and puts all files in their places. The run must have ended: what is
-    /// told from here on may be lost.
+    /// Writes the remaining records and puts all files in their places. The run must have ended:
+    /// later records may be lost.
     ///
     /// # Errors
-    /// What could not be written, now or during the run; no file is left then.
+    /// If an output could not be written, now or during the run; no file is left then.
     pub fn finish(mut self) -> Result<Observed, ObserveError> {
         let sinks = self.join().unwrap_or_else(|| Ok(Sinks::default()))?;
         let mut observed = sinks.finish()?;

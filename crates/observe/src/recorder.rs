@@ -1,20 +1,21 @@
-//! What actors tell while they run, cheaply, on any thread.
+//! Records of what actors do while they run: cheap, and from any thread.
 //!
 //! A thread writes to a lane of its own (one of a fixed number), behind a lock that no other thread
 //! wants except the [`Observer`](crate::Observer), a few hundred times a second. Nothing is
 //! formatted, hashed or counted here.
 //!
 //! # Order
-//! In virtual time the output is ordered by (time, actor, order of telling), and nodes come before
-//! everything else of their instant. This needs no shared counter: an actor runs on one shard, so
-//! all that it tells lies in one lane in the order of telling, and a stable sort by time and actor
-//! does the rest. What may be sorted is what is earlier than the window being run
-//! ([`corsair::Progress::time`]): all shards have finished with that time. A record may be later
-//! than now (a server that knows when it will answer); it waits until its time has come.
+//! In virtual time the output is ordered by time, actor and the actor's own order, and nodes come
+//! before everything else of their instant. This needs no shared counter: an actor runs on one shard,
+//! so all its records lie in one lane in order, and a stable sort by time and actor does the rest.
+//! Records that are earlier than the current window ([`corsair::Progress::time`]) may be sorted,
+//! because all shards have finished with that time. A record may be later than now (a server that
+//! knows when it will answer); it waits until its time has come.
 //!
-//! On the wall clock it is not known whether an earlier record is still to come. What the observer
-//! finds in the lanes waits until it has looked through them once more, and is written in the order
-//! of time then. So a record is never written before one that was told before it and is no later.
+//! On the wall clock it is not known whether an earlier record is still to come. The records that the
+//! observer finds in the lanes wait until it has looked through the lanes once more; then they are
+//! written in the order of time. So of two records, the one that was made first is written first,
+//! unless its time is later than the other's.
 //!
 //! # Memory
 //! When more than [`BACKLOG`] records wait, the thread that records the next block of [`BLOCK`] waits until
@@ -343,8 +344,8 @@ impl Recorder {
         self.0.as_ref().map_or(0, |lanes| lanes.bytes())
     }
 
-    /// The run is paused at this time, and is being saved: writes all that it has told until then, and says what it
-    /// takes to go on from there.
+    /// Writes all records up to `until`, at which the run is paused, and returns the state from which a resumed run
+    /// continues the output.
     ///
     /// # Errors
     /// If an output cannot be continued.

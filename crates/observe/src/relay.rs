@@ -1,12 +1,12 @@
-//! What actors of other processes tell.
+//! Records of actors in other processes.
 //!
-//! Of a run over several processes the first one writes the files. Each other one has a [`Relay`]: its actors tell a
-//! recorder as ever, and what they tell goes to the first process in batches, each with the time up to which that
-//! is all. There it comes out of a [`Source`] into the lanes of the observer, which writes what all processes have
-//! told. So the files are those of one process, byte for byte.
+//! In a run over several processes, the first process writes the files. Every other process has a [`Relay`]. Its actors
+//! use a recorder as usual, and the relay sends their records to the first process in batches. Each batch says up to
+//! which time the records are complete. In the first process, a [`Source`] moves the records into the lanes of the
+//! observer, which writes the records of all processes. So the files equal the files of a single process, byte for byte.
 //!
-//! Memory is bounded as in one process: those who tell faster than can be written wait, and a relay that waits lets the
-//! actors of its process wait.
+//! Memory is bounded as in a single process: actors that record faster than the observer writes have to wait. While a
+//! relay waits, the actors of its process wait.
 
 use crate::recorder::Wanted;
 use crate::recorder::lane::{Lanes, Next};

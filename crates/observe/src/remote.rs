@@ -1,10 +1,10 @@
 //! Sending to another system during the run.
 //!
-//! A thread of its own sends one payload after the other. While the system is slow, the run waits
-//! once a few payloads are queued: nothing is dropped. When it fails, what could not be sent is
-//! counted and the run goes on: payloads are given up unsent for a while (1 s, then twice as long
-//! each time), and then one is tried again. So a system that is dead costs the run a time-out
-//! every now and then, and one that comes back is used again.
+//! A separate thread sends one payload after the other. While the system is slow, the run waits once
+//! a few payloads are queued: nothing is dropped. When the system fails, the run continues, and the
+//! lost payloads are counted: for a while (1 s, then twice as long each time) payloads are discarded
+//! unsent, and then one is tried again. So a dead system costs the run a time-out every now and then,
+//! and a system that recovers is used again.
 
 #[cfg(feature = "http")]
 pub(crate) mod http;

@@ -114,7 +114,7 @@ impl Replacement {
 }
 
 /// Creates a temporary file in the directory of `path`, readable and writable, whose name is `prefix` and the number of
-/// this process. Removes those of the same prefix that killed processes have left.
+/// this process. Removes files with the same prefix that killed processes have left.
 ///
 /// # Errors
 /// If the file cannot be created.
@@ -199,7 +199,7 @@ impl Write for Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // Once renamed, the file beside is gone; that it cannot be removed then is no fault.
+        // This fails if the temporary file was renamed already, which is not an error.
         let _ = std::fs::remove_file(&self.beside);
     }
 }

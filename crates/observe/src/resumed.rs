@@ -18,8 +18,8 @@ pub struct SavedOutputs {
     pub files: Vec<Output>,
     /// What is kept of files that change in the middle.
     pub copies: Vec<(String, Vec<u8>)>,
-    /// How many spans [`Settings::spans`](crate::Settings::spans) was told of. A run that goes on from here tells of
-    /// those that follow.
+    /// The number of spans that [`Settings::spans`](crate::Settings::spans) has received. A run that resumes from here
+    /// passes it only the later spans.
     pub spans: u64,
 }
 

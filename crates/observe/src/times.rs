@@ -151,7 +151,7 @@ impl Times {
         saved(self.by_service())
     }
 
-    /// All times, which are forgotten here. What is measured meanwhile is in these or in those of the next call.
+    /// Returns all times and resets them. A time that is measured during the call is returned by this call or the next.
     pub(crate) fn take(&self) -> Vec<(String, SavedTimes)> {
         let sets = self.sets.iter().map(|set| std::mem::take(&mut *set.lock()));
         let sets: Vec<Vec<ServiceTimes>> = sets.collect();

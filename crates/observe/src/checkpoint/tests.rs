@@ -286,7 +286,7 @@ fn a_directory_is_held_by_one_run_and_free_after_it() {
     let empty = directory.path().join("c");
     drop(Claim::new(&empty, run).unwrap());
     assert!(!empty.exists());
-    // What is no directory is told when it is to be written.
+    // A path below a file can be claimed; the error comes when a checkpoint is written there.
     fs::write(&empty, "in the way").unwrap();
     drop(Claim::new(&empty.join("d"), run).unwrap());
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// The events of a file: its lines but for those of a graph's header, without what separates them.
+/// The events of a file: its lines without separators. The lines that frame a graph, such as its header, are skipped.
 pub(super) struct Events {
     path: PathBuf,
     lines: BufReader<File>,

@@ -2,9 +2,10 @@
 //! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>), with hexadecimal ids and
 //! times as text.
 //!
-//! There each side of an exchange is a span with an id of its own. The client's has the number of
-//! the exchange; the server's has the same with bit 31 turned over, which no number that
-//! [`corsair::SpanId`] gives has set. What a server sends on is caused by its side.
+//! In this protocol, each side of an exchange is a span with a separate id. The client's id is the
+//! number of the exchange. The server's id is the same number with bit 31 flipped; no
+//! [`corsair::SpanId`] has this bit set. When the server starts further exchanges to answer this one,
+//! their parent is the server's side.
 
 use super::span::{Hex, LongHex, NEVER, Names, Span};
 use serde::ser::{SerializeSeq, SerializeStruct};

@@ -63,7 +63,7 @@ impl Element for Inline {
 #[cfg(feature = "http")]
 const REQUEST: usize = 1024;
 
-/// Spans of a record: brokers take a megabyte unless told otherwise.
+/// Spans of a record: by default, brokers accept records of up to a megabyte.
 #[cfg(feature = "kafka")]
 const RECORD: usize = 256;
 

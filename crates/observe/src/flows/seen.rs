@@ -4,8 +4,8 @@ use super::span::{NEVER, Names, Span};
 use crate::SpanSink;
 use std::fmt;
 
-/// A span as both of its ends have told it. Times are nanoseconds of the run; what was never told is
-/// `None`, or empty for names.
+/// A span with the records of both its ends. Times are nanoseconds of the run. A time that was never
+/// recorded is `None`, and a name that was never recorded is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub struct SeenSpan<'a> {

@@ -1,8 +1,8 @@
 //! The network as it stands: which nodes there are, and which edges have which number.
 //!
-//! Actors of one name are one node; an edge is written once, however many of them have it. Members
-//! of populations need no place here: their numbers follow from their indices, and their edges are
-//! told once.
+//! Actors with the same name are one node; an edge is written once, however many of them have it.
+//! Members of populations have no entries here: their numbers follow from their indices, and each of
+//! their edges is recorded only once.
 
 use crate::ObserveError;
 use crate::directory::Named;

@@ -28,8 +28,8 @@ pub struct GraphNode {
 /// Reads a graph file of version 0.3 or 0.4.
 ///
 /// # Errors
-/// If it cannot be read, is no graph file of a known version, or has no nodes. What stands where,
-/// and what to do, is in the error.
+/// If the file cannot be read, is not a graph file of a known version, or has no nodes. The error
+/// says what is wrong, where, and what to do.
 pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
     let own = || path.to_owned();
     let text =

@@ -101,7 +101,7 @@ impl Spells {
         }
     }
 
-    /// All spells so far as bytes, and the last spell of each edge that is forgotten.
+    /// Returns all spells up to now as bytes, and the last spell of each forgotten edge.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -119,8 +119,8 @@ impl Spells {
         ))
     }
 
-    /// Goes on with the spells of a saved run: those that were written to the file through
-    /// [`Spells::file`].
+    /// Continues after the spells of a saved run, whose `written` bytes are in the file already. The
+    /// caller writes them there through [`Spells::file`].
     pub(crate) fn resume(&mut self, written: u64, forgotten: Forgotten) {
         self.written = (written / SIZE as u64) as u32;
         self.forgotten = forgotten.into_iter().collect();

@@ -6,11 +6,11 @@ use std::vec::Drain;
 
 /// Records that have been taken from lanes, and cannot be written yet.
 ///
-/// What comes out is the same for any distribution of the records over lanes and any times at
-/// which they are taken, as long as each actor's records of one instant are told in their order
-/// in one lane, and [`Merge::before`] is called with times that all actors have passed.
+/// The order of the output does not depend on how the records are distributed over lanes, nor on when
+/// they are taken from there. This holds as long as each actor's records of one instant are in order in
+/// one lane, and all actors have passed the times with which [`Merge::before`] is called.
 ///
-/// A record is sorted once, together with those that are written with it. Until then it lies
+/// A record is sorted once, together with the records that are written with it. Until then it lies
 /// beside others of about the same time, in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct Merge {
@@ -53,8 +53,8 @@ impl Merge {
         &mut self.arrived
     }
 
-    /// Just after the latest record that `before` has seen. On the wall clock, what is earlier has
-    /// been told by the time at which the lanes have been looked through once more.
+    /// A time just after the latest record that `before` has seen. On the wall clock, all records of
+    /// earlier times are taken when the observer looks through the lanes once more.
     pub(crate) fn newest(&self) -> u64 {
         self.newest
     }
@@ -68,8 +68,8 @@ impl Merge {
         }
         self.seen = time;
         let is_due = |record: &Record| all || record.at < time;
-        // Slices that begin before the time, and what has come, in the order of arrival: what one
-        // actor tells of one instant keeps its order.
+        // Slices that begin before the time, and then new records, in the order of arrival, so that
+        // one actor's records of one instant keep their order.
         let due = match all {
             true => std::mem::take(&mut self.later),
             false => {
@@ -102,8 +102,8 @@ mod tests {
     /// How far a window reaches: a slice has several, or several have one.
     const WINDOW: u64 = 1 << (SLICE - 2);
 
-    /// What is told in a window: by which actor, how much later than the window begins, and
-    /// whether the observer looks through the lanes after it.
+    /// A record of a window: its actor, its offset from the start of the window, whether it is a
+    /// node, and whether the observer looks through the lanes after it.
     #[derive(Clone, Debug)]
     struct Step {
         actor: u32,
@@ -155,7 +155,8 @@ mod tests {
 
     proptest! {
         // Guarantee: observe-1.
-        /// Windows of records, told by actors that are dealt over lanes, looked at now and then.
+        /// Actors that are distributed over lanes record windows; the observer looks through the lanes
+        /// now and then.
         #[test]
         fn any_interleaving_of_threads_gives_the_same_order(
             windows in prop::collection::vec(prop::collection::vec(told(), 0..30), 1..12),
@@ -212,7 +213,8 @@ mod tests {
             }
             merge.before(time, false).map(|record| record.at).collect()
         };
-        // The lane with 3 was looked at before 3 was told, that with 7 after 7 was.
+        // The observer looked at the lane of 3 before 3 was recorded, and at the lane of 7 after 7 was
+        // recorded.
         assert!(pass(&[7, 5]).is_empty());
         assert_eq!(pass(&[3, 9]), [3, 5, 7]);
         assert_eq!(pass(&[8]), [8, 9]);

@@ -170,8 +170,8 @@ impl Lanes {
         }
     }
 
-    /// Another process has told everything that is earlier than this, and what it had measured when the run was saved so
-    /// many times.
+    /// Notes that all records of another process that are earlier than `time` are in the lanes. So are the times that it
+    /// had measured when the run was saved for the `saves`-th time.
     pub(crate) fn reached(&self, source: usize, time: u64, saves: u64) {
         let source = &self.sources[source];
         source.until.store(time, Ordering::Release);
@@ -199,10 +199,10 @@ impl Lanes {
     /// Everything earlier than this has been recorded in this process. There is no such time on the wall clock.
     fn own_watermark(&self) -> Option<u64> {
         match &self.clock {
-            // The store of this time comes after the meeting of all shards, and so after every
-            // record of earlier windows. A thread that reads the time and locks a lane afterwards finds
-            // them: had the lane been locked before such a record was told, the read would have
-            // happened before the store that it saw.
+            // The store of this time comes after the barrier of all shards, and so after every record of
+            // earlier windows. A thread that reads the time and then locks a lane finds these records:
+            // had it locked the lane before such a record was pushed, its read would have happened before
+            // the store that it saw.
             Clock::Virtual(progress) => Some(progress.time().as_nanos()),
             Clock::Wall => None,
         }
@@ -237,7 +237,8 @@ impl Lanes {
         answered.recv().ok()
     }
 
-    /// What was asked, if it was and other processes have told as much and saved as often: once.
+    /// Takes the pending request to save, once all other processes have sent their records up to its time and have saved
+    /// as often as this one.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
         let all = self.told_by_sources();
         let saves = self.sources.iter();
@@ -344,8 +345,8 @@ mod tests {
             }
             let (mut taken, mut most) = (0, 0);
             while taken < 3 * EACH {
-                // A writer that is slower than those who tell: it takes everything, and says so
-                // only after a while.
+                // This writer is slower than the recording threads: it takes all records, but calls
+                // `wrote` only after a pause.
                 assert_eq!(lanes.next(), Next::Look);
                 let mut records = Vec::new();
                 lanes.take(&mut records, &mut Vec::new());
@@ -354,7 +355,7 @@ mod tests {
                 taken += records.len() as u64;
                 lanes.wrote(records.len() as u64, u64::MAX);
             }
-            // Each thread may have told a block more, and one that is not whole.
+            // Each thread may have pushed one more full block, and part of another.
             assert!(most <= BACKLOG + 3 * 2 * BLOCK, "{most}");
         });
         assert_eq!(done.load(Ordering::SeqCst), 3);

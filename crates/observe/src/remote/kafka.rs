@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use tokio::runtime::Runtime;
 
-/// The topic that Zipkin's Kafka collector reads unless told otherwise.
+/// The topic that Zipkin's Kafka collector reads by default.
 const TOPIC: &str = "zipkin";
 
 const WHAT: &str = "Kafka";

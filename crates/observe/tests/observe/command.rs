@@ -1,4 +1,4 @@
-//! The command `corsair`, which `ci/observe.sh` has built, and what it says.
+//! The command `corsair`, which `ci/observe.sh` has built, and its output.
 
 use serde_json::Value;
 use std::io;
@@ -14,7 +14,7 @@ pub fn command(flags: &str) -> Command {
     command
 }
 
-/// What a run that has succeeded says.
+/// The output of a successful run.
 pub struct Said {
     pub summary: Value,
     pub stderr: String,

@@ -1,4 +1,4 @@
-//! What is written does not depend on how many threads have told it.
+//! The files do not depend on the number of threads that record.
 
 use crate::fleet::{Fleet, config, everything};
 use corsair::{Executor, Time};
@@ -108,7 +108,7 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
     let recorder = relay.recorder();
     let www = recorder.service("www");
     recorder.sample(www, Metric::Response, 5);
-    // The next window begins later than the run is saved: that is told before what was measured is.
+    // The next window begins after the time of the save. The relay sends this time before it sends the measured times.
     let until = Time::ZERO.after(Duration::from_nanos(1));
     let early = told.recv().unwrap();
     assert!(!source.receive(&early).unwrap());
@@ -121,7 +121,7 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
         }
         said
     });
-    // It is answered when the other process has told all until then.
+    // The save returns once the other process has sent everything up to that time.
     observer.recorder().save(until).unwrap();
     assert_eq!(counted(), 1);
     recorder.sample(www, Metric::Response, 7);

@@ -165,7 +165,7 @@ fn a_broker_that_dies_half_way_costs_a_counted_loss_and_not_the_run() {
     let observer = observer.unwrap();
     FLEET.run(Executor::Virtual, &config, &observer);
     end_the_broker();
-    // A second run of the same observer: time goes back, the spans are told all the same.
+    // A second run with the same observer: its time starts at zero again, and its spans are still recorded.
     FLEET.run(Executor::Virtual, &config, &observer);
     let observed = observer.finish().unwrap();
     let [loss] = &observed.losses[..] else {

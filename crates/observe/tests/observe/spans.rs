@@ -14,7 +14,7 @@ const FLEET: Fleet = Fleet {
     requests: 40,
 };
 
-/// A span that outlives the call that tells it.
+/// An owned copy of a [`SeenSpan`], which only lives as long as the call of the sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     ids: (u64, u64, Option<u64>),
