@@ -55,7 +55,7 @@ def name_of(rust: str) -> str:
 
 
 def doc(text: str, indent: str, fields: list[tuple[str, str]] | None = None) -> str:
-    """A docstring; that of a class describes its fields, so that `help` does."""
+    """Returns a docstring. The docstring of a class also lists its fields, so that `help` shows them."""
     lines = textwrap.wrap(plain(text), 112 - len(indent))
     if fields:
         lines += ["", "Fields:"]

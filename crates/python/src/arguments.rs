@@ -31,7 +31,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Span {
         if is_number(&given) {
             return Span::of_number(&given);
         }
-        // What it says is a number, or nothing: whoever says itself would be asked forever.
+        // `total_seconds` must return a number: an object that returns itself would be asked forever.
         if let Ok(seconds) = given.call_method0("total_seconds")
             && is_number(&seconds)
         {
@@ -45,7 +45,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Span {
 }
 
 impl Span {
-    /// So many seconds.
+    /// The span of a number of seconds.
     fn of_number(given: &Bound<'_, PyAny>) -> PyResult<Span> {
         let wrong = |what: String| Err(PyValueError::new_err(what));
         let seconds = match given.extract::<f64>() {

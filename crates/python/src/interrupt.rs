@@ -1,8 +1,8 @@
-//! Work that Ctrl-C ends, and that tells how far it has come.
+//! Work that Ctrl-C ends and that reports its progress.
 //!
-//! The work is done on a thread of its own, without the interpreter. The thread that called waits, and
-//! takes the interpreter ten times a second: to let it handle signals, which only the main thread does, and
-//! to call for progress.
+//! A separate thread does the work, without the interpreter. The calling thread waits and takes the
+//! interpreter ten times a second: to handle signals, which only the main thread does, and to call the
+//! progress function.
 
 use corsair::CancelToken;
 use pyo3::exceptions::PyRuntimeError;
@@ -15,10 +15,11 @@ use std::time::Duration;
 /// How often signals and progress are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does work that `cancel` ends early. `progress` is called with what `so_far` gives.
+/// Does work that `cancel` ends early. `progress` is called with the result of `so_far`.
 ///
 /// # Errors
-/// What the interpreter or `progress` raised while the work went on, or a fault of the work.
+/// If a signal handler or `progress` raises an exception during the work, if the work panics, or if its
+/// thread cannot be started.
 pub fn watched<T: Send>(
     py: Python<'_>,
     cancel: &CancelToken,

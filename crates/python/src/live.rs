@@ -252,8 +252,8 @@ impl Live {
         })
     }
 
-    /// Runs until a time or to the end, and saves the run on the way. Returns the times, in seconds, at which it was to be
-    /// saved and that the run has not reached; `None` if it goes on after `until`.
+    /// Runs until a time or to the end, and saves the run on the way. Returns the requested checkpoint times, in seconds,
+    /// that the run did not reach; `None` if the run continues after `until`.
     fn drive(
         &self,
         py: Python<'_>,
@@ -397,7 +397,7 @@ impl Live {
         })
     }
 
-    /// Goes on to the end, or ends here, and leaves what a run leaves.
+    /// Runs to the end, or with `here` ends the run now, and returns its results.
     fn finish(&self, py: Python<'_>, here: bool) -> PyResult<Ran> {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());

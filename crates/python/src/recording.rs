@@ -111,10 +111,11 @@ impl Recording {
         observer.map_or(Recorder::off(), Observer::recorder)
     }
 
-    /// What it takes to go on from this time, at which the run is paused, and the spans until then as bytes.
+    /// Returns the state from which a resumed run continues the output, and the spans up to now as bytes. `time` is the
+    /// time at which the run is paused.
     ///
     /// # Errors
-    /// If what is recorded cannot be written.
+    /// If an output cannot be written.
     pub fn save(&self, time: Time) -> PyResult<(SavedOutputs, Option<Vec<u8>>)> {
         let outputs = self.recorder().save(time).map_err(failed)?;
         let spans = self.spans(&outputs)?;

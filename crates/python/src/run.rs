@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a run has done, in the names of the command.
+/// The summary of a run, with the field names of the command's JSON.
 #[derive(Serialize)]
 struct Summary<'a> {
     arch: &'a str,
@@ -45,7 +45,7 @@ struct Summary<'a> {
     digest: Option<String>,
 }
 
-/// What a run has left: texts, entry points and tables.
+/// The results of a run: texts, entry points and tables.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Ran {
@@ -228,10 +228,10 @@ impl About {
         }
     }
 
-    /// What a run has left.
+    /// Returns the results of a run.
     ///
     /// # Errors
-    /// That Python has no memory for it.
+    /// If Python has no memory for them.
     pub fn leave(
         self,
         py: Python<'_>,
@@ -286,7 +286,7 @@ impl About {
     }
 }
 
-/// What a run has done, as the command's JSON has it.
+/// Returns the summary of a run, as in the command's JSON.
 fn summary(arch: &str, report: &Report, services: ServicesSummary) -> PyResult<String> {
     let messages = report.messages.iter();
     let summary = Summary {

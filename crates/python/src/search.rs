@@ -62,7 +62,8 @@ fn search_plan(arguments: &Arguments<'_, '_>) -> PyResult<Plan> {
     })
 }
 
-/// Tells how many points of a search there are, of an unknown number.
+/// Estimates the progress of a search after `points` points. The total is unknown, so every point brings the progress a
+/// tenth of the rest closer to 1.
 fn halves(points: usize) -> f64 {
     1.0 - 0.9_f64.powi(points as i32)
 }

@@ -242,7 +242,7 @@ impl Table {
         ))
     }
 
-    /// Pickled as lists of values; text that repeats is no dictionary afterwards.
+    /// Pickles the columns as lists of values. Text columns with dictionary encoding lose that encoding.
     fn __reduce__<'py>(
         &self,
         py: Python<'py>,

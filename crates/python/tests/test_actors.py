@@ -22,7 +22,7 @@ class Ping:
 
 
 class Echo:
-    """Sends back what it gets, so many times."""
+    """Answers every ping with the next number, up to `most`."""
 
     def __init__(self, most=10):
         self.most = most

@@ -1,4 +1,4 @@
-"""Runs that are saved, and go on from where they were saved."""
+"""Runs that are saved, and resume from their checkpoints."""
 
 import datetime
 import json
@@ -96,7 +96,7 @@ def test_a_simulation_that_was_saved_goes_on_with_its_graph_and_flows(tmp_path):
     simulation.run_until(1.5)
     saved = simulation.checkpoint(tmp_path)
     simulation.run_until(2)
-    # A checkpoint leaves what goes on as it is, and can be gone on with twice.
+    # A checkpoint does not change the running simulation, and can be resumed twice.
     results = [simulation.finish(), ServiceSimulation.restore(saved).finish(), ServiceSimulation.restore(saved).finish()]
     whole = corsair.run("lamp", **made)
     for result in results:

@@ -1,4 +1,4 @@
-"""Architectures that run as far as they are told."""
+"""Simulations of architectures that run step by step, under the control of a program."""
 
 import corsair
 import pytest

@@ -48,7 +48,7 @@ fn processor_time() -> u64 {
     first.parse().expect("a number")
 }
 
-/// Holds a world, lets it go on as fast as it goes to its end, and returns it.
+/// Runs a world in a session at full speed to its end, and returns it.
 fn held<W: World>(world: W, is_watched: bool) -> W {
     let (session, handle) = Session::new(world, Default::default(), None);
     let cancel = CancelToken::default();

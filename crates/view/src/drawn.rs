@@ -1,4 +1,4 @@
-//! What a run has left: a graph file, and the flows beside it. It stands still.
+//! The output files of a run, shown as a still picture: a graph file, and the flows beside it.
 
 mod flows;
 mod timeline;
@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use timeline::Timeline;
 
-/// What a run has left, as a page shows it.
+/// The output files of a run, as a page shows them.
 #[derive(Debug)]
 pub struct Drawn {
     scene: Scene,
@@ -29,7 +29,7 @@ pub struct Drawn {
     timeline: Timeline,
 }
 
-/// Why what a run has left cannot be shown.
+/// The reason why the output files of a run cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DrawnError {
@@ -137,7 +137,8 @@ impl Drawn {
             .and_then(|stem| stem.to_str())
             .unwrap_or("graph");
         let mut drawn = Drawn::new(stem, &graph);
-        // Results over time lie where the run was told, which is where the graph's directory is, or there.
+        // A run may have written its table of results over time into the given directory, or into the parent of the
+        // graph's directory.
         let above = file.parent().and_then(Path::parent);
         let mut directories: Vec<&Path> = above.into_iter().collect();
         if path.is_dir() && above != Some(path) {

@@ -1,4 +1,4 @@
-//! How things are at a moment, as the page is told: what has changed since the frame that it has.
+//! The state of a run at a moment. A page gets only the changes since its last frame.
 
 use std::sync::Arc;
 
@@ -90,13 +90,13 @@ impl<T: Clone + PartialEq> Versioned<T> {
 pub struct Frame {
     /// The number of this frame; 0 is before the first.
     pub version: u64,
-    /// How often the run was begun anew; what was known before is of no use.
+    /// How often the run was restarted. Frames of earlier epochs are invalid.
     pub epoch: u32,
     /// How far the run has come, in seconds.
     pub now: f64,
     /// Virtual seconds per second of the clock on the wall.
     pub speed: f64,
-    /// Whether it goes on by itself.
+    /// Whether the run continues by itself.
     pub is_playing: bool,
     /// Whether it has ended.
     pub is_over: bool,
@@ -122,7 +122,7 @@ impl Frame {
         self.folded_edges.update(version, sampled.folded_edges);
     }
 
-    /// The run begins anew.
+    /// The run restarts.
     pub(crate) fn begin_anew(&mut self) {
         *self = Frame {
             version: self.version,
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(bytes[HEAD..HEAD + 4], 1u32.to_le_bytes());
         assert_eq!(bytes[HEAD + 8..HEAD + 12], 3f32.to_le_bytes());
         frame.next(sampled(1.0, 2.0));
-        // Who has missed one gets all that has changed meanwhile.
+        // A page that has missed a frame gets all changes since its last frame.
         assert_eq!(frame.encode(1, Level::Each).len(), HEAD + NODE);
         assert_eq!(frame.encode(3, Level::Each).len(), HEAD);
         assert_eq!(frame.encode(0, Level::Folded).len(), HEAD);

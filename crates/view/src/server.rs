@@ -1,9 +1,9 @@
-//! The server of the page: on loopback unless it is told otherwise, behind a token, for this page
-//! alone.
+//! The server of the page. By default it listens on loopback; it serves only this page, and requires
+//! a token.
 //!
-//! Every watcher has a socket. Frames go out one at a time: the next one, the newest there is then,
-//! is sent when the page has drawn the last. A slow page gets fewer, and nothing piles up. One watcher
-//! holds the controls; when it leaves, another one gets them.
+//! Every watcher has a socket. Frames are sent one at a time: when the page has drawn a frame, it gets
+//! the newest one. A slow page gets fewer frames, and nothing piles up. One watcher holds the
+//! controls; when it leaves, another one gets them.
 
 mod connections;
 mod page;
@@ -139,7 +139,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.ends.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic was told where it happened.
+            // A panic of the thread has been reported by the panic hook.
             let _ = thread.join();
         }
     }

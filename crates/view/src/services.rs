@@ -76,10 +76,10 @@ impl Services {
         self.live.topology()
     }
 
-    /// Goes on to the end, and returns what the run has done.
+    /// Runs to the end, and returns the report and the totals of the run.
     ///
     /// # Errors
-    /// How the run failed.
+    /// If the run fails.
     pub fn finish(self) -> Result<(Report, Totals), SimulateError> {
         self.live.finish()
     }

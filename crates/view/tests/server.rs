@@ -218,7 +218,7 @@ fn one_page_holds_the_controls_and_gives_them_up() {
         drop(second);
         while !first.controls() {}
         assert!(first.ask(5, json!({ "control": "pause" }))["wrong"].is_null());
-        // What is not understood is told, and the line stays.
+        // A request that is not understood gets an error, and the connection stays open.
         first.say(&json!({ "id": 6, "ask": { "fly": 1 } }));
         let wrong = first.find(|said| said["wrong"].as_str().map(str::to_owned));
         assert!(wrong.contains("not understood"), "{wrong}");

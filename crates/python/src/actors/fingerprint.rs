@@ -1,7 +1,8 @@
-//! What tells messages of Python apart, the same in every process.
+//! Fingerprints of Python messages, which are the same in every process.
 //!
-//! `hash()` is not: that of text differs from process to process. Numbers, texts, tuples, lists, enums and
-//! dataclasses are told apart by what they contain, other objects by their class.
+//! Python's `hash()` is unsuitable, because the hash of a text differs from process to process. The fingerprint of a
+//! number, text, tuple, list, enum or dataclass depends on its contents; the fingerprint of any other object depends
+//! only on its class.
 
 use corsair::Fingerprint;
 use pyo3::prelude::*;

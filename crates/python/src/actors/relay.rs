@@ -37,9 +37,9 @@ pub struct Shared {
     context: Mutex<Option<Py<Context>>>,
     /// The address of the first actor.
     pub first: OnceLock<u32>,
-    /// What the engine's clock shows when that of the simulation is at zero.
+    /// The time of the engine's clock at which the simulation's clock is zero.
     pub began: OnceLock<u64>,
-    /// How many actors there is room for.
+    /// The capacity for actors.
     pub room: u32,
 }
 
@@ -97,7 +97,7 @@ impl Shared {
     }
 }
 
-/// The root makes room for actors, and waits for ever.
+/// The root actor: reserves addresses for all actors, and then waits forever.
 pub struct Root(pub Arc<Shared>);
 
 impl Scenario<Mail> for Root {

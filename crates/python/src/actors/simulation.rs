@@ -66,7 +66,7 @@ impl Simulation {
         Ok(context.into_bound(py))
     }
 
-    /// Goes on, and raises what an actor has raised or how the run failed.
+    /// Runs the engine with `on`. Raises the exception of an actor, or the error of a failed run.
     fn go(
         &self,
         py: Python<'_>,
@@ -226,14 +226,14 @@ impl Simulation {
         })
     }
 
-    /// Goes on until all has happened that is due until a time, inclusive.
+    /// Runs until everything has happened that is due up to and including a time.
     fn run_until(&self, py: Python<'_>, time: Span) -> PyResult<()> {
         let until = self.moment(time.0);
         self.go(py, Some(until), |engine| engine.run_until(until))
             .map(drop)
     }
 
-    /// Goes on until nothing is left to happen.
+    /// Runs until no event is left.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
         self.go(py, None, |engine| {
             while engine.step() {}
@@ -242,7 +242,7 @@ impl Simulation {
         .map(drop)
     }
 
-    /// Goes on until something has happened. False if there is nothing to happen.
+    /// Runs until the next event has happened. False if no event is left.
     fn step(&self, py: Python<'_>) -> PyResult<bool> {
         self.go(py, None, Engine::step)
     }

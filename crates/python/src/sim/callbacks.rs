@@ -194,7 +194,7 @@ impl Callbacks {
         Ok(Some(list))
     }
 
-    /// Calls all in order. What ends the run leaves the rest to be called when it goes on.
+    /// Calls all callbacks in order. An error ends the run; the remaining callbacks are called when the run continues.
     pub fn call_all(self, env: &Bound<'_, Environment>, event: &Bound<'_, Event>) -> PyResult<()> {
         match self {
             Callbacks::None => Ok(()),

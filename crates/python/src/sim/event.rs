@@ -16,8 +16,8 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 /// Something that may happen at a point in time.
 ///
 /// An event is triggered once, by `succeed`, `fail` or `trigger`, and processed when its time comes: then its
-/// `callbacks` are called with it, in order, and processes that wait for it go on. A failed event raises its exception
-/// in every process that waits for it; one that nobody waits for ends the run with it, unless a callback sets
+/// `callbacks` are called with it, in order, and processes that wait for it resume. A failed event raises its exception
+/// in every process that waits for it. If no process waits for it, the exception ends the run, unless a callback sets
 /// `defused`.
 #[pyclass(subclass, dict, weakref, module = "corsair.sim.events")]
 #[derive(Debug)]

@@ -11,7 +11,7 @@ pub struct Names {
     pub interrupt: Py<PyAny>,
     pub preempted: Py<PyAny>,
     pub sorted_queue: Py<PyAny>,
-    /// The sentence for a process that yields what is no event.
+    /// Makes the error message for a process that yields something other than an event.
     pub invalid_yield: Py<PyAny>,
     /// Turns a patience or a limit, which may be a distribution, into a number.
     pub sample: Py<PyAny>,

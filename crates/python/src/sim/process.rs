@@ -13,8 +13,9 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 /// A process: it runs a generator, or a coroutine, that yields, or awaits, events.
 ///
-/// The process goes on with the value of an event when that is processed; the exception of a failed event is raised
-/// in it. A process is itself an event, which is triggered when the generator returns, or raises.
+/// When an event is processed, the process that waits for it resumes with the value of the event; the exception of a
+/// failed event is raised in the process. A process is itself an event, which is triggered when the generator returns
+/// or raises.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Process {
@@ -24,7 +25,7 @@ pub struct Process {
     target: Option<Py<Event>>,
 }
 
-/// What a generator does when it goes on.
+/// The outcome of one step of a generator: it yields something to wait for, or returns a value.
 enum Step<'py> {
     Waits(Bound<'py, PyAny>),
     Ends(Bound<'py, PyAny>),
@@ -90,7 +91,8 @@ impl Process {
         }
     }
 
-    /// Goes on with the outcome of an event, until it waits for one that was not processed, or ends.
+    /// Resumes the process with the outcome of an event. The process runs until it waits for an unprocessed event, or
+    /// ends.
     pub fn resume<'py>(
         this: &Bound<'py, Process>,
         env: &Bound<'py, Environment>,

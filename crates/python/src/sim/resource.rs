@@ -150,7 +150,7 @@ impl BaseResource {
         observer.call0(py).map(drop)
     }
 
-    /// True if `count` things leave room for another.
+    /// True if `count` is below the capacity.
     pub fn has_room(this: &Bound<'_, BaseResource>, count: usize) -> PyResult<bool> {
         let inner = this.borrow_mut();
         let count = Number::Int(i64::try_from(count).unwrap_or(i64::MAX));
@@ -264,7 +264,8 @@ pub fn positive(capacity: Option<&Bound<'_, PyAny>>, default: Number) -> PyResul
     }
 }
 
-/// Offers the events of a queue to a function, which says whether to go on, and removes those it has triggered.
+/// Offers the events of a queue to a function, in order, until the function returns false. Removes the events that the
+/// function has triggered.
 fn serve(
     queue: &Bound<'_, PyAny>,
     kind: &str,

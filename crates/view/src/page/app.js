@@ -34,7 +34,7 @@ let status = null;
 let hasControls = false;
 let now = 0;
 let epoch = 0;
-/** What the panel shows: it is asked for again while time goes on. @type {(() => Promise<void>) | null} */
+/** Refreshes the panel while the run continues. @type {(() => Promise<void>) | null} */
 let refresh = null;
 /** The name of the chosen actor. */
 let chosenName = "";

@@ -8,7 +8,7 @@ const QUIET = 0.01;
 const MOST_DOTS_OF_AN_EDGE = 5;
 /** How long a dot of an edge with the usual latency takes, in seconds. */
 const USUAL = 1.2;
-/** So many latencies tell which one is usual. */
+/** The number of latencies whose median is the usual latency. */
 const SAMPLES = 512;
 
 /** How an edge is drawn: its number says its colour and how wide it is. */
@@ -148,7 +148,7 @@ export class Edges {
     [this.busyCount, this.allDots] = [busyCount, allDots];
   }
 
-  /** All of them, for those who want few. @returns {Generator<EdgeState>} */
+  /** All edges, one object each, for code that does not need to be fast. @returns {Generator<EdgeState>} */
   *values() {
     for (let n = 0; n < this.count; n += 1) {
       yield {

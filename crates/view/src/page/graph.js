@@ -1,5 +1,6 @@
-// The graph: areas and edges, and nodes where they are many, on a layer that is drawn when they change, some of it
-// for each picture of the screen; moving dots and few nodes on one that is drawn anew for each picture.
+// The graph has two layers. The back layer has areas and edges, and nodes if there are many; it is redrawn when they
+// change, in pieces over several animation frames if there are many. The front layer has the moving dots, and nodes if
+// there are few; it is redrawn in every animation frame.
 
 import { Edges, STYLES } from "./edges.js";
 import { drawNode, readColours } from "./node.js";
@@ -13,7 +14,7 @@ import { BITS } from "./socket.js";
  * @typedef {{ x: number, y: number, scale: number }} Camera
  */
 
-/** At most and at least so many dots move; if pictures come late there are fewer. */
+/** The limits for the number of moving dots; there are fewer dots when animation frames come late. */
 const MOST_DOTS = 4000;
 const FEWEST_DOTS = 250;
 /** With more edges than that they are drawn less often, and piece by piece. */
@@ -23,7 +24,7 @@ const MANY_NODES = 400;
 /** How often many are drawn, in milliseconds, and how long for each picture. */
 const BETWEEN_BACKS = 250;
 const A_PIECE = 4;
-/** So many edges or nodes are one piece. */
+/** The number of edges or nodes that are drawn as one piece. */
 const PIECE = 128;
 /** A picture that comes later than this after the one before is late, in milliseconds. */
 const LATE = 22;
@@ -62,7 +63,7 @@ export class Graph {
     this.drawnAt = 0;
     this.backAt = 0;
     this.isOld = true;
-    /** The drawing of the back that goes on. @type {Generator<void> | null} */
+    /** The unfinished drawing of the back layer. @type {Generator<void> | null} */
     this.drawing = null;
     this.drawingOf = { ...this.camera };
     this.pictures = 0;

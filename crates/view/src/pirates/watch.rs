@@ -5,8 +5,8 @@ use corsair::{Addr, AddrRange, Time};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Tells a session where the pirates are, and another watch everything. Pirates themselves are those of an
-/// ordinary run: nothing is counted for the session.
+/// A watch that notes the addresses of the pirates for a session, and passes everything on to another watch. The pirates
+/// are the same as in a run without a session: they count nothing for it.
 #[derive(Clone, Debug)]
 pub struct PiratesInView<W> {
     also: W,

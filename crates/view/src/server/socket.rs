@@ -123,7 +123,7 @@ impl Watcher {
             .await
     }
 
-    /// Does what the page says.
+    /// Handles a message from the page. False if the connection is closed.
     async fn hear(&mut self, text: &str) -> bool {
         let said: Said = match serde_json::from_str(text) {
             Ok(said) => said,

@@ -1,4 +1,4 @@
-//! Whom a command is for, and what they are told.
+//! The instances that a command is for, and the orders or messages that they get.
 
 use super::Services;
 use crate::command::{Action, Command};
@@ -9,7 +9,7 @@ use corsair_arch::{Command as Order, Package, Topology, Zone, nearest};
 /// More than that is a slip of the keyboard.
 const MOST_PERCENT: u32 = 100_000;
 
-/// What one instance is told.
+/// An order or a message for one instance.
 enum Told {
     Order(Order),
     Sent(Sending),
@@ -30,7 +30,8 @@ impl Services {
         })
     }
 
-    /// The instances that a name means: one, those of a service, or those in a place.
+    /// Returns the instances that `who` names: one instance, all instances of a service, or all instances in a region or
+    /// zone.
     fn targets(&self, who: &str) -> Result<Vec<u32>, String> {
         if let Some(&instance) = self.labels.get(who) {
             return Ok(vec![instance]);
@@ -60,7 +61,7 @@ impl Services {
         ))
     }
 
-    /// What a command tells whom.
+    /// Returns the instances that a command is for, each with its order or message.
     fn resolve(&self, what: &Action) -> Result<Vec<(u32, Told)>, String> {
         let all = |who: &str, order: Order| {
             let targets = self.targets(who)?;

@@ -1,5 +1,5 @@
-//! How a session goes on: in slices that are short on the clock, so that it listens and shows what
-//! happens, at a pace, until something.
+//! Advancing a session: at a pace, until its goal is reached. The session runs in short slices of
+//! clock time, so that it can handle requests and show frames between them.
 
 use super::{Goal, Session, Until};
 use crate::clock::Instant;
@@ -8,16 +8,17 @@ use crate::world::{GroupSample, World};
 use corsair::Time;
 use std::time::Duration;
 
-/// So long a slice lasts on the clock.
+/// The clock time that a slice should take.
 const SLICE: Duration = Duration::from_millis(12);
 
-/// Conditions are looked at once in so much virtual time, or once in a window if that is longer.
+/// The virtual time between two checks of a condition. If a window is longer, there is one check per
+/// window.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// How much of the past the percentile of a condition is about, in seconds.
 const PAST: f64 = 1.0;
 
-/// How fast a session goes on.
+/// The pace of a session: how fast virtual time advances.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Virtual seconds for each second of the clock; none: as fast as it goes.
@@ -77,7 +78,7 @@ impl Pace {
         next
     }
 
-    /// A slice of so much virtual time has taken so long.
+    /// Adapts the length of slices after a slice of `virtual_time` has taken `clock`.
     fn took(&mut self, virtual_time: Duration, clock: Duration) {
         if virtual_time < self.slice {
             return;
@@ -89,7 +90,7 @@ impl Pace {
 }
 
 impl<W: World> Session<W> {
-    /// Goes on for a slice.
+    /// Runs the world for one slice.
     pub(super) fn advance(&mut self) {
         let now = self.world.now();
         let slice = self.pace.next();
@@ -123,7 +124,7 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// Whether what the run goes on until has come.
+    /// True if the condition is met until which the session runs.
     fn is_fulfilled(&mut self) -> bool {
         let groups = self.sample();
         let now = self.world.now().elapsed().as_secs_f64();

@@ -1,5 +1,5 @@
-//! Going back: to a checkpoint, or to a time that has passed. Where the world can be written down it is, and
-//! is restored; otherwise it is made anew and does what was done until then once more, to the same bits.
+//! Going back to a checkpoint, or to an earlier time. If the state of the world can be saved, it is restored.
+//! Otherwise the world is rebuilt and replays all commands up to then, with a bit-identical result.
 
 use super::{Session, Until};
 use crate::command::Command;
@@ -73,7 +73,8 @@ impl Checkpoints {
         found.ok_or_else(|| format!("there is no checkpoint {number}"))
     }
 
-    /// The world was made anew with more room, and what was written down of it does not fit any more.
+    /// Drops the saved states, because the world was rebuilt with more capacity and cannot restore them. The
+    /// checkpoints stay: restoring one replays from the start.
     fn drop_states(&mut self) {
         for checkpoint in &mut self.saved {
             checkpoint.state = None;
