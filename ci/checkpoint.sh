@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kills runs with -9 at random moments, goes on from their last checkpoint with any number of workers, and compares the digest
-# and all files with those of a run without a stop: half of the kills with pirates, half with netflixoss. Then the same over two
-# processes, of which one or mpirun is killed, and they go on over one to three. And disks get full. Asked for by
-# hand: it takes some minutes.
+# Kills runs with SIGKILL at random moments and resumes them from their last checkpoint with one to four workers. The digest
+# and all files must equal the output of an uninterrupted run. Half of the kills hit pirates, half netflixoss. Then it kills
+# one process, or mpirun, of runs over two processes, and resumes them over one to three processes. Finally it writes
+# checkpoints to a disk that gets full. It takes some minutes, so it only runs on request.
 #
 #   ci/checkpoint.sh [KILLS [KILLS OVER PROCESSES]]
 set -euo pipefail
@@ -38,7 +38,8 @@ kill_one_of() {
     done
 }
 
-# Kills a run of these flags so often, over so many processes.
+# kill_and_go_on FLAGS INTERVAL KILLS [PROCESSES]: kills a run with these flags, which saves a checkpoint every INTERVAL, until
+# KILLS killed runs have been resumed.
 kill_and_go_on() {
     local run="$1" every=$2 kills=$3 processes=${4:-1} begin expected took resumed=0 tries=0 moment process got over=
     rm -rf c expected $outputs
@@ -96,7 +97,8 @@ kill_and_go_on "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeli
 kill_and_go_on "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" 30ms $((over_processes / 2)) 2
 kill_and_go_on "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" 3ms $(((over_processes + 1) / 2)) 2
 
-# The disk gets full while checkpoints are written: the run ends as it would have, and what was saved before goes on.
+# The disk gets full while a run writes checkpoints: the run still ends with the expected digest, and the last complete
+# checkpoint can be resumed.
 disk_full() {
     local run="$1" over="$2" expected got code=0
     rm -rf c small $outputs

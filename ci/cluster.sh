@@ -67,7 +67,8 @@ services=(-a netflixoss -d 1)
 same "${model[@]}"
 same "${services[@]}"
 
-# What is written is what one process writes, byte for byte, but for how it was asked to.
+# Runs corsair with its files below the given directory, and keeps the printed lines that do not depend on the clock or the
+# directory. The files of a run over several processes must equal the files of a single process, byte for byte.
 files() {
     local name=$1
     shift
@@ -100,12 +101,12 @@ leave_out = ("wall", "workers", "peak", "delivered", "per_second", "files", "pro
 print(json.dumps({k: v for k, v in said.items() if not any(part in k for part in leave_out)}, sort_keys=True))'
 }
 
-# What is written of time is what one process has written, if it was asked for.
+# Compares the timeline with the timeline of a single process, if the flags ask for one.
 over_time() {
     [ ! -e "$work/t.one" ] || cmp "$work/t.one" "$work/t.csv" || fail "another timeline"
 }
 
-# A run of several processes is saved, and goes on over one and over others; one of one process goes on over several.
+# Saves runs over one, two and three processes, and resumes each over other numbers of processes.
 saved_runs() {
     local at=$1 over resumed alone from
     shift
@@ -165,7 +166,7 @@ echo "cluster: parts that are cut or changed are refused by their names"
 saved_runs 200ms,350ms "${model[@]}" -g -j
 saved_runs 700ms,1400ms "${services[@]}" -g -j -c --timeline "$work/t.csv"
 
-# It stops where it is told to, and goes on as a branch, as over one process.
+# A branch (`resume` with --until, --seed-from-here or --set) over several processes has the same result as over one process.
 branched() {
     local resume alone over
     "$corsair" "$@" --checkpoint-at 300ms --checkpoint-dir "$work/checkpoints" --workers 2 >/dev/null
@@ -203,7 +204,7 @@ diff -r "$work/alone" "$work/grown" >/dev/null || fail "saved by bytes, it write
 rm -r "$work/checkpoints" "$work/alone" "$work/grown"
 echo "cluster: it is saved by the bytes of its files"
 
-# A log of messages goes on behind the line that is named.
+# The message log of a resumed run continues after the line that the run names.
 logged() { grep -E '^([0-9]|fsm: (Delivered|Shutdown|Exit))' "$1" | sed 's/^fsm: Delivered.*/fsm: Delivered/' || true; }
 for run in "${model[*]}" "${services[*]}"; do
     read -ra flags <<<"$run"

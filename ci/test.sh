@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change goes in; the same at home and on a build machine.
+# All checks that must pass before a change goes in; they are the same locally and on a build machine.
 #
 #   ci/test.sh            all steps
 #   ci/test.sh fmt docs   only these
@@ -8,7 +8,7 @@
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh cluster    must be asked for: runs over processes of mpirun, which it installs, and kills and stops
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
-#   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
+#   ci/test.sh checkpoint must be asked for: kills runs 100 times and resumes them
 #   ci/test.sh book       must be asked for: the book, which installs mdBook
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
 #   ci/test.sh host       must be asked for: simulations of hosts, ten times each, side by side
@@ -86,7 +86,8 @@ step_benches() {
     cargo test --bench '*'
 }
 
-# Other people's runtimes, a workspace of its own. It is only checked: each contender is run by its command.
+# The benchmarks of third-party runtimes, which are a separate workspace. This step only checks the code; each contender has
+# a command that runs it.
 step_versus() {
     local manifest=benches/versus/Cargo.toml
     cargo fmt --manifest-path "$manifest" --check
@@ -184,7 +185,8 @@ step_cluster() {
     ci/cluster.sh
 }
 
-# Runs of pirates are killed at random moments and gone on with; not among all steps, because it takes minutes.
+# Kills runs at random moments and resumes them from their checkpoints. It is not one of the default steps, because it takes
+# minutes.
 step_checkpoint() {
     ci/checkpoint.sh
 }
@@ -205,15 +207,15 @@ step_book() {
     ci/book.sh
 }
 
-# Clients of other people's making write to the streams, and hung receivers delay no healthy one; not
-# among all steps, because it fetches packages with pip.
+# Third-party clients write to the streams, and hung receivers must not delay a healthy one. It is not one of the default
+# steps, because it fetches packages with pip.
 step_stream() {
     cargo build -p corsair-stream
     local program="${CARGO_TARGET_DIR:-target}/debug/corsair-stream"
     ci/stream/clients.py "$program"
     ci/stream/delay.py "$program"
     ci/stream/join.py "$program" 20000
-    # 500 kills with each durability; the files are equal byte for byte to those of a run without a kill.
+    # 500 kills with each durability; the files must equal the files of an uninterrupted run, byte for byte.
     STREAM_KILLS=500 cargo test -p corsair-stream --test streams kills
 }
 

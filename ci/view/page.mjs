@@ -280,7 +280,7 @@ try {
   await anne.waitForFunction(() => document.querySelectorAll("#checkpoints li").length === 0);
   console.log("one goes back to a checkpoint");
 
-  // More instances than the definition has; the replay has room for them.
+  // A service gets more instances than the definition has, and the replay has capacity for them.
   const nodes = () => anne.evaluate(() => window.corsair.graph.nodes.length);
   const defined = await nodes();
   await doIt(anne, "scale", "login", 25);

@@ -1,7 +1,7 @@
 //! What is said on the terminal: lines on stdout, progress on stderr.
 //!
-//! A reader that closes stdout early (`| head -1`) ends the printing and nothing else: the run
-//! goes on, its files are written, and no error is made of it.
+//! A reader that closes stdout early (`| head -1`) only ends the printing: the run continues, writes
+//! its files, and reports no error.
 
 use parking_lot::Mutex;
 use std::fmt::Display;

@@ -1,5 +1,5 @@
-//! What a run allocates once its buffers have grown. A file of its own, with one test: counts are
-//! of the whole process.
+//! Allocations of a run after its buffers have grown. This test has a file to itself, because the
+//! counts cover the whole process.
 
 use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy};
 use corsair_testing::allocations::{Count, Counting, Total};
@@ -8,8 +8,9 @@ use corsair_testing::people;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The least that one of 20 runs allocates, after 20 others. Which thread gets how much is not the same
-/// in every run, so on a busy machine some buffer may have to grow even late; that is no steady state.
+/// Returns the minimum of the allocations of 20 runs, after 20 warm-up runs. The threads share the
+/// values differently in every run, so on a busy machine a buffer may still grow in a late run. The
+/// minimum leaves such runs out.
 fn steady(strategy: &impl Strategy, people: &[people::Person]) -> Total {
     let mut batch = Batch::new();
     let mut run = || {

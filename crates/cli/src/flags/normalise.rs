@@ -1,10 +1,10 @@
 //! From Go's spelling of flags to the one spelling that the parser reads.
 //!
-//! Go writes a flag with one dash or two, its value after `=` or as the next argument whatever
-//! that looks like, and never joins letters. GNU writes `-d0`, `-jm` and `--duration 0`. Both come
-//! out as `--name=value`, or `--name` where no value is given (`=true` if it might have been). What is no flag of
-//! [`FLAGS`](super::FLAGS) is left for the parser to refuse, and everything from the first word on
-//! that is no flag (a subcommand) is left as it is.
+//! Go writes a flag with one dash or two, and its value after `=` or as the next argument, whatever
+//! that argument looks like. Go never joins letters. GNU writes `-d0`, `-jm` and `--duration 0`. Both
+//! spellings become `--name=value`, or `--name` without a value (`--name=true` if the value is
+//! optional). Flags that are not in [`FLAGS`](super::FLAGS) stay unchanged, and the parser refuses
+//! them. The first word that is not a flag (a subcommand) and all arguments after it stay unchanged.
 
 use super::{FLAGS, Flag, Value, lettered, named};
 use std::ffi::OsString;
@@ -169,8 +169,8 @@ fn joined(body: &str) -> Option<Written<'_>> {
 
 /// Whether `next`, which follows `flag`, is its value rather than another flag.
 ///
-/// Go would take anything. A flag that is known is not taken, so that a forgotten value is told
-/// as such; `-5` is taken, so that the complaint is about the number.
+/// Go takes any argument as the value. Here, a known flag is not a value, so that the error says
+/// that the value is missing; `-5` is a value, so that the error is about the number.
 fn is_value(flag: &Flag, next: &OsString) -> bool {
     let Some(next) = next.to_str() else {
         return true;

@@ -55,10 +55,10 @@ impl Checkpoints {
         }
     }
 
-    /// Whether fields of the definition are changed on the way. A checkpoint has the state and not the definition, so what
-    /// goes on like this is not saved again.
+    /// True if `--set` changes fields of the definition. A checkpoint contains the state but not the definition, so such a
+    /// run cannot be saved again.
     pub fn has_changed_fields(&self) -> bool {
-        // A share of the load is a command, and as such part of the state.
+        // `--set load=` becomes a command, and commands are part of the state.
         self.set.iter().any(|setting| setting.path != "load")
     }
 }

@@ -1,4 +1,4 @@
-//! Architectures of services: what a run prints and writes.
+//! Architectures of services: the printed lines and the files of a run.
 
 use crate::terminal::{Terminal, succeed};
 

@@ -1,4 +1,4 @@
-//! Runs that are saved, killed, and gone on with.
+//! Runs that are saved, killed and resumed.
 
 use crate::terminal::{Terminal, refuse, signal};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// What a run has done, but for what depends on the machine.
+/// The fields of a summary that do not depend on the machine.
 fn essence(said: &Value) -> Value {
     let mut essence = said.as_object().unwrap().clone();
     essence.retain(|key, _| {
@@ -121,7 +121,7 @@ fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
         let child = begin(&terminal, &saving);
         std::thread::sleep(Duration::from_millis(moment));
         kill(child);
-        // Nothing is saved yet, or the run goes on.
+        // Either there is no complete checkpoint yet, or the run resumes.
         let said = terminal.run("resume c --workers 2");
         if said.stdout.is_empty() {
             let none = ["no complete checkpoint", "cannot read c"];
@@ -230,7 +230,7 @@ fn a_branch_is_saved_in_a_directory_of_its_own_and_its_run_stays_as_it_is() {
             "{change} has changed the run's checkpoints"
         );
         assert_eq!(essence(&terminal.json("resume c")), trunk, "{change}");
-        // The branch was saved at 2 s, and goes on from there.
+        // The branch was saved at 2 s, and resumes from there.
         assert_eq!(
             essence(&terminal.json(&format!("resume {branch}"))),
             branched

@@ -1,4 +1,4 @@
-//! `compare`, `sweep` and `capacity --find`: many runs, and what is told of them.
+//! `compare`, `sweep` and `capacity --find`: many runs, and the reports about them.
 
 use crate::terminal::Terminal;
 

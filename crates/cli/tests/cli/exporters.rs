@@ -1,4 +1,4 @@
-//! What a run sends to other systems, and what it serves, from the flags to the last byte.
+//! Data that a run sends to other systems or serves over HTTP, checked end to end through the flags.
 
 use crate::collector::Collector;
 use crate::terminal::Terminal;

@@ -1,4 +1,4 @@
-//! `corsair learn`, and what a run tells of its time.
+//! `corsair learn`, and a run's report of where its time goes.
 
 use crate::terminal::Terminal;
 

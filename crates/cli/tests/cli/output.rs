@@ -1,4 +1,4 @@
-//! What a run prints: spigo's lines, a summary, a JSON object, a log of messages.
+//! The printed output of a run: spigo's lines, a summary, a JSON object, a log of messages.
 
 use crate::terminal::{Terminal, signal, succeed};
 use std::io::{BufRead, BufReader, Read};

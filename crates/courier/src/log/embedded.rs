@@ -201,11 +201,11 @@ impl Prepared {
     }
 }
 
-/// The bit that tells the identity of a log of this kind from that of a stream, which is a time. Logs of
-/// earlier versions may lack it.
+/// A bit that is set in the identity of an embedded log. It is clear in the identity of a NATS stream, which
+/// is a time. Logs that earlier versions made may lack it.
 const OWN: u64 = 1 << 63;
 
-/// True if the identity is certainly one of a log of this kind.
+/// True if the identity certainly belongs to an embedded log.
 pub(crate) fn is_identity(identity: u64) -> bool {
     identity & OWN != 0
 }

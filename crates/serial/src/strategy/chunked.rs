@@ -4,8 +4,8 @@
 //!
 //! 1. The caller encodes the first values itself, until it has [`SAMPLE`] bytes. Few values end
 //!    here. It then knows about how many bytes are left.
-//! 2. If they are not worth waking a thread for, the caller goes on alone: such a run costs what
-//!    [`Serial`](super::Serial) costs.
+//! 2. If these bytes are too few to wake a thread for, the caller encodes them alone: such a run
+//!    costs as much as [`Serial`](super::Serial).
 //! 3. Else it calls the pool. The caller has a share of the values and the pool the rest; both take
 //!    blocks of consecutive values from the front of their own until that is empty, and then from
 //!    the other's. A block is about [`BLOCK`] bytes: short enough that all end at nearly the same

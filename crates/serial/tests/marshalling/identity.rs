@@ -1,4 +1,4 @@
-//! The documents are those of a bare loop, in order, whatever the strategy and its workers.
+//! Every strategy, with any number of workers, gives the documents of a plain loop, in order.
 
 use crate::each::{self, Check};
 use corsair_serial::{Batch, Json, ParallelTasks, Strategy};

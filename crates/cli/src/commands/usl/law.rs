@@ -42,7 +42,8 @@ pub const MOST: f64 = 1e15;
 /// Why nothing can be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
-    /// A value that is no number, or beyond what can be told apart from rounding.
+    /// A load or throughput that is not a number, or is not between [`LEAST`] and [`MOST`]. Outside this range, rounding
+    /// errors dominate.
     #[error(
         "point {number} is ({load:?}, {throughput:?}); loads and throughputs are numbers from {LEAST:e} to {MOST:e}"
     )]
