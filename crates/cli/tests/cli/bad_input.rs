@@ -70,7 +70,10 @@ fn durations_and_latencies() {
             "-a fsm --latency 1ms --lookahead 2ms",
             &["lookahead", "2ms", "1ms"],
         ),
-        ("-a fsm --lookahead 0ms", &["the lookahead must not be zero"]),
+        (
+            "-a fsm --lookahead 0ms",
+            &["the lookahead must not be zero"],
+        ),
         ("-a fsm --end never", &["--end", "'never'"]),
         ("-a fsm -kv chat", &["-kv", "chat:10ms"]),
         ("-a fsm -kv chat:fast", &["-kv", "'fast'"]),
