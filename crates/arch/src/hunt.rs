@@ -256,7 +256,11 @@ impl Hunt {
         }
         // Services find each other during the warm-up, which nothing has to recover from.
         let over = over.max(plan.warm_up);
-        let recovered = self.recovered(&totals, &names, over, plan.duration);
+        // Without a fault there is nothing to recover from.
+        let recovered = match faults {
+            [] => Some(Duration::ZERO),
+            _ => self.recovered(&totals, &names, over, plan.duration),
+        };
         let measured = measured(&totals, plan.duration.saturating_sub(plan.warm_up));
         Ok(Some(Trial {
             broken: self.broken(&measured, recovered),

@@ -105,7 +105,8 @@ macro_rules! eventually {
 /// impl Scenario<Nothing> for Root {
 ///     async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
 ///         for _ in 0..100 {
-///             sometimes!(cx, buggify!(cx, 500), "the rare path is taken");
+///             let is_rare = buggify!(cx, 500);
+///             sometimes!(cx, is_rare, "the rare path is taken");
 ///         }
 ///     }
 /// }

@@ -149,6 +149,11 @@ impl Peer {
         })
     }
 
+    /// Whether an entry of the own term is committed.
+    fn has_own(&self) -> bool {
+        self.term_of(self.commit) == self.term
+    }
+
     fn is_majority(&self, servers: u64) -> bool {
         let (members, _) = self.members();
         (servers & members).count_ones() * 2 > members.count_ones()
@@ -267,7 +272,7 @@ impl Peer {
             self.commit = committed;
             self.apply(cx, machine);
         }
-        let has_own = self.term_of(self.commit) == self.term;
+        let has_own = self.has_own();
         let mut reads = std::mem::take(&mut self.reads);
         reads.retain(|(client, seen, round)| {
             let is_safe = has_own && self.have_reached(&self.rounds, *round, machine.index);
@@ -297,7 +302,7 @@ impl Peer {
     fn change<C: Context<Msg>>(&mut self, server: u32, cx: &mut C, machine: &mut Machine) {
         let (members, since) = self.members();
         let members = members ^ 1 << server;
-        let has_own = self.term_of(self.commit) == self.term || self.has(Flaw::Membership);
+        let has_own = self.has_own() || self.has(Flaw::Membership);
         if server != machine.index && members.count_ones() > 2 && since <= self.commit && has_own {
             self.push(MEMBERS | members, machine);
             sometimes!(cx, true, "members change");
@@ -337,12 +342,10 @@ impl Peer {
                 self.push(value, machine);
                 self.replicate(cx, machine);
             }
-            Msg::Get(seen) if self.has(Flaw::Read) => {
-                let is_of_term = self.term_of(self.commit) == self.term;
-                if is_of_term {
-                    cx.send(from, Msg::Got(self.largest, seen));
-                }
+            Msg::Get(seen) if self.has(Flaw::Read) && self.has_own() => {
+                cx.send(from, Msg::Got(self.largest, seen));
             }
+            Msg::Get(_) if self.has(Flaw::Read) => {}
             Msg::Get(seen) => {
                 self.reads.push((from, seen, self.round + 1));
                 self.replicate(cx, machine);

@@ -108,12 +108,12 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// The two rows that an account records.
-type Recorded = ([u64; 3], [u64; 3]);
+/// What an account sent to each and received from each.
+type Account = Option<([u64; 3], [u64; 3])>;
 
 /// What each account recorded, by snapshot.
 #[derive(Debug, Default)]
-pub struct Records(BTreeMap<u64, [Option<Recorded>; 3]>);
+pub struct Records(BTreeMap<u64, [Account; 3]>);
 
 impl Observer<Msg> for Records {
     fn on<C: Context<Msg>>(&mut self, from: Addr, body: Msg, cx: &mut C) {

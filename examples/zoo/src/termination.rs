@@ -142,9 +142,9 @@ impl Node<Msg> for Peer {
 
     fn state(&self) -> u64 {
         u64::from(self.work > 0)
-            | (u64::from(self.black) << 1)
-            | (u64::from(self.token.is_some()) << 2)
-            | ((self.counter.clamp(-2, 2) + 2) as u64 * 8)
+            | u64::from(self.black) << 1
+            | u64::from(self.token.is_some()) << 2
+            | ((self.counter.clamp(-2, 2) + 2) as u64) << 3
     }
 }
 
