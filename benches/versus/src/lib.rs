@@ -6,7 +6,7 @@
 //!
 //! 1. N pirates are created.
 //! 2. *Delivery*: the FSM sends each five messages ([`Fsm::messages`]). The pirate that is the
-//! last to have all five ([`Muster`]) notifies the FSM; between the first sending and the arrival
+//!    last to have all five ([`Muster`]) notifies the FSM; between the first sending and the arrival
 //!    of that answer lies the time from which the rate is reckoned.
 //! 3. *Farewell*: the FSM sends each a Goodbye, each answers with what it has, the FSM counts.
 //! 4. [`Run::check`]: N answers, six messages seen by everybody, and all gold returned.
