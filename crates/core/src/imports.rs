@@ -25,7 +25,6 @@ const ROOMS: [Room; 3] = [
         module: "fsm",
         allowed: &[
             "crate::*",
-            "crate::cluster",
             "crate::contract::random::below",
             "crate::perform",
             "crate::run",

@@ -264,7 +264,7 @@ fn a_manifest_cannot_name_files_elsewhere() {
         }];
         fs::write(place.join(MANIFEST), write_manifest(&manifest).unwrap()).unwrap();
         let said = read(&place, PROGRAM).unwrap_err().to_string();
-        assert!(said.contains("no name of a file"), "{said}");
+        assert!(said.contains("is not a name of a file in it"), "{said}");
     }
 }
 

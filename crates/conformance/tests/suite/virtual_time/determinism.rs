@@ -79,7 +79,7 @@ fn what_no_message_and_no_timer_shows_is_told_as_well() {
     let many = |run| What::Spawn(Spawn::many(1 + run, "more", ""));
     tells(
         many,
-        &["1 actors were spawned for it", "2 actors were spawned"],
+        &["1 actors spawned for it", "2 actors spawned for it"],
     );
     let on_demand = |run| What::Spawn(Spawn::many(1 + run, "more", "").on_demand());
     tells(
