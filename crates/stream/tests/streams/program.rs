@@ -403,7 +403,8 @@ fn a_second_process_on_a_data_directory_is_refused() {
 #[test]
 fn a_stop_ends_within_its_time_with_half_sent_bodies_and_hung_receivers_and_loses_nothing() {
     let terminal = terminal();
-    let hung = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Other tests bind ports of 127.0.0.1, and this one is bound again below.
+    let hung = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
     let address = hung.local_addr().unwrap();
     let text = format!("stream | from('cpu') | http_post('http://{address}/hook')\n");
     terminal.write("post.tick", &text);
@@ -473,7 +474,8 @@ fn received(listener: std::net::TcpListener, most: usize) -> Vec<String> {
 #[test]
 fn a_second_signal_ends_a_stop_at_once_and_loses_nothing() {
     let terminal = terminal();
-    let hung = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Other tests bind ports of 127.0.0.1, and this one is bound again below.
+    let hung = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
     let address = hung.local_addr().unwrap();
     let text = format!("stream | from('cpu') | http_post('http://{address}/hook')\n");
     terminal.write("post.tick", &text);

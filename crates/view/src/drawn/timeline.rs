@@ -236,11 +236,11 @@ mod tests {
     fn zones_add_up_to_services_and_services_to_all() {
         let text = format!(
             "{HEAD}\n\
-             0,db,us-east-1,zoneA,10,1,0.002,0.003,0.004,1.5,3,0.5\n\
-             0.5,db,us-east-1,zoneA,20,0,0.002,0.003,0.004,0,0,0.25\n\
-             0,db,us-east-1,zoneB,30,0,0.001,0.003,0.009,0,7,0.1\n\
-             0.5,db,us-east-1,zoneB,0,0,,,,0,0,0.0\n\
-             0,\"a \"\"b\"\", c\",*,*,4,0,0.01,0.01,0.01,0,0,\n"
+             0,db,us-east-1,zoneA,10,1,0.002,0.003,0.0035,0.004,1.5,3,0.5\n\
+             0.5,db,us-east-1,zoneA,20,0,0.002,0.003,0.0035,0.004,0,0,0.25\n\
+             0,db,us-east-1,zoneB,30,0,0.001,0.003,0.005,0.009,0,7,0.1\n\
+             0.5,db,us-east-1,zoneB,0,0,,,,,0,0,0.0\n\
+             0,\"a \"\"b\"\", c\",*,*,4,0,0.01,0.01,0.01,0.01,0,0,\n"
         );
         let timeline = Timeline::parse(&text).unwrap();
         assert_eq!(
@@ -269,11 +269,11 @@ mod tests {
     #[test]
     fn a_line_that_is_none_is_told_by_its_number() {
         for wrong in [
-            "x,db,a,b,1,0,,,,0,0,",
-            "0,db,a,b,1,0,,,,0,0",
-            "0,db,a,b,-1,0,,,,0,0,",
+            "x,db,a,b,1,0,,,,,0,0,",
+            "0,db,a,b,1,0,,,,,0,0",
+            "0,db,a,b,-1,0,,,,,0,0,",
         ] {
-            let text = format!("{HEAD}\n0,db,a,b,1,0,,,,0,0,\n{wrong}\n");
+            let text = format!("{HEAD}\n0,db,a,b,1,0,,,,,0,0,\n{wrong}\n");
             assert_eq!(Timeline::parse(&text).unwrap_err(), 3, "{wrong}");
         }
         let empty = Timeline::parse(HEAD).unwrap();
