@@ -38,8 +38,9 @@ impl Append {
     /// Notes that this many bytes are to be appended.
     pub(crate) fn pushed(&self, bytes: usize) {
         let mut inner = self.0.lock();
-        let length = inner.length();
-        *inner.end.get_or_insert(length) += bytes as u64;
+        // The system is asked for the length once, not for each line.
+        let end = inner.end.unwrap_or_else(|| inner.length());
+        inner.end = Some(end + bytes as u64);
     }
 
     /// Notes that this many bytes will not be appended after all.
