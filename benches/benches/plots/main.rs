@@ -7,6 +7,8 @@
 //! cargo bench --bench plots -- --machines  # plan and run over processes, some minutes
 //! ```
 //!
+//! `benches/versus/phold/run.sh` measures PHOLD, because it needs a checkout of ROSS.
+//!
 //! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
 //! the measurements beside the pictures. Nothing else should run at the same time.
 
@@ -16,6 +18,7 @@ mod legend;
 mod machines;
 mod measured;
 mod metastable;
+mod phold;
 mod rates;
 
 use std::error::Error;
@@ -55,6 +58,9 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
     }
     if let Some(machines) = measured::machines(&folder)? {
         save(&folder, "machines", &machines::draw(&machines)?)?;
+    }
+    if let Some(rows) = measured::phold(&folder)? {
+        save(&folder, "phold", &phold::draw(&rows)?)?;
     }
     let architecture = architecture::draw("netflixoss", 2)?;
     save(&folder, "architecture", &architecture)?;

@@ -69,6 +69,14 @@ pub fn versus(folder: &Path) -> Result<Option<Vec<Versus>>, Box<dyn Error>> {
     read(&folder.join("versus.json"))
 }
 
+/// The rows of PHOLD beside ROSS; none if they were not measured.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn phold(folder: &Path) -> Result<Option<Vec<crate::phold::Row>>, Box<dyn Error>> {
+    read(&folder.join("phold.json"))
+}
+
 /// The medians of criterion's benchmarks; none if they were not measured.
 ///
 /// # Errors

@@ -6,7 +6,8 @@
 #   PROCESSOR_TIME=1 benches/versus/phold/run.sh PATH-TO-ROSS # one thread, by processor time: for machines that are not idle
 #
 # Builds ROSS's model `phold` with the system's MPI (Debian: apt-get install cmake libopenmpi-dev openmpi-bin), and prints a
-# table. The contenders take turns, so a disturbance affects all of them. ROSS's rate is its own "Event Rate", which leaves its
+# table. Without PROCESSOR_TIME it also writes benches/plots/phold.json, which `cargo bench --bench plots` draws. The contenders
+# take turns, so a disturbance affects all of them. ROSS's rate is its own "Event Rate", which leaves its
 # setup out; corsair's is events per second of the whole run. ROSS's best is the fastest of sequential, conservative and
 # optimistic with a process for each of WORKERS cores (2).
 set -euo pipefail
