@@ -33,21 +33,28 @@ pub struct Subcommand {
 }
 
 impl Subcommand {
-    /// Its parser.
+    /// Its parser. The arguments are added when the subcommand is used: most runs use none.
     pub fn command(&self) -> Command {
-        // Afterwards: a doc comment of the arguments would take the place of the help.
-        (self.augment)(Command::new(self.name)).about(self.about)
+        Command::new(self.name)
+            .about(self.about)
+            .defer(self.augment)
     }
 }
 
-/// The entry of a subcommand with these arguments, whose `run` takes them.
+/// The entry of a subcommand: its arguments, or the function that adds them, and its `run`.
 macro_rules! entry {
     ($name:literal, $about:literal, $module:ident::$args:ident) => {
+        entry!($name, $about, $module::$args::augment_args, |matches, _| {
+            $module::run(&$module::$args::from_arg_matches(matches)?).exit_code()
+        })
+    };
+    ($name:literal, $about:literal, $augment:expr, $run:expr) => {
         Subcommand {
             name: $name,
             about: $about,
-            augment: <$module::$args as Args>::augment_args,
-            run: |matches, _| $module::run(&$module::$args::from_arg_matches(matches)?).exit_code(),
+            // The help again, because a doc comment of the arguments replaces it.
+            augment: |command| $augment(command).about($about),
+            run: $run,
         }
     };
 }
@@ -74,12 +81,12 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "Compare two architectures, loads or policies, seed by seed",
         compare::CompareArgs
     ),
-    Subcommand {
-        name: "sweep",
-        about: "Run an architecture over a grid of values of its fields",
-        augment: sweep::augment,
-        run: |matches, _| sweep::run_or_merge(matches).exit_code(),
-    },
+    entry!(
+        "sweep",
+        "Run an architecture over a grid of values of its fields",
+        sweep::augment,
+        |matches, _| sweep::run_or_merge(matches).exit_code()
+    ),
     entry!(
         "plan",
         "Estimate the speed of a run over several machines (--features mpi)",
@@ -105,12 +112,12 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "Show the files of a finished run in the browser (--features ui)",
         view::ViewArgs
     ),
-    Subcommand {
-        name: "resume",
-        about: "Resume a saved run (--checkpoint-every)",
-        augment: resume::ResumeArgs::augment_args,
-        run: |matches, line| resume::run(&resume::ResumeArgs::from_arg_matches(matches)?, line),
-    },
+    entry!(
+        "resume",
+        "Resume a saved run (--checkpoint-every)",
+        resume::ResumeArgs::augment_args,
+        |matches, line| resume::run(&resume::ResumeArgs::from_arg_matches(matches)?, line)
+    ),
     entry!(
         "fork",
         "Run many branches of a saved run and compare them",
