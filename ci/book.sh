@@ -38,11 +38,14 @@ step_commands() {
 }
 
 step_build() {
-    rm -rf "$book/source" "$book/examples"
+    rm -rf "$book/source" "$book/examples" "$book/host"
     mkdir -p "$book/pictures"
     cp -r examples/book "$book/source"
     # Pages include parts of the examples.
     cp -r examples/examples "$book/examples"
+    cp -r crates/host/examples "$book/host"
+    cp ci/twin/README.md "$book/twin.md"
+    cp ci/twin/data/results.svg "$book/source/src/architecture/"
     cp -r "$book/pictures/." "$book/source/src/"
     [ -x "$target/debug/corsair" ] || programs
     ci/book/reference.py --programs "$target/debug" --to "$book/source/src/reference"

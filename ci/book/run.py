@@ -24,6 +24,9 @@ VARIES = [
     (re.compile(r"\(\S+ (million|thousand)?/s[^)]*\)"), "(SPEED)"),
     (re.compile(r"[\d.]+(ns|us|µs|ms|s|m[\d.]+s) on the wall clock"), "WALL on the wall clock"),
     (re.compile(r"peak memory +.*"), "peak memory SIZE"),
+    (re.compile(r"in [\d.]+ runs/s"), "in RATE"),
+    # A seed of a simulation of hosts repeats for one binary.
+    (re.compile(r"seed \d+: \d+ of \d+ acknowledged"), "seed N: SOME of ALL acknowledged"),
     (re.compile(r"messages in [\d.]+\w+"), "messages in WALL"),
     (re.compile(r"in [\d.]+ s: \d+ lines/s, [\d.]+ MB/s"), "in WALL"),
     (re.compile(r"\d+ workers?\b"), "WORKERS"),

@@ -23,7 +23,7 @@ impl Sim {
         match self.0 {}
     }
 
-    pub fn host<T>(
+    pub fn host<T: std::process::Termination>(
         &mut self,
         _: impl Into<String>,
         _: impl Fn() -> T + Send + Sync + 'static,
@@ -31,7 +31,7 @@ impl Sim {
         match self.0 {}
     }
 
-    pub fn hosts<T>(
+    pub fn hosts<T: std::process::Termination>(
         &mut self,
         _: &str,
         _: usize,

@@ -19,6 +19,7 @@ use corsair::{AsyncContext, Config, Scenario, Simulation, Spawn, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
+use std::process::{ExitCode, Termination};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -129,8 +130,9 @@ impl Sim {
     /// Adds a host that runs `program`, the main function of a service, as a process of its own. It is started at
     /// time 0. The host's name resolves to its addresses.
     ///
-    /// When the function returns, the program exits with status 0; if it panics, the simulation fails.
-    pub fn host<T>(
+    /// When the function returns, the program exits as one with that `main` does: with status 0, with 1 after an
+    /// error, which is printed, or with an [`ExitCode`]. If it panics, the simulation fails.
+    pub fn host<T: Termination>(
         &mut self,
         name: impl Into<String>,
         program: impl Fn() -> T + Send + Sync + 'static,
@@ -156,9 +158,7 @@ impl Sim {
             Ok(channel) => self.hosts.push(HostSpec {
                 name,
                 addresses: addresses(index),
-                program: Box::new(move || {
-                    program();
-                }),
+                program: Box::new(move || status(program().report())),
                 arguments: vec![],
                 channel,
             }),
@@ -172,7 +172,7 @@ impl Sim {
     }
 
     /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on, whose program gets its number.
-    pub fn hosts<T>(
+    pub fn hosts<T: Termination>(
         &mut self,
         name: &str,
         count: usize,
@@ -541,4 +541,11 @@ impl Run {
         }
         .to_string()
     }
+}
+
+/// The status of an exit code, which does not give it away otherwise.
+fn status(code: ExitCode) -> u8 {
+    (0..=u8::MAX)
+        .find(|&status| ExitCode::from(status) == code)
+        .unwrap_or(1)
 }

@@ -7,8 +7,8 @@ use crate::storage::Medium;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a host runs.
-pub(crate) type Program = Box<dyn Fn() + Send + Sync>;
+/// A host's program: its main function, which returns the exit status.
+pub(crate) type Program = Box<dyn Fn() -> u8 + Send + Sync>;
 
 /// A host.
 pub(crate) struct HostSpec {

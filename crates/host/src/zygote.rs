@@ -181,7 +181,7 @@ extern "C" fn main(host: *mut libc::c_void) -> *mut libc::c_void {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
     let _ = io::Write::flush(&mut io::stdout());
     let (ending, status) = match outcome {
-        Ok(()) => (Ending::Exited(0), 0),
+        Ok(status) => (Ending::Exited(status.into()), status.into()),
         Err(_) => (Ending::Panicked, 101),
     };
     kernel::with(|kernel| kernel.end(ending));

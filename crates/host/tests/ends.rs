@@ -31,6 +31,22 @@ fn an_exit_with_a_status(sim: &mut Sim) {
     assert_eq!(state, HostState::Exited(3), "{text}");
 }
 
+// Guarantee: host-4.
+#[corsair_host::test]
+fn a_main_that_returns_an_error(sim: &mut Sim) {
+    sim.host("x", || Err::<(), _>("no such database"));
+    let error = sim.run_until(MINUTE).unwrap_err().to_string();
+    assert!(error.contains("no such database"), "{error}");
+    assert!(error.contains("status 1"), "{error}");
+}
+
+#[corsair_host::test]
+fn a_main_that_returns_a_status(sim: &mut Sim) {
+    let host = sim.host("x", || std::process::ExitCode::from(7));
+    sim.run_until(MINUTE).unwrap_err();
+    assert_eq!(sim.state(&host), HostState::Exited(7));
+}
+
 #[corsair_host::test]
 fn an_abort(sim: &mut Sim) {
     let (state, text) = failure(sim, || std::process::abort());
