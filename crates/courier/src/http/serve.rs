@@ -1,6 +1,6 @@
 //! Connections: taken up to a limit, each with a task of its own until it ends or is a WebSocket.
 
-use super::client_address::network;
+use super::client_address::{client_address, network};
 use super::deadline::WriteDeadline;
 use super::problem::Problem;
 use super::read::Peer;
@@ -307,10 +307,10 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         ..
     } = service;
     metrics.connections.inc();
-    let requests = metrics.requests.clone();
+    let (requests, bounds) = (metrics.requests.clone(), limits.clone());
     let stream = WriteDeadline::new(stream, limits.write, peer.upgraded.clone());
     let service = service_fn(move |request: Request<Incoming>| {
-        let access = access_log.then(|| Access::begin(&request, &peer));
+        let access = access_log.then(|| Access::begin(&request, &peer, &bounds.trusted_proxies));
         let (mut request, rest) = unread_body::keep(request);
         request.extensions_mut().insert(peer.clone());
         let router = match audience.may_use(request.uri().path()) {
@@ -356,9 +356,9 @@ struct Access {
 }
 
 impl Access {
-    fn begin(request: &Request<Incoming>, peer: &Peer) -> Access {
+    fn begin(request: &Request<Incoming>, peer: &Peer, trusted: &[IpAddr]) -> Access {
         Access {
-            address: peer.address.ip(),
+            address: client_address(peer.address.ip(), request.headers(), trusted),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             begun: Instant::now(),

@@ -270,6 +270,17 @@ fn the_access_log_has_a_line_for_each_request_and_no_secret() {
         assert!(!said.contains(secret), "{said}");
     }
     node.stop();
+    // Behind a proxy it names the client.
+    let node = Node::start(&terminal, "--access-log --trusted-proxy 127.0.0.1");
+    let mut stream = TcpStream::connect(&node.host).unwrap();
+    let head = "GET /ping HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 6.6.6.6, 1.2.3.4\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    let said = node.waits_for("err", "GET /ping");
+    assert!(
+        said.contains("1.2.3.4 ") && !said.contains("6.6.6.6"),
+        "{said}"
+    );
+    node.stop();
     // Without the flag, and with a log of errors only, nothing is written.
     let node = Node::start(&terminal, "--log error");
     request(&node.host, "/users", "", ANNE);
