@@ -98,7 +98,7 @@ step_contract() {
 
 # The page in a real Chromium. playwright-core drives it, and brings none of its own.
 step_page() {
-    local chromium modules=$target/courier-node
+    local chromium part modules=$target/courier-node
     if ! command -v node npm >/dev/null; then
         echo "left out: the page in a browser (it needs node and npm)"
         return 0
@@ -108,11 +108,13 @@ step_page() {
         return 0
     fi
     chromium=$(command -v chromium)
-    if ! PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" 'playwright-core@^1.50'; then
-        echo "left out: the page in a browser (npm install playwright-core)"
+    if ! PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" 'playwright-core@^1.50' 'axe-core@^4'; then
+        echo "left out: the page in a browser (npm install playwright-core axe-core)"
         return 0
     fi
-    NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 180 node ci/courier/page.mjs "$program" "$chromium"
+    for part in talk outbox reading; do
+        NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 300 node "ci/courier/page/$part.mjs" "$program" "$chromium"
+    done
 }
 
 # It prints what the victim's POSTs took; how fast a machine is decides no test.

@@ -14,18 +14,25 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The page and what it loads.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    Router::new()
+    let scripts = [
+        ("/page/app.js", include_str!("../page/app.js")),
+        ("/page/api.js", include_str!("../page/api.js")),
+        ("/page/chat.js", include_str!("../page/chat.js")),
+        ("/page/dom.js", include_str!("../page/dom.js")),
+        ("/page/messages.js", include_str!("../page/messages.js")),
+        ("/page/outbox.js", include_str!("../page/outbox.js")),
+        ("/page/socket.js", include_str!("../page/socket.js")),
+        ("/page/storage.js", include_str!("../page/storage.js")),
+    ];
+    let page = Router::new()
         .route("/", file(HTML, include_str!("../page/index.html")))
         .route(
             "/page/style.css",
             file(CSS, include_str!("../page/style.css")),
-        )
-        .route("/page/app.js", file(SCRIPT, include_str!("../page/app.js")))
-        .route("/page/api.js", file(SCRIPT, include_str!("../page/api.js")))
-        .route(
-            "/page/socket.js",
-            file(SCRIPT, include_str!("../page/socket.js")),
-        )
+        );
+    scripts.into_iter().fold(page, |page, (path, script)| {
+        page.route(path, file(SCRIPT, script))
+    })
 }
 
 fn file<S: Clone + Send + Sync + 'static>(

@@ -2,8 +2,8 @@
 
 export class Line {
   // `hear` receives every frame, `state` whether the socket is open.
-  constructor(token, after, hear, state) {
-    Object.assign(this, { token, after, hear, state, wait: 250, over: false });
+  constructor(token, hear, state) {
+    Object.assign(this, { token, hear, state, after: null, wait: 250, over: false });
     this.open();
   }
 

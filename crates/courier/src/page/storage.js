@@ -1,0 +1,62 @@
+// What the browser keeps over a reload: for all tabs, or for one. Each entry has a key of its own, so that no tab overwrites what
+// another has written.
+
+const LOGIN = "courier";
+
+const parsed = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+// The login that all tabs share: `{ token, user, name }`.
+export const login = {
+  read: () => parsed(localStorage.getItem(LOGIN)),
+  write: (session) => localStorage.setItem(LOGIN, JSON.stringify(session)),
+
+  // Another tab may have logged in again.
+  forget(session) {
+    if (login.read()?.token === session.token) localStorage.removeItem(LOGIN);
+  },
+
+  // Calls `changed` when another tab logs in or out.
+  watch(changed) {
+    addEventListener("storage", ({ key }) => (key === LOGIN || key === null) && changed());
+  },
+};
+
+// Entries of one kind and one user.
+export class Entries {
+  // `area` is localStorage or sessionStorage. `changed` receives an id and its value, or null, when another tab has written it.
+  constructor(area, user, kind, changed, signal) {
+    this.area = area;
+    this.prefix = `courier/${user}/${kind}/`;
+    const hear = ({ key, newValue }) => key?.startsWith(this.prefix) && changed(key.slice(this.prefix.length), newValue);
+    addEventListener("storage", hear, { signal });
+  }
+
+  // All of them as `[id, value]`, by id.
+  all() {
+    const keys = Object.keys(this.area).filter((key) => key.startsWith(this.prefix));
+    return keys.sort().map((key) => [key.slice(this.prefix.length), this.area.getItem(key)]);
+  }
+
+  get(id) {
+    return this.area.getItem(this.prefix + id);
+  }
+
+  // Throws if the browser keeps no more.
+  set(id, value) {
+    this.area.setItem(this.prefix + id, value);
+  }
+
+  remove(id) {
+    this.area.removeItem(this.prefix + id);
+  }
+
+  clear() {
+    for (const [id] of this.all()) this.remove(id);
+  }
+}
