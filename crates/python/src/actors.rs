@@ -7,6 +7,7 @@
 mod context;
 mod fingerprint;
 mod relay;
+mod saving;
 mod simulation;
 
 pub use context::Context;

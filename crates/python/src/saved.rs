@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The program that writes these checkpoints. Those of the command are another program's, because it saves flags.
-const PROGRAM: Program = Program {
+pub const PROGRAM: Program = Program {
     name: "corsair for Python",
     version: env!("CARGO_PKG_VERSION"),
     build: env!("CORSAIR_BUILD"),
@@ -29,7 +29,7 @@ const PROGRAM: Program = Program {
 const SPANS: &str = "spans";
 
 /// Why a run cannot be saved, or a checkpoint not be read.
-fn failed(error: &CheckpointError) -> PyErr {
+pub fn failed(error: &CheckpointError) -> PyErr {
     let said = error
         .to_string()
         .replace("--checkpoint-dir", "checkpoint_dir");
@@ -238,7 +238,8 @@ impl Saved {
         }
     }
 
-    fn file(&self, name: &str) -> Option<&[u8]> {
+    /// The contents of a file of the checkpoint.
+    pub fn file(&self, name: &str) -> Option<&[u8]> {
         let mut files = self.checkpoint.files.iter();
         let found = files.find(|(known, _)| known == name);
         found.map(|(_, contents)| contents.as_slice())

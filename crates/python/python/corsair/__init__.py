@@ -25,6 +25,7 @@ from .architecture import (
     uniform,
     weibull,
 )
+from .branches import fork
 from .definition import (
     Arrivals,
     Autoscaler,
@@ -59,7 +60,7 @@ from .definition import (
     Targets,
     TimeSpan,
 )
-from .experiments import Sweep, capacity, compare, fork, learn, resume, run, sweep
+from .experiments import Sweep, capacity, compare, learn, resume, run, sweep
 from .result import Capacity, Comparison, Graph, Instances, Learned, Result
 from .saving import Time
 from .simulation import Actor, Address, ServiceSimulation, Simulation

@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, Union, overload
 
@@ -78,7 +77,7 @@ def run(
     arguments |= recorded_arguments(graph, flows, out, flow_format)
     saving = Saving.of(checkpoint_every, checkpoint_at, checkpoint_dir)
     if saving:
-        return _run_saved(About(*source._text(), arguments, saving), None, None, None, progress)
+        return run_saved(About(*source._text(), arguments, saving), None, None, None, progress)
     with shown(progress, source.arch) as call:
         return result_of(_corsair.simulate(*source._text(), arguments | {"progress": call}))
 
@@ -108,13 +107,13 @@ def resume(
     saved = _corsair.Saved(Path(directory))
     about = About.of(saved, workers)
     before = about.saving or Saving(None, [], Path(saved.below))
-    fields = [(str(path), _json(str(path), value)) for path, value in (set or {}).items()]
+    fields = [(str(path), field_json(str(path), value)) for path, value in (set or {}).items()]
     if fields:
         if checkpoint_every is not None or checkpoint_at is not None:
             raise ValueError("set: a branch with other fields saves no checkpoints; leave out checkpoint_every and checkpoint_at")
         about.move_to(saved.branch_directory(seed_from_here, fields))
         about.saving = None
-        return _run_saved(about, saved, seed_from_here, until, progress, fields)
+        return run_saved(about, saved, seed_from_here, until, progress, fields)
     if seed_from_here is not None:
         own = saved.branch_directory(seed_from_here, [])
         before = Saving(before.every, before.at, own)
@@ -125,10 +124,10 @@ def resume(
         before.at if checkpoint_at is None else given.at,
         given.directory,
     )
-    return _run_saved(about, saved, seed_from_here, until, progress)
+    return run_saved(about, saved, seed_from_here, until, progress)
 
 
-def _run_saved(
+def run_saved(
     about: About,
     saved: _corsair.Saved | None,
     seed_from_here: int | None,
@@ -145,52 +144,6 @@ def _run_saved(
         if about.saving is not None:
             about.saving.drive(live, about.to_json(), stop, call)
         return result_of(live.finish(until is not None))
-
-
-def fork(
-    directory: str | os.PathLike[str],
-    branches: Mapping[str, Mapping[str, Any]],
-    *,
-    seeds: int = 10,
-    until: Time | None = None,
-    workers: int | None = None,
-) -> Table:
-    """Runs branches of one saved run, each with several seeds, and returns a row for each run.
-
-    directory  the directory given as `checkpoint_dir`, or one of the checkpoints in it
-    branches   the fields that each branch sets, by its name, as `set` of `resume`
-    seeds      how many runs of each branch; the first continues the random numbers of the saved run
-    until      stop at this point of virtual time
-    workers    how many runs at once; by default one for each core
-
-    The first branch is "as saved". Each row has the branch, the seed, and the counts and percentiles of the whole run.
-    """
-    if seeds < 1:
-        raise ValueError(f"{seeds} seeds make no run; give 1 or more")
-    named: list[tuple[str, Mapping[str, Any]]] = [("as saved", {}), *branches.items()]
-    first = About.of(_corsair.Saved(Path(directory)), 1).arguments["seed"]
-    jobs = [(name, fields, repeat) for name, fields in named for repeat in range(seeds)]
-
-    def measure(job: tuple[str, Mapping[str, Any], int]) -> dict[str, Any]:
-        name, fields, repeat = job
-        # Branches have their random numbers in common, so that chance makes no difference between them.
-        seed = None if repeat == 0 else first + repeat
-        saved = _corsair.Saved(Path(directory))
-        about = About.of(saved, 1)
-        about.arguments |= {"graph": False, "flows": False, "out": None}
-        about.saving = None
-        set = [(str(path), _json(str(path), value)) for path, value in fields.items()]
-        summary = _run_saved(about, saved, seed, until, False, set).summary
-        row = {"branch": name, "seed": first + repeat, "requests": summary["requests"], "errors": summary["errors"]}
-        entries = summary["entries"]
-        for entry, found in entries.items():
-            prefix = "" if len(entries) == 1 else f"{entry}_"
-            row |= {f"{prefix}{key}": value for key, value in found.items() if key.endswith("_seconds")}
-        return row
-
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        rows = list(pool.map(measure, jobs))
-    return Table({name: [row[name] for row in rows] for name in rows[0]})
 
 
 def run_arguments(
@@ -344,10 +297,11 @@ def _values(path: str, values: Values) -> tuple[list[str] | None, str | None]:
         return None, values
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         raise TypeError(f"{path}: the values of a field are a list, or text as '1..8', not {type(values).__name__}")
-    return [_json(path, value) for value in values], None
+    return [field_json(path, value) for value in values], None
 
 
-def _json(path: str, value: Any) -> str:
+def field_json(path: str, value: Any) -> str:
+    """The value of a field as JSON; the error names the field."""
     try:
         return json.dumps(value.to_dict() if hasattr(value, "to_dict") else value, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
@@ -438,7 +392,7 @@ def compare(
         "load": load,
         "seeds": seeds,
     }
-    fields = [(str(path), _json(str(path), value)) for path, value in (set or {}).items()]
+    fields = [(str(path), field_json(str(path), value)) for path, value in (set or {}).items()]
     with shown(progress, "compare") as call:
         texts = (first._text(), second._text())
         rows, svg = _corsair.compare(texts, fields, load_b, arguments | {"progress": call})

@@ -92,6 +92,8 @@ class About:
     def of(saved: _corsair.Saved, workers: int | None) -> About:
         """Reads the description of a checkpoint, to be resumed with this number of workers."""
         read = json.loads(saved.about)
+        if "actors" in read:
+            raise ValueError(f"{saved.below} has a simulation of actors; continue it by Simulation.restore")
         saving = Saving(read["every"], read["at"], Path(saved.below)) if "every" in read else None
         # Older versions recorded nothing of runs that are saved.
         recorded = {"graph": False, "flows": False, "out": None, "flow_format": "otlp"}

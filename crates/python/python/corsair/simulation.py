@@ -57,7 +57,45 @@ class Simulation(Paused[_corsair.Simulation]):
     """
 
     def __init__(self, *, seed: int = 0, latency: Time = "1us", most_actors: int = 65_536) -> None:
-        super().__init__(_corsair.Simulation({"seed": seed, "latency": latency, "most_actors": most_actors}))
+        self._begin({"seed": seed, "latency": latency, "most_actors": most_actors}, None, None)
+
+    def _begin(self, arguments: dict[str, Any], saved: _corsair.Saved | None, seed_from_here: int | None) -> None:
+        if saved is None:
+            native = _corsair.Simulation(arguments)
+        else:
+            native = _corsair.Simulation.restore(arguments, saved, seed_from_here)
+        super().__init__(native)
+        self._arguments = arguments | {"latency": _corsair.seconds(arguments["latency"])}
+        self._directory = Path("checkpoints")
+
+    @classmethod
+    def restore(
+        cls, directory: str | os.PathLike[str] = "checkpoints", seed_from_here: int | None = None
+    ) -> Simulation:
+        """Restores a saved simulation, in this process or another; with `seed_from_here`, as a branch of it.
+
+        The restored simulation does what the saved one would have done. Its classes must be where they were when it was
+        saved. Reading a checkpoint runs code that its pickle names: restore only files that you trust.
+        """
+        saved = _corsair.Saved(Path(directory))
+        arguments = json.loads(saved.about).get("actors")
+        if arguments is None:
+            raise ValueError(f"{directory} has a run of an architecture; continue it by resume or ServiceSimulation.restore")
+        made = cls.__new__(cls)
+        made._begin(arguments, saved, seed_from_here)
+        made._directory = Path(saved.below) if seed_from_here is None else saved.branch_directory(seed_from_here, [])
+        return made
+
+    def checkpoint(self, directory: str | os.PathLike[str] | None = None) -> Path:
+        """Saves the simulation below a directory and returns the checkpoint, where `restore` continues.
+
+        Actors and messages are saved by pickle. Raises PicklingError with the actor, the class and the field that pickle
+        refuses. Global variables, class attributes and the state of the module `random` are not saved, and sets may be
+        restored in another order. The directory is `checkpoints` if left out; of a restored simulation it is where it was
+        saved, and a branch has its own. One that has checkpoints of another run is refused.
+        """
+        below = self._directory if directory is None else Path(directory)
+        return self._native.checkpoint(below, json.dumps({"actors": self._arguments}))
 
     def spawn(self, actor: Actor, name: str | None = None) -> Address:
         """Spawns an actor and returns its address."""

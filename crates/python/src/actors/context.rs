@@ -35,25 +35,25 @@ pub struct Current {
 /// An actor as it was spawned.
 #[derive(Debug)]
 pub struct Spawned {
-    object: Py<PyAny>,
+    pub object: Py<PyAny>,
     /// Its method `on`.
     pub on: Py<PyAny>,
     /// Its method `start`, until it was called.
     pub start: Option<Py<PyAny>>,
     pub random: Option<Random>,
-    name: Option<String>,
-    timers: Vec<Timer>,
-    free: Vec<u32>,
+    pub name: Option<String>,
+    pub timers: Vec<Timer>,
+    pub free: Vec<u32>,
 }
 
 /// A timer that is set, or a place for one.
 #[derive(Debug, Default)]
-struct Timer {
+pub struct Timer {
     /// How often the place was used, so that a timer that has come is no other.
-    uses: u32,
-    message: Option<Py<PyAny>>,
-    handle: Option<TimerHandle>,
-    again: bool,
+    pub uses: u32,
+    pub message: Option<Py<PyAny>>,
+    pub handle: Option<TimerHandle>,
+    pub again: bool,
 }
 
 /// What an actor can do while it handles a message: send, set timers, spawn, draw random numbers.
@@ -64,18 +64,20 @@ struct Timer {
 pub struct Context {
     current: Option<Current>,
     wishes: Vec<Wish>,
-    actors: Vec<Option<Spawned>>,
-    names: BTreeMap<String, u32>,
-    classes: Classes,
+    pub actors: Vec<Option<Spawned>>,
+    pub names: BTreeMap<String, u32>,
+    /// The class of the first actor.
+    pub model: Option<String>,
+    pub classes: Classes,
     room: u32,
     cancel: CancelToken,
     failure: Option<PyErr>,
     failed: bool,
-    counters: BTreeMap<String, u64>,
-    observed: BTreeMap<String, (Vec<f64>, Vec<f64>)>,
+    pub counters: BTreeMap<String, u64>,
+    pub observed: BTreeMap<String, (Vec<f64>, Vec<f64>)>,
     turns: u64,
     /// When the last turn was, in nanoseconds.
-    last: u64,
+    pub last: u64,
     /// Actors that the engine lets go are kept: the simulation is over, and can be looked at.
     is_over: bool,
 }
@@ -90,6 +92,7 @@ impl Context {
             wishes: Vec::new(),
             actors: Vec::new(),
             names: BTreeMap::new(),
+            model: None,
             classes: Classes::default(),
             room,
             cancel,
@@ -233,6 +236,9 @@ impl Context {
             refuse_process(object, start, "start")?;
         }
         let wants_start = start.is_some();
+        if self.model.is_none() {
+            self.model = Some(object.get_type().fully_qualified_name()?.to_string());
+        }
         self.actors.push(Some(Spawned {
             object: object.clone().unbind(),
             on: on.unbind(),
@@ -288,7 +294,7 @@ impl Context {
 
     pub fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
-        for (name, count) in self.classes.counts().collect::<BTreeMap<_, _>>() {
+        for (name, count) in self.classes.counts() {
             counts.set_item(name, count)?;
         }
         Ok(counts)

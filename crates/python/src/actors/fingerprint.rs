@@ -8,6 +8,7 @@ use corsair::Fingerprint;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hasher;
 
@@ -44,6 +45,8 @@ enum Form {
 #[derive(Debug, Default)]
 pub struct Classes {
     known: FxHashMap<usize, Class>,
+    /// Messages that were received before the simulation was restored, by the names of their classes.
+    before: BTreeMap<String, u64>,
 }
 
 impl Classes {
@@ -61,10 +64,21 @@ impl Classes {
         }
     }
 
-    /// How many messages of each class were received.
-    pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
-        let counts = self.known.values().filter(|class| class.received > 0);
-        counts.map(|class| (class.name.as_str(), class.received))
+    /// How many messages were received, by the names of their classes.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = self.before.clone();
+        for class in self.known.values().filter(|class| class.received > 0) {
+            *counts.entry(class.name.clone()).or_default() += class.received;
+        }
+        counts
+    }
+
+    /// No class was met yet, and these messages were received before.
+    pub fn restored(before: BTreeMap<String, u64>) -> Classes {
+        Classes {
+            known: FxHashMap::default(),
+            before,
+        }
     }
 
     fn class(&mut self, value: &Bound<'_, PyAny>) -> PyResult<&mut Class> {

@@ -2,11 +2,12 @@
 
 use super::context::{Context, Current, Wish, check_returned};
 use corsair::{
-    Actor, Addr, AsyncContext, Context as EngineContext, Event, Flow, Message, Random, Scenario,
-    Spawn, Time, Token,
+    Actor, Addr, Context as EngineContext, Event, Flow, Kind, Message, Random, Script, Spawn, Time,
+    Token, Wait,
 };
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -98,21 +99,46 @@ impl Shared {
 }
 
 /// The root actor: reserves addresses for all actors, and then waits forever.
-pub struct Root(pub Arc<Shared>);
+pub struct Root {
+    has_spawned: bool,
+    shared: Arc<Shared>,
+}
 
-impl Scenario<Mail> for Root {
-    async fn root<C: AsyncContext<Mail>>(self, mut cx: C) {
-        let shared = Arc::clone(&self.0);
-        let room = Spawn::many(shared.room, "actor", "").on_demand();
-        let relay = move |index| Relay {
-            actor: index,
-            shared: Arc::clone(&shared),
-        };
-        let actors = cx.spawn_actors(room, relay).await;
-        let _ = self.0.first.set(actors.get(0).as_u32());
-        loop {
-            cx.recv().await;
+impl Kind for Root {
+    const NAME: &'static str = "root of Python's actors";
+    type Parameters = ();
+    type Local = Arc<Shared>;
+
+    fn make((): &(), shared: &Arc<Shared>, _index: u32) -> Root {
+        Root {
+            has_spawned: false,
+            shared: Arc::clone(shared),
         }
+    }
+
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.has_spawned.serialize(to)
+    }
+
+    fn restore<'de, D: Deserializer<'de>>(from: D, shared: &Arc<Shared>) -> Result<Root, D::Error> {
+        Ok(Root {
+            has_spawned: bool::deserialize(from)?,
+            shared: Arc::clone(shared),
+        })
+    }
+}
+
+impl Script<Mail> for Root {
+    fn go_on<C: EngineContext<Mail>>(&mut self, event: Option<Event<Mail>>, cx: &mut C) -> Wait {
+        if let Some(Event::Spawned { first, .. }) = event {
+            let _ = self.shared.first.set(first.as_u32());
+        }
+        if self.has_spawned {
+            return Wait::Event;
+        }
+        self.has_spawned = true;
+        let room = Spawn::many(self.shared.room, "actor", "").on_demand();
+        Wait::Spawned(cx.spawn_kind_request::<Relay>(room, (), Arc::clone(&self.shared)))
     }
 }
 
@@ -120,6 +146,33 @@ impl Scenario<Mail> for Root {
 pub struct Relay {
     actor: u32,
     shared: Arc<Shared>,
+}
+
+impl Kind for Relay {
+    const NAME: &'static str = "actor of Python";
+    type Parameters = ();
+    type Local = Arc<Shared>;
+
+    fn make((): &(), shared: &Arc<Shared>, index: u32) -> Relay {
+        Relay {
+            actor: index,
+            shared: Arc::clone(shared),
+        }
+    }
+
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.actor.serialize(to)
+    }
+
+    fn restore<'de, D: Deserializer<'de>>(
+        from: D,
+        shared: &Arc<Shared>,
+    ) -> Result<Relay, D::Error> {
+        Ok(Relay {
+            actor: u32::deserialize(from)?,
+            shared: Arc::clone(shared),
+        })
+    }
 }
 
 impl Drop for Relay {

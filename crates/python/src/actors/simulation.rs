@@ -2,16 +2,20 @@
 
 use super::context::Context;
 use super::relay::{Mail, Root, Shared};
+use super::saving::{self, Saving};
 use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;
+use crate::saved::Saved;
 use crate::table::Table;
 use corsair::{CancelToken, Config, Latency, Simulation as Engine, Time};
+use corsair_observe::checkpoint::RunId;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -25,6 +29,8 @@ pub struct Simulation {
     /// thing that has happened there.
     now: AtomicU64,
     process: u32,
+    /// The identity of a restored run.
+    run: Option<RunId>,
 }
 
 /// What there is of the engine.
@@ -115,6 +121,28 @@ impl Simulation {
     }
 }
 
+/// What a simulation is made with.
+fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<(Config, u32)> {
+    let arguments = Arguments(arguments);
+    let Count(room) = arguments.get("most_actors")?;
+    if !(1..=MOST_ACTORS).contains(&room) {
+        return Err(PyValueError::new_err(format!(
+            "most_actors: {room} is out of range; give 1 to {MOST_ACTORS}"
+        )));
+    }
+    let Span(latency) = arguments.get("latency")?;
+    let config = Config {
+        seed: arguments.get::<Seed>("seed")?.0,
+        workers: NonZeroUsize::MIN,
+        latency: Latency::constant(latency),
+        cancel: CancelToken::default(),
+        traces: false,
+        ..Config::default()
+    };
+    config.check().map_err(error::value)?;
+    Ok((config, room))
+}
+
 impl Drop for Simulation {
     fn drop(&mut self) {
         self.shared.close();
@@ -125,27 +153,12 @@ impl Drop for Simulation {
 impl Simulation {
     #[new]
     fn new(py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Simulation> {
-        let arguments = Arguments(arguments);
-        let Count(room) = arguments.get("most_actors")?;
-        if !(1..=MOST_ACTORS).contains(&room) {
-            return Err(PyValueError::new_err(format!(
-                "most_actors: {room} is out of range; give 1 to {MOST_ACTORS}"
-            )));
-        }
-        let Span(latency) = arguments.get("latency")?;
-        let config = Config {
-            seed: arguments.get::<Seed>("seed")?.0,
-            workers: NonZeroUsize::MIN,
-            latency: Latency::constant(latency),
-            cancel: CancelToken::default(),
-            traces: false,
-            ..Config::default()
-        };
-        config.check().map_err(error::value)?;
+        let (config, room) = settings(arguments)?;
         let context = Py::new(py, Context::new(room, config.cancel.clone()))?;
         let shared = Arc::new(Shared::new(context, room));
-        let mut engine =
-            Engine::new(&config, Root(Arc::clone(&shared))).map_err(|e| error::of_run(&e))?;
+        let kinds = saving::kinds(&shared);
+        let mut engine = Engine::with_kinds::<Root>(&config, &kinds, (), Arc::clone(&shared))
+            .map_err(|e| error::of_run(&e))?;
         while shared.first.get().is_none() && engine.step() {}
         let _ = shared.began.set(engine.now().as_nanos() + 1);
         Ok(Simulation {
@@ -153,6 +166,50 @@ impl Simulation {
             shared,
             now: AtomicU64::new(0),
             process: std::process::id(),
+            run: None,
+        })
+    }
+
+    /// Restores a saved simulation that was made with these arguments: as it was, or as a branch with another seed.
+    #[staticmethod]
+    fn restore(
+        py: Python<'_>,
+        arguments: &Bound<'_, PyDict>,
+        saved: &Saved,
+        reseed: Option<Seed>,
+    ) -> PyResult<Simulation> {
+        let (config, room) = settings(arguments)?;
+        let reseed = reseed.map(|Seed(seed)| seed);
+        let snapshot = saved.snapshot(reseed)?;
+        let state = saving::state(saved)?;
+        let now = state.now;
+        let context = Py::new(py, Context::new(room, config.cancel.clone()))?;
+        let shared = Arc::new(Shared::new(context.clone_ref(py), room));
+        let _ = shared.first.set(state.first);
+        let _ = shared.began.set(state.began);
+        let engine = saving::restore(context.bind(py), saved, state, reseed.is_some(), || {
+            let kinds = saving::kinds(&shared);
+            Engine::restore(&config, &kinds, &snapshot).map_err(error::value)
+        })?;
+        Ok(Simulation {
+            engine: Mutex::new(Life::Runs(Box::new(engine))),
+            shared,
+            now: AtomicU64::new(now),
+            process: std::process::id(),
+            run: Some(saved.run(reseed, &[])),
+        })
+    }
+
+    /// Saves the simulation below a directory, and returns where the checkpoint is. `about` describes it.
+    fn checkpoint(&self, py: Python<'_>, directory: PathBuf, about: &str) -> PyResult<PathBuf> {
+        self.with(|engine| {
+            let saving = Saving {
+                shared: &self.shared,
+                now: self.now.load(Ordering::Relaxed),
+                run: self.run,
+                about,
+            };
+            saving.write(&self.context(py)?, engine, &directory)
         })
     }
 

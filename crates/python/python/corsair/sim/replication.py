@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import multiprocessing
-import os
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any
 
 from .. import _corsair
 from .._corsair import Table
 from .._html import html_table
+from .._processes import in_processes
 
 __all__ = ["Replications", "replicate"]
 
@@ -73,26 +72,8 @@ class Replications:
         return html_table(["result", "mean", f"95 % of {len(self)} runs"], self._rows())
 
 
-_model: Callable[..., Any] | None = None
-
-
-def _measure(seed: int) -> dict[str, float]:
-    """One run of the model of this process."""
-    return _outcome(_model, seed)
-
-
-def _set_model(model: Callable[..., Any] | None) -> None:
-    global _model
-    _model = model
-
-
-def _outcome(model: Callable[..., Any] | None, seed: int) -> dict[str, float]:
-    assert model is not None
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
-    returned = model(seed) if inspect.signature(model).parameters else model()
+def outcome(returned: Any) -> dict[str, float]:
+    """What a model returns, as numbers by name."""
     if isinstance(returned, Mapping):
         return dict(returned)
     if returned is None:
@@ -100,11 +81,13 @@ def _outcome(model: Callable[..., Any] | None, seed: int) -> dict[str, float]:
     return {"value": float(returned)}
 
 
-def _cores() -> int:
-    """The number of cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _measure(model: Callable[..., Any], seed: int) -> dict[str, float]:
+    """One run of the model."""
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+    return outcome(model(seed) if inspect.signature(model).parameters else model())
 
 
 def replicate(
@@ -131,20 +114,8 @@ def replicate(
     if runs < 1:
         raise ValueError(f"{runs} runs give no result; ask for 1 or more")
     seeds = range(seed, seed + runs)
-    processes = min(workers or _cores(), runs)
-    if processes == 1:
-        state = random.getstate()
-        try:
-            return Replications(seeds, [_outcome(model, each) for each in seeds])
-        finally:
-            random.setstate(state)
-    # A forked process has the model, which can be any function; a spawned process imports it by name.
-    forks = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-    context = multiprocessing.get_context("fork" if forks else "spawn")
-    begin: dict[str, Any] = {} if forks else {"initializer": _set_model, "initargs": (model,)}
-    _set_model(model)
+    state = random.getstate()
     try:
-        with ProcessPoolExecutor(processes, context, **begin) as pool:
-            return Replications(seeds, list(pool.map(_measure, seeds, chunksize=max(1, runs // (4 * processes)))))
+        return Replications(seeds, in_processes(partial(_measure, model), seeds, workers))
     finally:
-        _set_model(None)
+        random.setstate(state)
