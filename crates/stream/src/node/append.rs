@@ -3,11 +3,14 @@
 //! A checkpoint notes how many bytes of the file precede the lines that were not delivered. After a crash the
 //! lines behind that place are made again. Those that are in the file already, in the same order, are skipped;
 //! a torn last line is completed. Nothing in the file is ever removed, so other writers of it lose nothing.
+//!
+//! A file that is renamed or removed, as programs that rotate logs do, is finished, and the next line begins another one. A crash
+//! before the next checkpoint then makes the lines of the last interval again.
 
 use parking_lot::Mutex;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// See the [module](self). Clones are the same file.
@@ -101,6 +104,7 @@ impl Inner {
         let Some(missing) = self.missing(text) else {
             return Ok(());
         };
+        self.leave_if_moved()?;
         if self.file.is_none() {
             let file = File::options().create(true).append(true).open(&self.path);
             self.file = Some(file?);
@@ -114,6 +118,23 @@ impl Inner {
             // lines of others stand before it.
             let _ = file.set_len(before);
         })
+    }
+
+    /// Closes a file that is not at its path any more.
+    fn leave_if_moved(&mut self) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let left = file.metadata()?;
+        if is_at(&self.path, &left) {
+            return Ok(());
+        }
+        // The next checkpoint syncs another file.
+        file.sync_data()?;
+        let found = self.length();
+        self.end = self.end.map(|end| end.saturating_sub(left.len()) + found);
+        self.file = None;
+        Ok(())
     }
 
     /// The part of the text that is not in the file yet; `None` if all of it is.
@@ -140,6 +161,20 @@ impl Inner {
             }
         }
     }
+}
+
+/// True if `path` leads to the file with this metadata.
+#[cfg(unix)]
+fn is_at(path: &Path, file: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path)
+        .is_ok_and(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
+}
+
+/// True if `path` leads to a file; an open file cannot be renamed here.
+#[cfg(not(unix))]
+fn is_at(path: &Path, _: &Metadata) -> bool {
+    path.exists()
 }
 
 #[cfg(test)]
@@ -188,5 +223,29 @@ mod tests {
         file.restore(1000);
         assert!(file.append("a\n"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n");
+    }
+
+    #[test]
+    fn a_file_that_is_rotated_while_lines_come_is_continued_under_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let file = Append::new(path.clone());
+        for line in ["a\n", "b\n"] {
+            file.pushed(line.len());
+            assert!(file.append(line));
+        }
+        file.pushed(2);
+        std::fs::rename(&path, dir.path().join("log.1")).unwrap();
+        assert!(file.append("c\n"));
+        file.pushed(3);
+        // The place of a checkpoint is in the new file, behind what is still to be appended.
+        assert_eq!(file.end(), 5);
+        std::fs::rename(&path, dir.path().join("log.2")).unwrap();
+        std::fs::write(&path, "of another writer\n").unwrap();
+        assert!(file.append("dd\n"));
+        let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(read("log.1"), "a\nb\n");
+        assert_eq!(read("log.2"), "c\n");
+        assert_eq!(read("log"), "of another writer\ndd\n");
     }
 }
