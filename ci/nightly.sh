@@ -24,6 +24,7 @@ steps=(
     "python|ci/test.sh python|the wheel, its types, tests, examples and notebooks"
     "observe|ci/test.sh observe|a real Kafka and a real Neo4j receive what was sent"
     "twin|ci/twin.sh|what is learned from real services predicts them at other loads and under faults"
+    "production|ci/production.sh|units, proxies, alert rules, restored nodes and rotated logs are as the guide for operators says"
     "package|cargo publish --workspace --dry-run|every crate builds from its package"
     "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"
     "release|ci/release.sh|archives, image, units and wheels work without Rust"

@@ -101,6 +101,14 @@ step_container() {
     buildah --storage-driver vfs rm "$container" >/dev/null
 }
 
+# Fails on warnings, too: a misspelt setting is one.
+verify() {
+    local said
+    said=$(systemd-analyze verify "$1" 2>&1) && [ -z "$said" ] && return
+    echo "$said" >&2
+    return 1
+}
+
 # Units and manifests for operators.
 step_units() {
     need systemd-analyze systemd
@@ -111,10 +119,14 @@ step_units() {
         printf '#!/bin/sh\n' >"$root/usr/local/bin/$program"
         chmod +x "$root/usr/local/bin/$program"
     done
-    for unit in examples/deploy/*.service; do
+    for unit in examples/deploy/*.service examples/deploy/*.timer; do
         sed "s|/usr/local/bin|$root/usr/local/bin|" "$unit" >"$root/etc/systemd/system/${unit##*/}"
-        systemd-analyze verify "$root/etc/systemd/system/${unit##*/}"
+        verify "$root/etc/systemd/system/${unit##*/}"
     done
+    mkdir "$root/etc/systemd/system/corsair-courier.service.d"
+    sed "s|/usr/local/bin|$root/usr/local/bin|" examples/deploy/corsair-courier-nats.conf \
+        >"$root/etc/systemd/system/corsair-courier.service.d/nats.conf"
+    verify "$root/etc/systemd/system/corsair-courier.service"
     rm -rf "$root"
     python3 -m venv "$target/kubernetes-venv"
     "$target/kubernetes-venv/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate
