@@ -635,3 +635,30 @@ fn a_run_within_an_actor_leaves_the_outer_one_alone() {
     let report = run(&config(1), Outer {}).unwrap();
     assert_eq!(report.timers, 1);
 }
+
+// Guarantee: core-113.
+#[tokio::test]
+async fn an_actor_that_awaits_a_foreign_future_fails_the_run() {
+    scenario!(Foreign {}, cx, {
+        cx.spawn(Spawn::many(3, "listener", ""), |mut cx: C, _| async move {
+            while let Event::Message { .. } = cx.recv().await {}
+        })
+        .await;
+        cx.spawn(Spawn::one("sleeper"), |mut cx: C, _| async move {
+            cx.sleep(MS).await;
+            tokio::time::sleep(MS).await;
+        })
+        .await;
+        cx.sleep(MS * 10).await;
+    });
+    for workers in [1, 2, 3] {
+        let error = run(&config(workers), Foreign {}).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            matches!(&error, RunError::ForeignFuture { name, report }
+                if name == "sleeper" && report.waiting_total == 4),
+            "{workers}: {error:?}"
+        );
+        assert!(text.contains("Test your service"), "{text}");
+    }
+}

@@ -97,6 +97,17 @@ pub enum RunError {
         /// The whole run.
         report: Box<Report>,
     },
+    /// The root of a run in virtual time has ended, and an actor awaits something that is not an event of the run, such as
+    /// a timer or socket of tokio, or a channel: nothing can wake it.
+    #[error(
+        "{name} awaits something that is not an event of the run, so nothing can wake it; await messages and sleeps of its context, or run the program as a host: see \"Test your service\" in crates/host/README.md"
+    )]
+    ForeignFuture {
+        /// The first such actor.
+        name: String,
+        /// The whole run.
+        report: Box<Report>,
+    },
     /// A mailbox overflowed, and the policy is [`Overflow::Fail`](crate::Overflow::Fail).
     #[error(
         "the mailbox of {name} is full ({capacity} events); raise its capacity or choose another overflow policy"
@@ -164,6 +175,7 @@ impl RunError {
             | RunError::PastEnd { report, .. }
             | RunError::DeadLetters { report, .. }
             | RunError::LeftWaiting { report }
+            | RunError::ForeignFuture { report, .. }
             | RunError::Overflow { report, .. }
             | RunError::TooManyThreads { report, .. }
             | RunError::Thread { report, .. }

@@ -151,7 +151,7 @@ impl fmt::Display for WaitingActor {
             (Waiting::Answer(whose), None) => write!(f, "an answer of {whose}")?,
             (Waiting::Sleep, _) => f.write_str("the end of a sleep")?,
             (Waiting::Spawn, _) => f.write_str("actors it spawned")?,
-            (Waiting::Other, _) => f.write_str(
+            (Waiting::Other | Waiting::Foreign, _) => f.write_str(
                 "something that is not an event of the run; timers and sockets of tokio belong to hosts, \
                  see \"Test your service\" in crates/host/README.md",
             )?,

@@ -46,8 +46,10 @@ pub enum Waiting {
     Sleep,
     /// The addresses of actors it spawns.
     Spawn,
-    /// Something that is not an event of the run, such as a foreign future.
+    /// Something else.
     Other,
+    /// A foreign future that has taken the actor's waker, such as a timer or socket of tokio.
+    Foreign,
 }
 
 /// Why a question has no answer.

@@ -151,6 +151,11 @@ pub(super) fn conclude(
             FailureCause::Sends => RunError::TooManySends { name, time, report },
         });
     }
+    let foreign = report
+        .waiting
+        .iter()
+        .find(|actor| actor.waiting == Waiting::Foreign)
+        .map(|actor| actor.name.clone());
     match end {
         End::Halted if too_many => Err(RunError::TooManyActors {
             page: addresses::PAGE,
@@ -170,6 +175,7 @@ pub(super) fn conclude(
                 report,
             })
         }
+        End::Root if let Some(name) = foreign => Err(RunError::ForeignFuture { name, report }),
         End::Root if config.strict && dead > 0 => {
             let first = first_dead(kinds, &outcomes, &directory);
             Err(RunError::DeadLetters {

@@ -19,9 +19,20 @@ thread_local! {
     static POLLED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
 }
 
+thread_local! {
+    /// Whether a future has taken a copy of the waker for questions.
+    static TAKEN: Cell<bool> = const { Cell::new(false) };
+}
+
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
 
+/// The number of the waker for a body that is asked what it awaits. No actor's number is 0.
+const QUESTION: usize = 0;
+
 fn clone(number: *const ()) -> RawWaker {
+    if number.addr() == QUESTION {
+        TAKEN.set(true);
+    }
     RawWaker::new(number, &TABLE)
 }
 
@@ -39,6 +50,20 @@ pub(super) fn of(actor: u32) -> Waker {
     // SAFETY: the functions of the table use the pointer as a number, are free of effects on
     // anything but a thread-local cell, and may be called from any thread.
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
+}
+
+/// The waker for a body that is asked what it awaits: a future that keeps a copy of it waits to be woken. It is none that
+/// a future has already, so a future that compares wakers takes a copy, too.
+pub(super) fn of_question() -> Waker {
+    TAKEN.set(false);
+    let number = std::ptr::without_provenance(QUESTION);
+    // SAFETY: the functions of the table use the pointer as a number and have no effect but on thread-local cells.
+    unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
+}
+
+/// Whether a future has taken a copy since [`of_question`].
+pub(super) fn was_taken() -> bool {
+    TAKEN.get()
 }
 
 /// Whether a waker is an actor's, not one of a combinator.

@@ -38,6 +38,7 @@ enum WaitsFor {
     Sleep,
     Spawn,
     Other,
+    Foreign,
 }
 
 impl WaitingReport {
@@ -51,6 +52,7 @@ impl WaitingReport {
                 Waiting::Sleep => WaitsFor::Sleep,
                 Waiting::Spawn => WaitsFor::Spawn,
                 Waiting::Selected(_) | Waiting::Other => WaitsFor::Other,
+                Waiting::Foreign => WaitsFor::Foreign,
             },
             kept: actor.kept,
         }
@@ -66,6 +68,7 @@ impl WaitingReport {
                 WaitsFor::Sleep => Waiting::Sleep,
                 WaitsFor::Spawn => Waiting::Spawn,
                 WaitsFor::Other => Waiting::Other,
+                WaitsFor::Foreign => Waiting::Foreign,
             },
             whose: None,
             kept: self.kept,

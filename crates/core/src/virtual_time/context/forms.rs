@@ -211,15 +211,19 @@ where
     fn finish(_: &mut B, _: ShardCell<M>) {}
 
     fn ask(actor: &mut B, shard: ShardCell<M>) {
-        let me = shard.with(|shard| {
-            shard.turn.waiting = Waiting::Other;
-            shard.turn.me
-        });
+        // A wait for an event of the run replaces it.
+        shard.with(|shard| shard.turn.waiting = Waiting::Foreign);
         wake_relay(shard);
-        let waker = ManuallyDrop::new(waker::of(me));
+        let waker = waker::of_question();
         // SAFETY: a body is in its slot from when it is made until it is dropped there.
         let body = unsafe { Pin::new_unchecked(actor) };
         let _ = body.poll(&mut task::Context::from_waker(&waker));
+        let taken = waker::was_taken();
+        shard.with(|shard| {
+            if !taken && shard.turn.waiting == Waiting::Foreign {
+                shard.turn.waiting = Waiting::Other;
+            }
+        });
     }
 }
 
