@@ -29,6 +29,7 @@ steps=(
     "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"
     "release|ci/release.sh|archives, image, units and wheels work without Rust"
     "book|ci/book.sh|every command and program of the book prints what the book shows; no link is broken"
+    "editor|ci/editor.sh|the JSON language server completes, describes and checks a definition by its schema"
     "playground|ci/playground.sh|the page has the digests of the command, in Node and in Chromium"
     "soak|ci/soak.sh|memory, files and latency of the services are stable"
 )

@@ -252,7 +252,9 @@ fn unknown_key(text: &str) -> Option<(Vec<Step<'static>>, String, String)> {
                 (key.clone(), what)
             })
     };
-    let keys: Keys<'_> = serde_json::from_str(text).ok()?;
+    let mut keys: Keys<'_> = serde_json::from_str(text).ok()?;
+    // For editors: the address of the schema.
+    keys.remove("$schema");
     if let Some((key, what)) = unknown(&keys, &KEYS) {
         return Some((Vec::new(), key, what));
     }

@@ -189,6 +189,10 @@ fn broken_and_cut_off_text_is_told_with_its_line() {
 fn unknown_keys_are_refused_but_for_those_that_begin_with_x() {
     let text = with(&[r#"{"name": "db", "package": "store", "x-owner": "ops"}"#]);
     assert!(read_text(&text, "").is_ok());
+    let text = with(&[STORE]).replacen('{', r#"{"$schema": "definition.schema.json", "#, 1);
+    assert!(read_text(&text, "").is_ok());
+    let said = refusal(&with(&[r#"{"name": "db", "package": "store", "$schema": 1}"#]));
+    assert!(said.contains("there is no key \"$schema\""), "{said}");
     let said = refusal(&with(&[r#"{"name": "db", "package": "store", "zzz": 1}"#]));
     assert!(
         said.starts_with("shop.json:3: there is no key \"zzz\"; there are name, machine, "),
