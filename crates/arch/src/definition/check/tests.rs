@@ -191,7 +191,9 @@ fn unknown_keys_are_refused_but_for_those_that_begin_with_x() {
     assert!(read_text(&text, "").is_ok());
     let text = with(&[STORE]).replacen('{', r#"{"$schema": "definition.schema.json", "#, 1);
     assert!(read_text(&text, "").is_ok());
-    let said = refusal(&with(&[r#"{"name": "db", "package": "store", "$schema": 1}"#]));
+    let said = refusal(&with(&[
+        r#"{"name": "db", "package": "store", "$schema": 1}"#,
+    ]));
     assert!(said.contains("there is no key \"$schema\""), "{said}");
     let said = refusal(&with(&[r#"{"name": "db", "package": "store", "zzz": 1}"#]));
     assert!(
