@@ -28,7 +28,7 @@ for document in sorted(root.glob("crates/*/SEMANTICS.md")):
             continue
         guarantees[expected] = "(No test:" in item.split("\n## ")[0]
 
-files = [*root.glob("crates/*/src/**/*.rs"), *root.glob("crates/*/tests/**/*"), *root.glob("ci/**/*")]
+files = [*root.glob("crates/*/src/**/*.rs"), *root.glob("crates/*/tests/**/*"), *root.glob("examples/zoo/tests/*"), *root.glob("ci/**/*")]
 marker = re.compile(r"^\s*(?://|#) Guarantees?: (.*)\.$")
 tests = []
 for file in sorted(files):

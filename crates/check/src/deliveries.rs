@@ -194,6 +194,7 @@ mod tests {
         check(records, Guarantees::default()).unwrap()
     }
 
+    // Guarantee: check-7.
     #[test]
     fn messages_that_all_arrive_in_order_are_correct() {
         let history = [send(1, 0), send(2, 2), receive(1, 1, 4), receive(1, 2, 6)];
@@ -202,6 +203,7 @@ mod tests {
         assert_eq!((found.sent, found.received), (2, 2));
     }
 
+    // Guarantee: check-7.
     #[test]
     fn each_fault_is_found_and_named() {
         assert_eq!(found(&[send(1, 0)]).lost, [0]);
@@ -213,6 +215,7 @@ mod tests {
         assert_eq!(found(&swapped).reordered, [(3, 2)]);
     }
 
+    // Guarantee: check-7.
     #[test]
     fn only_what_is_promised_is_demanded() {
         // Concurrent sends have no order, different receivers may get any, and a message whose

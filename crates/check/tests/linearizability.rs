@@ -86,6 +86,7 @@ fn value(number: u8) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
 
+    // Guarantee: check-1.
     #[test]
     fn registers_agree_with_trying_every_order(spans in spans()) {
         let history = history(&spans, |kind, number| match kind {
@@ -97,6 +98,7 @@ proptest! {
         agree(&Register, &history);
     }
 
+    // Guarantee: check-1.
     #[test]
     fn registers_without_cas_agree_with_trying_every_order(spans in spans()) {
         let history = history(&spans, |kind, number| match kind {
@@ -106,6 +108,7 @@ proptest! {
         agree(&Register, &history);
     }
 
+    // Guarantee: check-1.
     #[test]
     fn queues_agree_with_trying_every_order(spans in spans()) {
         let history = history(&spans, |kind, number| match kind {
@@ -117,6 +120,7 @@ proptest! {
         agree(&Queue, &history);
     }
 
+    // Guarantee: check-1.
     #[test]
     fn sets_agree_with_trying_every_order(spans in spans()) {
         let history = history(&spans, |kind, number| match kind {
@@ -128,6 +132,7 @@ proptest! {
         agree(&Set, &history);
     }
 
+    // Guarantee: check-1.
     #[test]
     fn locks_and_counters_agree_with_trying_every_order(spans in spans()) {
         let locks = history(&spans, |kind, process| match kind {
@@ -152,6 +157,7 @@ fn read(process: u64, number: i64, call: u64, returned: u64) -> Operation<Regist
     Operation::completed(process, RegisterInput::Read, call, returned, number.into())
 }
 
+// Guarantee: check-2.
 #[test]
 fn a_stale_read_is_reduced_to_the_operations_that_show_it() {
     let mut history: Vec<_> = (0..200)
@@ -179,6 +185,7 @@ fn a_stale_read_is_reduced_to_the_operations_that_show_it() {
     assert!(text.contains("cannot follow"), "{text}");
 }
 
+// Guarantee: check-3.
 #[test]
 fn the_violation_of_the_first_key_is_reported_for_any_number_of_threads() {
     let keyed = |key: i64, operation: Operation<RegisterInput, Value>| {
@@ -210,6 +217,7 @@ fn hard(writes: u64) -> Vec<Operation<RegisterInput, Value>> {
     history
 }
 
+// Guarantee: check-4.
 #[test]
 fn time_and_memory_are_bounded_and_the_result_says_which() {
     let history = hard(40);
@@ -229,6 +237,7 @@ fn time_and_memory_are_bounded_and_the_result_says_which() {
     assert!(report.progress.configurations > 1000);
 }
 
+// Guarantee: check-8.
 #[test]
 fn a_timeline_is_well_formed_whatever_the_values_are() {
     let evil = "<script>&\"'\u{0}\u{7}\n日本";

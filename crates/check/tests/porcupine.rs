@@ -18,6 +18,7 @@ fn is_linearizable<M: FromRecords + Default>(path: &Path) -> bool {
     }
 }
 
+// Guarantee: check-1.
 #[test]
 #[ignore = "needs a checkout of porcupine in PORCUPINE"]
 fn the_published_histories_get_the_verdicts_of_porcupine() {

@@ -10,6 +10,7 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
+// Guarantee: check-5.
 #[test]
 fn formats_of_one_history_give_the_same_operations() {
     let edn = "[{:process 0, :type :invoke, :f :write, :value 3, :index 0}
@@ -85,6 +86,7 @@ fn keys_within_values_are_taken_apart() {
     assert!(models::operations::<KeyValue>(&records).is_ok());
 }
 
+// Guarantee: check-6.
 #[test]
 fn malformed_histories_are_refused_with_the_line_and_the_reason() {
     let invoke = "{:process 0 :type :invoke :f :read}";
@@ -152,6 +154,7 @@ fn malformed_histories_are_refused_with_the_line_and_the_reason() {
     );
 }
 
+// Guarantee: check-6.
 #[test]
 fn bombs_are_refused_before_they_take_the_stack_or_the_memory() {
     for open in ["[", "(", "{", "#{", "^", "#_", "#a ", "{:a ", "[{:a ["] {
@@ -168,6 +171,7 @@ fn bombs_are_refused_before_they_take_the_stack_or_the_memory() {
     assert!(error.contains("more than 64 digits"), "{error}");
 }
 
+// Guarantee: check-6.
 #[test]
 fn an_operation_that_the_model_lacks_is_named() {
     let records = parse(b"\n{:process 0 :type :invoke :f :steal :value 1}").unwrap();
@@ -180,6 +184,7 @@ fn an_operation_that_the_model_lacks_is_named() {
     );
 }
 
+// Guarantee: check-6.
 #[test]
 fn any_bytes_give_operations_or_an_error() {
     let mut runner = proptest::test_runner::TestRunner::default();

@@ -54,6 +54,7 @@ fn failure(subject: &dyn Subject) -> Failure {
     hunted.failure.clone().unwrap_or_else(missing)
 }
 
+// Guarantee: hunt-2, hunt-3.
 #[test]
 fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
     for subject in common() {
@@ -96,6 +97,7 @@ fn every_bug_is_found_shrunk_and_replayed_on_any_number_of_workers() {
     }
 }
 
+// Guarantee: hunt-7.
 #[test]
 fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
     for subject in corsair_zoo::all(false)
@@ -113,6 +115,7 @@ fn the_fixed_twins_raise_no_alarm_and_reach_their_states() {
     }
 }
 
+// Guarantee: hunt-1.
 #[test]
 fn a_search_does_not_depend_on_the_number_of_threads() {
     for subject in corsair_zoo::all(true).iter().take(4) {
@@ -128,6 +131,7 @@ fn a_search_does_not_depend_on_the_number_of_threads() {
     }
 }
 
+// Guarantee: hunt-4.
 #[test]
 fn a_plan_that_fits_no_node_is_refused() {
     let all = corsair_zoo::all(false);
@@ -161,6 +165,7 @@ fn a_plan_that_fits_no_node_is_refused() {
     }
 }
 
+// Guarantee: hunt-5.
 #[test]
 fn an_explanation_names_the_necessary_faults_and_draws_the_messages() {
     let all = corsair_zoo::all(true);
@@ -201,6 +206,7 @@ fn an_explanation_names_the_necessary_faults_and_draws_the_messages() {
     assert!(svg.contains("node 1") && svg.ends_with("</svg>\n"));
 }
 
+// Guarantee: hunt-5.
 #[test]
 fn a_passing_run_is_not_explained() {
     let all = corsair_zoo::all(false);
@@ -215,6 +221,7 @@ fn a_passing_run_is_not_explained() {
     assert!(error.contains("does not violate the property"), "{error}");
 }
 
+// Guarantee: hunt-6.
 #[test]
 fn a_search_reports_its_progress_and_shards_draw_other_runs() {
     let all = corsair_zoo::all(false);
