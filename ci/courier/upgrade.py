@@ -2,12 +2,15 @@
 """Three nodes on one NATS server are upgraded one after the other, from a program of an older version of the
 commands to one of this, under load: nothing that was acknowledged is lost, and what only the newer version
 knows is refused until the last node has been upgraded. Then one node with a log of its own, which is killed, and
-continues with the files of the older program.
+continues with the files of the older program. Last, upgrades are taken back: a node alone has what was posted before its
+directory was copied, one of two has everything.
 
     upgrade.py OLDER NEWER
 """
 
 import asyncio
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -139,8 +142,66 @@ async def together(older, newer):
                 process.kill()
 
 
+async def taken_back(older, newer, directory, shared):
+    """The last of the nodes is upgraded and taken back, as the guide for operators says. The older program has no backups, so
+    its directory is copied while it is stopped."""
+    key, nats = directory / "nodes.key", None
+    key.write_text("the key of nodes that are taken back")
+    data, backup = directory / "last", directory / "copy"
+    nodes, client = [], None
+    try:
+        if shared:
+            nats = nats_server(directory / "nats")
+            await nats.ready()
+            nodes.append(node(older, directory / "first", nats, key, FLAGS))
+        nodes.append(node(older, data, nats, key, FLAGS))
+        for one in nodes:
+            await one.ready()
+        last = nodes[-1]
+        client = Client(nodes)
+        anne, mary, path = await client.two_in_a_conversation()
+
+        async def posts(count, begin):
+            for turn in range(begin, begin + count):
+                await client.until_done("POST", path, {"text": f"{turn}"}, anne["token"], f"{turn}")
+
+        def stop():
+            last.child.terminate()
+            last.child.wait()
+
+        await posts(50, 0)
+        stop()
+        shutil.copytree(data, backup)
+        last.arguments[0] = newer
+        last.start()
+        await last.ready()
+        await posts(50, 50)
+        stop()
+        refused = subprocess.run([older, *last.arguments[1:]], capture_output=True, text=True, timeout=30, check=False)
+        assert refused.returncode != 0 and "version" in refused.stderr and "panicked" not in refused.stderr, refused
+        shutil.move(data, directory / "newer")
+        shutil.move(backup, data)
+        last.arguments[0] = older
+        last.start()
+        await last.ready()
+        there = Client([last])
+        found = await there.until_done("GET", f"{path}?limit=500", None, mary["token"])
+        await there.close()
+        wanted = [f"{turn}" for turn in range(100 if shared else 50)]
+        assert [message["text"] for message in found["messages"]] == wanted, found
+        print(f"{'one of two nodes' if shared else 'a node alone'} was upgraded and taken back, with {len(wanted)} of 100 posts")
+    finally:
+        if client:
+            await client.close()
+        for process in [*nodes, *([nats] if nats else [])]:
+            process.kill()
+
+
 async def main():
     older, newer = sys.argv[1:3]
+    for shared in (False, True):
+        with tempfile.TemporaryDirectory() as directory:
+            await taken_back(older, newer, Path(directory), shared)
     await alone(older, newer)
     await together(older, newer)
 
