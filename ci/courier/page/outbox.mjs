@@ -100,6 +100,17 @@ async function refused(node, visit) {
   assert.equal(await box(anne), long, "it is back in the box");
   await anne.fill("#text", "");
 
+  // Several come back in their order.
+  const alsoLong = "ö".repeat(9000);
+  await node.kill();
+  await lost(anne);
+  await say(anne, long);
+  await say(anne, alsoLong);
+  await node.start();
+  await until(anne, (length) => document.getElementById("text").value.length === length, 2 * 9000 + 1);
+  assert.equal(await box(anne), `${long}\n${alsoLong}`);
+  await anne.fill("#text", "");
+
   // It is back beside what was typed since, and after what was sent since.
   let answer;
   await anne.route("**/conversations/*/messages", async (route) => {

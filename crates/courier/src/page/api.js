@@ -60,17 +60,19 @@ export class Api {
   }
 
   async nap(ms) {
+    let timer, end;
     await new Promise((done) => {
-      setTimeout(done, ms);
-      this.naps.add(done);
+      timer = setTimeout(done, ms);
+      this.naps.add((end = done));
     });
+    clearTimeout(timer);
+    this.naps.delete(end);
     this.over.throwIfAborted();
   }
 
   // Ends all pauses: the node can be reached again.
   wake() {
-    for (const done of this.naps) done();
-    this.naps.clear();
+    for (const end of this.naps) end();
   }
 
   logIn(name, password) {

@@ -54,5 +54,10 @@ $("log-out").addEventListener("click", async () => {
   }
 });
 
-login.watch(show);
-show();
+try {
+  login.watch(show);
+  show();
+} catch {
+  // A browser that keeps no cookies lends no storage, either.
+  complain(new Error("this page needs the storage of the browser; allow cookies for it"));
+}

@@ -3,7 +3,7 @@
 import { Api } from "/page/api.js";
 import { $, complain, element, sync } from "/page/dom.js";
 import { Messages } from "/page/messages.js";
-import { newKey, Outbox } from "/page/outbox.js";
+import { conversationOf, newKey, Outbox } from "/page/outbox.js";
 import { Line } from "/page/socket.js";
 import { Entries } from "/page/storage.js";
 
@@ -29,6 +29,8 @@ export class Chat {
     this.online = new Map();
     this.total = 0;
     this.open = null;
+    // Characters at the begin of the box that the node has refused, and that were not edited since.
+    this.back = 0;
     this.loading = Promise.resolve();
     this.hearing = Promise.resolve();
     const entries = (kind, changed) => new Entries(localStorage, this.me, kind, changed, over);
@@ -46,7 +48,7 @@ export class Chat {
     this.outbox = new Outbox(this.api, this.me, {
       changed: () => this.redraw(),
       stored: (message) => this.stored(message),
-      refused: (conversation, text, why) => this.giveBack(conversation, text, why),
+      refused: (id, text, why) => this.giveBack(id, text, why),
     });
     this.listen();
     $("me").textContent = session.name;
@@ -93,7 +95,10 @@ export class Chat {
       event.preventDefault();
       $("post").requestSubmit();
     });
-    on("text", "input", () => this.keepDraft());
+    on("text", "input", () => {
+      this.back = 0;
+      this.keepDraft();
+    });
     on("earlier", "click", () => this.earlier().catch((error) => this.failed(error)));
   }
 
@@ -236,6 +241,7 @@ export class Chat {
 
   async choose(id) {
     this.open = id;
+    this.back = 0;
     sessionStorage.setItem(OPEN, id);
     $("post").hidden = false;
     $("earlier").hidden = true;
@@ -322,9 +328,8 @@ export class Chat {
   }
 
   async hearChange(id) {
-    this.rooms.delete(id);
-    this.meeting.delete(id);
-    await this.meet(id);
+    const room = await this.find(id);
+    room ? this.rooms.set(id, room) : this.rooms.delete(id);
     if (id === this.open && !this.rooms.has(id)) this.shut();
     this.redraw();
   }
@@ -333,23 +338,21 @@ export class Chat {
   meet(id) {
     if (this.rooms.has(id)) return;
     if (!this.meeting.has(id)) {
-      const met = this.meetNow(id).finally(() => this.meeting.delete(id));
-      this.meeting.set(id, met);
+      const met = this.find(id).then((room) => room && this.rooms.set(id, room));
+      this.meeting.set(id, met.finally(() => this.meeting.delete(id)));
     }
     return this.meeting.get(id);
   }
 
-  async meetNow(id) {
-    let room;
+  // A conversation with the names of its members; undefined if this user is not in it.
+  async find(id) {
     try {
-      room = await this.api.conversation(id);
+      const room = await this.api.conversation(id);
+      await this.resolve(room.members.slice(0, 20));
+      return room;
     } catch (error) {
-      // Whoever has left may not look any more.
-      if (error.status === 404) return;
-      throw error;
+      if (error.status !== 404) throw error;
     }
-    await this.resolve(room.members.slice(0, 20));
-    this.rooms.set(id, room);
   }
 
   stored(message) {
@@ -365,6 +368,7 @@ export class Chat {
       return complain(new Error("this browser keeps no more messages that are not sent; wait until the connection is back"));
     }
     $("text").value = "";
+    this.back = 0;
     this.drafts.remove(this.open);
     this.messages.follow();
   }
@@ -379,17 +383,21 @@ export class Chat {
   }
 
   // Keeps a text that the node has refused until its conversation is open.
-  giveBack(conversation, text, why) {
+  giveBack(id, text, why) {
     complain(new Error(`not sent: ${why.message}`));
-    this.refused.set(`${conversation}/${newKey()}`, text);
+    this.refused.set(id, text);
     this.takeBack();
   }
 
-  // Puts texts that the node has refused before what is being typed.
+  // Puts texts that the node has refused, in their order, before what is being typed.
   takeBack() {
+    const box = $("text");
     for (const [id, text] of this.refused.all()) {
-      if (Number(id.split("/", 1)[0]) !== this.open) continue;
-      $("text").setRangeText($("text").value ? `${text}\n` : text, 0, 0, "preserve");
+      if (conversationOf(id) !== this.open) continue;
+      const before = this.back > 0 ? "\n" : "";
+      const after = this.back === 0 && box.value ? "\n" : "";
+      box.setRangeText(before + text + after, this.back, this.back, "preserve");
+      this.back += before.length + text.length;
       this.keepDraft();
       this.refused.remove(id);
     }

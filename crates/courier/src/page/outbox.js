@@ -9,7 +9,7 @@ import { Entries } from "/page/storage.js";
 export const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-");
 
 // An id is CONVERSATION/TIME/KEY; times have the same length, so that ids of a conversation are in order.
-const conversationOf = (id) => Number(id.split("/", 1)[0]);
+export const conversationOf = (id) => Number(id.split("/", 1)[0]);
 const stampOf = (id) => Number(id.split("/")[1]);
 const keyOf = (id) => id.split("/")[2];
 
@@ -17,8 +17,8 @@ const keyOf = (id) => id.split("/")[2];
 const TURN = 5000;
 
 export class Outbox {
-  // `changed` receives a conversation whose messages have changed, `stored` what the node has stored, `refused` a text that it
-  // does not want, and why.
+  // `changed` receives a conversation whose messages have changed, `stored` what the node has stored, `refused` the id and
+  // the text of a message that it does not want, and why.
   constructor(api, user, { changed, stored, refused }) {
     Object.assign(this, { api, user, changed, stored, refused });
     this.queues = new Map();
@@ -100,7 +100,7 @@ export class Outbox {
     } catch (error) {
       if (!(error instanceof Refused) || error.status === 401) throw error;
       this.remove(id);
-      this.refused(conversation, text, error);
+      this.refused(id, text, error);
     }
   }
 
