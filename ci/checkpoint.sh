@@ -38,9 +38,9 @@ kill_one_of() {
     done
 }
 
-# kill_and_go_on FLAGS INTERVAL KILLS [PROCESSES]: kills a run with these flags, which saves a checkpoint every INTERVAL, until
+# kill_and_resume FLAGS INTERVAL KILLS [PROCESSES]: kills a run with these flags, which saves a checkpoint every INTERVAL, until
 # KILLS killed runs have been resumed.
-kill_and_go_on() {
+kill_and_resume() {
     local run="$1" every=$2 kills=$3 processes=${4:-1} begin expected took resumed=0 tries=0 moment process got over=
     rm -rf c expected $outputs
     mkdir -p expected times
@@ -88,14 +88,14 @@ kill_and_go_on() {
         done
         resumed=$((resumed + 1))
     done
-    echo "$resumed runs went on to the same digest and the same files; $((tries - resumed)) more were killed before their first checkpoint"
+    echo "$resumed resumed runs have the same digest and the same files; $((tries - resumed)) more were killed before their first checkpoint"
 }
 
 # The services of netflixoss take some 20 ms for their minute; most of the time goes to the files.
-kill_and_go_on "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" 30ms $((kills / 2))
-kill_and_go_on "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" 3ms $(((kills + 1) / 2))
-kill_and_go_on "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" 30ms $((over_processes / 2)) 2
-kill_and_go_on "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" 3ms $(((over_processes + 1) / 2)) 2
+kill_and_resume "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" 30ms $((kills / 2))
+kill_and_resume "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" 3ms $(((kills + 1) / 2))
+kill_and_resume "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" 30ms $((over_processes / 2)) 2
+kill_and_resume "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" 3ms $(((over_processes + 1) / 2)) 2
 
 # The disk gets full while a run writes checkpoints: the run still ends with the expected digest, and the last complete
 # checkpoint can be resumed.

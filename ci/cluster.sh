@@ -136,7 +136,7 @@ saved_runs() {
         rm -r "$work/checkpoints" "$work/saved"
     done
     rm -r "$work/alone"
-    echo "cluster: $2: checkpoints of one, two and three processes go on over one, two and three, and so do their files"
+    echo "cluster: $2: checkpoints of one, two and three processes resume over one, two and three, with equal files"
 }
 # A part with a byte that has changed is refused by its name, by whichever process needs it, and so is one that is missing.
 refused() {
@@ -219,7 +219,7 @@ for run in "${model[*]}" "${services[*]}"; do
     done
     rm -r "$work/checkpoints"
 done
-echo "cluster: logs of messages go on behind the line that is named"
+echo "cluster: logs of messages continue after the line that the checkpoint names"
 [ "${1:-}" != quick ] || exit 0
 
 # The processes that mpirun has started, which is process $1 or was started by it.
@@ -244,7 +244,7 @@ for who in 1 2; do
     wait "$parent" || fail "after SIGUSR1 to process $who: $(cat "$work/said")"
     [ -d "$work"/checkpoints/000001-asked ] || fail "SIGUSR1 to process $who saved nothing: $(cat "$work/said")"
     [ "$(essence <"$work/unsaved")" = "$("$corsair" resume "$work/checkpoints" --processes 2 --format json | essence)" ] ||
-        fail "what SIGUSR1 has saved goes on to another end"
+        fail "the checkpoint of SIGUSR1 resumes to a different end"
     rm -r "$work/checkpoints"
 done
 echo "cluster: SIGUSR1 to any process saves all"
@@ -319,7 +319,7 @@ lost() {
     kill "-$signal" "$killed" || fail "the run was over before a process was lost: $(cat "$work/said")"
     until=$((SECONDS + 30))
     while kill -0 "$parent" 2>/dev/null; do
-        [ "$SECONDS" -lt "$until" ] || fail "after $signal to process $victim the run goes on: $(cat "$work/said")"
+        [ "$SECONDS" -lt "$until" ] || fail "after $signal to process $victim the run continues: $(cat "$work/said")"
         sleep 0.1
     done
     wait "$parent" || code=$?

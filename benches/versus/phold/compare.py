@@ -53,7 +53,7 @@ def rate_of_ross(processes, lookahead, remote, end, synch, ranks):
 
 
 def by_processor_time(command, events, end, longer):
-    """Events per second of processor time, of which setup is no part: the difference between two lengths of run."""
+    """Returns events per second of processor time without setup, from the difference between two lengths of run."""
     measured = []
     for last in (end, end * longer):
         before = os.times()

@@ -146,8 +146,10 @@ pub enum CapacityError {
     /// An objective that the load has no requests for.
     #[error(transparent)]
     Objective(#[from] SloError),
-    /// An entry point of which the load has no rate.
-    #[error("the load of '{0}' is no rate that could be searched for; leave users and replay out")]
+    /// An entry point whose load is not a rate.
+    #[error(
+        "the load of '{0}' is not a rate, so no rate can be searched for; leave users and replay out"
+    )]
     NoRate(String),
     /// An architecture with another number of instances makes no sense.
     #[error("{0}")]

@@ -37,7 +37,7 @@ pub enum ComposeError {
         source: std::io::Error,
     },
     /// The file is not valid YAML.
-    #[error("{} is no YAML: {what}", file.display())]
+    #[error("{} is not valid YAML: {what}", file.display())]
     Broken {
         /// The file.
         file: PathBuf,
@@ -135,7 +135,7 @@ struct Composed {
 fn convert(document: &Value) -> Result<Vec<ServiceDefinition>, String> {
     let document = document
         .as_object()
-        .ok_or("this is no compose file; it lists services by name")?;
+        .ok_or("this is not a compose file; expected an object with services by name")?;
     let mut composed = BTreeMap::new();
     for (key, service) in services_of(document)? {
         let service = service
@@ -151,7 +151,7 @@ fn convert(document: &Value) -> Result<Vec<ServiceDefinition>, String> {
             if !composed.contains_key(dependency) {
                 let meant = did_you_mean(dependency, composed.keys().map(String::as_str));
                 return Err(format!(
-                    "service '{key}' depends on '{dependency}', which is no service{meant}"
+                    "service '{key}' depends on '{dependency}', which is not a service{meant}"
                 ));
             }
         }
@@ -174,7 +174,7 @@ fn services_of(document: &Map<String, Value>) -> Result<&Map<String, Value>, Str
         (None | Some("1"), None) => Ok(document),
         (Some("2" | "3"), _) => Err("there are no services".to_owned()),
         (None | Some("1"), Some(_)) => {
-            Err("\"services\" is no list of services by name".to_owned())
+            Err("\"services\" is not an object; expected services by name".to_owned())
         }
         (Some(other), _) => Err(format!(
             "compose version '{other}' is unknown; there are 1, 2 and 3"

@@ -69,8 +69,8 @@ pub enum Distribution {
     Empirical(Vec<TimeSpan>),
     /// A curve through measured percentiles: keys are numbers from 0 to 100.
     ///
-    /// Between two of them times are lognormal. 0 and 100 are the shortest and the longest time, beyond which
-    /// there is none; without them the curve goes on beyond its first and its last percentile without bound.
+    /// Between two percentiles, times are lognormal. 0 and 100 are the shortest and the longest time; without
+    /// them the curve extends beyond its first and its last percentile without bound.
     Percentiles(BTreeMap<String, TimeSpan>),
     /// Always the same.
     #[serde(untagged)]

@@ -49,8 +49,12 @@ pub fn read_maybe_gzip(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// If the file cannot be read, is longer than [`MOST_BYTES`], or is not UTF-8.
 pub fn read_file_text(path: &Path) -> io::Result<String> {
     let bytes = read_bytes(path, MOST_BYTES)?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the text is not UTF-8; save the file as UTF-8",
+        )
+    })?;
     match text.strip_prefix('\u{feff}') {
         Some(rest) => Ok(rest.to_owned()),
         None => Ok(text),

@@ -421,7 +421,7 @@ mod tests {
             ),
             (
                 r#"{"rate": 1, "requests": {"reed": 1}}"#,
-                "'reed' is no kind of request; did you mean read?",
+                "'reed' is not a kind of request; did you mean read?",
             ),
             (
                 r#"{"rate": 1, "keys": 0}"#,

@@ -303,11 +303,11 @@ mod tests {
         );
         assert_eq!(
             refusal("x.us-est-1.zoneA.web00", "karyon"),
-            "the node x.us-est-1.zoneA.web00 is in 'us-est-1', which is no region; did you mean us-east-1?"
+            "the node x.us-est-1.zoneA.web00 is in 'us-est-1', which is not a region; did you mean us-east-1?"
         );
         assert_eq!(
             refusal("x.us-east-1.zoneD.web00", "karyon"),
-            "the node x.us-east-1.zoneD.web00 is in 'zoneD', which is no zone; did you mean zoneA?"
+            "the node x.us-east-1.zoneD.web00 is in 'zoneD', which is not a zone; did you mean zoneA?"
         );
         assert_eq!(
             refusal("x.us-east-1.zoneA.web.karyon", "karyon"),

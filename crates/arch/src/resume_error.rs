@@ -43,7 +43,7 @@ impl ResumeError {
 pub enum ChangeError {
     /// A field on which the saved state depends.
     #[error(
-        "{0} cannot be changed in a run that goes on; begin another run with it, or change a load, a fault, a policy, a limit or a time"
+        "{0} cannot be changed in a resumed run; start a new run with it, or change a load, a fault, a policy, a limit or a time"
     )]
     State(String),
     /// A fault that would have been before.

@@ -144,7 +144,7 @@ impl Sweep {
     }
 
     /// How many runs there are.
-    #[allow(clippy::len_without_is_empty, reason = "it is no collection")]
+    #[allow(clippy::len_without_is_empty, reason = "a sweep is not a collection")]
     pub fn len(&self) -> usize {
         self.part().runs(self.grid.runs())
     }

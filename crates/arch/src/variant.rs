@@ -98,7 +98,10 @@ fn set(definition: &mut Value, setting: &Setting) -> Result<(), String> {
     while let Some(part) = parts.next() {
         let is_last = parts.peek().is_none();
         if part.is_empty() {
-            return Err(format!("'{}' is no path of a field", setting.path));
+            return Err(format!(
+                "'{}' is not the path of a field; expected names joined by dots, for example services.web.count",
+                setting.path
+            ));
         }
         place = match place {
             Value::Object(keys) => {

@@ -194,7 +194,7 @@ fn write(
             let saved = match (&outcome, merge.is_empty()) {
                 (Err(_), _) => None,
                 (Ok(()), true) => Some(save(sinks, lanes)),
-                (Ok(()), false) => Some(Err(ObserveError::NotSaved("what is told ahead of time"))),
+                (Ok(()), false) => Some(Err(ObserveError::NotSaved("records with a future time"))),
             };
             if let Some(saved) = saved {
                 // Whoever has asked may have gone.

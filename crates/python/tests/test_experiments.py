@@ -79,11 +79,11 @@ def test_other_processes_make_runs(queue):
         ({"services.station.count": [-1]}, corsair.ArchitectureError, "count of -1"),
         ({"services.station.count": []}, ValueError, "0 runs"),
         ({"services.station.count": "1.."}, corsair.ArchitectureError, "count"),
-        ({"services.station.count": "3..1"}, ValueError, "no range"),
+        ({"services.station.count": "3..1"}, ValueError, "not a range"),
         ({"services.station.count": 5}, TypeError, "a list"),
         ({"services.station.count": [object()]}, TypeError, "nothing that a field"),
         ({"services.station.count": [float("nan")]}, TypeError, "nothing that a field"),
-        ({"services.station.count": "1..2000000"}, ValueError, "no range"),
+        ({"services.station.count": "1..2000000"}, ValueError, "not a range"),
     ],
 )
 def test_grids_that_make_no_sense_are_refused(queue, set, error, said):
@@ -143,7 +143,7 @@ def test_instances_are_those_of_the_command(queue, command):
         ({"find": "count:web"}, "instances:web"),
         ({"find": "instances:staton", "load": "poisson 5/s"}, "did you mean station"),
         ({"find": "instances:station", "most": 0, "load": "poisson 5/s"}, "most"),
-        ({"load": "users 5"}, "no rate"),
+        ({"load": "users 5"}, "not a rate"),
     ],
 )
 def test_searches_that_make_no_sense_are_refused(queue, arguments, said):

@@ -11,7 +11,7 @@
 //! take turns; the medians of the ratios within a turn are printed, so that a machine that does other things as well
 //! disturbs them little. Linux, because it reads /proc.
 
-#![allow(clippy::print_stdout, reason = "it tells what it has measured")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use corsair::fsm::{self, Fsm};
 use corsair::{CancelToken, Config, Executor};

@@ -72,7 +72,7 @@ pub enum DrawnError {
         error: serde_json::Error,
     },
     /// A table of results over time that is broken.
-    #[error("{}:{line}: this is no line of a table of --timeline; write it anew", path.display())]
+    #[error("{}:{line}: this line does not belong to a table of --timeline; write the table again with --timeline", path.display())]
     Table {
         /// The file.
         path: PathBuf,

@@ -547,7 +547,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
         refuse(json!({"do": "load", "percent": 4_000_000}), "not possible");
         refuse(
             json!({"do": "load", "percent": 50, "who": "login00"}),
-            "no entry point",
+            "is not an entry point",
         );
         refuse(
             json!({"do": "scale", "service": "login", "count": 1_000}),
@@ -555,7 +555,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
         );
         refuse(
             json!({"do": "send", "who": "login", "message": "sing"}),
-            "is no message",
+            "is not a message",
         );
         refuse(
             json!({"do": "send", "who": "login", "message": "put x"}),
@@ -563,7 +563,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
         );
         refuse(
             json!({"do": "send", "who": "login", "message": ""}),
-            "is no message",
+            "is not a message",
         );
         let late = json!({ "do": { "what": {"do": "kill", "who": "login"}, "at": 0 } });
         assert!(try_tell(handle, late).unwrap_err().contains("has passed"));

@@ -233,7 +233,7 @@ services:
 fn files_that_are_none_are_refused_in_a_sentence() {
     assert_eq!(
         refusal("[1, 2]"),
-        "shop.yml: this is no compose file; it lists services by name"
+        "shop.yml: this is not a compose file; expected an object with services by name"
     );
     assert_eq!(
         refusal("version: '7'\nservices: {a: {image: b}}"),
@@ -246,14 +246,17 @@ fn files_that_are_none_are_refused_in_a_sentence() {
     );
     assert_eq!(
         refusal("web: {links: [dbb]}\ndb: {image: mysql}"),
-        "shop.yml: service 'web' depends on 'dbb', which is no service; did you mean db?"
+        "shop.yml: service 'web' depends on 'dbb', which is not a service; did you mean db?"
     );
     assert_eq!(
         refusal("services: {a: {image: b, deploy: {replicas: 0}}}"),
         "shop.yml: service 'a' has 0 replicas; give 1 or more"
     );
     let broken = refusal("web:\n  image: [a\n");
-    assert!(broken.starts_with("shop.yml is no YAML: "), "{broken}");
+    assert!(
+        broken.starts_with("shop.yml is not valid YAML: "),
+        "{broken}"
+    );
     assert_eq!(broken.lines().count(), 1);
     let missing = compose(Path::new("nowhere.yml"), "", "")
         .unwrap_err()

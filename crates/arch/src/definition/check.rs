@@ -112,7 +112,7 @@ pub enum Problem {
     #[error("the architecture has no name; give it one under \"arch\"")]
     NoName,
     #[error(
-        "'{}' is no name; leave out dots, slashes, stars, spaces and line breaks", .0.escape_debug()
+        "'{}' is not a valid name; leave out dots, slashes, stars, spaces and line breaks", .0.escape_debug()
     )]
     Name(String),
     #[error(
@@ -131,7 +131,7 @@ pub enum Problem {
         package: String,
         meant: String,
     },
-    #[error("service '{service}' depends on '{dependency}', which is no service{meant}")]
+    #[error("service '{service}' depends on '{dependency}', which is not a service{meant}")]
     Dependency {
         service: String,
         dependency: String,
@@ -141,7 +141,7 @@ pub enum Problem {
         "service '{service}' depends on '{dependency}', a denominator: it drives load and answers no requests"
     )]
     AsksDenominator { service: String, dependency: String },
-    #[error("the load is for '{}', which is no entry point{meant}", .entry.escape_debug())]
+    #[error("the load is for '{}', which is not an entry point{meant}", .entry.escape_debug())]
     NoEntryPoint { entry: String, meant: String },
     #[error("the load of '{entry}': {what}")]
     Load { entry: String, what: String },
@@ -149,7 +149,7 @@ pub enum Problem {
     Place { what: String },
     #[error("service '{service}': {what}")]
     Service { service: String, what: String },
-    #[error("the victim '{victim}' is no service{meant}")]
+    #[error("the victim '{victim}' is not a service{meant}")]
     Victim { victim: String, meant: String },
     #[error("service '{service}' has a count of {count}; give 0 to {MAX_COUNT}")]
     Count { service: String, count: i64 },

@@ -84,7 +84,11 @@ pub(crate) fn text_of(name: &str, directory: &Path) -> Result<(String, String), 
             let text = String::from_utf8(bytes).map_err(|error| {
                 let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
                 let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
-                broken(&shown, line, "is no UTF-8; save the file as UTF-8")
+                broken(
+                    &shown,
+                    line,
+                    "the text is not UTF-8; save the file as UTF-8",
+                )
             })?;
             Ok((text, shown))
         }
@@ -138,7 +142,11 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
         let said = error.to_string();
         let end = said.rfind(" at line ").unwrap_or(said.len());
         if error.classify() == serde_json::error::Category::Syntax {
-            return broken(file, line, &format!("this is no JSON: {}", &said[..end]));
+            return broken(
+                file,
+                line,
+                &format!("this is not valid JSON: {}", &said[..end]),
+            );
         }
         let said = &said[..end];
         DefinitionError::Broken {
@@ -147,7 +155,7 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
                 line: Some(line),
                 path: locate::path_at(text, line, error.column()),
             }),
-            what: format!("this is no definition: {said}{}", meant_of(said)),
+            what: format!("this is not a definition: {said}{}", meant_of(said)),
         }
     })?;
     let place = |way: &[Step<'_>]| {

@@ -45,8 +45,8 @@ pub struct StepDefinition {
     /// Does several lists of steps at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Vec<Vec<StepDefinition>>>,
-    /// With parallel: how many of the lists must succeed before it goes on; the others go on by
-    /// themselves. Left out: all.
+    /// With parallel: how many of the lists must succeed before the next step begins; the other lists
+    /// keep running. Left out: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<i64>,
     /// Looks into a cache of the instance.
@@ -62,8 +62,8 @@ pub struct StepDefinition {
     /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<i64>,
-    /// With call and parallel: what it does if that fails, before it goes on; an empty list does
-    /// without. Left out: the request fails.
+    /// With call and parallel: the steps to do if the call or a needed list fails, before the next step;
+    /// an empty list ignores the failure. Left out: the request fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Vec<StepDefinition>>,
 }
@@ -150,12 +150,12 @@ pub struct QueueDefinition {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Who came first.
+    /// The request that arrived first.
     #[default]
     Fifo,
-    /// Who came last.
+    /// The request that arrived last.
     Lifo,
-    /// Who has the highest priority, and of those who came first.
+    /// The request with the highest priority; among equal priorities the one that arrived first.
     Priority,
 }
 

@@ -344,8 +344,8 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
 fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], sampled: f64) {
     if sampled < 1.0 {
         remarks.push(format!(
-            "{:.3} % of all requests were recorded: rates are those of all, and what one waits for behind another is \
-             inferred from how much longer requests take that are seen together",
+            "{:.3} % of all requests were recorded: rates are scaled to all requests, and queueing is inferred \
+             from how much longer requests take when several are recorded at the same time",
             sampled * 100.0
         ));
     }

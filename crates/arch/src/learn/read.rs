@@ -157,7 +157,9 @@ impl Recorded {
                     serde_json::error::Category::Eof => {
                         "the text ends in the middle; it is cut off".to_owned()
                     }
-                    serde_json::error::Category::Syntax => format!("this is no JSON: {said}"),
+                    serde_json::error::Category::Syntax => {
+                        format!("this is not valid JSON: {said}")
+                    }
                     _ => said.to_owned(),
                 };
                 wrong(error.line(), what)
@@ -195,7 +197,7 @@ fn hexadecimal(text: &str, what: &str, digits: usize) -> Result<u128, String> {
     number.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         format!(
-            "the {what} '{}' is no number of up to {digits} hexadecimal digits",
+            "the {what} '{}' is not an identifier; expected up to {digits} hexadecimal digits",
             shown.escape_debug()
         )
     })

@@ -270,9 +270,12 @@ mod tests {
     #[test]
     fn the_last_ones_are_kept_in_order() {
         let mut last = Last::<u32, 4>::default();
-        for told in 0..11 {
-            assert!(last.iter().copied().eq((told.max(4) - 4)..told), "{told}");
-            last.keep(told);
+        for number in 0..11 {
+            assert!(
+                last.iter().copied().eq((number.max(4) - 4)..number),
+                "{number}"
+            );
+            last.keep(number);
         }
         assert!(last.iter().rev().copied().eq([10, 9, 8, 7]));
     }

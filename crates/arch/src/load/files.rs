@@ -15,7 +15,12 @@ pub(super) fn rates(file: &Path) -> Result<Vec<(f64, f64)>, String> {
     table.rows(|row| {
         let text = row.get(rate);
         let number = text.parse::<f64>().ok().filter(|rate| rate.is_finite());
-        let number = number.ok_or_else(|| format!("'{}' is no rate", text.escape_debug()))?;
+        let number = number.ok_or_else(|| {
+            format!(
+                "'{}' is not a rate; expected requests per second",
+                text.escape_debug()
+            )
+        })?;
         Ok((seconds(row.get(time))?, number))
     })
 }
@@ -182,7 +187,7 @@ mod tests {
         );
         assert_eq!(
             said("time,rate\n1,2\n\n2,many\n"),
-            "x.csv:4: 'many' is no rate"
+            "x.csv:4: 'many' is not a rate; expected requests per second"
         );
         assert_eq!(
             said("time,rate\nx,2\n"),

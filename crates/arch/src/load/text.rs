@@ -50,7 +50,7 @@ impl LoadText {
             if let Some(name) = name.as_ref().filter(|name| !entries.contains(name)) {
                 let meant = did_you_mean(name, entries.iter().map(String::as_str));
                 return Err(LoadTextError(format!(
-                    "'{}' is no entry point{meant}",
+                    "'{}' is not an entry point{meant}",
                     name.escape_debug()
                 )));
             }
@@ -162,7 +162,12 @@ fn words(text: &str) -> Result<EntryLoad, String> {
 
 fn closed(users: &str, think: Option<&str>) -> Result<EntryLoad, String> {
     let number = users.parse();
-    let users = number.map_err(|_| format!("'{}' is no number of users", users.escape_debug()))?;
+    let users = number.map_err(|_| {
+        format!(
+            "'{}' is not a number of users; expected a whole number",
+            users.escape_debug()
+        )
+    })?;
     let think = think.map(str::parse::<TimeSpan>).transpose()?;
     Ok(EntryLoad {
         users: Some(users),

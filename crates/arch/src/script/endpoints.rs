@@ -83,7 +83,7 @@ impl Endpoints {
         let place = place.ok_or_else(|| {
             let names = self.services.iter().map(|known| known.name.as_str());
             let meant = did_you_mean(service, names);
-            format!("'{}' is no service{meant}", service.escape_debug())
+            format!("'{}' is not a service{meant}", service.escape_debug())
         })?;
         let known = &self.services[place];
         let number = match endpoint {
@@ -129,7 +129,7 @@ impl Endpoints {
                     meant => meant,
                 };
                 Err(format!(
-                    "'{}' is no kind of request{meant}",
+                    "'{}' is not a kind of request{meant}",
                     name.escape_debug()
                 ))
             }

@@ -42,7 +42,7 @@ fn range(text: &str) -> Result<Option<impl Iterator<Item = i64> + use<>>, String
     };
     if from > to || step < 1 || (to - from) / step >= MOST_RUNS as i64 {
         return Err(format!(
-            "'{text}' is no range; write it as 1..8 or 10..100..10"
+            "'{text}' is not a range; write it as 1..8 or 10..100..10"
         ));
     }
     Ok(Some((from..=to).step_by(step as usize)))

@@ -440,7 +440,10 @@ fn a_link_that_loses_questions_makes_a_health_check_wrong() {
         "services": [{services}]}}"#
     );
     let said = corsair_arch::read_text(&text, "x").unwrap_err().to_string();
-    assert!(said.contains("is for 'web', which is no service"), "{said}");
+    assert!(
+        said.contains("is for 'web', which is not a service"),
+        "{said}"
+    );
     let run_with = |to: &str| {
         let text = text.replace(r#""to": {"service": "web"}"#, to);
         let checked = corsair_arch::read_text(&text, "x").unwrap();

@@ -256,10 +256,10 @@ fn what_is_no_trace_is_told_with_its_line() {
             "[1]",
             "/traces.json:1: invalid type: integer `1`, expected spans",
         ),
-        ("traces", "/traces.json:1: this is no JSON"),
+        ("traces", "/traces.json:1: this is not valid JSON"),
         (
             "[{\"traceId\": \"1\",\n\"id\": \"xyz\", \"timestamp\": 1}]",
-            "/traces.json:2: the span id 'xyz' is no number of up to 16 hexadecimal digits",
+            "/traces.json:2: the span id 'xyz' is not an identifier; expected up to 16 hexadecimal digits",
         ),
         (
             "{\"resourceSpans\": [{\"scopeSpans\": [{\"spans\": [{\"traceId\": \"1\"}]}]}]}",

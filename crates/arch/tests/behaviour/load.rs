@@ -141,7 +141,7 @@ fn a_definition_says_what_comes_in_at_which_entry_point() {
     };
     assert_eq!(
         refusal(&text.replacen("\"www\"", "\"wwww\"", 1)),
-        "x.json:1: the load is for 'wwww', which is no entry point; did you mean www?"
+        "x.json:1: the load is for 'wwww', which is not an entry point; did you mean www?"
     );
     assert_eq!(
         refusal(&text.replacen("100", "-5", 1)),
@@ -151,7 +151,7 @@ fn a_definition_says_what_comes_in_at_which_entry_point() {
     let mut topology = corsair_arch::Topology::new(&checked, Scale::default()).unwrap();
     assert_eq!(
         load.apply(&mut topology).unwrap_err().to_string(),
-        "'wwww' is no entry point; did you mean www?"
+        "'wwww' is not an entry point; did you mean www?"
     );
 }
 

@@ -78,10 +78,7 @@ fn same_on_any_number_of_workers(name: &str, topology: &Topology) {
         &plan,
     );
     let (report, same) = unobserved.unwrap();
-    assert_eq!(
-        report.digest, first.digest,
-        "{name}, of which nothing is told"
-    );
+    assert_eq!(report.digest, first.digest, "{name} without a recorder");
     assert_eq!(format!("{same:?}"), format!("{totals:?}"), "{name}");
     for workers in [2, 4] {
         let (again, same, others) = run(topology.clone(), workers);

@@ -220,7 +220,7 @@ fn compare<F: Format, T: Serialize + Sync>(
 
     let measurements = measure(&mut subjects, Duration::from_millis(args.time), &allocated)?;
     Ok(format!(
-        "{} {what} as {}, {} bytes each; bytes/run and allocs/run are what a run allocates\n{}",
+        "{} {what} as {}, {} bytes each; bytes/run and allocs/run are the allocations of a run\n{}",
         values.len(),
         F::NAME,
         expected.size() / values.len(),

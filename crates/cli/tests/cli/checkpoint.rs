@@ -600,10 +600,7 @@ fn what_is_set_counts_from_there_on() {
     for (set, said) in [
         ("services.wbe.concurrency=3", "did you mean web?"),
         ("services.web.concurency=3", "concurrency"),
-        (
-            "services.web.count=6",
-            "cannot be changed in a run that goes on",
-        ),
+        ("services.web.count=6", "cannot be changed in a resumed run"),
         ("load=many%", "many"),
         (
             r#"services.web.faults=[{"kind":"kill","at":"1ms"}]"#,

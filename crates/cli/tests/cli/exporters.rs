@@ -194,7 +194,7 @@ fn times_are_served_while_a_live_run_goes_on() {
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    assert!(run.try_wait().unwrap().is_none(), "the run still goes on");
+    assert!(run.try_wait().unwrap().is_none(), "the run has ended");
     let mut summary = String::new();
     stdout.read_to_string(&mut summary).unwrap();
     assert!(run.wait().unwrap().success());

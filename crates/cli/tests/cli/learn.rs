@@ -50,10 +50,10 @@ fn what_was_recorded_is_learned_and_run_again() {
 #[test]
 fn a_run_tells_what_happens_over_time_and_where_time_goes() {
     let terminal = terminal();
-    let told = terminal.succeed("-a shop -d 10 --timeline t.csv,t.svg --interval 2s");
+    let summary = terminal.succeed("-a shop -d 10 --timeline t.csv,t.svg --interval 2s");
     assert!(
-        told.contains("  time goes to, per request from outside\n    db "),
-        "{told}"
+        summary.contains("  time goes to, per request from outside\n    db "),
+        "{summary}"
     );
     let table = terminal.read("t.csv");
     let rows: Vec<&str> = table.lines().collect();

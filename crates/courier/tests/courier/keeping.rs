@@ -135,7 +135,7 @@ async fn a_node_that_keeps_less_than_before_gives_the_room_back_by_itself() {
         .unwrap()
         .contains("courier_compactions_total 1")
     {
-        http.post(&anne.token, room, "meanwhile", None)
+        http.post(&anne.token, room, "during compaction", None)
             .await
             .unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;

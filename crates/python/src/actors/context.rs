@@ -216,7 +216,7 @@ impl Context {
         refuse_process(object, &on, "on")?;
         if self.actors.len() >= self.room as usize {
             return Err(PyRuntimeError::new_err(format!(
-                "there is room for {} actors; make the simulation with a larger most_actors",
+                "the simulation has its limit of {} actors; make it with a larger most_actors",
                 self.room
             )));
         }

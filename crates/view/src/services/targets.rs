@@ -111,7 +111,7 @@ impl Services {
         let most = service.instances.len() as u32;
         if count > most {
             return Err(format!(
-                "{name} has {most} instances, and this run has no room for more; give up to {most}"
+                "a scale of {count} is too large: this run has capacity for {most} instances of {name}; give at most {most}"
             ));
         }
         let instances = service.instances.clone();
@@ -135,7 +135,7 @@ impl Services {
                 if let Some(other) = targets.iter().find(|&&i| !is_entry(i)) {
                     let label = topology.label(*other);
                     return Err(format!(
-                        "{label} is no entry point; load comes in at entry points"
+                        "{label} is not an entry point; choose an entry point to set its load"
                     ));
                 }
                 targets
@@ -176,7 +176,7 @@ impl Services {
             "namedrop" => Ok(Sending::NameDrop(node()?)),
             "forget" => Ok(Sending::Forget(node()?)),
             _ => Err(format!(
-                "'{message}' is no message; there are request, request ENDPOINT, put N, gold N, namedrop NAME, forget NAME"
+                "'{message}' is not a message; there are request, request ENDPOINT, put N, gold N, namedrop NAME, forget NAME"
             )),
         }
     }

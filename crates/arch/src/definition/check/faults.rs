@@ -100,7 +100,7 @@ pub(super) fn check_places(
                 meant => meant,
             };
             Some(format!(
-                "is in '{}', which is no {what}{meant}",
+                "is in '{}', which is not a {what}{meant}",
                 given.escape_debug()
             ))
         });
@@ -110,7 +110,7 @@ pub(super) fn check_places(
         None => {
             let meant = did_you_mean(given, names.keys().copied());
             Err(format!(
-                "is for '{}', which is no service{meant}",
+                "is for '{}', which is not a service{meant}",
                 given.escape_debug()
             ))
         }

@@ -61,7 +61,7 @@ fn an_unknown_dependency_is_told_with_the_nearest_service() {
         "dbb"]}"#;
     assert_eq!(
         refusal(&with(&[STORE, web])),
-        "shop.json:6: service 'web' depends on 'dbb', which is no service; did you mean db?"
+        "shop.json:6: service 'web' depends on 'dbb', which is not a service; did you mean db?"
     );
 }
 
@@ -123,11 +123,11 @@ fn victims_names_and_pairs_of_regions_are_checked() {
     let text = with(&[STORE]).replacen("{", "{\"victim\": \"dp\", ", 1);
     assert_eq!(
         refusal(&text),
-        "shop.json:1: the victim 'dp' is no service; did you mean db?"
+        "shop.json:1: the victim 'dp' is not a service; did you mean db?"
     );
     assert_eq!(
         refusal(&with(&[r#"{"name": "a.b", "package": "store"}"#])),
-        "shop.json:3: 'a.b' is no name; leave out dots, slashes, stars, spaces and line breaks"
+        "shop.json:3: 'a.b' is not a valid name; leave out dots, slashes, stars, spaces and line breaks"
     );
     assert_eq!(
         refusal(&with(&[r#"{"name": "eureka", "package": "store"}"#])),
@@ -171,11 +171,11 @@ fn broken_and_cut_off_text_is_told_with_its_line() {
     );
     assert_eq!(
         refusal("{\"arch\": \"shop\",\nservices: []}"),
-        "shop.json:2: this is no JSON: key must be a string"
+        "shop.json:2: this is not valid JSON: key must be a string"
     );
     assert_eq!(
         refusal("{\"arch\": \"shop\",\n\"services\": 5}"),
-        "shop.json:2: this is no definition: invalid type: integer `5`, expected a sequence"
+        "shop.json:2: this is not a definition: invalid type: integer `5`, expected a sequence"
     );
     let slip = with(&[r#"{"name": "db", "package": "store", "dependancies": []}"#]);
     assert_eq!(
@@ -223,12 +223,12 @@ fn unknown_versions_long_names_and_line_breaks_are_refused_in_a_line() {
     );
     assert_eq!(
         refusal(&with(&[r#"{"name": "a\nb", "package": "store"}"#])),
-        "shop.json:3: 'a\\nb' is no name; leave out dots, slashes, stars, spaces and line breaks"
+        "shop.json:3: 'a\\nb' is not a valid name; leave out dots, slashes, stars, spaces and line breaks"
     );
     let text = with(&[STORE]).replace("shop", "sh\\nop");
     assert_eq!(
         refusal(&text),
-        "shop.json:1: 'sh\\nop' is no name; leave out dots, slashes, stars, spaces and line breaks"
+        "shop.json:1: 'sh\\nop' is not a valid name; leave out dots, slashes, stars, spaces and line breaks"
     );
 }
 
@@ -296,7 +296,7 @@ fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest
     for (steps, what) in [
         (
             r#"{"call": "bd"}"#,
-            "endpoint 'get': 'bd' is no service; did you mean db?",
+            "endpoint 'get': 'bd' is not a service; did you mean db?",
         ),
         (
             r#"{"call": "api.gte"}"#,
@@ -408,7 +408,7 @@ fn misspelt_keys_of_steps_and_policies_are_told_with_those_that_there_are() {
     ));
     assert!(
         said.starts_with(
-            "shop.json:4: this is no definition: unknown field `retry`, expected one of"
+            "shop.json:4: this is not a definition: unknown field `retry`, expected one of"
         ),
         "{said}"
     );
@@ -426,15 +426,15 @@ fn faults_of_places_and_links_that_make_no_sense_are_told() {
     for (top, what) in [
         (
             r#""faults": [{"kind": "kill", "at": "1s", "zone": "zoneD"}],"#,
-            "fault 1 is in 'zoneD', which is no zone; did you mean zoneA?",
+            "fault 1 is in 'zoneD', which is not a zone; did you mean zoneA?",
         ),
         (
             r#""faults": [{"kind": "kill", "at": "1s", "services": ["bd"]}],"#,
-            "fault 1 is for 'bd', which is no service; did you mean db?",
+            "fault 1 is for 'bd', which is not a service; did you mean db?",
         ),
         (
             r#""links": [{"at": "1s", "from": {"region": "us-east-2"}, "loss": 1}],"#,
-            "link 1 is in 'us-east-2', which is no region; did you mean us-east-1?",
+            "link 1 is in 'us-east-2', which is not a region; did you mean us-east-1?",
         ),
         (
             r#""links": [{"at": "1s"}],"#,
