@@ -1,7 +1,7 @@
-//! Definitions of architectures: what a `<name>_arch.json` says.
+//! Definitions of architectures: the contents of a `<name>_arch.json`.
 //!
-//! A definition that was [read](read()) has been checked: every name it mentions exists, and every
-//! number is valid. An error names the file and the line, and suggests the nearest valid name.
+//! [`read()`] checks a definition: every name that it mentions exists, and every number is valid. An error
+//! names the file and the line, and suggests the nearest valid name.
 
 mod built_in;
 mod check;
@@ -35,7 +35,7 @@ use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An architecture: its services, and what each depends on.
+/// An architecture: its services, their dependencies, the load and the faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(
@@ -43,44 +43,44 @@ use std::collections::BTreeMap;
     schemars(title = "corsair architecture", rename = "Definition")
 )]
 pub struct Definition {
-    /// The first part of every name of the run.
+    /// The name of the architecture; the first part of every name in the run.
     pub arch: String,
     /// The version of this format: arch-0.0 or arch-0.1.
     #[serde(default)]
     pub version: String,
-    /// What it is, for people.
+    /// A description for readers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The command that made it.
+    /// The command that generated the file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub args: String,
-    /// When it was made.
+    /// The date when the file was generated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub date: String,
-    /// The service of which half-way one instance is killed; empty: none.
+    /// The service that loses one instance halfway through the run; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub victim: String,
-    /// What regions and zones are called, and their addresses, if not as spigo's.
+    /// Names and addresses of regions and zones. Default: spigo's.
     #[serde(default, skip_serializing_if = "PlacesDefinition::is_empty")]
     pub places: PlacesDefinition,
-    /// How long messages travel from place to place.
+    /// Network latencies between zones and regions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// What comes in, by entry point. Those left out make a request every 10 ms, or as -kv says.
+    /// The load of each entry point. Default: a request every 10 ms, or as set by -kv.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load: BTreeMap<String, EntryLoad>,
-    /// What goes wrong in places, with several services at once.
+    /// Faults of regions and zones, which affect several services at once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<PlaceFault>,
-    /// What goes wrong between places.
+    /// Faults of links between services, zones and regions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkFault>,
-    /// The services, in the order in which they are created.
+    /// The services, in the order of their creation.
     pub services: Vec<ServiceDefinition>,
 }
 
 impl Definition {
-    /// The definition as people read it: a line for each service.
+    /// Returns the definition as indented JSON with one line for each service.
     pub fn to_text(&self) -> String {
         let mut head = self.clone();
         let services = std::mem::take(&mut head.services);
@@ -96,7 +96,7 @@ impl Definition {
     }
 }
 
-/// How long messages travel, by place. What is left out has a default.
+/// Network latencies by distance. Each one left out has a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -110,13 +110,13 @@ pub struct Network {
     /// Between regions that `regions` does not mention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_region: Option<Distribution>,
-    /// Between two regions, in both directions; keys are as us-east-1..us-west-2.
+    /// Between two regions, in both directions; a key is, for example, us-east-1..us-west-2.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub regions: BTreeMap<String, Distribution>,
 }
 
 impl Network {
-    /// What is said of this pair of regions, in either order.
+    /// Returns the latency of a pair of regions, in either order.
     pub fn pair(&self, a: &str, b: &str) -> Option<&Distribution> {
         let key = |a, b| self.regions.get(&format!("{a}..{b}"));
         key(a, b).or_else(|| key(b, a))
@@ -127,85 +127,84 @@ impl Network {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServiceDefinition {
-    /// Its name, unique in the architecture.
+    /// The name, unique in the architecture.
     pub name: String,
-    /// What it runs on.
+    /// The machine that the service runs on.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// What kind of instance it runs on; not part of any name.
+    /// The type of cloud instance; not part of any name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instance: String,
-    /// The container image of its instances.
+    /// The container image of the instances.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub container: String,
     /// The process in the container.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub process: String,
-    /// What implements it.
+    /// The package that implements the service.
     pub package: String,
-    /// Into how many regions it goes for each region of the run; 0: one instance that is in no
-    /// region.
+    /// The number of regions for each region of the run; 0: one instance outside all regions.
     #[serde(default)]
     pub regions: i64,
-    /// How many instances there are in each region; 0: one that is in no zone.
+    /// The number of instances in each region; 0: one instance outside all zones.
     #[serde(default)]
     pub count: i64,
-    /// The services that it calls. A ring that also names eureka knows its other regions.
+    /// The services that it calls. A ring of stores that also names eureka connects to the same ring in other
+    /// regions.
     #[serde(default)]
     pub dependencies: Option<Vec<String>>,
-    /// How long requests to it travel, whatever the place.
+    /// The network latency of requests to the service, instead of the latency by distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// How long it works on a request before it answers or asks on.
+    /// The time that it works on a request before it answers or calls further services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Distribution>,
-    /// How many requests an instance handles at once; the others queue. Left out: any number.
+    /// The maximum number of requests that an instance handles at once; the others queue. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<i64>,
-    /// The part of requests that fail, from 0 to 1.
+    /// The fraction of requests that fail, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_rate: Option<f64>,
-    /// How requests wait, where concurrency is limited. Left out: any number, first come first
-    /// served.
+    /// The queue in front of the instance's slots, if concurrency is limited. Default: fifo without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueDefinition>,
-    /// How many processors all work of an instance shares evenly. Left out: each request has its
-    /// own.
+    /// The number of processors that all work of an instance shares evenly. Default: one for each request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<f64>,
-    /// How many requests an instance takes; more are refused.
+    /// The rate of requests that an instance accepts; it refuses the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// For the package service: what it does for each kind of request. The first is the default.
+    /// For the package service: the endpoints. The first one is the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointDefinition>,
-    /// For the package service: how it calls others, by their names; `*` is for those left out.
+    /// For the package service: the policy for calls to each service; `*` applies to services without an
+    /// entry.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, CallPolicy>,
-    /// Adds and removes instances; `count` is how many there are in the beginning.
+    /// Adds and removes instances; `count` is the initial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<AutoscalerDefinition>,
-    /// Takes instances that do not answer out of the registries.
+    /// Removes instances that do not answer from the registries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheckDefinition>,
-    /// What goes wrong, and when.
+    /// Faults of the service's instances, with their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
-    /// In Guesstimate's models, `guesstimateValue` stands for the measured times of this service.
+    /// In Guesstimate's models, `guesstimateValue` replaces the measured times of this service.
     #[serde(
         rename = "useCustomGuesstimate",
         default,
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub use_custom_guesstimate: bool,
-    /// Guesstimate's word for what the value is, such as POINT, NORMAL or FUNCTION.
+    /// Guesstimate's type of the value, such as POINT, NORMAL or FUNCTION.
     #[serde(
         rename = "guesstimateType",
         default,
         skip_serializing_if = "String::is_empty"
     )]
     pub guesstimate_type: String,
-    /// The value or formula, as one types it into a cell of Guesstimate's.
+    /// The value or formula, as typed into a cell of Guesstimate.
     #[serde(
         rename = "guesstimateValue",
         default,
@@ -215,7 +214,7 @@ pub struct ServiceDefinition {
 }
 
 impl ServiceDefinition {
-    /// A service of this name and package, with one instance in no zone and no dependencies.
+    /// Creates a service with one instance in no zone and no dependencies.
     pub fn new(name: impl Into<String>, package: impl Into<String>) -> ServiceDefinition {
         ServiceDefinition {
             name: name.into(),
@@ -245,15 +244,15 @@ impl ServiceDefinition {
         }
     }
 
-    /// The services that it calls.
+    /// Returns the services that it calls.
     pub fn dependencies(&self) -> &[String] {
         self.dependencies.as_deref().unwrap_or_default()
     }
 }
 
-/// The JSON schema of definitions (draft 2020-12), as one line per key.
+/// Returns the JSON schema of definitions (draft 2020-12), with one line per key.
 ///
-/// It is made from the types above; a test holds the file and the types together.
+/// The schema is generated from the types above; a test compares the two.
 pub fn schema() -> &'static str {
     include_str!("definition/schema.json").trim_end()
 }

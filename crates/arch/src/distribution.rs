@@ -1,4 +1,4 @@
-//! How long something takes: distributions of times, as definitions write them.
+//! Distributions of times in definitions.
 
 use crate::duration_text::TimeSpan;
 use serde::de::{self, MapAccess};
@@ -26,53 +26,53 @@ use std::time::Duration;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Anything from the first time to the second, all alike.
+    /// Uniform between two times.
     Uniform(TimeSpan, TimeSpan),
-    /// Memoryless, with this mean.
+    /// Exponential (memoryless) with this mean.
     Exponential(TimeSpan),
-    /// Normally distributed; what would be below zero is zero.
+    /// Normal; values below zero become zero.
     Normal {
-        /// The mean, if little is below zero.
+        /// The mean, if few values are below zero.
         mean: TimeSpan,
         /// The standard deviation.
         deviation: TimeSpan,
     },
-    /// Times whose logarithm is normally distributed.
+    /// Lognormal: the logarithm of the time is normally distributed.
     Lognormal {
-        /// Half of all times are shorter.
+        /// The median.
         median: TimeSpan,
         /// The standard deviation of the logarithm; 0.5 makes the 99th percentile 3.2 medians.
         sigma: f64,
     },
-    /// Pareto's distribution: a tail that falls as a power.
+    /// Pareto: a tail that falls as a power.
     Pareto {
-        /// No time is shorter.
+        /// The shortest time.
         least: TimeSpan,
-        /// The power; the mean is infinite unless it is above 1.
+        /// The exponent; the mean is finite only above 1.
         shape: f64,
     },
-    /// Weibull's distribution.
+    /// Weibull.
     Weibull {
-        /// 63.2 % of all times are shorter.
+        /// The scale: 63.2 % of all times are shorter.
         scale: TimeSpan,
-        /// Above 1 for what wears out, below 1 for what settles in; 1 is exponential.
+        /// The shape: above 1 for wear-out, below 1 for early failures; 1 is exponential.
         shape: f64,
     },
-    /// The gamma distribution; with a whole shape, Erlang's.
+    /// Gamma; with a whole shape, Erlang's distribution.
     Gamma {
         /// The mean divided by the shape.
         scale: TimeSpan,
-        /// How many exponentially distributed times follow one another, if it is whole.
+        /// The shape; if it is a whole number, the time is the sum of as many exponential times.
         shape: f64,
     },
-    /// Each of these times as often as any other.
+    /// A random choice among these times, with equal probability.
     Empirical(Vec<TimeSpan>),
     /// A curve through measured percentiles: keys are numbers from 0 to 100.
     ///
     /// Between two percentiles, times are lognormal. 0 and 100 are the shortest and the longest time; without
     /// them the curve extends beyond its first and its last percentile without bound.
     Percentiles(BTreeMap<String, TimeSpan>),
-    /// Always the same.
+    /// A constant time.
     #[serde(untagged)]
     Constant(TimeSpan),
 }
@@ -80,10 +80,10 @@ pub enum Distribution {
 /// Why a distribution cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DistributionError {
-    /// A uniform distribution that ends before it begins.
+    /// A uniform distribution whose end is below its start.
     #[error("uniform from {0} to {1} ends before it begins; swap the two")]
     Backwards(TimeSpan, TimeSpan),
-    /// A time of zero where its logarithm is needed.
+    /// A time of zero in a distribution of logarithms.
     #[error("a {0} of 0s is not possible; give a longer time")]
     Zero(&'static str),
     /// A percentile that is not a number between 0 and 100.
@@ -95,7 +95,7 @@ pub enum DistributionError {
 }
 
 impl Distribution {
-    /// Anything from one time to another, all alike.
+    /// Creates a uniform distribution between two times.
     pub fn uniform(from: Duration, to: Duration) -> Distribution {
         Distribution::Uniform(TimeSpan(from), TimeSpan(to))
     }
@@ -108,12 +108,12 @@ impl Distribution {
         self.nanoseconds().map(drop)
     }
 
-    /// Returns what draws from it. A distribution that [`Distribution::check`] refuses gives zeros.
+    /// Returns a sampler of the distribution. The sampler of an invalid distribution returns zeros.
     pub fn sampler(&self) -> Sampler {
         self.nanoseconds().map_or(Sampler::constant(0), Sampler)
     }
 
-    /// The distribution of nanoseconds.
+    /// Returns the distribution in nanoseconds.
     pub(crate) fn nanoseconds(&self) -> Result<corsair::Distribution, DistributionError> {
         use corsair::Distribution as Of;
         let nanos = |time: &TimeSpan| time.nanos() as f64;
@@ -127,7 +127,7 @@ impl Distribution {
                 return Err(DistributionError::Backwards(*from, *to));
             }
             Distribution::Uniform(from, to) => Of::uniform(nanos(from), nanos(to)),
-            // Work that takes no time is allowed, and so is a mean of none.
+            // Work may take no time, so a mean of zero is valid.
             Distribution::Exponential(mean) if mean.0.is_zero() => Of::constant(0.0),
             Distribution::Exponential(mean) => Of::exponential(nanos(mean)),
             Distribution::Normal { mean, deviation } => Of::normal(nanos(mean), nanos(deviation)),
@@ -165,34 +165,35 @@ impl Distribution {
 pub struct Sampler(corsair::Distribution);
 
 impl Sampler {
-    /// Always this many nanoseconds.
+    /// Creates a sampler that always returns this number of nanoseconds.
     pub fn constant(nanos: u64) -> Sampler {
         let constant = corsair::Distribution::constant(nanos as f64);
         Sampler(constant.expect("a whole number is finite"))
     }
 
-    /// True if it always gives zero.
+    /// True if the sampler always returns zero.
     #[inline]
     pub fn is_zero(&self) -> bool {
         self.0.as_constant() == Some(0.0)
     }
 
-    /// The shortest time that it can give, in nanoseconds.
+    /// Returns the shortest possible time in nanoseconds.
     pub fn least(&self) -> u64 {
         self.0.least() as u64
     }
 
-    /// The median, in nanoseconds: half of the times are shorter.
+    /// Returns the median in nanoseconds.
     pub fn median(&self) -> u64 {
         self.0.quantile(0.5) as u64
     }
 
-    /// The same distribution, of seconds.
+    /// Returns the distribution in seconds.
     pub(crate) fn seconds(&self) -> corsair::Distribution {
         self.0.scaled(1e-9)
     }
 
-    /// Draws a time in nanoseconds, made from the 64 random bits that `bits` gives. A constant asks for none.
+    /// Draws a time in nanoseconds, using the 64 random bits that `bits` returns. A constant does not call
+    /// `bits`.
     #[inline]
     pub fn sample(&self, bits: impl FnOnce() -> u64) -> u64 {
         // Casts of floats saturate: no time is negative.
@@ -203,7 +204,7 @@ impl Sampler {
     }
 }
 
-/// A number above 0 and up to 1, from random bits.
+/// Converts random bits to a number above 0 and up to 1.
 #[inline]
 pub(crate) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64

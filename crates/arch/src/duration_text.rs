@@ -5,10 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Reads a duration with its unit: `250us`, `1.5ms`, `1m30s`, `2h`.
+/// Parses a duration with its unit: `250us`, `1.5ms`, `1m30s`, `2h`.
 ///
 /// # Errors
-/// What is wrong with it, and how it should look.
+/// A sentence with what is wrong and an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
     parsed.map_err(|_| match text.parse::<f64>() {
@@ -25,7 +25,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 pub struct TimeSpan(pub Duration);
 
 impl TimeSpan {
-    /// In nanoseconds.
+    /// Returns the duration in nanoseconds.
     pub fn nanos(self) -> u64 {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }

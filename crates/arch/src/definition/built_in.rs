@@ -1,6 +1,6 @@
-//! The definitions that are part of the program.
+//! The built-in definitions.
 
-/// The definitions that are there without a file, by name; the first is the default.
+/// The built-in definitions by name; the first is the default.
 pub const BUILT_IN: [(&str, &str); 9] = [
     (
         "netflixoss",

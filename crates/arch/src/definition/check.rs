@@ -20,10 +20,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// More instances of one service in one region than this are refused.
+/// The maximum number of instances of a service in one region.
 const MAX_COUNT: i64 = 1_000_000;
 
-/// Longer names are refused, in bytes: with that of the architecture they name files.
+/// The maximum length of a name in bytes; files are named by the architecture and the service.
 const MAX_NAME: usize = 100;
 
 /// The versions of the format.
@@ -37,28 +37,29 @@ pub struct Checked {
     /// The directory of the files that the definition names.
     base: PathBuf,
     packages: Vec<Package>,
-    /// The loads of entry points, by the index of the service.
+    /// The loads of entry points, by service index.
     loads: BTreeMap<usize, Load>,
     endpoints: Endpoints,
-    /// The scripts of services, by their indices, with how they call each of the services there.
+    /// The scripts of services with their policies for calls, by service index.
     scripts: BTreeMap<usize, (Arc<Script>, Vec<Policy>)>,
 }
 
 impl Checked {
-    /// The definition.
+    /// Returns the definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// The regions and zones that there are.
+    /// Returns the regions and zones.
     pub fn places(&self) -> &Arc<Places> {
         &self.places
     }
 
-    /// The same with regions, zones and addresses that are given, and its own where none are.
+    /// Returns the definition with the given regions, zones and addresses; lists that `places` leaves out
+    /// stay as they are.
     ///
     /// # Errors
-    /// What is wrong with it then.
+    /// If the definition is not valid with them.
     pub fn with_places(self, places: &PlacesDefinition) -> Result<Checked, Problem> {
         let places = places.or(&self.definition.places);
         let definition = Definition {
@@ -68,41 +69,41 @@ impl Checked {
         check(definition, &self.base).map_err(|(problem, _)| problem)
     }
 
-    /// The services, each with its package.
+    /// Iterates over the services with their packages.
     pub fn services(&self) -> impl ExactSizeIterator<Item = (&ServiceDefinition, Package)> {
         let packages = self.packages.iter().copied();
         self.definition.services.iter().zip(packages)
     }
 
-    /// The index of the service of this name.
+    /// Returns the index of the service with this name.
     pub fn index_of(&self, service: &str) -> Option<usize> {
         let mut services = self.definition.services.iter();
         services.position(|known| known.name == service)
     }
 
-    /// The load of a service, if it has one of its own.
+    /// Returns the load of a service, if the definition sets it.
     pub(crate) fn load(&self, service: usize) -> Option<&Load> {
         self.loads.get(&service)
     }
 
-    /// The endpoints of all services.
+    /// Returns the endpoints of all services.
     pub(crate) fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }
 
-    /// The script of a service, if it has one, and how it calls each of the services there.
+    /// Returns the script of a service, if it has one, and its policies for calls.
     pub(crate) fn script(&self, service: usize) -> Option<(&Arc<Script>, &[Policy])> {
         let (script, policies) = self.scripts.get(&service)?;
         Some((script, policies))
     }
 
-    /// The service of which an instance is killed half-way, if there is one.
+    /// Returns the index of the service that loses an instance halfway, if there is one.
     pub fn victim(&self) -> Option<usize> {
         self.index_of(&self.definition.victim)
     }
 }
 
-/// What is wrong with a definition.
+/// A fault in a definition.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each says what it is in its sentence")]
@@ -261,7 +262,7 @@ fn at(index: usize, key: &'static str, problem: Problem) -> Wrong<'static> {
     (problem, way)
 }
 
-/// Whether it can stand between the dots of a name, and in the name of a file.
+/// True if the text can be a part of a dotted name and of a file name.
 fn is_name(name: &str) -> bool {
     let bad = |c: char| c == '.' || c == '/' || c == '*' || c.is_whitespace() || c.is_control();
     !name.is_empty() && !name.contains(bad)
@@ -289,7 +290,7 @@ fn check_name(
     check_length(name)
 }
 
-/// Whether a name is short enough to name files.
+/// Checks that a name is short enough for file names.
 fn check_length(name: &str) -> Result<(), Problem> {
     if name.len() <= MAX_NAME {
         return Ok(());
@@ -300,7 +301,7 @@ fn check_length(name: &str) -> Result<(), Problem> {
     })
 }
 
-/// What is not allowed in the name of a service is replaced in that of the architecture.
+/// Checks the name of the architecture; characters that a service name may not have are replaced here.
 fn check_arch(arch: &str) -> Result<(), Problem> {
     if arch.contains(char::is_control) {
         return Err(Problem::Name(arch.to_owned()));
@@ -372,7 +373,7 @@ fn check_numbers(
     Ok(())
 }
 
-/// What stands for measured times must be something.
+/// Checks that a value for Guesstimate is set if it is to replace measured times.
 fn check_guesstimate(service: &ServiceDefinition) -> Result<(), Problem> {
     let keys = [
         ("guesstimateType", &service.guesstimate_type, "NORMAL"),
@@ -413,7 +414,7 @@ fn check_dependency(
     }
 }
 
-/// The loads, by the index of their entry points.
+/// Returns the loads, by the index of their entry points.
 fn check_loads(
     definition: &Definition,
     base: &Path,
@@ -453,7 +454,7 @@ fn check_loads(
     Ok(loads)
 }
 
-/// Whether a key of the network's table names two regions.
+/// Checks that a key of the network's table names two regions.
 fn check_pair(pair: &str, places: &Places) -> Result<(), Problem> {
     let is_unknown = |region: &&str| places.find_region(region).is_none();
     let unknown = match pair.split_once("..") {

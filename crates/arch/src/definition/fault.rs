@@ -1,105 +1,103 @@
-//! What goes wrong, and what is done about it from outside, as definitions say it.
+//! Faults, autoscalers and health checks in definitions.
 
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
 use serde::{Deserialize, Serialize};
 
-/// Something that goes wrong with a service for a while.
+/// A fault of a service's instances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// When, after the load has begun.
+    /// The time of the fault, from the start of the load.
     pub at: TimeSpan,
-    /// For how long; left out: until the end. For restart: for how long each instance is down.
+    /// The duration. Default: until the end. For restart: the downtime of each instance.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<TimeSpan>,
-    /// Again after so long, until the load ends. Left out: once.
+    /// The interval at which the fault repeats, until the load ends. Default: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// How likely it is each time, from 0 to 1. Left out: always.
+    /// The probability of each occurrence, from 0 to 1. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// Which part of the instances, above 0 and up to 1; at least one instance. Left out: all.
+    /// The fraction of the instances, above 0 and up to 1; at least one instance. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// For slow: by how much times are multiplied. Left out: 10.
+    /// For slow: the factor by which times are multiplied. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// For restart: how long after one instance the next has its turn. Left out: at once.
+    /// For restart: the pause between two instances. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<TimeSpan>,
-    /// For restart: how long before it goes down an instance leaves its registries. Left out: no
-    /// time.
+    /// For restart: the time between leaving the registries and going down. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<TimeSpan>,
 }
 
-/// What goes wrong.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
     /// The instance is gone: requests to it fail, and it leaves the registry.
     Kill,
-    /// The instance does nothing; what arrives waits.
+    /// The instance does nothing; requests to it wait.
     Pause,
-    /// The instance takes longer.
+    /// The instance works more slowly.
     Slow,
-    /// The instance is cut off from other zones: what it sends there, and gets from there, is
-    /// lost.
+    /// The instance is cut off from other zones: messages to and from them are lost.
     Partition,
     /// One instance after the other leaves its registries, goes down, and comes back.
     Restart,
 }
 
-// The fields of a fault again: serde cannot refuse unknown keys where one struct is flattened into another.
-/// Something that goes wrong in a place: with all services there, or some.
+// serde cannot refuse unknown keys if one struct is flattened into another, so `PlaceFault` repeats the
+// fields of `Fault`.
+/// A fault of all or some services in a region or zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlaceFault {
-    /// The region, such as us-east-1. Left out: all.
+    /// The region, such as us-east-1. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// The zone of the region, such as zoneA. Left out: all.
+    /// The zone of the region, such as zoneA. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The services. Left out: all that take requests.
+    /// The services. Default: all that accept requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// When, after the load has begun.
+    /// The time of the fault, from the start of the load.
     pub at: TimeSpan,
-    /// For how long; left out: until the end. For restart: for how long each instance is down.
+    /// The duration. Default: until the end. For restart: the downtime of each instance.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<TimeSpan>,
-    /// Again after so long, until the load ends. Left out: once.
+    /// The interval at which the fault repeats, until the load ends. Default: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// How likely it is each time, from 0 to 1. Left out: always.
+    /// The probability of each occurrence, from 0 to 1. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// Which part of the instances there, above 0 and up to 1; at least one. Left out: all.
+    /// The fraction of the instances in the region or zone, above 0 and up to 1; at least one. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// For slow: by how much times are multiplied. Left out: 10.
+    /// For slow: the factor by which times are multiplied. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// For restart: how long after one instance the next has its turn. Left out: at once.
+    /// For restart: the pause between two instances. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<TimeSpan>,
-    /// For restart: how long before it goes down an instance leaves its registries. Left out: no
-    /// time.
+    /// For restart: the time between leaving the registries and going down. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<TimeSpan>,
 }
 
 impl PlaceFault {
-    /// What goes wrong, without where.
+    /// Returns the fault without its place.
     pub(crate) fn fault(&self) -> Fault {
         Fault {
             kind: self.kind,
@@ -115,41 +113,41 @@ impl PlaceFault {
     }
 }
 
-/// Something that goes wrong on the way from one place to another: with requests, answers and
-/// values, in this direction.
+/// A fault of the link from one place to another, which affects requests, answers and values in this
+/// direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LinkFault {
-    /// Where what is sent comes from. Left out: anywhere.
+    /// The sending side. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Side>,
-    /// Where it goes. Left out: anywhere.
+    /// The receiving side. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Side>,
-    /// When, after the load has begun.
+    /// The time of the fault, from the start of the load.
     pub at: TimeSpan,
-    /// For how long; left out: until the end.
+    /// The duration. Default: until the end.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<TimeSpan>,
-    /// Again after so long, until the load ends. Left out: once.
+    /// The interval at which the fault repeats, until the load ends. Default: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// How likely it is each time, from 0 to 1. Left out: always.
+    /// The probability of each occurrence, from 0 to 1. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// Which part is lost, from 0 to 1; 1 is a partition.
+    /// The fraction of messages that are lost, from 0 to 1; 1 is a partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// How much longer it takes.
+    /// The additional latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Distribution>,
-    /// Which part arrives twice, from 0 to 1.
+    /// The fraction of messages that arrive twice, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<f64>,
 }
 
-/// One side of a link: all that is left out may be any.
+/// One side of a link; a field that is left out matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -165,42 +163,41 @@ pub struct Side {
     pub service: Option<String>,
 }
 
-/// Adds and removes instances, in each region by itself, so that they are as busy as they should
-/// be.
+/// Adds and removes instances in each region separately to keep their utilisation near a target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AutoscalerDefinition {
-    /// How busy, above 0 and up to 1: the part of slots, or of processors, that is in use.
+    /// The target utilisation of slots or processors, above 0 and up to 1.
     pub target: f64,
-    /// How many instances there are at least in each region. Left out: 1.
+    /// The minimum number of instances in each region. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<i64>,
-    /// How many there are at most in each region.
+    /// The maximum number of instances in each region.
     pub most: i64,
-    /// How often it looks. Left out: every 15 s.
+    /// The interval between two decisions. Default: 15 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<TimeSpan>,
-    /// How long it takes until an instance that is added is there. Left out: 30 s.
+    /// The start-up time of an added instance. Default: 30 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<TimeSpan>,
-    /// For how long there must have been too many before some are removed. Left out: 5 min.
+    /// The time for which there must be too many instances before some are removed. Default: 5 min.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm: Option<TimeSpan>,
 }
 
-/// Asks instances whether they are well, and takes those that do not answer out of the registries
-/// until they do.
+/// Checks instances periodically; removes those that do not answer from the registries, until they answer
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HealthCheckDefinition {
-    /// How often it asks; an answer must come before it asks again.
+    /// The interval between two checks; an answer must arrive before the next check.
     pub every: TimeSpan,
-    /// How many questions in a row must have no answer. Left out: 3.
+    /// The number of consecutive checks without an answer that removes an instance. Default: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<i64>,
-    /// How many in a row must have one until the instance is taken back. Left out: 1.
+    /// The number of consecutive checks with an answer that restores the instance. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successes: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! What comes in at an entry point, as definitions say it.
+//! The load of entry points in definitions.
 
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
@@ -7,53 +7,53 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The load of an entry point: either a rate, or users, or recorded arrivals.
+/// The load of an entry point: exactly one of a rate, users and recorded arrivals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EntryLoad {
-    /// Open loop: requests per second that come in, however long they take.
+    /// Open loop: requests per second, independent of the response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// With a rate: how the times between two requests are distributed. Left out: constant.
+    /// With a rate: the distribution of the times between requests. Default: constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Closed loop: the number of users, each of whom waits for an answer, thinks, and asks again.
+    /// Closed loop: the number of users, each of whom waits for an answer, thinks, and sends the next
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<i64>,
-    /// With users: how long each thinks. Left out: no time.
+    /// With users: the think time. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Distribution>,
-    /// A CSV file of recorded arrivals, with a column `time` and perhaps one `kind`; its path is
-    /// relative to the definition.
+    /// A CSV file of recorded arrivals with a column `time` and optionally `kind`; the path is relative to
+    /// the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
-    /// The kinds of requests, each with its weight: common, read, write, and endpoints of services.
-    /// Left out: common, read and write, one third each.
+    /// The weights of the kinds of requests: common, read, write, and endpoints of services. Default: common,
+    /// read and write, one third each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, f64>,
-    /// Among how many values, all alike, requests to endpoints choose the one that they are about.
-    /// Left out: a million.
+    /// The number of equally likely keys of requests to endpoints. Default: one million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<i64>,
 }
 
-/// How the times between two requests are distributed.
+/// The distribution of the times between requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// All the same.
+    /// Equal times.
     #[default]
     Constant,
-    /// Exponentially: requests come in independently of each other.
+    /// Exponentially distributed times, so requests are independent of each other.
     Poisson,
-    /// Anything from none to twice the mean, all alike.
+    /// Uniformly distributed times between zero and twice the mean.
     Uniform,
 }
 
 impl Arrivals {
-    /// The distribution of the times between two requests, in units of their mean.
+    /// Returns the distribution of the times between requests, in units of their mean.
     pub(crate) fn gaps(self) -> corsair::Distribution {
         let gaps = match self {
             Arrivals::Constant => corsair::Distribution::constant(1.0),
@@ -64,16 +64,16 @@ impl Arrivals {
     }
 }
 
-/// Requests per second.
+/// A rate in requests per second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Rate {
-    /// Always the same.
+    /// A constant rate.
     Constant(f64),
-    /// As a profile says; before its first point none, after its last as that says.
+    /// A profile: no requests before its first point, and the rate of its last point after it.
     Profile(Vec<RatePoint>),
-    /// A curve from a CSV file with the columns `time` and `rate`, straight between its rows.
+    /// A curve from a CSV file with the columns `time` and `rate`, interpolated linearly between rows.
     Curve {
         /// The path of the file, relative to the definition.
         csv: String,
@@ -85,11 +85,11 @@ pub enum Rate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RatePoint {
-    /// When, after the load has begun.
+    /// The time of the point, from the start of the load.
     pub at: TimeSpan,
     /// Requests per second from then on.
     pub rate: f64,
-    /// Whether the rate goes there in a straight line from the point before, instead of at once.
+    /// True: the rate changes linearly from the previous point to this one. False: it changes at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ramp: bool,
 }

@@ -1,19 +1,19 @@
-//! Where in its text a part of a definition stands.
+//! Positions of parts of a definition in its text.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt;
 
-/// A file, or whatever else a definition was read from, and the line in it.
+/// The source of a definition, a line in it, and the path to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file, or for instance `built-in netflixoss`.
+    /// The file, or for example `built-in netflixoss`.
     pub file: String,
-    /// The line, from 1; none if it is not known.
+    /// The line, from 1, if it is known.
     pub line: Option<usize>,
-    /// The way there: keys, and for lists the name of an entry or its number from 0, with dots between
-    /// them, as in `services.web.count`. Empty: the whole.
+    /// The path to the field: keys, and for list entries the name or the index from 0, joined by dots, as in
+    /// `services.web.count`. Empty: the document.
     pub path: String,
 }
 
@@ -26,15 +26,15 @@ impl fmt::Display for Location {
     }
 }
 
-/// A step on the way to a part of a JSON document.
+/// A step of a path in a JSON document.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
     Key(&'a str),
     Index(usize),
 }
 
-/// The line, from 1, of what stands at the end of this way; if the way ends early, of the last
-/// part that is there. O(length of the text).
+/// Returns the line, from 1, of the value at this path, or of the deepest existing part of the path. O(length
+/// of the text).
 pub(super) fn line(text: &str, way: &[Step<'_>]) -> Option<usize> {
     let mut here: &RawValue = serde_json::from_str(text).ok()?;
     for step in way {
@@ -51,12 +51,12 @@ pub(super) fn line(text: &str, way: &[Step<'_>]) -> Option<usize> {
             None => break,
         }
     }
-    // Raw values borrow from the text they were read from.
+    // Raw values borrow from the text that they were read from.
     let offset = (here.get().as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     Some(1 + text.get(..offset)?.matches('\n').count())
 }
 
-/// The way in words: entries of lists by their names where they have some.
+/// Formats a path as text; entries of lists are shown by their names if they have names.
 pub(super) fn path(text: &str, way: &[Step<'_>]) -> String {
     let whole = serde_json::from_str::<Value>(text).unwrap_or_default();
     let mut here = Some(&whole);
@@ -77,7 +77,8 @@ pub(super) fn path(text: &str, way: &[Step<'_>]) -> String {
     parts.join(".")
 }
 
-/// The path of what is being read when a parser has come to a line and a column, both from 1.
+/// Returns the path of the value that a parser was reading when it stopped at a line and a column, both from
+/// 1.
 pub(super) fn path_at(text: &str, line: usize, column: usize) -> String {
     enum Level {
         Object(Option<String>),
@@ -118,7 +119,7 @@ pub(super) fn path_at(text: &str, line: usize, column: usize) -> String {
                 levels.pop();
                 awaits_key = false;
             }
-            // A parser may have looked at the comma behind the value.
+            // A parser may have stopped at the comma after the value.
             b',' if at < end => match levels.last_mut() {
                 Some(Level::List(index)) => *index += 1,
                 _ => awaits_key = true,

@@ -1,31 +1,31 @@
-//! Regions and zones of one's own.
+//! User-defined regions and zones.
 
 use corsair_observe::{Places, PlacesError};
 use serde::{Deserialize, Serialize};
 
-/// What regions and zones are called, and their addresses. What is left out is spigo's.
+/// Names and addresses of regions and zones. Default: spigo's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlacesDefinition {
-    /// The names of regions, in the order in which the architecture spreads into them.
+    /// The names of regions, in the order in which an architecture expands into them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
     /// The names of the zones of each region.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<String>,
-    /// For each region and each of its zones, the first two numbers of its addresses, as 10.1.
+    /// The first two numbers of the addresses of each zone of each region, for example 10.1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<Vec<String>>,
 }
 
 impl PlacesDefinition {
-    /// Whether nothing is said.
+    /// True if no names and addresses are set.
     pub fn is_empty(&self) -> bool {
         self.regions.is_empty() && self.zones.is_empty() && self.addresses.is_empty()
     }
 
-    /// These places; what they leave out is that of others.
+    /// Returns these places, with the lists that they leave out taken from `others`.
     #[must_use]
     pub fn or(&self, others: &PlacesDefinition) -> PlacesDefinition {
         fn first<T: Clone>(own: &[T], other: &[T]) -> Vec<T> {
@@ -38,7 +38,7 @@ impl PlacesDefinition {
         }
     }
 
-    /// The places.
+    /// Builds the regions and zones.
     ///
     /// # Errors
     /// See [`PlacesError`].

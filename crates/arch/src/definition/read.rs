@@ -1,4 +1,4 @@
-//! From a name to a checked definition.
+//! Reading and checking a definition by its name.
 
 use super::check::{self, Checked, Problem};
 use super::locate::{self, Location, Step};
@@ -9,20 +9,20 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Why there is no definition.
+/// Why a definition could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// Neither a file nor a built-in of that name.
+    /// Neither a file nor a built-in definition has that name.
     #[error(
         "there is no architecture '{name}': no {} and no built-in of that name{meant}", file.display()
     )]
     NotFound {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// Where it was looked for.
+        /// The file that does not exist.
         file: PathBuf,
-        /// The nearest name, as the end of a sentence.
+        /// The nearest name, formatted as the end of a sentence.
         meant: String,
     },
     /// The file cannot be read.
@@ -30,13 +30,13 @@ pub enum DefinitionError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The text ends too early, is not valid JSON, or does not have the structure of a definition.
     #[error("{at}: {what}")]
     Broken {
-        /// Where.
+        /// The position.
         at: Box<Location>,
         /// What is wrong, and what to do.
         what: String,
@@ -44,7 +44,7 @@ pub enum DefinitionError {
     /// The text has the structure of a definition, but its content is not valid.
     #[error("{at}: {problem}")]
     Wrong {
-        /// Where.
+        /// The position.
         at: Box<Location>,
         /// What is wrong.
         problem: Problem,
@@ -52,7 +52,7 @@ pub enum DefinitionError {
 }
 
 impl DefinitionError {
-    /// Where it is wrong, if it was found.
+    /// Returns the position of the fault, if it was found.
     pub fn place(&self) -> Option<&Location> {
         match self {
             DefinitionError::Broken { at, .. } | DefinitionError::Wrong { at, .. } => Some(at),
@@ -71,7 +71,7 @@ pub fn read(name: &str, directory: &Path) -> Result<Checked, DefinitionError> {
     read_text(&text, &file)
 }
 
-/// The text of the definition of this name, and what it was read from.
+/// Returns the text of the definition with this name, and its source: a path or `built-in NAME`.
 pub(crate) fn text_of(name: &str, directory: &Path) -> Result<(String, String), DefinitionError> {
     let file = if name.ends_with(".json") {
         PathBuf::from(name)
@@ -107,7 +107,7 @@ pub(crate) fn text_of(name: &str, directory: &Path) -> Result<(String, String), 
     }
 }
 
-/// The names that there are: of files in the directory and of built-ins.
+/// Suggests names of files in the directory and of built-in definitions, formatted as the end of a sentence.
 fn meant(name: &str, directory: &Path) -> String {
     let mut names: Vec<String> = BUILT_IN
         .iter()
@@ -127,10 +127,28 @@ fn meant(name: &str, directory: &Path) -> String {
     }
 }
 
-/// Reads a definition from its text. `file` is what errors call it.
+/// Reads a definition from its text. `file` is the name used in errors.
 ///
 /// # Errors
 /// See [`DefinitionError`].
+///
+/// # Examples
+/// ```
+/// let text = r#"{
+///   "arch": "shop",
+///   "services": [
+///     {"name": "db", "package": "store"},
+///     {"name": "web", "package": "karyon", "dependencies": ["bd"]},
+///     {"name": "www", "package": "denominator", "dependencies": ["web"]}
+///   ]
+/// }"#;
+/// let error = corsair_arch::read_text(text, "shop.json").unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "shop.json:5: service 'web' depends on 'bd', which is not a service; did you mean db?"
+/// );
+/// assert!(corsair_arch::read_text(&text.replace("bd", "db"), "shop.json").is_ok());
+/// ```
 pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
     // Some editors begin a file with a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -180,7 +198,7 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
     })
 }
 
-/// The nearest of the names that serde would have liked better, as the end of a sentence.
+/// Suggests the nearest of the names that serde expected, formatted as the end of a sentence.
 fn meant_of(said: &str) -> String {
     let mut names = said.split('`').skip(1).step_by(2);
     match names.next() {
@@ -242,7 +260,7 @@ const SERVICE_KEYS: [&str; 24] = [
     "guesstimateValue",
 ];
 
-/// The first key that means nothing. Keys that begin with `x-` are other tools', and left alone.
+/// Finds the first unknown key. Keys that begin with `x-` belong to other tools and are ignored.
 fn unknown_key(text: &str) -> Option<(Vec<Step<'static>>, String, String)> {
     type Keys<'a> = BTreeMap<String, &'a RawValue>;
     let unknown = |keys: &Keys<'_>, known: &[&'static str]| {

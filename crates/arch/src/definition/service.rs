@@ -1,5 +1,4 @@
-//! What the endpoints of a service do, how it queues, and how it calls others, as definitions say
-//! it.
+//! Endpoints, queues and call policies of a service in definitions.
 
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
@@ -8,74 +7,74 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An endpoint of a service, and what it does for each request.
+/// An endpoint of a service and the steps of each request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointDefinition {
-    /// Its name, unique in the service.
+    /// The name, unique in the service.
     pub name: String,
-    /// Its priority, from 0 to 7, where a queue orders by it. Left out: that of the request that
-    /// asks for it, or 0.
+    /// The priority, from 0 to 7, for a queue that orders by it. Default: the priority of the calling
+    /// request, or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    /// How long requests to it and their answers travel, if not as those of its service.
+    /// The network latency of requests to the endpoint and of its answers. Default: the latency of its
+    /// service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// What it does, in this order.
+    /// The steps, in this order.
     #[serde(default)]
     pub steps: Vec<StepDefinition>,
 }
 
-/// A step: one of work, call, send, parallel and cache.
+/// A step: exactly one of work, call, send, parallel and cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StepDefinition {
-    /// Works for so long.
+    /// Works for this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Distribution>,
-    /// Calls an endpoint of a service (`cart.list`), or its first (`cart`), and waits for the
+    /// Calls an endpoint of a service (`cart.list`), or the first endpoint (`cart`), and waits for the
     /// answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Targets>,
-    /// Sends something to an endpoint, and does not wait.
+    /// Sends a message to an endpoint without waiting for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<Targets>,
-    /// Does several lists of steps at once.
+    /// Runs several lists of steps concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Vec<Vec<StepDefinition>>>,
-    /// With parallel: how many of the lists must succeed before the next step begins; the other lists
-    /// keep running. Left out: all.
+    /// With parallel: the number of lists that must succeed before the next step begins; the other lists keep
+    /// running. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<i64>,
-    /// Looks into a cache of the instance.
+    /// Looks up a value in a cache of the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheDefinition>,
-    /// With cache: what it does if the value is not there.
+    /// With cache: the steps after a miss.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub miss: Vec<StepDefinition>,
-    /// How likely the step is done at all, from 0 to 1. Left out: always.
+    /// The probability that the step runs, from 0 to 1. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// How many times: call and send one after the other, the lists of parallel at once. Left out:
-    /// once.
+    /// The number of repetitions: call and send in sequence, the lists of parallel concurrently. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<i64>,
-    /// With call and parallel: the steps to do if the call or a needed list fails, before the next step;
-    /// an empty list ignores the failure. Left out: the request fails.
+    /// With call and parallel: the steps to run if the call or a required list fails; an empty list ignores
+    /// the failure. Default: the request fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Vec<StepDefinition>>,
 }
 
-/// What is called: an endpoint, or one of several by weight.
+/// The target of a call: one endpoint, or a weighted choice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Targets {
-    /// Always this one.
+    /// Always this endpoint.
     One(String),
-    /// Each with its weight, such as {"cart-v1": 9, "cart-v2": 1}.
+    /// A random choice by weight, such as {"cart-v1": 9, "cart-v2": 1}.
     Weighted(BTreeMap<String, f64>),
 }
 
@@ -106,46 +105,46 @@ impl<'de> de::Visitor<'de> for TargetsVisitor {
     }
 }
 
-/// A cache: of a given hit rate, or with a time to live and a size, filled by what is missed.
+/// A cache: either with a given hit rate, or with a time to live and a size, filled by misses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CacheDefinition {
-    /// The part of look-ups that find their value, from 0 to 1.
+    /// The fraction of look-ups that hit, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit_rate: Option<f64>,
-    /// Among how many keys, all alike, look-ups choose. Left out: they look up the request's key.
+    /// The number of equally likely keys. Default: look-ups use the request's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<i64>,
-    /// How many values it keeps; the one that was not used for longest leaves. Left out: all.
+    /// The maximum number of values; the least recently used value is evicted. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
-    /// How long it keeps a value. Left out: for good.
+    /// The time to live of a value. Default: no expiry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<TimeSpan>,
 }
 
-/// How requests wait for one of the instance's slots.
+/// The queue for an instance's slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QueueDefinition {
-    /// Who is next. Left out: fifo.
+    /// The order in which requests leave the queue. Default: fifo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
-    /// How many requests wait at most; more are refused, and where priorities order the queue, the
-    /// lowest first. Left out: any number.
+    /// The maximum number of waiting requests; further ones are refused, and if priorities order the queue,
+    /// the lowest priority is refused first. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
-    /// Requests that have waited this long are refused, at that time.
+    /// The longest wait: a request that has waited this long is refused at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<TimeSpan>,
-    /// Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long.
+    /// Controlled delay (RFC 8289): while all requests wait too long, they are refused at a growing rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codel: Option<Codel>,
 }
 
-/// Who is next in a queue.
+/// The order in which requests leave a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -164,76 +163,75 @@ pub enum Order {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Codel {
-    /// How long requests may wait.
+    /// The acceptable waiting time.
     pub target: TimeSpan,
-    /// For how long they may wait longer before the first is refused.
+    /// The time for which waits must exceed the target before the first request is refused.
     pub interval: TimeSpan,
 }
 
-/// How a service calls another: which instance, over how many connections, and what it does when
-/// that fails.
+/// The policy for calls to a service: choice of instance, connections and handling of failures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallPolicy {
-    /// Which instance is called. Left out: random.
+    /// The choice of the instance. Default: random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
-    /// With hash: an instance gets at most this multiple of its even share of the requests under way.
-    /// Left out: 1.25.
+    /// With hash: the maximum load of an instance, as a multiple of its even share of the requests in flight.
+    /// Default: 1.25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash_bound: Option<f64>,
-    /// With zone: other zones are called when each instance of the own zone has this many requests
-    /// of this caller under way. Left out: only when it has no instance.
+    /// With zone: other zones are used when each instance of the caller's zone has this many requests of the
+    /// caller in flight. Default: only when the zone has no instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone_spill: Option<i64>,
-    /// The connections of an instance to this service. Left out: any number, always open.
+    /// The connections of an instance to the service. Default: no limit, always open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
-    /// How long an attempt may take.
+    /// The time-out of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeSpan>,
-    /// How long the call may take with all attempts. The deadline travels with the request: who
-    /// gets it too late refuses it, and no caller waits longer.
+    /// The time limit of the call with all its attempts. The deadline travels with the request: an instance
+    /// that gets the request too late refuses it, and no caller waits longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<TimeSpan>,
-    /// Tries again what has failed.
+    /// Retries after failed attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
-    /// Asks a second instance when the first takes long, and takes the answer that comes first.
+    /// Asks a second instance when the first is slow, and takes the first answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hedge: Option<Hedge>,
-    /// Stops calling for a while when too many attempts fail.
+    /// Stops calls for a time when too many attempts fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerDefinition>,
-    /// How many calls of an instance may be under way at once; more fail at once.
+    /// The maximum number of concurrent calls of an instance; further calls fail at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulkhead: Option<i64>,
-    /// How many calls an instance may make; more fail at once.
+    /// The rate of calls of an instance; calls beyond it fail at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// Leaves out instances that fail again and again.
+    /// Excludes instances that fail repeatedly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ejection: Option<Ejection>,
 }
 
-/// Which instance is called.
+/// The choice of the instance for a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
-    /// Any of them, all alike.
+    /// Any instance, with equal probability.
     #[default]
     Random,
-    /// One after the other.
+    /// The instances in turn.
     RoundRobin,
-    /// The one with the fewest requests of this caller under way.
+    /// The instance with the fewest requests of this caller in flight.
     LeastRequests,
-    /// Of two that are drawn, the one with fewer requests of this caller under way.
+    /// Of two random instances, the one with fewer requests of this caller in flight.
     TwoChoices,
-    /// The one that the request's key is hashed to; the next one, if that has too much to do.
+    /// The instance that the request's key hashes to, or the next one if that instance is overloaded.
     Hash,
-    /// Any in the caller's zone; if there is none, or each has much to do, any other.
+    /// Any instance in the caller's zone; any other if the zone has none or all are busy.
     Zone,
 }
 
@@ -242,106 +240,105 @@ pub enum Balance {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// How many there are at most. Each carries one request at a time.
+    /// The maximum number. Each carries one request at a time.
     pub most: i64,
-    /// How many calls may wait for one; more fail at once. Left out: any number.
+    /// The maximum number of calls that wait for a connection; further calls fail at once. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<i64>,
-    /// How long it takes to open one. Left out: no time.
+    /// The time to open a connection. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<TimeSpan>,
 }
 
-/// Tries again what has failed.
+/// Retries after failed attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Retries {
-    /// How many times at most.
+    /// The maximum number of retries.
     pub most: i64,
-    /// How long it waits before the first. Left out: no time.
+    /// The wait before the first retry. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<TimeSpan>,
-    /// How many times as long it waits before each further one. Left out: 2.
+    /// The factor by which the wait grows with each retry. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// The longest wait. Left out: 10 s.
+    /// The longest wait. Default: 10 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<TimeSpan>,
-    /// Which part of each wait is random, from 0 to 1. Left out: 0.
+    /// The random fraction of each wait, from 0 to 1. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<f64>,
-    /// How many of all calls of an instance may be retries. Left out: any number.
+    /// The limit of retries relative to calls. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<RetryBudget>,
 }
 
-/// How many of all calls of an instance may be retries.
+/// A limit of retries relative to calls, for each instance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RetryBudget {
-    /// Retries allowed for each call, as a share of the calls.
+    /// Retries allowed for each call, as a fraction of the calls.
     pub share: f64,
-    /// How many are saved up at most, and there from the beginning. Left out: 10.
+    /// The maximum number of saved retries, which is also their initial number. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<f64>,
 }
 
-/// Asks further instances when the first takes long.
+/// Asks further instances when the first is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hedge {
-    /// After how long.
+    /// The wait before each further request.
     pub after: TimeSpan,
-    /// How many further ones at most, one after the other. Left out: 1.
+    /// The maximum number of further requests, one after the other. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<i64>,
 }
 
-/// Stops calling for a while when too many attempts fail.
+/// Stops calls for a time when too many attempts fail.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BreakerDefinition {
-    /// It opens when this part of the last attempts has failed, above 0 and up to 1.
+    /// The fraction of failed attempts that opens the breaker, above 0 and up to 1.
     pub failures: f64,
-    /// How many of the last attempts count, up to 1024; it stays closed before there are that many.
-    /// Left out: 20.
+    /// The number of most recent attempts that count, up to 1024; the breaker stays closed before so many
+    /// were made. Default: 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<i64>,
-    /// How long it stays open.
+    /// The time that the breaker stays open.
     pub open: TimeSpan,
-    /// How many attempts it lets through after that, all of which must succeed to close it. Left
-    /// out: 1.
+    /// The number of attempts that it then lets through; if all succeed, it closes. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<i64>,
 }
 
-/// Calls per second, evenly spaced.
+/// A rate limit with evenly spaced calls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// How many a second.
+    /// Calls per second.
     pub rate: f64,
-    /// How many at once after a rest. Left out: 1.
+    /// The maximum number of calls at once after a rest. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<f64>,
 }
 
-/// Leaves out instances that fail again and again.
+/// Excludes instances that fail repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ejection {
-    /// How many attempts in a row must fail.
+    /// The number of consecutive failed attempts that excludes an instance.
     pub failures: i64,
-    /// For how long the instance is left out.
+    /// The time for which the instance is excluded.
     #[serde(rename = "for")]
     pub lasting: TimeSpan,
-    /// Which part of the instances is left out at most. Left out: 0.5.
+    /// The maximum fraction of excluded instances. Default: 0.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
