@@ -23,7 +23,7 @@ export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
 
-all_steps=(toolchain fmt lean clippy tests docs examples benches versus readme semantics features ui loom deny)
+all_steps=(toolchain fmt words lean clippy tests docs examples benches versus readme semantics features ui loom deny)
 
 # The toolchain of rust-toolchain.toml with its components.
 step_toolchain() {
@@ -36,7 +36,12 @@ step_fmt() {
     cargo fmt --all --check
 }
 
-# How many crates `cargo run` builds: what a newcomer waits for.
+# Phrases that readers stumble over; ci/words.txt lists them with their replacements.
+step_words() {
+    ci/words.sh
+}
+
+# The number of crates that `cargo run` builds, and so the wait of a newcomer.
 most_crates=150
 step_lean() {
     local count

@@ -669,7 +669,7 @@ class Queue(Part):
     Fields:
     codel: Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long.
     order: Who is next. Left out: fifo.
-    patience: Requests that have waited longer are refused when it is their turn.
+    patience: Requests that have waited this long are refused, at that time.
     size: How many requests wait at most; more are refused, and where priorities order the queue, the lowest
         first. Left out: any number.
     """
@@ -679,7 +679,7 @@ class Queue(Part):
     order: Order | None = None
     """Who is next. Left out: fifo."""
     patience: TimeSpan | None = None
-    """Requests that have waited longer are refused when it is their turn."""
+    """Requests that have waited this long are refused, at that time."""
     size: int | None = None
     """How many requests wait at most; more are refused, and where priorities order the queue, the lowest first.
     Left out: any number.
@@ -942,15 +942,15 @@ class Step(Part):
     Fields:
     cache: Looks into a cache of the instance.
     call: Calls an endpoint of a service (cart.list), or its first (cart), and waits for the answer.
-    fallback: With call and parallel: what it does if that fails, before it goes on; an empty list does without.
-        Left out: the request fails.
+    fallback: With call and parallel: the steps to do if the call or a needed list fails, before the next step;
+        an empty list ignores the failure. Left out: the request fails.
     miss: With cache: what it does if the value is not there.
     parallel: Does several lists of steps at once.
     probability: How likely the step is done at all, from 0 to 1. Left out: always.
     send: Sends something to an endpoint, and does not wait.
     times: How many times: call and send one after the other, the lists of parallel at once. Left out: once.
-    wait: With parallel: how many of the lists must succeed before it goes on; the others go on by themselves.
-        Left out: all.
+    wait: With parallel: how many of the lists must succeed before the next step begins; the other lists keep
+        running. Left out: all.
     work: Works for so long.
     """
 
@@ -959,8 +959,8 @@ class Step(Part):
     call: Targets | None = None
     """Calls an endpoint of a service (cart.list), or its first (cart), and waits for the answer."""
     fallback: list[Step] | None = None
-    """With call and parallel: what it does if that fails, before it goes on; an empty list does without. Left out:
-    the request fails.
+    """With call and parallel: the steps to do if the call or a needed list fails, before the next step; an empty
+    list ignores the failure. Left out: the request fails.
     """
     miss: list[Step] = field(default_factory=list)
     """With cache: what it does if the value is not there."""
@@ -973,8 +973,8 @@ class Step(Part):
     times: int | None = None
     """How many times: call and send one after the other, the lists of parallel at once. Left out: once."""
     wait: int | None = None
-    """With parallel: how many of the lists must succeed before it goes on; the others go on by themselves. Left
-    out: all.
+    """With parallel: how many of the lists must succeed before the next step begins; the other lists keep running.
+    Left out: all.
     """
     work: Distribution | None = None
     """Works for so long."""
