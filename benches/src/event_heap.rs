@@ -3,8 +3,8 @@
 
 use corsair::fsm::{Msg, Pirate};
 use corsair::{
-    Actor, Addr, Context, Envelope, Event, Flow, Random, SpanId, Spawn, Ticket, Time, TimerHandle,
-    Token,
+    Actor, Addr, Context, Envelope, Event, Flow, Random, ReplyHandle, SpanId, Spawn, Time,
+    TimerHandle, Token,
 };
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -243,10 +243,10 @@ impl Context<Msg> for Desk<'_> {
     fn send_after(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
         unimplemented!("pirates do not delay messages")
     }
-    fn question(&mut self, _: Addr, _: Msg) -> SpanId {
+    fn request(&mut self, _: Addr, _: Msg) -> SpanId {
         unimplemented!("pirates ask nothing")
     }
-    fn reply(&mut self, _: Ticket, _: Msg) -> SpanId {
+    fn reply(&mut self, _: ReplyHandle, _: Msg) -> SpanId {
         unimplemented!("pirates are asked nothing")
     }
     fn stop(&mut self, _: Addr) {

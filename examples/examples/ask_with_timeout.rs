@@ -1,4 +1,4 @@
-//! Questions with a time-out: an answer in time, one that is late, and no actor left to answer.
+//! Requests with a time-out: an answer in time, a late answer, and an actor that has ended.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -22,9 +22,9 @@ async fn leadsman<C: AsyncContext<Msg>>(mut cx: C) {
             ..
         } = cx.recv().await
         {
-            let question = cx.envelope().ticket();
+            let request = cx.envelope().reply_handle();
             cx.sleep(Duration::from_millis(takes_ms)).await;
-            cx.reply(question, Msg::Fathoms(takes_ms / 10));
+            cx.reply(request, Msg::Fathoms(takes_ms / 10));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use corsair::network::{Fate, Network, Way};
+use corsair::network::{Delivery, Network, Route};
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Experiment, Flow, Message, Random,
     ReplicationError, Spawn, Time, TimerHandle, Token, replicate,
@@ -57,18 +57,18 @@ impl Network for Unreliable {
         20 * MS
     }
 
-    fn latency(&self, _: &Way, random: &mut Random) -> Duration {
+    fn latency(&self, _: &Route, random: &mut Random) -> Duration {
         Duration::from_micros(1_000 + u64::from(random.below(19_000)))
     }
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         let [from, to] = [way.from, way.to].map(Addr::as_u32);
         let apart = |who: u32| who < FIRST + 2;
         let parted = PARTED.contains(&way.sent) && apart(from) != apart(to);
         if from == 0 || to == 0 || !parted && random.below(5) > 0 {
-            return Fate::Arrives;
+            return Delivery::Arrives;
         }
-        Fate::Lost
+        Delivery::Lost
     }
 }
 

@@ -342,7 +342,7 @@ impl Loads<'_> {
 
 /// The measurements of one run at a load.
 #[derive(Clone, Debug)]
-struct Run {
+struct LoadMeasurement {
     offered: f64,
     utilisations: Vec<(u32, f64)>,
     throughput: f64,
@@ -364,7 +364,7 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Runs a load until it is clear whether it is borne. `None` if a run was cancelled.
     fn point(&self, load: Option<f64>) -> Result<Option<Point>, SimulateError> {
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<LoadMeasurement> = Vec::new();
         loop {
             let first = runs.len();
             let count = if first == 0 { 1 } else { GROUP };
@@ -424,9 +424,9 @@ impl Trial<'_> {
         missed.all(|((_, here), there)| here.mean < there.mean * (1.0 - BETTER))
     }
 
-    fn summary(&self, load: Option<f64>, runs: &[Run]) -> Point {
+    fn summary(&self, load: Option<f64>, runs: &[LoadMeasurement]) -> Point {
         let count = runs.len() as f64;
-        let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count;
+        let mean = |of: &dyn Fn(&LoadMeasurement) -> f64| runs.iter().map(of).sum::<f64>() / count;
         let p99: Vec<f64> = runs.iter().map(|run| run.p99.as_secs_f64()).collect();
         let Estimate { mean: p99, within } = Estimate::of(&p99);
         let requests: u64 = runs.iter().map(|run| run.requests).sum();
@@ -491,7 +491,7 @@ impl Trial<'_> {
         load: Option<f64>,
         first: usize,
         count: usize,
-    ) -> Result<Option<Vec<Run>>, SimulateError> {
+    ) -> Result<Option<Vec<LoadMeasurement>>, SimulateError> {
         let runs = in_parallel(self.config.workers.get(), count, |number| {
             self.run(load, (first + number) as u64)
         });
@@ -499,7 +499,11 @@ impl Trial<'_> {
     }
 
     /// Runs a load once. `None` if the run was cancelled.
-    fn run(&self, load: Option<f64>, number: u64) -> Result<Option<Run>, SimulateError> {
+    fn run(
+        &self,
+        load: Option<f64>,
+        number: u64,
+    ) -> Result<Option<LoadMeasurement>, SimulateError> {
         let limit = self.search.longest_limit();
         let least = load.map(|load| Duration::from_secs_f64(LEAST_REQUESTS / load));
         let least = least.unwrap_or_default();
@@ -537,7 +541,7 @@ impl Trial<'_> {
         let done = sum(|entry| entry.times.len() + entry.puts);
         let utilisations = self.topology.utilisations(&totals, measured);
         let offered = sum(|entry| entry.requests + entry.puts);
-        Ok(Some(Run {
+        Ok(Some(LoadMeasurement {
             offered: offered as f64 / measured.as_secs_f64() / totals.entries.len().max(1) as f64,
             utilisations,
             throughput: done as f64 / measured.as_secs_f64(),

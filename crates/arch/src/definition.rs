@@ -16,7 +16,7 @@ mod service;
 
 pub use built_in::BUILT_IN;
 pub(crate) use check::reachable;
-pub use check::{Checked, Problem};
+pub use check::{CheckedDefinition, Problem};
 pub use fault::{
     AutoscalerDefinition, Fault, FaultKind, HealthCheckDefinition, LinkFault, PlaceFault, Side,
 };

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The measurements of one run. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct Measurement {
     /// Requests that came in after the warm-up, and values put.
     pub requests: u64,
     /// Of these, how many were done a second.
@@ -33,7 +33,7 @@ pub struct Measured {
     pub p999: f64,
 }
 
-impl Measured {
+impl Measurement {
     /// The names of the numbers, in the order in which tables have them.
     pub const NAMES: [&str; 9] = [
         "requests",
@@ -60,7 +60,7 @@ impl Measured {
             self.p99,
             self.p999,
         ];
-        std::array::from_fn(|number| (Measured::NAMES[number], values[number]))
+        std::array::from_fn(|number| (Measurement::NAMES[number], values[number]))
     }
 }
 
@@ -73,7 +73,7 @@ pub fn measure(
     topology: &Topology,
     plan: &Plan,
     seed: u64,
-) -> Result<Option<Measured>, SimulateError> {
+) -> Result<Option<Measurement>, SimulateError> {
     let config = Config {
         seed,
         workers: NonZeroUsize::MIN,
@@ -89,7 +89,7 @@ pub fn measure(
 
 /// Computes the measurements of a run from its totals. `counted` is the time during which requests
 /// were counted.
-pub fn measured(totals: &Totals, counted: Duration) -> Measured {
+pub fn measured(totals: &Totals, counted: Duration) -> Measurement {
     let mut all = EntryTotals::default();
     for entry in totals.entries.values() {
         all.add(entry);
@@ -101,7 +101,7 @@ pub fn measured(totals: &Totals, counted: Duration) -> Measured {
     };
     let failed = all.errors + all.unanswered();
     let answered = all.times.len() - (all.errors - all.unrouted).min(all.times.len());
-    Measured {
+    Measurement {
         requests: all.requests + all.puts,
         throughput: (answered + all.puts) as f64 / counted.as_secs_f64().max(1e-9),
         errors: match all.requests {
@@ -213,7 +213,7 @@ pub fn compare(
         let seed = config.seed.wrapping_add((number / 2) as u64);
         measure(config, topologies[number % 2], plan, seed)
     });
-    let mut measured: [Vec<Measured>; 2] = Default::default();
+    let mut measured: [Vec<Measurement>; 2] = Default::default();
     for (number, run) in runs.into_iter().enumerate() {
         let Some(run) = run? else {
             return Ok(None);
@@ -225,8 +225,8 @@ pub fn compare(
 }
 
 /// What was measured of two, from the same seeds in the same order.
-pub fn compared(a: &[Measured], b: &[Measured]) -> Vec<Compared> {
-    let columns = Measured::NAMES.into_iter().enumerate();
+pub fn compared(a: &[Measurement], b: &[Measurement]) -> Vec<Compared> {
+    let columns = Measurement::NAMES.into_iter().enumerate();
     let compare = columns.map(|(column, name)| {
         let [a, b] = [a, b].map(|runs| -> Vec<f64> {
             let values = runs.iter().map(|run| run.columns()[column].1);

@@ -2,7 +2,7 @@
 
 use crate::definition::{FaultKind, PlaceFault};
 use crate::duration_text::{TimeSpan, duration};
-use crate::experiment::{Measured, measured};
+use crate::experiment::{Measurement, measured};
 use crate::plan::SimulateError;
 use crate::setup::{Setup, SetupError};
 use crate::topology::Topology;
@@ -134,7 +134,7 @@ pub enum HuntError {
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// What the whole run measured.
-    pub measured: Measured,
+    pub measured: Measurement,
     /// How long after the last fault the budgets hold again until the end; none if they do not.
     pub recovered: Option<Duration>,
     /// The budgets that are broken, each with what was measured.
@@ -270,7 +270,7 @@ impl Hunt {
         }))
     }
 
-    fn broken(&self, measured: &Measured, recovered: Option<Duration>) -> Vec<String> {
+    fn broken(&self, measured: &Measurement, recovered: Option<Duration>) -> Vec<String> {
         let breaks = |budget: &Budget| match budget {
             Budget::Percentile(part, limit) => {
                 let name = percentile_name(*part);

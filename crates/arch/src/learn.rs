@@ -25,7 +25,7 @@ pub use judge::{Quantile, Resemblance};
 pub use read::TraceError;
 pub use resample::Learnt;
 
-use crate::definition::{Checked, Definition, DefinitionError, read_text};
+use crate::definition::{CheckedDefinition, Definition, DefinitionError, read_text};
 use crate::plan::SimulateError;
 use corsair::{Config, Random};
 use invocation::Invocations;
@@ -35,7 +35,7 @@ use std::time::Duration;
 
 /// What was learned from traces.
 #[derive(Clone, Debug)]
-pub struct Learned {
+pub struct LearnReport {
     /// The definition.
     pub definition: Definition,
     /// How many spans there were, and in how many traces.
@@ -106,7 +106,7 @@ pub enum LearnError {
 ///
 /// # Errors
 /// See [`LearnError`].
-pub fn learn(files: &[PathBuf], name: &str) -> Result<Learned, LearnError> {
+pub fn learn(files: &[PathBuf], name: &str) -> Result<LearnReport, LearnError> {
     learn_with(files, name, &LearnOptions::default())
 }
 
@@ -118,7 +118,7 @@ pub fn learn_with(
     files: &[PathBuf],
     name: &str,
     options: &LearnOptions,
-) -> Result<Learned, LearnError> {
+) -> Result<LearnReport, LearnError> {
     let mut recorded = Recorded::read(files)?;
     let spans = recorded.spans.len() as u64;
     let mut all = Invocations::join(&recorded);
@@ -149,7 +149,7 @@ pub fn learn_with(
     if options.resamples > 0 && resampled.is_empty() {
         remarks.push("there are too few traces to say how sure the numbers are".to_owned());
     }
-    Ok(Learned {
+    Ok(LearnReport {
         numbers: resample::intervals(&described.definition, &resampled),
         resampled,
         is_held_out: held_out.is_some(),
@@ -183,12 +183,12 @@ fn hold_out(all: &mut Invocations, part: f64) -> Option<Invocations> {
     Some(held_out)
 }
 
-impl Learned {
+impl LearnReport {
     /// The definition, checked as if it had been read.
     ///
     /// # Errors
     /// What was learned is more than a definition can say.
-    pub fn checked(&self) -> Result<Checked, LearnError> {
+    pub fn checked(&self) -> Result<CheckedDefinition, LearnError> {
         Ok(read_text(&self.definition.to_text(), "what was learned")?)
     }
 

@@ -63,7 +63,7 @@ pub use compose::{ComposeError, compose};
 pub use csv::quoted;
 pub use definition::{
     Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
-    CallPolicy, Checked, Codel, Connections, Definition, DefinitionError, Ejection,
+    CallPolicy, CheckedDefinition, Codel, Connections, Definition, DefinitionError, Ejection,
     EndpointDefinition, EntryLoad, Fault, FaultKind, HealthCheckDefinition, Hedge, LinkFault,
     Location, Network, Order, PlaceFault, PlacesDefinition, Problem, QueueDefinition, Rate,
     RateLimit, RatePoint, Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets,
@@ -72,11 +72,12 @@ pub use definition::{
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};
 pub use experiment::{
-    Compared, Estimate, Measured, compare, compared, in_parallel, measure, measured,
+    Compared, Estimate, Measurement, compare, compared, in_parallel, measure, measured,
 };
 pub use geography::{Geography, Places, PlacesError, Zone};
 pub use learn::{
-    LearnError, LearnOptions, Learned, Learnt, Quantile, Resemblance, TraceError, learn, learn_with,
+    LearnError, LearnOptions, LearnReport, Learnt, Quantile, Resemblance, TraceError, learn,
+    learn_with,
 };
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Command, Key, Msg};

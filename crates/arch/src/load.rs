@@ -30,12 +30,12 @@ pub struct Load {
     pub(crate) keys: u32,
     /// What was given, and is not a default.
     #[serde(skip)]
-    given: Given,
+    given: GivenParts,
 }
 
 /// The parts of a load that were given. Others are those of the load that it takes the place of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Given {
+struct GivenParts {
     arrivals: bool,
     mix: bool,
     keys: bool,
@@ -227,7 +227,7 @@ impl Load {
             mix,
             kinds: kinds.0.into(),
             keys,
-            given: Given {
+            given: GivenParts {
                 arrivals: entry.arrivals.is_some(),
                 mix: !entry.requests.is_empty(),
                 keys: entry.keys.is_some(),

@@ -14,7 +14,7 @@
 //! | 9 | three regions |
 
 use crate::definition::{
-    Checked, Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
+    CheckedDefinition, Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
 };
 use crate::topology::{Scale, ScaleError};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub const LAST_STEP: u32 = 9;
 ///
 /// # Errors
 /// [`MigrationError::Step`] if there is no such step.
-pub fn step(step: u32, scale: Scale) -> Result<(Checked, Scale), MigrationError> {
+pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), MigrationError> {
     if step > LAST_STEP {
         return Err(MigrationError::Step(step));
     }

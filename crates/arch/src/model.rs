@@ -6,7 +6,7 @@ use crate::message::Key;
 use crate::package::Package;
 use crate::topology::{EDDA, Instance, SCENARIO, Service, Topology};
 use crate::totals::Totals;
-use corsair::network::{LinkEffect, LinkFault, Way};
+use corsair::network::{LinkEffect, LinkFault, Route};
 use corsair::{Addr, Time};
 use corsair_observe::{Recorder, ServiceId};
 use parking_lot::Mutex;
@@ -286,7 +286,7 @@ impl Model {
         mut bits: impl FnMut() -> u64,
     ) -> LinkEffect {
         let mut effect = LinkEffect::default();
-        let way = Way {
+        let way = Route {
             from: Addr::from_u32(from),
             to: Addr::from_u32(to),
             sent: Time::from_nanos(now),

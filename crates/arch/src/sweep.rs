@@ -14,7 +14,7 @@ pub use file::SweepFile;
 pub use grid::{Grid, field, typed_field};
 pub use shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
 
-use crate::experiment::{Measured, in_parallel, measure};
+use crate::experiment::{Measurement, in_parallel, measure};
 use crate::plan::SimulateError;
 use crate::setup::{Setup, SetupError};
 use crate::variant::{DefinitionText, Setting};
@@ -159,7 +159,11 @@ impl Sweep {
     ///
     /// # Errors
     /// [`SweepError::Setup`] or [`SweepError::Simulate`].
-    pub fn measure(&self, config: &Config, number: usize) -> Result<Option<Measured>, SweepError> {
+    pub fn measure(
+        &self,
+        config: &Config,
+        number: usize,
+    ) -> Result<Option<Measurement>, SweepError> {
         let (settings, seed) = self.run(number);
         let topology = self.setup.topology(&self.text, &settings, None)?;
         let plan = self.setup.plan()?;
@@ -175,7 +179,7 @@ impl Sweep {
         &self,
         config: &Config,
         mut file: Option<&mut SweepFile>,
-        made: &mut Vec<Measured>,
+        made: &mut Vec<Measurement>,
         done: impl Fn(usize) + Sync,
     ) -> Result<bool, SweepError> {
         let workers = config.workers.get();

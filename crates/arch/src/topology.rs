@@ -16,7 +16,7 @@ pub use room::RoomError;
 pub use scale::{Scale, ScaleError};
 pub use service::{Costs, HealthRules, ScalerRules, Service};
 
-use crate::definition::{Checked, ServiceDefinition, Side, reachable};
+use crate::definition::{CheckedDefinition, ServiceDefinition, Side, reachable};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
 use crate::geography::{Geography, Places, Zone};
@@ -112,7 +112,7 @@ impl Topology {
     ///
     /// # Errors
     /// See [`ScaleError`].
-    pub fn new(checked: &Checked, scale: Scale) -> Result<Topology, ScaleError> {
+    pub fn new(checked: &CheckedDefinition, scale: Scale) -> Result<Topology, ScaleError> {
         let definition = checked.definition();
         let mut topology = Topology {
             arch: first_part(&definition.arch),

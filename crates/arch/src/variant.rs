@@ -1,6 +1,6 @@
 //! Definitions with some of their fields changed.
 
-use crate::definition::{Checked, DefinitionError, read_text, text_of};
+use crate::definition::{CheckedDefinition, DefinitionError, read_text, text_of};
 use crate::nearest::did_you_mean;
 use serde_json::Value;
 use std::path::Path;
@@ -68,7 +68,7 @@ impl DefinitionText {
     ///
     /// # Errors
     /// What is wrong with a path, or with the definition then.
-    pub fn with(&self, settings: &[Setting]) -> Result<Checked, String> {
+    pub fn with(&self, settings: &[Setting]) -> Result<CheckedDefinition, String> {
         // The text as it is has the right lines in what is said of it.
         let checked = read_text(&self.text, &self.file);
         if settings.is_empty() {
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    fn with(path: &str, value: &str) -> Result<Checked, String> {
+    fn with(path: &str, value: &str) -> Result<CheckedDefinition, String> {
         shop().with(&[Setting {
             path: path.to_owned(),
             value: Setting::value(value),

@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use configurations::MOST_OPERATIONS;
-pub(crate) use search::Found;
+pub(crate) use search::SearchResult;
 use search::Searcher;
 
 /// Bounds of a check.
@@ -143,7 +143,7 @@ pub fn check<M: Model>(
 enum State<'a, M: Model> {
     NotBegun,
     Searching(Box<Searcher<'a, M>>, usize),
-    Finished(Found, u64),
+    Finished(SearchResult, u64),
 }
 
 /// What the threads of a check share.
@@ -201,7 +201,7 @@ impl<'a, M: Model> Checker<'a, M> {
                     progress.configurations += searcher.configurations();
                 }
                 State::Finished(found, configurations) => {
-                    progress.finished += usize::from(!matches!(found, Found::Stopped(_)));
+                    progress.finished += usize::from(!matches!(found, SearchResult::Stopped(_)));
                     progress.configurations += configurations;
                 }
             }
@@ -239,10 +239,10 @@ impl<'a, M: Model> Checker<'a, M> {
                 None => State::Searching(searcher, held),
                 Some(found) => {
                     match &found {
-                        Found::Violation { .. } => {
+                        SearchResult::Violation { .. } => {
                             self.violated.fetch_min(index, Ordering::Relaxed);
                         }
-                        Found::Stopped(Some(bound)) => *lock(&self.bound) = Some(*bound),
+                        SearchResult::Stopped(Some(bound)) => *lock(&self.bound) = Some(*bound),
                         _ => {}
                     }
                     self.used.fetch_sub(held, Ordering::Relaxed);
@@ -268,7 +268,7 @@ impl<'a, M: Model> Checker<'a, M> {
         let index = self.violated.load(Ordering::Relaxed);
         let partition = self.partitions.get(index)?;
         let state = lock(&states[index]);
-        let State::Finished(Found::Violation { longest, blocked }, _) = &*state else {
+        let State::Finished(SearchResult::Violation { longest, blocked }, _) = &*state else {
             return None;
         };
         Some(Violation {
@@ -301,7 +301,7 @@ pub(crate) fn search_one<M: Model>(
     history: &[Operation<M::Input, M::Output>],
     operations: &[usize],
     limits: &Limits,
-) -> Found {
+) -> SearchResult {
     let deadline = Instant::now().checked_add(limits.time);
     let mut go_on = |bytes: usize| match within(deadline, bytes, limits.memory) {
         Some(bound) => ControlFlow::Break(Some(bound)),

@@ -1,6 +1,6 @@
 //! The smallest history that shows a violation.
 
-use crate::linearizability::{Found, search_one};
+use crate::linearizability::{SearchResult, search_one};
 use crate::{Limits, Model, Operation, Violation};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -47,7 +47,7 @@ impl<M: Model> Minimizer<'_, M> {
             limits.time = deadline.saturating_duration_since(Instant::now());
         }
         let found = search_one(self.model, operations, &all, &limits);
-        matches!(found, Found::Violation { .. })
+        matches!(found, SearchResult::Violation { .. })
     }
 
     /// The history up to the earliest return with which it is a violation. What is called later is

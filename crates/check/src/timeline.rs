@@ -1,6 +1,6 @@
 //! A violation as a timeline: a row for each process, a bar for each operation.
 
-use crate::linearizability::{Found, search_one};
+use crate::linearizability::{SearchResult, search_one};
 use crate::model::join;
 use crate::{Limits, Model, Operation};
 use std::collections::BTreeMap;
@@ -30,7 +30,9 @@ pub fn explain<M: Model>(
     let mut places = vec![None; operations.len()];
     let mut state = model.initial();
     let mut blocked_at = None;
-    if let Found::Violation { longest, blocked } = search_one(model, operations, &all, limits) {
+    if let SearchResult::Violation { longest, blocked } =
+        search_one(model, operations, &all, limits)
+    {
         for (place, index) in longest.iter().enumerate() {
             places[*index] = Some(place);
             let operation = &operations[*index];

@@ -17,8 +17,8 @@ use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
 use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals};
 use corsair_observe::checkpoint::Checkpoint;
-use corsair_observe::{Observed, Recorder, Settings};
-use corsair_view::{Make, Room};
+use corsair_observe::{OutputSummary, Recorder, Settings};
+use corsair_view::{ExtraCapacity, Make};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,7 +172,7 @@ fn run_held(
         || recorder.wants_times()
         || recorder.wants_messages();
     let defined = topology.clone();
-    let make = move |room: &Room| {
+    let make = move |room: &ExtraCapacity| {
         let mut topology = defined.clone();
         topology
             .add_room(room)
@@ -241,7 +241,7 @@ impl Results for ServiceResults {
         self.files.clone()
     }
 
-    fn summary(self, report: &Report, observed: &Observed) -> (ServicesReport, String) {
+    fn summary(self, report: &Report, observed: &OutputSummary) -> (ServicesReport, String) {
         let table = corsair_observe::percentile_table(&observed.times);
         let summary = ServicesReport::new(&self.described, report, &self.totals, observed);
         (summary, table)

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use corsair::{Snapshot, Time};
 use corsair_observe::checkpoint::{self, Checkpoint, Program, RECORDER};
 use corsair_observe::run::{Checkpointing, SaveEvent};
-use corsair_observe::{Population, Resumed};
+use corsair_observe::{Population, ResumePoint};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use signal::Signals;
@@ -36,10 +36,10 @@ pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
 }
 
 /// Where the output of a resumed run continues. `population` names the members of its populations, if it has any.
-pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>) -> Resumed {
+pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>) -> ResumePoint {
     let mut files = checkpoint.files.iter();
     let state = files.find(|(name, _)| name == RECORDER);
-    Resumed {
+    ResumePoint {
         directory: checkpoint.directory.clone(),
         state: state.map(|(_, state)| state.clone()).unwrap_or_default(),
         population,

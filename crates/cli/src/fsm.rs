@@ -18,14 +18,14 @@ use corsair::fsm::{Form, Fsm, FsmError, Msg, Tally, Watch};
 use corsair::{Addr, Message, Report};
 use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::run::{Finished, Pirates as Scenario};
-use corsair_observe::{Observed, Recorder, Settings};
+use corsair_observe::{OutputSummary, Recorder, Settings};
 use corsair_view::Make;
 use names::Names;
 use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use summary::{Delivery, PiratesSummary};
-use watch::{Recorded, Stages};
+use watch::{RecordingWatch, Stages};
 
 /// Pirates that are ready to run.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Workload for Pirates {
             console,
         };
         let ran = if stage.is_recorded() {
-            let watch = stages.with(Recorded(recorder.clone()));
+            let watch = stages.with(RecordingWatch(recorder.clone()));
             stage.run(scenario.watched_by(watch), driver)?
         } else {
             stage.run(scenario.watched_by(stages.with(())), driver)?
@@ -232,7 +232,7 @@ impl Results for PirateResults {
         self.names.of(actor)
     }
 
-    fn summary(self, report: &Report, _: &Observed) -> (PiratesSummary, String) {
+    fn summary(self, report: &Report, _: &OutputSummary) -> (PiratesSummary, String) {
         let summary =
             PiratesSummary::new(self.form, self.pirates, report, self.delivered, self.tally);
         (summary, String::new())

@@ -3,7 +3,7 @@
 use crate::console::complain;
 use crate::options::{Options, What};
 use anyhow::anyhow;
-use corsair_observe::{ObserveError, Observed};
+use corsair_observe::{ObserveError, OutputSummary};
 
 /// Adds to an error the flag that asked for what cannot be written or reached, if that is clear.
 pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
@@ -46,7 +46,7 @@ fn flag_of(error: &ObserveError) -> Option<&'static str> {
 }
 
 /// Warns of what other systems did not take, and lists the files.
-pub fn tell(observed: &Observed) -> Vec<String> {
+pub fn tell(observed: &OutputSummary) -> Vec<String> {
     for loss in &observed.losses {
         complain(format!(
             "{}: {} of {} {} were lost: {}",

@@ -12,7 +12,7 @@ use crate::workload::{Results, Workload};
 use crate::{interrupt, observed, per_actor};
 use anyhow::{Context, Result};
 use corsair::{Executor, Outcome, Report};
-use corsair_observe::{Clock, GraphFormat, Observer, Replacement, Resumed, Settings};
+use corsair_observe::{Clock, GraphFormat, Observer, Replacement, ResumePoint, Settings};
 use jiff::Timestamp;
 use std::io;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     let per_actor = options.per_actor.as_deref().map(Replacement::begin);
     let per_actor = per_actor.transpose().context("--per-actor")?;
     let logged = settings.resumed.as_ref().filter(|_| options.messages);
-    let logged = logged.map(Resumed::lines).transpose()?;
+    let logged = logged.map(ResumePoint::lines).transpose()?;
     let observer =
         Observer::start(settings).map_err(|error| observed::with_flag(options, error))?;
     let console = Arc::new(Console::new(!options.json));

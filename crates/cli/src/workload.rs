@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::summary::Subject;
 use anyhow::Result;
 use corsair::{Addr, Report};
-use corsair_observe::{Observed, Recorder, Settings};
+use corsair_observe::{OutputSummary, Recorder, Settings};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -48,5 +48,5 @@ pub trait Results {
     }
 
     /// What the summary says of it, and what is printed before that.
-    fn summary(self, report: &Report, observed: &Observed) -> (Self::Summary, String);
+    fn summary(self, report: &Report, observed: &OutputSummary) -> (Self::Summary, String);
 }

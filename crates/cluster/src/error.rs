@@ -1,6 +1,6 @@
 //! Why processes do not run together.
 
-use corsair::cluster::Lost;
+use corsair::cluster::ProcessLost;
 use std::io;
 
 /// Why processes do not run together.
@@ -46,8 +46,8 @@ pub enum ClusterError {
     Lost,
 }
 
-impl From<Lost> for ClusterError {
-    fn from(_: Lost) -> ClusterError {
+impl From<ProcessLost> for ClusterError {
+    fn from(_: ProcessLost) -> ClusterError {
         ClusterError::Lost
     }
 }

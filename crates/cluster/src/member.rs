@@ -2,7 +2,7 @@
 
 use crate::ClusterError;
 use crate::mail::{Inbox, Mailbox, Topic};
-use corsair::cluster::{Carrier, Lost};
+use corsair::cluster::{Carrier, ProcessLost};
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::num::NonZeroUsize;
@@ -130,7 +130,7 @@ impl<C: Carrier> Member<C> {
     ///
     /// # Errors
     /// [`ClusterError::Failed`] with the first process that cannot run its part; [`ClusterError::Different`] with the first
-    /// process whose terms are not those of process 0; [`ClusterError::Lost`].
+    /// process whose terms are not those of process 0; [`ClusterError::ProcessLost`].
     pub fn agree(&mut self, terms: &Terms<'_>) -> Result<Agreement, ClusterError> {
         let mut hash = DefaultHasher::new();
         hash.write(terms.configuration);
@@ -217,7 +217,7 @@ impl<C: Carrier> Member<C> {
     /// order of their numbers; the others return nothing. All mail that was posted before has been delivered then.
     ///
     /// # Errors
-    /// [`ClusterError::Lost`] if another process did not come so far; [`ClusterError::Outcome`].
+    /// [`ClusterError::ProcessLost`] if another process did not come so far; [`ClusterError::Outcome`].
     pub fn end(mut self, part: Vec<u8>, beside: Vec<u8>) -> Result<Vec<ProcessEnd>, ClusterError> {
         let end = ProcessEnd {
             part,
@@ -244,7 +244,11 @@ impl<C: Carrier> Member<C> {
 }
 
 impl<C: Carrier> Carrier for Member<C> {
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost> {
         let began = Instant::now();
         if self.process > 0 {
             self.mailbox.move_to(&mut outgoing[0]);
@@ -262,7 +266,7 @@ impl<C: Carrier> Carrier for Member<C> {
         self.exchanged.received += bytes(incoming);
         if self.process == 0 {
             for (from, batch) in incoming.iter_mut().enumerate().skip(1) {
-                self.inbox.deliver(from, batch).ok_or(Lost)?;
+                self.inbox.deliver(from, batch).ok_or(ProcessLost)?;
             }
         }
         self.exchanged.count += 1;

@@ -5,7 +5,7 @@
 //! messages, of which only the last one is shorter.
 
 use crate::{Arrivals, ClusterError, Member};
-use corsair::cluster::{Carrier, Lost};
+use corsair::cluster::{Carrier, ProcessLost};
 use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
@@ -148,7 +148,11 @@ impl MpiCarrier {
 }
 
 impl Carrier for MpiCarrier {
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost> {
         let world = SimpleCommunicator::world();
         self.arrivals.wait();
         mpi::request::scope(|scope| {

@@ -7,6 +7,6 @@
 //! All actors are spawned [by kind](crate::Kind), and messages can be serialized.
 
 pub use crate::virtual_time::{
-    Beginning, Carrier, Lost, Part, SavedPart, Saving, ThreadCarrier, conclude_parts, course,
-    run_part, thread_carriers,
+    Beginning, Carrier, ProcessLost, ProcessPart, SavedPart, Saving, ThreadCarrier, conclude_parts,
+    course, run_part, thread_carriers,
 };

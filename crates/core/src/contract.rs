@@ -44,7 +44,7 @@ pub use corsair_derive::Plain;
 pub use distribution::{Distribution, DistributionError};
 pub(crate) use distribution::{normal_quantile, seconds};
 pub use error::RunError;
-pub use event::{Envelope, Event, Reason, SpanId, Ticket, TimerHandle, Token};
+pub use event::{Envelope, Event, Reason, ReplyHandle, SpanId, TimerHandle, Token};
 pub use fingerprint::Fingerprint;
 #[cfg(feature = "serde")]
 pub use kind::{EachKind, Kind, ProcessState};

@@ -37,8 +37,8 @@ pub trait Experiment<M: Message>: Send + 'static {
 ///     async fn root<C: AsyncContext<Msg>>(self, mut cx: C) -> Duration {
 ///         let echo = cx.spawn_one("echo", |mut cx: C| async move {
 ///             cx.recv().await;
-///             let question = cx.envelope().ticket();
-///             cx.reply(question, Msg::Pong);
+///             let request = cx.envelope().reply_handle();
+///             cx.reply(request, Msg::Pong);
 ///         }).await;
 ///         let asked = cx.now();
 ///         let _ = cx.ask(echo, Msg::Ping, Duration::from_secs(1)).await;

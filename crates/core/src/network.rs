@@ -41,8 +41,8 @@ use std::time::Duration;
 ///         let echo = cx.spawn_one("echo", |mut cx: C| async move {
 ///             loop {
 ///                 cx.recv().await;
-///                 let question = cx.envelope().ticket();
-///                 cx.reply(question, Msg::Pong);
+///                 let request = cx.envelope().reply_handle();
+///                 cx.reply(request, Msg::Pong);
 ///             }
 ///         }).await;
 ///         let mut asked = 1;
@@ -74,12 +74,12 @@ pub trait Network: fmt::Debug + Send + Sync + 'static {
     fn most(&self) -> Duration;
 
     /// How long a message travels. What is out of the range above is brought into it.
-    fn latency(&self, way: &Way, random: &mut Random) -> Duration;
+    fn latency(&self, way: &Route, random: &mut Random) -> Duration;
 
     /// What becomes of a message.
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         let _ = (way, random);
-        Fate::Arrives
+        Delivery::Arrives
     }
 
     /// Whether messages of a pair of actors keep their order: one that would overtake another waits
@@ -97,7 +97,7 @@ pub trait Network: fmt::Debug + Send + Sync + 'static {
 
 /// The way of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Route {
     /// Who sends it.
     pub from: Addr,
     /// To whom.
@@ -108,7 +108,7 @@ pub struct Way {
 
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Fate {
+pub enum Delivery {
     /// It arrives.
     #[default]
     Arrives,

@@ -18,7 +18,7 @@ pub fn here() -> Option<(Time, Addr)> {
 
 /// An event, or the begin of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Traced {
+pub struct TraceRecord {
     /// In whose code, and when; `None` outside of virtual time.
     pub here: Option<(Time, Addr)>,
     /// How important it is.
@@ -71,7 +71,7 @@ pub struct Traced {
 /// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct TestLayer(Arc<Mutex<Vec<Traced>>>);
+pub struct TestLayer(Arc<Mutex<Vec<TraceRecord>>>);
 
 impl TestLayer {
     /// Nothing has happened.
@@ -80,7 +80,7 @@ impl TestLayer {
     }
 
     /// Takes what has happened, in the order of time and actor; what was outside of virtual time comes first.
-    pub fn take(&self) -> Vec<Traced> {
+    pub fn take(&self) -> Vec<TraceRecord> {
         let mut all = std::mem::take(&mut *lock(&self.0));
         all.sort_by_key(|traced| traced.here);
         all
@@ -89,11 +89,11 @@ impl TestLayer {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TestLayer {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut said = Said::default();
+        let mut said = Fields::default();
         event.record(&mut said);
         let scope = context.event_scope(event);
         let within = scope.map(|scope| scope.from_root().map(|span| span.name()).collect());
-        lock(&self.0).push(Traced {
+        lock(&self.0).push(TraceRecord {
             here: here(),
             level: *event.metadata().level(),
             span: None,
@@ -104,7 +104,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TestLayer {
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut said = Said::default();
+        let mut said = Fields::default();
         attributes.record(&mut said);
         let mut within: Vec<_> = context
             .span_scope(id)
@@ -112,7 +112,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TestLayer {
             .unwrap_or_default();
         // The last one is the span itself.
         within.pop();
-        lock(&self.0).push(Traced {
+        lock(&self.0).push(TraceRecord {
             here: here(),
             level: *attributes.metadata().level(),
             span: Some(attributes.metadata().name()),
@@ -133,12 +133,12 @@ impl fmt::Debug for TestLayer {
 
 /// The fields of an event or a span.
 #[derive(Default)]
-struct Said {
+struct Fields {
     message: String,
     fields: Vec<(&'static str, String)>,
 }
 
-impl Visit for Said {
+impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             self.message = value.to_owned();

@@ -62,8 +62,8 @@ use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Scr
 use crate::sync::{Stopwatch, lock};
 #[cfg(feature = "serde")]
 pub use across::{
-    Beginning, Carrier, Lost, Part, SavedPart, Saving, ThreadCarrier, conclude_parts, course,
-    run_part, thread_carriers,
+    Beginning, Carrier, ProcessLost, ProcessPart, SavedPart, Saving, ThreadCarrier, conclude_parts,
+    course, run_part, thread_carriers,
 };
 use conclusion::conclude;
 #[cfg(feature = "tracing")]

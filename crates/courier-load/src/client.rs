@@ -4,7 +4,7 @@
 
 mod socket;
 
-pub use socket::{Said, Socket};
+pub use socket::{ServerMessage, Socket};
 
 use bytes::Bytes;
 use corsair_courier::{ConversationId, Message, UserId};
@@ -79,7 +79,7 @@ impl fmt::Debug for Login {
 
 /// A message that was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Stored {
+pub struct PostReceipt {
     /// Its place in its conversation, from 0.
     pub number: u64,
     /// Whether it had been stored before.
@@ -216,7 +216,7 @@ impl Http {
         conversation: ConversationId,
         text: &str,
         key: Option<&str>,
-    ) -> Result<Stored, ClientError> {
+    ) -> Result<PostReceipt, ClientError> {
         #[derive(Serialize)]
         struct Body<'a> {
             text: &'a str,

@@ -1,6 +1,6 @@
 //! The users of a load: made, talking with each other, and listening.
 
-use crate::client::{ClientError, Http, Login, Said, Socket};
+use crate::client::{ClientError, Http, Login, ServerMessage, Socket};
 use crate::series::Series;
 use crate::{Kind, LoadError, Plan, joined, recipients};
 use corsair_courier::{ConversationId, UserId};
@@ -63,7 +63,7 @@ impl Crowd {
         host: &str,
         plan: &Plan,
         each: usize,
-    ) -> Result<Vec<Vec<Room>>, LoadError> {
+    ) -> Result<Vec<Vec<PostTarget>>, LoadError> {
         let users: Vec<UserId> = self.logins.iter().map(|login| login.user).collect();
         let mut random = corsair::Random::new(plan.seed);
         let mut http = Http::connect(host).await?;
@@ -76,7 +76,7 @@ impl Crowd {
             let mut rooms = Vec::new();
             for _ in 0..count {
                 let to = recipients(plan.kind, &users, worker, &mut random);
-                rooms.push(Room {
+                rooms.push(PostTarget {
                     conversation: http.converse(self.token(worker), &to).await?,
                     recipients: to.len() as u64,
                 });
@@ -111,7 +111,7 @@ async fn patient(http: &mut Http, name: &str) -> Result<Login, ClientError> {
 
 /// Where a worker posts, and how many get it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct PostTarget {
     pub conversation: ConversationId,
     pub recipients: u64,
 }
@@ -209,7 +209,7 @@ async fn listen(
             Err(_) => continue,
         };
         match said {
-            Some(Said::Message { sequence, message }) => {
+            Some(ServerMessage::Message { sequence, message }) => {
                 if sequence != expected {
                     return Err(ClientError::Unexpected(format!(
                         "sequence {sequence} instead of {expected}"

@@ -80,7 +80,7 @@ pub struct Plan {
 
 /// What was measured.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct LoadReport {
     /// From the POST to its answer.
     pub posts: Series,
     /// From the POST to the recipient's socket.
@@ -174,7 +174,7 @@ impl Plan {
 ///
 /// # Errors
 /// See [`LoadError`].
-pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<Measured, LoadError> {
+pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<LoadReport, LoadError> {
     plan.check()?;
     let crowd = Crowd::gather(host, plan.users).await?;
     let conversations = crowd.conversations(host, plan, CONVERSATIONS).await?;
@@ -223,7 +223,7 @@ pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<Measure
         let missing = expected - board.came();
         return Err(LoadError::Lost { missing, expected });
     }
-    Ok(Measured {
+    Ok(LoadReport {
         posts,
         deliveries,
         wall,

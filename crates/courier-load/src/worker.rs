@@ -1,7 +1,7 @@
 //! Somebody who posts what the plan says.
 
 use crate::client::Http;
-use crate::crowd::{Board, Room};
+use crate::crowd::{Board, PostTarget};
 use crate::pace::Due;
 use crate::series::Series;
 use crate::{LoadError, Plan, Progress};
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) struct Worker {
     pub http: Http,
     pub token: String,
-    pub rooms: Vec<Room>,
+    pub rooms: Vec<PostTarget>,
     pub board: Arc<Board>,
     pub plan: Plan,
     pub number: usize,

@@ -214,7 +214,7 @@ pub(crate) struct Acknowledgement {
 
 /// What came of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum CommandResult {
     /// A user was created.
     User(UserId),
     /// A conversation was created.
@@ -264,7 +264,7 @@ pub(crate) enum Refusal {
 }
 
 /// What came of a command, or why nothing did.
-pub(crate) type Outcome = Result<Done, Refusal>;
+pub(crate) type Outcome = Result<CommandResult, Refusal>;
 
 /// A message for one recipient.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What a running node consists of, and what is asked of it.
 
 use crate::acknowledgements::Acknowledgements;
-use crate::command::{Command, Done, Refusal};
+use crate::command::{Command, CommandResult, Refusal};
 use crate::counts::Unread;
 use crate::disk::Disk;
 use crate::hub::Hub;
@@ -68,7 +68,7 @@ pub(crate) enum Failure {
 
 impl Inner {
     /// Makes a command durable, applies it, and says what came of it.
-    pub async fn command(&self, command: Command) -> Result<Done, Failure> {
+    pub async fn command(&self, command: Command) -> Result<CommandResult, Failure> {
         if let Err(full) = self.disk.room() {
             self.metrics.refuse("disk_full");
             return Err(LogError::Full(full).into());

@@ -23,7 +23,7 @@ use crate::recipients::Recipients;
 use crate::retention::Retention;
 use crate::seal::Key;
 use crate::sessions::Sessions;
-use crate::snapshots::{EVERY, Keeper};
+use crate::snapshots::{EVERY, Snapshotter};
 use corsair_journal::private_directory;
 use parking_lot::Mutex;
 use std::fmt;
@@ -125,7 +125,7 @@ impl Node {
                     opened.version(),
                 );
                 let common = shared.common();
-                keeper = Some(Keeper {
+                keeper = Some(Snapshotter {
                     snapshots: connected.snapshots(),
                     first: shared.first(),
                     origin: connected.origin(),

@@ -3,7 +3,7 @@
 //! What is removed is a command like any other, so that all nodes that share a log remove the same; the
 //! shortest time and the smallest size configured on any node count.
 
-use crate::command::{Command, Done};
+use crate::command::{Command, CommandResult};
 use crate::index::{Chunk, IndexError, Stock};
 use crate::inner::{Failure, Inner, wait};
 use crate::model::Millis;
@@ -62,8 +62,8 @@ impl Retention {
             };
             match node.command(command).await? {
                 // Another node was faster.
-                Done::Expired(0) => return Ok(()),
-                Done::Expired(count) => node.metrics.expired.inc_by(count.into()),
+                CommandResult::Expired(0) => return Ok(()),
+                CommandResult::Expired(count) => node.metrics.expired.inc_by(count.into()),
                 _ => unreachable!("what was removed was counted"),
             };
             if !wait(node, BREATH).await {

@@ -165,7 +165,7 @@ impl Drop for Scratch {
 }
 
 /// Makes snapshots: on the first node of those that run, whenever enough was stored since the last.
-pub(crate) struct Keeper {
+pub(crate) struct Snapshotter {
     pub snapshots: Snapshots,
     /// Whether this is the first node.
     pub first: First,
@@ -174,7 +174,7 @@ pub(crate) struct Keeper {
     pub every: u64,
 }
 
-impl Keeper {
+impl Snapshotter {
     /// Does so for as long as the node runs.
     pub async fn run(self, node: Arc<Inner>) {
         let mut said = String::new();

@@ -38,12 +38,12 @@ struct State {
     free: [usize; 4 * 40],
 }
 
-struct Shared(UnsafeCell<[State; 2]>);
+struct SharedHeap(UnsafeCell<[State; 2]>);
 
 // SAFETY: `ZONE` says that a thread is in a zone, and only one thread of a process is in a zone at a time.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedHeap {}
 
-static STATE: Shared = Shared(UnsafeCell::new(
+static STATE: SharedHeap = SharedHeap(UnsafeCell::new(
     [const {
         State {
             top: 0,

@@ -1,14 +1,14 @@
 //! The network between hosts: a model of the engine, cut by partitions.
 
 use crate::machine::Directory;
-use corsair::network::{Fate, Network, Way};
+use corsair::network::{Delivery, Network, Route};
 use corsair::{Random, Time};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 /// A time in which packets from some hosts to others are lost.
 #[derive(Clone, Debug)]
-struct Cut {
+struct Partition {
     from: Time,
     until: Time,
     groups: [Vec<u32>; 2],
@@ -19,7 +19,7 @@ struct Cut {
 pub(crate) struct Links {
     model: Arc<dyn Network>,
     directory: Arc<OnceLock<Directory>>,
-    cuts: Arc<RwLock<Vec<Cut>>>,
+    cuts: Arc<RwLock<Vec<Partition>>>,
 }
 
 impl Links {
@@ -34,7 +34,7 @@ impl Links {
     /// Loses packets between two groups of hosts from a time on.
     pub(crate) fn cut(&self, from: Time, groups: [Vec<u32>; 2]) {
         let mut cuts = self.cuts.write().unwrap_or_else(PoisonError::into_inner);
-        cuts.push(Cut {
+        cuts.push(Partition {
             from,
             until: Time::MAX,
             groups,
@@ -61,7 +61,7 @@ impl Links {
         }
     }
 
-    fn is_cut(&self, way: &Way) -> bool {
+    fn is_cut(&self, way: &Route) -> bool {
         let cuts = self.cuts.read().unwrap_or_else(PoisonError::into_inner);
         if cuts.is_empty() {
             return false;
@@ -79,7 +79,7 @@ impl Links {
     }
 }
 
-impl Cut {
+impl Partition {
     fn parts(&self, one: u32, other: u32) -> bool {
         let [left, right] = &self.groups;
         left.contains(&one) && right.contains(&other)
@@ -87,12 +87,12 @@ impl Cut {
     }
 
     /// What is left of this partition, from a time on, when two hosts are no longer parted by it.
-    fn without(&self, one: u32, other: u32, at: Time) -> Vec<Cut> {
+    fn without(&self, one: u32, other: u32, at: Time) -> Vec<Partition> {
         let mut rest = vec![];
         for &left in &self.groups[0] {
             for &right in &self.groups[1] {
                 if (left, right) != (one, other) && (right, left) != (one, other) {
-                    rest.push(Cut {
+                    rest.push(Partition {
                         from: at,
                         until: self.until,
                         groups: [vec![left], vec![right]],
@@ -113,13 +113,13 @@ impl Network for Links {
         self.model.most()
     }
 
-    fn latency(&self, way: &Way, random: &mut Random) -> Duration {
+    fn latency(&self, way: &Route, random: &mut Random) -> Duration {
         self.model.latency(way, random)
     }
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         match self.is_cut(way) {
-            true => Fate::Lost,
+            true => Delivery::Lost,
             false => self.model.fate(way, random),
         }
     }
@@ -142,12 +142,12 @@ mod tests {
         let links = Links::new(model, Arc::new(OnceLock::from(directory)));
         let second = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         let is_lost = |from: u32, to: u32, at| {
-            let way = Way {
+            let way = Route {
                 from: Addr::from_u32(10 + from),
                 to: Addr::from_u32(10 + to),
                 sent: second(at),
             };
-            links.fate(&way, &mut Random::new(1)) == Fate::Lost
+            links.fate(&way, &mut Random::new(1)) == Delivery::Lost
         };
         links.cut(second(2), [vec![0], vec![1, 2]]);
         links.heal(second(4), [vec![1], vec![0]]);

@@ -98,12 +98,12 @@ fn record<'a>(reader: &mut Reader<'a>) -> Option<(u64, u32, u8, &'a [u8])> {
 
 /// Lines of several hosts with the hosts' names, for printing.
 #[derive(Debug)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedLines<'a> {
     pub lines: &'a [Line],
     pub names: Vec<&'a str>,
 }
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for NamedLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.names.iter().map(|name| name.len()).max().unwrap_or(0);
         for line in self.lines {

@@ -8,7 +8,7 @@ use crate::fault::{Fault, Kind, Power};
 use crate::filesystem::FileSystem;
 use crate::heap::{self, Zone};
 use crate::links::Links;
-use crate::log::{Line, Named};
+use crate::log::{Line, NamedLines};
 use crate::machine::{Directory, Machine, Record, Wire};
 use crate::state::{HostId, HostState};
 use crate::storage::Medium;
@@ -535,7 +535,7 @@ impl Run {
             .iter()
             .map(|host| host.name.as_str())
             .collect();
-        Named {
+        NamedLines {
             lines: &self.lines(),
             names,
         }

@@ -383,14 +383,14 @@ fn cannot(path: &Path, error: io::Error) -> CheckpointError {
 
 /// A checkpoint by its name.
 #[derive(Debug)]
-struct Found {
+struct CheckpointEntry {
     number: u64,
     asked: bool,
     path: PathBuf,
 }
 
 /// The checkpoints below a directory, in the order of their numbers.
-fn all(below: &Path) -> Result<Vec<Found>, CheckpointError> {
+fn all(below: &Path) -> Result<Vec<CheckpointEntry>, CheckpointError> {
     let entries = fs::read_dir(below).map_err(|error| CheckpointError::Read {
         path: below.to_owned(),
         error,
@@ -403,7 +403,7 @@ fn all(below: &Path) -> Result<Vec<Found>, CheckpointError> {
         let digits = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
         let number = digits.then(|| number.parse().ok())??;
         let asked = asked.is_some();
-        Some(Found {
+        Some(CheckpointEntry {
             number,
             asked,
             path,

@@ -4,15 +4,15 @@ use std::io::{self, IoSlice, Write};
 
 /// Counts what is written through it.
 #[derive(Debug)]
-pub(crate) struct Counted<W> {
+pub(crate) struct CountingWriter<W> {
     out: W,
     bytes: u64,
     sum: crc32fast::Hasher,
 }
 
-impl<W: Write> Counted<W> {
-    pub(crate) fn new(out: W) -> Counted<W> {
-        Counted {
+impl<W: Write> CountingWriter<W> {
+    pub(crate) fn new(out: W) -> CountingWriter<W> {
+        CountingWriter {
             out,
             bytes: 0,
             sum: crc32fast::Hasher::new(),
@@ -39,7 +39,7 @@ impl<W: Write> Counted<W> {
     }
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.bytes += written as u64;

@@ -43,7 +43,7 @@ impl Members {
 
 /// An actor as graphs and the log of messages name it.
 #[derive(Clone, Debug)]
-pub(crate) enum Named {
+pub(crate) enum ActorIdentity {
     /// A node of its own.
     Placed(Arc<Placed>),
     /// A member of a population: which of them, its index there, and its name.
@@ -54,11 +54,11 @@ pub(crate) enum Named {
     },
 }
 
-impl Named {
+impl ActorIdentity {
     pub(crate) fn name(&self) -> &Arc<str> {
         match self {
-            Named::Placed(placed) => &placed.name,
-            Named::Member { name, .. } => name,
+            ActorIdentity::Placed(placed) => &placed.name,
+            ActorIdentity::Member { name, .. } => name,
         }
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct Placed {
 
 /// A node as graphs show it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct NodeRecord<'a> {
     pub(crate) name: &'a str,
     pub(crate) service: &'a str,
     pub(crate) package: &'a str,
@@ -90,8 +90,8 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Placed {
-    pub(crate) fn shown(&self) -> Shown<'_> {
-        Shown {
+    pub(crate) fn shown(&self) -> NodeRecord<'_> {
+        NodeRecord {
             name: &self.name,
             service: &self.service,
             package: &self.package,
@@ -102,9 +102,9 @@ impl Placed {
     }
 }
 
-impl<'a> Shown<'a> {
-    pub(crate) fn of(node: &'a Node, address: Ipv4Addr) -> Shown<'a> {
-        Shown {
+impl<'a> NodeRecord<'a> {
+    pub(crate) fn of(node: &'a Node, address: Ipv4Addr) -> NodeRecord<'a> {
+        NodeRecord {
             name: &node.name,
             service: &node.service,
             package: &node.package,
@@ -305,20 +305,20 @@ impl Directory {
     }
 
     /// The actor by its name. One that is named before it has appeared gets a name that says so.
-    pub(crate) fn named(&mut self, actor: u32) -> Named {
+    pub(crate) fn named(&mut self, actor: u32) -> ActorIdentity {
         if let Some(placed) = self.get(actor) {
-            return Named::Placed(Arc::clone(placed));
+            return ActorIdentity::Placed(Arc::clone(placed));
         }
         let mut populations = self.populations.iter().enumerate();
         let member = populations.find_map(|(population, members)| {
             let index = actor.checked_sub(members.first)?;
-            (index < members.count).then(|| Named::Member {
+            (index < members.count).then(|| ActorIdentity::Member {
                 population,
                 index,
                 name: members.population.name(index).into(),
             })
         });
-        member.unwrap_or_else(|| Named::Placed(self.call(actor, &format!("actor{actor}"))))
+        member.unwrap_or_else(|| ActorIdentity::Placed(self.call(actor, &format!("actor{actor}"))))
     }
 
     fn word(&mut self, word: String) -> Arc<str> {

@@ -14,9 +14,9 @@ mod zipkin;
 use crate::directory::Directory;
 use crate::graph::GraphSink;
 use crate::json_array::Marshal;
-use crate::observed::{Observed, WrittenFile};
+use crate::observed::{OutputSummary, WrittenFile};
 use crate::recorder::record::Annotation;
-use crate::{FlowFormat, ObserveError, Resumed, SavedOutputs, Settings, Status, TraceContext};
+use crate::{FlowFormat, ObserveError, ResumePoint, SavedOutputs, Settings, Status, TraceContext};
 use join::Join;
 use outlet::{Outlet, SavedOutlet};
 use seen::EachSpan;
@@ -61,7 +61,7 @@ impl Flows {
     /// `resumed` is the state of a saved run that the flows continue.
     pub(crate) fn open(
         settings: &mut Settings,
-        resumed: Option<(&Resumed, SavedFlows)>,
+        resumed: Option<(&ResumePoint, SavedFlows)>,
     ) -> Result<Option<Flows>, ObserveError> {
         let mut outlets = Vec::new();
         for (place, &format) in settings.flows.iter().enumerate() {
@@ -185,7 +185,7 @@ impl Flows {
     }
 
     /// Puts the files in their places, and waits for other systems.
-    pub(crate) fn finish(self, observed: &mut Observed) -> Result<(), ObserveError> {
+    pub(crate) fn finish(self, observed: &mut OutputSummary) -> Result<(), ObserveError> {
         observed.spans = self.spans;
         observed.incomplete = self.incomplete;
         for outlet in self.outlets {

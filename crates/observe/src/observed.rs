@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// What was written about a run.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct OutputSummary {
     /// The files, and what is in them.
     pub files: Vec<WrittenFile>,
     /// Spans that were written.

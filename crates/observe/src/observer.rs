@@ -11,10 +11,10 @@ mod sinks;
 
 #[cfg(feature = "metrics")]
 use crate::Clock;
-use crate::recorder::Wanted;
+use crate::recorder::RecordKinds;
 use crate::recorder::lane::{Lanes, Next};
 use crate::times::{csv, guess};
-use crate::{ObserveError, Observed, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
+use crate::{ObserveError, OutputSummary, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
 use corsair::CancelToken;
 use merge::Merge;
 use sinks::Sinks;
@@ -45,7 +45,7 @@ impl Observer {
         if kinds > crate::recorder::NO_KIND {
             return Err(ObserveError::Kinds(kinds));
         }
-        let wanted = Wanted::of(&settings);
+        let wanted = RecordKinds::of(&settings);
         let (mut sinks, measured) = Sinks::open(&mut settings)?;
         let lanes = Arc::new(Lanes::new(settings.clock.clone(), wanted, settings.sources));
         lanes.times.resume(measured);
@@ -108,7 +108,7 @@ impl Observer {
     ///
     /// # Errors
     /// If an output could not be written, now or during the run; no file is left then.
-    pub fn finish(mut self) -> Result<Observed, ObserveError> {
+    pub fn finish(mut self) -> Result<OutputSummary, ObserveError> {
         let sinks = self.join().unwrap_or_else(|| Ok(Sinks::default()))?;
         let mut observed = sinks.finish()?;
         observed.times = self.times();

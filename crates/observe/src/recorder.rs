@@ -115,16 +115,16 @@ pub struct Recorder(Option<Arc<Lanes>>);
 
 /// Which records somebody wants.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct RecordKinds {
     pub(crate) graph: bool,
     pub(crate) flows: bool,
     pub(crate) times: bool,
     pub(crate) messages: bool,
 }
 
-impl Wanted {
+impl RecordKinds {
     /// The records that these settings need.
-    pub(crate) fn of(settings: &Settings) -> Wanted {
+    pub(crate) fn of(settings: &Settings) -> RecordKinds {
         let Settings {
             flows,
             kafka,
@@ -136,7 +136,7 @@ impl Wanted {
         } = settings;
         let sent = [kafka, otlp, zipkin].iter().any(|to| to.is_some());
         let to_database = neo4j.as_ref().is_some_and(|neo4j| neo4j.flows);
-        Wanted {
+        RecordKinds {
             graph: !settings.graphs.is_empty() || neo4j.is_some(),
             flows: !flows.is_empty() || sent || spans.is_some() || to_database,
             times: settings.times || settings.metrics.is_some(),
@@ -166,10 +166,10 @@ impl Recorder {
     }
 
     #[inline]
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> RecordKinds {
         self.0
             .as_ref()
-            .map_or(Wanted::default(), |lanes| lanes.wanted)
+            .map_or(RecordKinds::default(), |lanes| lanes.wanted)
     }
 
     /// Whether edges are wanted.
@@ -209,7 +209,7 @@ impl Recorder {
         if !actors.is_empty() {
             let count = actors.len();
             let what = What::Population { count, population };
-            self.push_if(Wanted::names, at, actors.get(0), what);
+            self.push_if(RecordKinds::names, at, actors.get(0), what);
         }
     }
 
@@ -331,7 +331,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn push_if(&self, wanted: impl Fn(&Wanted) -> bool, at: Time, actor: Addr, what: What) {
+    fn push_if(&self, wanted: impl Fn(&RecordKinds) -> bool, at: Time, actor: Addr, what: What) {
         if let Some(lanes) = &self.0
             && wanted(&lanes.wanted)
         {

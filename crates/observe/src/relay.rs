@@ -8,7 +8,7 @@
 //! Memory is bounded as in a single process: actors that record faster than the observer writes have to wait. While a
 //! relay waits, the actors of its process wait.
 
-use crate::recorder::Wanted;
+use crate::recorder::RecordKinds;
 use crate::recorder::lane::{Lanes, Next};
 use crate::recorder::record::{Record, What};
 use crate::times::SavedTimes;
@@ -52,7 +52,11 @@ impl Relay {
         settings: &Settings,
         send: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Relay> {
-        let lanes = Arc::new(Lanes::new(settings.clock.clone(), Wanted::of(settings), 0));
+        let lanes = Arc::new(Lanes::new(
+            settings.clock.clone(),
+            RecordKinds::of(settings),
+            0,
+        ));
         let taken = Arc::clone(&lanes);
         let sender = std::thread::Builder::new().name("relay".to_owned());
         let sender = sender.spawn(move || {

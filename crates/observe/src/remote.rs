@@ -42,7 +42,7 @@ struct Payload {
 /// The queue to a system, and the thread that sends.
 pub(crate) struct Remote {
     queue: SyncSender<Payload>,
-    thread: JoinHandle<Sent>,
+    thread: JoinHandle<SendResult>,
     /// What payloads have many of.
     unit: &'static str,
     system: String,
@@ -50,7 +50,7 @@ pub(crate) struct Remote {
 
 /// What came of the payloads.
 #[derive(Debug, Default)]
-struct Sent {
+struct SendResult {
     sent: u64,
     lost: u64,
     reason: Option<String>,
@@ -86,7 +86,7 @@ impl Remote {
     /// Waits until all is sent or given up. Says what was lost of `all`.
     pub(crate) fn finish(self, all: u64) -> Option<Loss> {
         drop(self.queue);
-        let sent = self.thread.join().unwrap_or_else(|_| Sent {
+        let sent = self.thread.join().unwrap_or_else(|_| SendResult {
             lost: all,
             reason: Some("the thread that sends has panicked".to_owned()),
             sent: 0,
@@ -102,8 +102,8 @@ impl Remote {
     }
 }
 
-fn send_all(payloads: &Receiver<Payload>, mut destination: impl Destination) -> Sent {
-    let mut result = Sent::default();
+fn send_all(payloads: &Receiver<Payload>, mut destination: impl Destination) -> SendResult {
+    let mut result = SendResult::default();
     let mut pause = PAUSE;
     let mut alone_until: Option<Instant> = None;
     for payload in payloads {

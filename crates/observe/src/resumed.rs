@@ -1,7 +1,7 @@
 //! The output of a saved run, and how a resumed run continues it.
 
 use crate::checkpoint::{CheckpointError, Output, SavedFile, begin_of};
-use crate::counted::Counted;
+use crate::counted::CountingWriter;
 use crate::{FileError, Population, Replacement};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct SavedOutputs {
 
 /// Where the output of a resumed run continues.
 #[derive(Clone, Debug)]
-pub struct Resumed {
+pub struct ResumePoint {
     /// The checkpoint's directory, with the files and the copies.
     pub directory: PathBuf,
     /// [`SavedOutputs::state`].
@@ -44,7 +44,7 @@ impl Begun {
     /// What a file has so far, under this name in a checkpoint.
     pub(crate) fn of(
         name: &str,
-        out: &mut Counted<Replacement>,
+        out: &mut CountingWriter<Replacement>,
     ) -> Result<(Begun, Output), FileError> {
         let so_far = out.so_far();
         let (bytes, crc32) = so_far.map_err(|error| out.get().failed(error))?;
@@ -77,14 +77,14 @@ impl Begun {
     /// Writes what the file had, if it is as it was.
     pub(crate) fn write(
         &self,
-        resumed: &Resumed,
+        resumed: &ResumePoint,
         to: &mut impl Write,
     ) -> Result<(), CheckpointError> {
         begin_of(&resumed.directory.join(&self.file.name), &self.file, to)
     }
 }
 
-impl Resumed {
+impl ResumePoint {
     /// How many lines the log of messages had.
     ///
     /// # Errors

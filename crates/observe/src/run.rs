@@ -16,7 +16,7 @@ pub use save::{Checkpointing, Every, Pace, Policy, SaveEvent};
 
 use crate::checkpoint::{CheckpointError, RunId};
 use crate::{ObserveError, Recorder};
-use corsair::cluster::{self, Beginning, Carrier, Part, Saving};
+use corsair::cluster::{self, Beginning, Carrier, ProcessPart, Saving};
 use corsair::{
     Addr, Config, Executor, Kind, Kinds, Message, Report, Script, Snapshot, SnapshotError, Time,
 };
@@ -239,7 +239,7 @@ impl<'a, W: Workload> Run<'a, W> {
     /// If it cannot be begun or resumed, or how it failed.
     pub fn over<C: Carrier>(
         self,
-        part: Part,
+        part: ProcessPart,
         carrier: C,
         saving: Option<&dyn Saving>,
     ) -> Result<(Vec<u8>, W::Totals), W::Error> {

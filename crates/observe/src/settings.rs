@@ -1,7 +1,7 @@
 //! What an observer is to write, and where.
 
-use crate::recorder::Wanted;
-use crate::{Clock, Places, Replacement, Resumed, SeenSpan};
+use crate::recorder::RecordKinds;
+use crate::{Clock, Places, Replacement, ResumePoint, SeenSpan};
 use corsair::CancelToken;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub struct Settings {
     /// How many other processes of the run [relay](crate::Relay) what their actors tell.
     pub sources: usize,
     /// Continue the output of a saved run.
-    pub resumed: Option<Resumed>,
+    pub resumed: Option<ResumePoint>,
 }
 
 /// Takes spans one by one.
@@ -106,7 +106,7 @@ impl Settings {
 
     /// Whether actors have anything to record.
     pub fn wants_records(&self) -> bool {
-        Wanted::of(self).any()
+        RecordKinds::of(self).any()
     }
 
     /// The name of the architecture and the step, as files have it.

@@ -41,8 +41,8 @@ impl TraceContext {
         )
     }
 
-    /// The context of the question that a received message answers. The parent is not known to
-    /// the answer; the join of the two ends of the exchange has it from the question.
+    /// The context of the request that a received message answers. The parent is not known to
+    /// the answer; the join of the two ends of the exchange has it from the request.
     ///
     /// `None` if the message is not an answer.
     #[inline]

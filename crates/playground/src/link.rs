@@ -1,7 +1,7 @@
 //! A page's link to a session on the same thread: the protocol of the live view's socket, without the socket.
 
 use crate::answers::sentence;
-use corsair_view::{Asked, Handle, Level, Session, Watching, World};
+use corsair_view::{Handle, Level, Session, SessionRequest, Watching, World};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::pin::pin;
@@ -29,7 +29,7 @@ pub(crate) enum Message {
 
 /// A message of the page.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct PageMessage {
     #[serde(default)]
     drawn: bool,
     /// The page has just been loaded and knows nothing.
@@ -80,7 +80,7 @@ impl Link {
 
     /// Handles a message of the page.
     pub(crate) fn hear(&mut self, text: &str) {
-        let said: Said = match serde_json::from_str(text) {
+        let said: PageMessage = match serde_json::from_str(text) {
             Ok(said) => said,
             Err(error) => {
                 let wrong = format!("the request is not understood: {error}");
@@ -113,7 +113,7 @@ impl Link {
 
     /// Asks the session, which answers during its next turn.
     fn ask(&mut self, ask: Value) -> Result<Value, String> {
-        let asked: Asked = serde_json::from_value(ask)
+        let asked: SessionRequest = serde_json::from_value(ask)
             .map_err(|error| format!("the request is not understood: {}", sentence(error)))?;
         let handle = self.handle.clone();
         let mut answer = pin!(handle.ask(asked));

@@ -4,7 +4,7 @@ use crate::answers::{config, duration, sentence, topology};
 use crate::link::{Link, Message};
 use corsair::fsm::Fsm;
 use corsair_arch::Plan;
-use corsair_view::{Make, Pirates, Room, Services, Session};
+use corsair_view::{ExtraCapacity, Make, Pirates, Services, Session};
 use serde_json::{Map, json};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -33,12 +33,12 @@ impl Player {
         let mut flags = Map::new();
         flags.insert("arch".to_owned(), json!(topology.arch));
         flags.insert("seed".to_owned(), json!(seed.to_string()));
-        let build = move |room: &Room| {
+        let build = move |room: &ExtraCapacity| {
             let mut topology = topology.clone();
             topology.add_room(room).map_err(sentence)?;
             Services::new(&config, topology, &plan).map_err(sentence)
         };
-        let world = build(&Room::new())?;
+        let world = build(&ExtraCapacity::new())?;
         let make: Make<Services> = Box::new(build);
         Ok(Player(Link::new(Session::new(world, flags, Some(make)))))
     }
@@ -54,7 +54,7 @@ impl Player {
             ));
         }
         let talk = duration(seconds)?;
-        let build = move |_: &Room| {
+        let build = move |_: &ExtraCapacity| {
             let scenario = Fsm {
                 population,
                 talk,
@@ -62,7 +62,7 @@ impl Player {
             };
             Pirates::new(&config(seed), scenario).map_err(sentence)
         };
-        let world = build(&Room::new())?;
+        let world = build(&ExtraCapacity::new())?;
         let make: Make<Pirates<()>> = Box::new(build);
         Ok(Player(Link::new(Session::new(
             world,

@@ -7,7 +7,7 @@ use crate::spans::Spans;
 use corsair::{Config, Time};
 use corsair_arch::{KINDS, Topology};
 use corsair_observe::{
-    Clock, FlowFormat, GraphFormat, Observed, Observer, Recorder, SavedOutputs, Settings,
+    Clock, FlowFormat, GraphFormat, OutputSummary, Observer, Recorder, SavedOutputs, Settings,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub struct Recording {
 /// What was recorded beside the totals.
 #[derive(Default)]
 pub struct Recorded {
-    pub observed: Observed,
+    pub observed: OutputSummary,
     pub graph: Option<String>,
     pub spans: Option<Spans>,
 }

@@ -10,7 +10,7 @@ use corsair_observe::checkpoint::{
     self, Checkpoint, CheckpointError, Draft, Program, RECORDER, RunId,
 };
 use corsair_observe::run::{Checkpointing, DriveError, SaveEvent};
-use corsair_observe::{Recorder, Resumed, SavedOutputs};
+use corsair_observe::{Recorder, ResumePoint, SavedOutputs};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -246,9 +246,9 @@ impl Saved {
     }
 
     /// The state of the recorder; `None` if nothing was recorded.
-    pub fn outputs(&self) -> Option<Resumed> {
+    pub fn outputs(&self) -> Option<ResumePoint> {
         let state = self.file(RECORDER)?.to_vec();
-        Some(Resumed {
+        Some(ResumePoint {
             directory: self.checkpoint.directory.clone(),
             state,
             population: None,

@@ -6,7 +6,7 @@ use crate::error;
 use crate::interrupt::watched;
 use corsair::Config;
 use corsair_arch::sweep::{OutputFormat, Sweep as Grid, SweepError, SweepFile, field, typed_field};
-use corsair_arch::{DefinitionText, Measured};
+use corsair_arch::{DefinitionText, Measurement};
 use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -140,8 +140,8 @@ impl Sweep {
 
     /// The names of what is measured.
     #[staticmethod]
-    fn names() -> [&'static str; Measured::NAMES.len()] {
-        Measured::NAMES
+    fn names() -> [&'static str; Measurement::NAMES.len()] {
+        Measurement::NAMES
     }
 }
 
@@ -159,6 +159,6 @@ impl Sweep {
     }
 }
 
-fn numbers(measured: &Measured) -> Vec<f64> {
+fn numbers(measured: &Measurement) -> Vec<f64> {
     measured.columns().iter().map(|(_, value)| *value).collect()
 }

@@ -25,10 +25,10 @@ mod write;
 mod write_log;
 
 pub use options::{AlertLogs, EngineOptions, TaskOptions};
-pub use saved::{Saved, SavedError};
+pub use saved::{EngineState, SavedError};
 pub(crate) use status::escaped;
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
-pub use write::{BadLine, Write, WriteError, Written};
+pub use write::{BadLine, Write, WriteError, WriteReport};
 pub use write_log::{Durability, LogError};
 
 use crate::language::{self, LanguageError};
@@ -417,7 +417,7 @@ impl Engine {
     ///
     /// What is saved is for [`Engine::restore`]. After the deadline it takes as long as nodes need
     /// for what lies on their edges.
-    pub async fn suspend(&self, deadline: Duration) -> Saved {
+    pub async fn suspend(&self, deadline: Duration) -> EngineState {
         let shared = &self.shared;
         shared.suspended.store(true, Ordering::SeqCst);
         {
@@ -438,7 +438,7 @@ impl Engine {
             };
             tasks.insert(task.name.to_string(), saved);
         }
-        Saved {
+        EngineState {
             tasks,
             log: shared.log.rest(),
             place: shared.place(),
@@ -455,7 +455,7 @@ impl Engine {
 
     /// Resumes tasks that are added after this call from their saved state, if they have the same name
     /// and text.
-    pub fn restore(&self, saved: Saved) {
+    pub fn restore(&self, saved: EngineState) {
         let shared = &self.shared;
         shared.log.refill(saved.log, &Counts::default());
         shared.saved.lock().extend(saved.tasks);

@@ -42,16 +42,16 @@ struct Begun {
 
 /// An element of an edge.
 #[derive(Clone, Debug)]
-pub(crate) enum Parcel {
+pub(crate) enum Element {
     /// Points or windows.
-    Flow(Sent),
+    Flow(FlowElement),
     /// The mark between the points of before and after a checkpoint.
     Barrier(Barrier),
 }
 
 /// Points or windows on an edge.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct FlowElement {
     pub(crate) flow: Flow,
     pub(crate) pending: PendingWrite,
     /// What it weighs on its task; `None`: it was not written, but made at the end of the stream.
@@ -60,10 +60,10 @@ pub(crate) struct Sent {
 
 /// Bytes of a write that a task holds, until all that is made of it has left the task's edges.
 #[derive(Clone, Debug)]
-pub(crate) struct Load(#[expect(dead_code, reason = "it is held, not read")] Arc<Held>);
+pub(crate) struct Load(#[expect(dead_code, reason = "it is held, not read")] Arc<HeldBytes>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldBytes {
     bytes: usize,
     by: Arc<AtomicUsize>,
 }
@@ -73,11 +73,11 @@ impl Load {
     pub(crate) fn new(bytes: usize, by: &Arc<AtomicUsize>) -> Load {
         by.fetch_add(bytes, Ordering::Relaxed);
         let by = by.clone();
-        Load(Arc::new(Held { bytes, by }))
+        Load(Arc::new(HeldBytes { bytes, by }))
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.by.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -88,16 +88,16 @@ impl Drop for Held {
 pub(crate) struct Points;
 
 /// The sending end of an edge of a task.
-pub(crate) type Sender = corsair::edge::Sender<Parcel, Ring<Points>>;
+pub(crate) type Sender = corsair::edge::Sender<Element, Ring<Points>>;
 
 /// The receiving end of an edge of a task.
-pub(crate) type Receiver = corsair::edge::Receiver<Parcel, Ring<Points>>;
+pub(crate) type Receiver = corsair::edge::Receiver<Element, Ring<Points>>;
 
-impl Weigh<Parcel> for Points {
-    fn weight(parcel: &Parcel) -> u64 {
+impl Weigh<Element> for Points {
+    fn weight(parcel: &Element) -> u64 {
         match parcel {
-            Parcel::Flow(sent) => sent.flow.points() as u64,
-            Parcel::Barrier(_) => 0,
+            Element::Flow(sent) => sent.flow.points() as u64,
+            Element::Barrier(_) => 0,
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Terminal<P> {
 
 /// The exit code and the output of a finished program.
 #[derive(Debug)]
-pub struct Said {
+pub struct ProgramOutput {
     /// The exit code.
     pub code: Option<i32>,
     /// All of stdout.
@@ -73,9 +73,9 @@ impl<P: Program> Terminal<P> {
     }
 
     /// Runs the program with these arguments, which are separated by spaces.
-    pub fn run(&self, args: &str) -> Said {
+    pub fn run(&self, args: &str) -> ProgramOutput {
         let output = self.command(args).output().expect("the program starts");
-        Said {
+        ProgramOutput {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
             stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
@@ -97,7 +97,7 @@ impl<P: Program> Terminal<P> {
 
     /// Runs the program, which must refuse with one sentence, and returns that.
     pub fn refuse(&self, args: &str) -> String {
-        let Said {
+        let ProgramOutput {
             code,
             stdout,
             stderr,

@@ -16,14 +16,14 @@
 use corsair::fsm::{self, Fsm};
 use corsair::{CancelToken, Config, Executor};
 use corsair_arch::{Plan, Scale, Topology, read, simulate};
-use corsair_view::{Asked, Control, Handle, Level, Pirates, Services, Session, World};
+use corsair_view::{Control, Handle, Level, Pirates, Services, Session, SessionRequest, World};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
 /// Who is there while it runs.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum ViewMode {
     /// An ordinary run.
     Free,
     /// A world that never pauses: what the engine pays for pauses that may come.
@@ -34,11 +34,11 @@ enum Way {
     Watched,
 }
 
-const WAYS: [(&str, Way); 4] = [
-    ("free", Way::Free),
-    ("never", Way::Never),
-    ("held", Way::Held),
-    ("watched", Way::Watched),
+const WAYS: [(&str, ViewMode); 4] = [
+    ("free", ViewMode::Free),
+    ("never", ViewMode::Never),
+    ("held", ViewMode::Held),
+    ("watched", ViewMode::Watched),
 ];
 
 /// Nanoseconds of processor time of this thread.
@@ -53,7 +53,7 @@ fn held<W: World>(world: W, is_watched: bool) -> W {
     let (session, handle) = Session::new(world, Default::default(), None);
     let cancel = CancelToken::default();
     let tell = |handle: &Handle, control| {
-        let told = handle.ask_blocking(Asked::Control(control));
+        let told = handle.ask_blocking(SessionRequest::Control(control));
         told.expect("the run is not over");
     };
     std::thread::scope(|scope| {
@@ -70,7 +70,7 @@ fn held<W: World>(world: W, is_watched: bool) -> W {
                     std::hint::black_box(frame.encode(known, Level::Each));
                     known = frame.version;
                     if turn % 30 == 0 {
-                        let _ = handle.ask_blocking(Asked::Series("all".to_owned()));
+                        let _ = handle.ask_blocking(SessionRequest::Series("all".to_owned()));
                     }
                 }
                 if handle.statuses().borrow().is_over {
@@ -91,7 +91,7 @@ fn config() -> Config {
     }
 }
 
-fn services(way: Way) -> Option<u64> {
+fn services(way: ViewMode) -> Option<u64> {
     let checked = read("netflixoss", Path::new("nowhere")).expect("it is built in");
     let topology = Topology::new(&checked, Scale::default()).expect("it fits");
     let config = config();
@@ -101,39 +101,39 @@ fn services(way: Way) -> Option<u64> {
         chat: Duration::from_millis(1),
         ..Plan::default()
     };
-    if way == Way::Free {
+    if way == ViewMode::Free {
         let ran = simulate(Executor::Virtual, &config, topology, &plan);
         return ran.expect("it runs").0.digest;
     }
     let world = Services::new(&config, topology, &plan).expect("it begins");
     let ended = match way {
-        Way::Never => world,
-        _ => held(world, way == Way::Watched),
+        ViewMode::Never => world,
+        _ => held(world, way == ViewMode::Watched),
     };
     ended.finish().expect("it runs").0.digest
 }
 
-fn pirates(way: Way) -> Option<u64> {
+fn pirates(way: ViewMode) -> Option<u64> {
     let config = config();
     let scenario = Fsm {
         population: 100_000,
         talk: Duration::from_secs(60),
         ..Fsm::default()
     };
-    if way == Way::Free {
+    if way == ViewMode::Free {
         let ran = fsm::run(Executor::Virtual, &config, scenario);
         return ran.expect("it runs").0.digest;
     }
     let world = Pirates::new(&config, scenario).expect("it begins");
     let ended = match way {
-        Way::Never => world,
-        _ => held(world, way == Way::Watched),
+        ViewMode::Never => world,
+        _ => held(world, way == ViewMode::Watched),
     };
     ended.finish().expect("it runs").0.digest
 }
 
 /// A run, which returns its digest.
-type Run = fn(Way) -> Option<u64>;
+type Run = fn(ViewMode) -> Option<u64>;
 
 fn main() {
     // Cargo adds a flag of its own.

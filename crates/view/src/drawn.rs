@@ -4,9 +4,9 @@ mod flows;
 mod timeline;
 
 use crate::command::Command;
-use crate::layout::{Place, layout, sunflower};
+use crate::layout::{LayoutNode, layout, sunflower};
 use crate::series::Point;
-use crate::world::{GroupSample, Sampled, Scene, SceneArea, SceneNode, World};
+use crate::world::{GroupSample, Sample, Scene, SceneArea, SceneNode, World};
 use crate::{EdgeState, NodeState};
 use corsair::Time;
 use corsair_observe::graph::{self, GraphError, GraphFile};
@@ -19,7 +19,7 @@ use timeline::Timeline;
 
 /// The output files of a run, as a page shows them.
 #[derive(Debug)]
-pub struct Drawn {
+pub struct OutputView {
     scene: Scene,
     /// Nodes by each of their names.
     places: HashMap<String, u32>,
@@ -121,12 +121,12 @@ fn parts(name: &str) -> Parts<'_> {
     }
 }
 
-impl Drawn {
+impl OutputView {
     /// Reads a graph file, or a directory that a run has written to.
     ///
     /// # Errors
     /// See [`DrawnError`].
-    pub fn read(path: &Path) -> Result<Drawn, DrawnError> {
+    pub fn read(path: &Path) -> Result<OutputView, DrawnError> {
         let file = match path.is_dir() {
             true => graph_in(path)?,
             false => path.to_owned(),
@@ -136,7 +136,7 @@ impl Drawn {
             .file_stem()
             .and_then(|stem| stem.to_str())
             .unwrap_or("graph");
-        let mut drawn = Drawn::new(stem, &graph);
+        let mut drawn = OutputView::new(stem, &graph);
         // A run may have written its table of results over time into the given directory, or into the parent of the
         // graph's directory.
         let above = file.parent().and_then(Path::parent);
@@ -163,7 +163,7 @@ impl Drawn {
         Ok(drawn)
     }
 
-    fn new(name: &str, graph: &GraphFile) -> Drawn {
+    fn new(name: &str, graph: &GraphFile) -> OutputView {
         let mut services: Vec<&str> = Vec::new();
         let mut regions: Vec<&str> = Vec::new();
         let mut zones: Vec<&str> = Vec::new();
@@ -181,7 +181,7 @@ impl Drawn {
                     services.len() as u32 - 1
                 }
             };
-            places.push(Place {
+            places.push(LayoutNode {
                 service,
                 region: numbered(&mut regions, parts.region),
                 zone: numbered(&mut zones, parts.zone),
@@ -266,7 +266,7 @@ impl Drawn {
             by_name.insert(file.name.clone(), i);
             by_name.insert(shown.name.clone(), i);
         }
-        Drawn {
+        OutputView {
             scene: Scene {
                 kind: "graph",
                 arch: name.to_owned(),
@@ -359,7 +359,7 @@ fn graph_in(path: &Path) -> Result<PathBuf, DrawnError> {
     }
 }
 
-impl World for Drawn {
+impl World for OutputView {
     fn scene(&self) -> Scene {
         self.scene.clone()
     }
@@ -388,23 +388,23 @@ impl World for Drawn {
 
     fn watch(&mut self, _: bool) {}
 
-    fn sample(&mut self) -> Sampled {
+    fn sample(&mut self) -> Sample {
         let nodes = self.scene.nodes.iter().enumerate().map(|(i, _)| NodeState {
             busy: self.knows[i].len() as f32,
             ..NodeState::default()
         });
         let edges: Vec<EdgeState> = self.flows.edges();
-        Sampled {
+        Sample {
             nodes: nodes.collect(),
             edges,
             folded: vec![NodeState::default(); self.scene.folded.len()],
             groups: vec![GroupSample::default(); self.scene.groups.len()],
-            ..Sampled::default()
+            ..Sample::default()
         }
     }
 
-    fn look(&mut self, question: &Value) -> Result<Value, String> {
-        let text = |key: &str| question.get(key).and_then(Value::as_str);
+    fn look(&mut self, query: &Value) -> Result<Value, String> {
+        let text = |key: &str| query.get(key).and_then(Value::as_str);
         if let Some(name) = text("actor") {
             let place = self.place(name)?;
             let about = &self.scene.nodes[place as usize];

@@ -113,7 +113,7 @@ const EDGE: usize = 24;
 
 impl Frame {
     /// The next frame, in which things are so.
-    pub(crate) fn next(&mut self, sampled: crate::Sampled) {
+    pub(crate) fn next(&mut self, sampled: crate::Sample) {
         self.version += 1;
         let version = self.version;
         self.nodes.update(version, sampled.nodes);
@@ -181,7 +181,7 @@ impl Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sampled;
+    use crate::Sample;
 
     #[test]
     fn a_frame_has_what_has_changed_since_the_one_that_is_known() {
@@ -189,10 +189,10 @@ mod tests {
             queue,
             ..NodeState::default()
         };
-        let sampled = |a, b| Sampled {
+        let sampled = |a, b| Sample {
             nodes: vec![node(a), node(b)],
             edges: vec![EdgeState::default(); 2],
-            ..Sampled::default()
+            ..Sample::default()
         };
         let mut frame = Frame::default();
         frame.next(sampled(1.0, 2.0));

@@ -15,7 +15,7 @@ const COLUMN_GAP: f32 = 3.0;
 
 /// An instance to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LayoutNode {
     /// Its service.
     pub service: u32,
     /// Its region, if it is in one.
@@ -134,7 +134,7 @@ impl Block {
 type At = (Option<u8>, Option<u8>);
 
 /// Places instances of services, of which each calls some others. O(instances · log instances).
-pub fn layout(instances: &[Place], calls: &[Vec<u32>]) -> Layout {
+pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
     let depth = depths(calls.len(), calls);
     let mut blocks: BTreeMap<(At, u32, u32), Vec<u32>> = BTreeMap::new();
     for (index, place) in (0..).zip(instances) {
@@ -250,7 +250,7 @@ pub fn layout(instances: &[Place], calls: &[Vec<u32>]) -> Layout {
 }
 
 /// What is everywhere stands left of what is in a region, and that left of what is in a zone.
-fn scope(place: &Place) -> u32 {
+fn scope(place: &LayoutNode) -> u32 {
     u32::from(place.region.is_some()) + u32::from(place.zone.is_some())
 }
 
@@ -270,8 +270,8 @@ pub(crate) fn sunflower(count: u32) -> Vec<(f32, f32)> {
 mod tests {
     use super::*;
 
-    fn place(service: u32, region: u8, zone: u8) -> Place {
-        Place {
+    fn place(service: u32, region: u8, zone: u8) -> LayoutNode {
+        LayoutNode {
             service,
             region: Some(region),
             zone: Some(zone),
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn callers_stand_left_of_those_they_call_and_no_two_instances_on_one_place() {
-        let everywhere = Place {
+        let everywhere = LayoutNode {
             service: 0,
             region: None,
             zone: None,

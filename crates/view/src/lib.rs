@@ -22,9 +22,9 @@ mod world;
 
 pub use command::{Action, Command};
 pub use condition::{Condition, Measure};
-pub use drawn::{Drawn, DrawnError};
+pub use drawn::{DrawnError, OutputView};
 pub use frame::{EdgeState, Frame, Level, NodeState};
-pub use layout::{Area, Layout, Place, layout};
+pub use layout::{Area, Layout, LayoutNode, layout};
 pub use pirates::{Pirates, PiratesInView};
 pub use recording::{Recording, RecordingError};
 pub use replay::{ReplayError, replay};
@@ -32,5 +32,7 @@ pub use series::{Point, Series};
 #[cfg(feature = "server")]
 pub use server::{ServeError, Server};
 pub use services::Services;
-pub use session::{Asked, Control, Handle, Make, Session, Shown, Status, StepBy, Until, Watching};
-pub use world::{GroupSample, Room, Sampled, Scene, SceneNode, World};
+pub use session::{
+    Control, Handle, Make, Session, SessionRequest, Shown, Status, StepBy, Until, Watching,
+};
+pub use world::{ExtraCapacity, GroupSample, Sample, Scene, SceneNode, World};

@@ -5,7 +5,7 @@ mod watch;
 
 use crate::command::{Action, Command};
 use crate::layout::sunflower;
-use crate::world::{GroupSample, Sampled, Scene, SceneNode, World};
+use crate::world::{GroupSample, Sample, Scene, SceneNode, World};
 use crate::{EdgeState, NodeState};
 use corsair::fsm::{Fsm, FsmError, Msg, Pirate, Tally, Watch, pirate_name};
 use corsair::{Addr, AddrRange, Config, Report, Snapshot, Time};
@@ -270,7 +270,7 @@ impl<W: Watch> World for Pirates<W> {
         }
     }
 
-    fn sample(&mut self) -> Sampled {
+    fn sample(&mut self) -> Sample {
         let now = self.now();
         let seconds = now.since(self.sampled_at).as_secs_f64();
         self.sampled_at = now;
@@ -322,19 +322,19 @@ impl<W: Watch> World for Pirates<W> {
                 errors: 0.0,
             });
         }
-        Sampled {
+        Sample {
             nodes,
             edges,
             groups: vec![GroupSample {
                 requests,
                 ..GroupSample::default()
             }],
-            ..Sampled::default()
+            ..Sample::default()
         }
     }
 
-    fn look(&mut self, question: &Value) -> Result<Value, String> {
-        self.answer(question)
+    fn look(&mut self, query: &Value) -> Result<Value, String> {
+        self.answer(query)
     }
 
     fn dead_letters(&mut self) -> u64 {

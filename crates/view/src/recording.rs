@@ -1,7 +1,7 @@
 //! Recorded sessions: the flags of the run, the commands with their times, and the digest at the end.
 
 use crate::command::Command;
-use crate::world::Room;
+use crate::world::ExtraCapacity;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io;
@@ -23,7 +23,7 @@ pub struct Recording {
     pub flags: Map<String, Value>,
     /// Capacity for instances of services beyond the definition.
     #[serde(default, skip_serializing_if = "Room::is_empty")]
-    pub room: Room,
+    pub room: ExtraCapacity,
     /// The commands, in the order in which they were given.
     pub commands: Vec<Command>,
     /// The virtual time at the end, in nanoseconds.
@@ -98,7 +98,7 @@ impl Recording {
         Recording {
             version: VERSION.to_owned(),
             flags,
-            room: Room::new(),
+            room: ExtraCapacity::new(),
             commands,
             until,
             digest: format!("{digest:016x}"),

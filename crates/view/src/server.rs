@@ -32,7 +32,7 @@ const MOST_WATCHERS: u32 = 16;
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// The most bytes of a question.
+/// Maximum bytes of a query.
 const MOST_ASKED: usize = 64 << 10;
 
 /// The server of the page. Dropped, it ends.
@@ -63,7 +63,7 @@ pub enum ServeError {
 
 /// What all watchers share.
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     token: String,
     handle: Handle,
     watchers: AtomicU32,
@@ -93,7 +93,7 @@ impl Server {
             .enable_all()
             .build()
             .map_err(|e| system(&e))?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             token: token.clone(),
             handle,
             watchers: AtomicU32::new(0),
@@ -145,24 +145,24 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
+impl ServerState {
     fn knows(&self, token: &str) -> bool {
         self.token.as_bytes().ct_eq(token.as_bytes()).into()
     }
 }
 
-async fn index(State(shared): State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+async fn index(State(shared): State<Arc<ServerState>>, Path(token): Path<String>) -> Response {
     serve(&shared, &token, "index.html")
 }
 
 async fn file(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path((token, file)): Path<(String, String)>,
 ) -> Response {
     serve(&shared, &token, &file)
 }
 
-fn serve(shared: &Shared, token: &str, file: &str) -> Response {
+fn serve(shared: &ServerState, token: &str, file: &str) -> Response {
     match page::file(file).filter(|_| shared.knows(token)) {
         Some(found) => page::answer(found),
         None => refuse(
@@ -183,7 +183,7 @@ fn refuse(status: StatusCode, why: &'static str) -> Response {
 }
 
 async fn open(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path(token): Path<String>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
@@ -232,12 +232,12 @@ fn is_own(headers: &HeaderMap) -> bool {
 /// A watcher's place: counted, and perhaps with the controls.
 #[derive(Debug)]
 struct Seat {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     id: u64,
 }
 
 impl Seat {
-    fn take(shared: &Arc<Shared>) -> Option<Seat> {
+    fn take(shared: &Arc<ServerState>) -> Option<Seat> {
         let room = |count| (count < MOST_WATCHERS).then_some(count + 1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         shared.watchers.fetch_update(set, fetch, room).ok()?;

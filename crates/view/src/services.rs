@@ -7,7 +7,7 @@ mod targets;
 mod traffic;
 
 use crate::command::{Action, Command};
-use crate::world::{GroupSample, Sampled, Scene, World};
+use crate::world::{GroupSample, Sample, Scene, World};
 use crate::{Layout, NodeState};
 use corsair::{Config, Report, Snapshot, Time};
 use corsair_arch::live::{InstanceState, Live};
@@ -277,7 +277,7 @@ impl World for Services {
         self.before.fill(None);
     }
 
-    fn sample(&mut self) -> Sampled {
+    fn sample(&mut self) -> Sample {
         let now = self.live.now();
         let passed = now.since(self.sampled_at);
         self.sampled_at = now;
@@ -287,7 +287,7 @@ impl World for Services {
             self.live.next_interval();
         }
         let nodes = self.states(passed.as_nanos() as u64, &mut groups);
-        Sampled {
+        Sample {
             folded: self.fold(&nodes),
             edges: self.edges.states(),
             folded_edges: self.folded_edges.states(),
@@ -296,8 +296,8 @@ impl World for Services {
         }
     }
 
-    fn look(&mut self, question: &Value) -> Result<Value, String> {
-        self.answer(question)
+    fn look(&mut self, query: &Value) -> Result<Value, String> {
+        self.answer(query)
     }
 
     fn as_definition(&self, commands: &[Command]) -> Result<Value, String> {

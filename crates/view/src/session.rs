@@ -17,13 +17,13 @@ use crate::frame::Frame;
 use crate::recording::Recording;
 use crate::replay::{ReplayError, prepare};
 use crate::series::Series;
-use crate::world::{GroupSample, Room, Scene, World};
+use crate::world::{ExtraCapacity, GroupSample, Scene, World};
 use advance::Pace;
+pub use checkpoints::CheckpointInfo;
 use checkpoints::Checkpoints;
-pub use checkpoints::Shown;
-pub use control::{Asked, Control, StepBy, Until};
+pub use control::{Control, SessionRequest, StepBy, Until};
 use corsair::{CancelToken, Time};
-use handle::Question;
+use handle::PendingRequest;
 pub use handle::{Handle, Watching};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ const BETWEEN_FRAMES: Duration = Duration::from_millis(50);
 const NAP: Duration = Duration::from_millis(50);
 
 /// Builds the world as it was at the start, with capacity for more instances.
-pub type Make<W> = Box<dyn FnMut(&Room) -> Result<W, String> + Send>;
+pub type Make<W> = Box<dyn FnMut(&ExtraCapacity) -> Result<W, String> + Send>;
 
 /// A session with a simulation. See the [crate documentation](crate) for what it can do.
 pub struct Session<W: World> {
@@ -52,10 +52,10 @@ pub struct Session<W: World> {
     make: Option<Make<W>>,
     flags: Map<String, Value>,
     /// The additional capacity that the world was built with.
-    room: Room,
+    room: ExtraCapacity,
     commands: Vec<Command>,
     checkpoints: Checkpoints,
-    asked: Receiver<Question>,
+    asked: Receiver<PendingRequest>,
     frames: watch::Sender<Frame>,
     statuses: watch::Sender<Status>,
     scenes: watch::Sender<Arc<Scene>>,
@@ -110,7 +110,7 @@ pub struct Status {
     /// Whether it can be rewound.
     pub can_go_back: bool,
     /// The saved checkpoints, oldest first.
-    pub checkpoints: Vec<Shown>,
+    pub checkpoints: Vec<CheckpointInfo>,
 }
 
 impl<W: World> Session<W> {
@@ -138,7 +138,7 @@ impl<W: World> Session<W> {
             world,
             make,
             flags,
-            room: Room::new(),
+            room: ExtraCapacity::new(),
             commands: Vec::new(),
             checkpoints: Checkpoints::default(),
             asked,
@@ -177,7 +177,7 @@ impl<W: World> Session<W> {
     pub fn run(mut self, cancel: &CancelToken) -> W {
         while !cancel.is_cancelled() {
             match self.asked.recv_timeout(self.wait()) {
-                Ok(question) => self.reply(question),
+                Ok(request) => self.reply(request),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -189,8 +189,8 @@ impl<W: World> Session<W> {
     /// Handles the requests that are waiting, then runs for at most some ten milliseconds if the run is playing, and
     /// publishes. Returns how long a caller that has no thread for [`Session::run`] may wait before the next turn.
     pub fn turn(&mut self) -> Duration {
-        while let Ok(question) = self.asked.try_recv() {
-            self.reply(question);
+        while let Ok(request) = self.asked.try_recv() {
+            self.reply(request);
         }
         self.watch();
         if self.is_playing {
@@ -213,14 +213,14 @@ impl<W: World> Session<W> {
     }
 
     /// Handles a request. Publishes its effect before the reply.
-    fn reply(&mut self, question: Question) {
+    fn reply(&mut self, request: PendingRequest) {
         self.watch();
-        let answer = self.answer(question.asked);
+        let answer = self.answer(request.asked);
         if self.is_new {
             self.publish();
         }
         // The requester may be gone.
-        let _ = question.answer.send(answer);
+        let _ = request.answer.send(answer);
     }
 
     /// Records samples while there are viewers or a condition.

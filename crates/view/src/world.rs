@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Capacity for instances of services, beyond the instances of the definition.
-pub type Room = BTreeMap<String, u32>;
+pub type ExtraCapacity = BTreeMap<String, u32>;
 
 /// A simulation that a session controls.
 ///
@@ -72,13 +72,13 @@ pub trait World: Send {
     fn watch(&mut self, watch: bool);
 
     /// Returns what has happened since the last sample, and the current state.
-    fn sample(&mut self) -> Sampled;
+    fn sample(&mut self) -> Sample;
 
     /// Answers a query about one thing: `actor`, `edge`, `requests`, `trace`, `find`, `density`.
     ///
     /// # Errors
     /// A sentence about what is wrong with it.
-    fn look(&mut self, question: &Value) -> Result<Value, String>;
+    fn look(&mut self, query: &Value) -> Result<Value, String>;
 
     /// Returns the commands as faults and loads of a definition.
     ///
@@ -108,7 +108,7 @@ pub struct Scene {
     pub kind: &'static str,
     /// The architecture.
     pub arch: String,
-    /// What may be chosen as a group in [`Sampled::groups`], in that order; the first is all.
+    /// What may be chosen as a group in [`Sample::groups`], in that order; the first is all.
     pub groups: Vec<String>,
     /// The actors that are shown each by itself.
     pub nodes: Vec<SceneNode>,
@@ -176,7 +176,7 @@ impl SceneArea {
 
 /// The current state, and what has happened since the last sample.
 #[derive(Clone, Debug, Default)]
-pub struct Sampled {
+pub struct Sample {
     /// The state of each node of the scene.
     pub nodes: Vec<NodeState>,
     /// The edges that there has ever been traffic on, in an order that only grows.

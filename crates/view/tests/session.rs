@@ -5,8 +5,8 @@ use corsair::fsm::Fsm;
 use corsair::{CancelToken, Config};
 use corsair_arch::{Plan, Scale, Topology, read, read_text};
 use corsair_view::{
-    Asked, Control, Handle, Level, Pirates, Recording, Room, Services, Session, StepBy, World,
-    replay,
+    Control, ExtraCapacity, Handle, Level, Pirates, Recording, Services, Session, SessionRequest,
+    StepBy, World, replay,
 };
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
@@ -28,10 +28,10 @@ fn plan() -> Plan {
 }
 
 fn netflix(workers: usize) -> Services {
-    netflix_with_room(workers, &Room::new()).unwrap()
+    netflix_with_room(workers, &ExtraCapacity::new()).unwrap()
 }
 
-fn netflix_with_room(workers: usize, room: &Room) -> Result<Services, String> {
+fn netflix_with_room(workers: usize, room: &ExtraCapacity) -> Result<Services, String> {
     let checked = read("netflixoss", Path::new("nowhere")).unwrap();
     let mut topology = Topology::new(&checked, Scale::default()).unwrap();
     topology.add_room(room).map_err(|error| error.to_string())?;
@@ -76,15 +76,15 @@ fn held<W: World>(world: W) -> (Session<W>, Handle) {
 
 fn try_tell(handle: &Handle, control: Value) -> Result<Value, String> {
     let control: Control = serde_json::from_value(control).expect("a control");
-    handle.ask_blocking(Asked::Control(control))
+    handle.ask_blocking(SessionRequest::Control(control))
 }
 
 fn tell(handle: &Handle, control: Value) {
     try_tell(handle, control).unwrap();
 }
 
-fn look(handle: &Handle, question: Value) -> Value {
-    handle.ask_blocking(Asked::Look(question)).unwrap()
+fn look(handle: &Handle, query: Value) -> Value {
+    handle.ask_blocking(SessionRequest::Look(query)).unwrap()
 }
 
 fn until_it_stops(handle: &mut Handle) -> String {
@@ -106,7 +106,7 @@ fn run_until(handle: &mut Handle, millis: u64) {
 }
 
 fn save(handle: &Handle) -> Recording {
-    serde_json::from_value(handle.ask_blocking(Asked::Save).unwrap()).unwrap()
+    serde_json::from_value(handle.ask_blocking(SessionRequest::Save).unwrap()).unwrap()
 }
 
 // Guarantee: arch-12.
@@ -222,7 +222,7 @@ fn the_same_for_pirates() {
 // Guarantee: arch-12.
 #[test]
 fn one_goes_back_and_forward_to_the_same_bits() {
-    let make = |_: &Room| Ok(netflix(1));
+    let make = |_: &ExtraCapacity| Ok(netflix(1));
     let with_make = Session::new(netflix(1), Map::new(), Some(Box::new(make)));
     let (digests, _) = session(with_make, |handle| {
         let _watching = handle.watch();
@@ -252,7 +252,7 @@ fn one_goes_back_and_forward_to_the_same_bits() {
 /// Saves a checkpoint, spoils what follows, goes back and does something else instead.
 fn one_branch_is_given_up<W: World>(
     world: W,
-    make: impl FnMut(&Room) -> Result<W, String> + Send + 'static,
+    make: impl FnMut(&ExtraCapacity) -> Result<W, String> + Send + 'static,
     (kept, given_up): (Value, Value),
 ) -> (Recording, W) {
     let held = Session::new(world, Map::new(), Some(Box::new(make)));
@@ -306,7 +306,7 @@ fn one_branch_is_given_up<W: World>(
 #[test]
 fn a_session_that_went_back_to_a_checkpoint_is_the_branch_that_is_kept() {
     let kill = |who: &str| json!({ "do": "kill", "who": who });
-    let make = |room: &Room| netflix_with_room(2, room);
+    let make = |room: &ExtraCapacity| netflix_with_room(2, room);
     let branches = (kill("login00"), kill("homepage"));
     let (recording, world) = one_branch_is_given_up(netflix(2), make, branches);
     // What was to come at 1.5 s is forgotten by going to 1.2 s.
@@ -319,7 +319,7 @@ fn a_session_that_went_back_to_a_checkpoint_is_the_branch_that_is_kept() {
     }
     let gold = |message: &str| json!({ "do": "send", "who": "7", "message": message });
     let branches = (gold("gold 500"), kill("7"));
-    let make = |_: &Room| Ok(pirates(1));
+    let make = |_: &ExtraCapacity| Ok(pirates(1));
     let (recording, world) = one_branch_is_given_up(pirates(1), make, branches);
     let (report, tally) = world.finish().unwrap();
     assert_eq!(
@@ -340,7 +340,11 @@ fn checkpoints_are_refused_where_one_cannot_go_back_and_beyond_their_number() {
         try_tell(handle, json!("checkpoint")).unwrap_err()
     });
     assert!(refused.contains("cannot go back"), "{refused}");
-    let with_make = Session::new(two(), Map::new(), Some(Box::new(|_: &Room| Ok(two()))));
+    let with_make = Session::new(
+        two(),
+        Map::new(),
+        Some(Box::new(|_: &ExtraCapacity| Ok(two()))),
+    );
     let (refused, _) = session(with_make, |handle| {
         run_until(handle, 100);
         for _ in 0..32 {
@@ -357,7 +361,7 @@ fn checkpoints_are_refused_where_one_cannot_go_back_and_beyond_their_number() {
 // Guarantee: arch-14.
 #[test]
 fn a_service_is_scaled_beyond_its_definition_and_the_replay_has_room_for_it() {
-    let make = |room: &Room| netflix_with_room(2, room);
+    let make = |room: &ExtraCapacity| netflix_with_room(2, room);
     let held = Session::new(netflix(2), Map::new(), Some(Box::new(make)));
     let before = held.1.scene().nodes.len();
     let scale = |count: u32| json!({ "do": "scale", "service": "login", "count": count });
@@ -390,7 +394,10 @@ fn a_service_is_scaled_beyond_its_definition_and_the_replay_has_room_for_it() {
         recording
     });
     drop(world);
-    assert_eq!(recording.room, Room::from([("login".to_owned(), 23)]));
+    assert_eq!(
+        recording.room,
+        ExtraCapacity::from([("login".to_owned(), 23)])
+    );
     for workers in [1, 2, 3] {
         let mut again = netflix_with_room(workers, &recording.room).unwrap();
         replay(&mut again, &recording).unwrap();
@@ -500,7 +507,7 @@ fn what_was_watched_is_in_frames_series_edges_and_traces() {
         assert!(frame.encode(0, Level::Each).len() > empty + 24 * scene.nodes.len());
         assert!(frame.encode(0, Level::Folded).len() < frame.encode(0, Level::Each).len());
         let series = handle
-            .ask_blocking(Asked::Series("all".to_owned()))
+            .ask_blocking(SessionRequest::Series("all".to_owned()))
             .unwrap();
         let points = series["points"].as_array().unwrap();
         let last = points.last().unwrap();
@@ -599,7 +606,7 @@ fn what_was_done_is_turned_into_faults_and_load_of_a_definition() {
             3_100,
             json!({"do": "send", "who": "login00", "message": "request"}),
         );
-        handle.ask_blocking(Asked::Definition).unwrap()
+        handle.ask_blocking(SessionRequest::Definition).unwrap()
     });
     let mut definition: Value = serde_json::from_str(
         &std::fs::read_to_string(concat!(

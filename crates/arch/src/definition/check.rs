@@ -31,7 +31,7 @@ const VERSIONS: [&str; 2] = ["arch-0.0", "arch-0.1"];
 
 /// A valid definition, with the package of each service.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct CheckedDefinition {
     definition: Definition,
     places: Arc<Places>,
     /// The directory of the files that the definition names.
@@ -44,7 +44,7 @@ pub struct Checked {
     scripts: BTreeMap<usize, (Arc<Script>, Vec<Policy>)>,
 }
 
-impl Checked {
+impl CheckedDefinition {
     /// Returns the definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
@@ -60,7 +60,7 @@ impl Checked {
     ///
     /// # Errors
     /// If the definition is not valid with them.
-    pub fn with_places(self, places: &PlacesDefinition) -> Result<Checked, Problem> {
+    pub fn with_places(self, places: &PlacesDefinition) -> Result<CheckedDefinition, Problem> {
         let places = places.or(&self.definition.places);
         let definition = Definition {
             places,
@@ -199,7 +199,10 @@ type Wrong<'a> = (Problem, Vec<Step<'a>>);
 
 /// Checks a definition, and reads the files that it names, whose paths are relative to `base`. An error
 /// contains the path to the invalid field of the document.
-pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wrong<'static>> {
+pub(super) fn check(
+    definition: Definition,
+    base: &Path,
+) -> Result<CheckedDefinition, Wrong<'static>> {
     if definition.arch.is_empty() {
         return Err((Problem::NoName, vec![Step::Key("arch")]));
     }
@@ -246,7 +249,7 @@ pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wron
     check_places(&definition, &places, &names, &packages)?;
     let (endpoints, scripts) = check_scripts(&definition, &packages)?;
     let loads = check_loads(&definition, base, &names, &packages, &endpoints)?;
-    Ok(Checked {
+    Ok(CheckedDefinition {
         definition,
         places: Arc::new(places),
         base: base.to_owned(),

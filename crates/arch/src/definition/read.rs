@@ -1,6 +1,6 @@
 //! Reading and checking a definition by its name.
 
-use super::check::{self, Checked, Problem};
+use super::check::{self, CheckedDefinition, Problem};
 use super::locate::{self, Location, Step};
 use super::{BUILT_IN, Definition};
 use crate::input_file::{MOST_BYTES, read_bytes};
@@ -66,7 +66,7 @@ impl DefinitionError {
 ///
 /// # Errors
 /// See [`DefinitionError`].
-pub fn read(name: &str, directory: &Path) -> Result<Checked, DefinitionError> {
+pub fn read(name: &str, directory: &Path) -> Result<CheckedDefinition, DefinitionError> {
     let (text, file) = text_of(name, directory)?;
     read_text(&text, &file)
 }
@@ -149,7 +149,7 @@ fn meant(name: &str, directory: &Path) -> String {
 /// );
 /// assert!(corsair_arch::read_text(&text.replace("bd", "db"), "shop.json").is_ok());
 /// ```
-pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
+pub fn read_text(text: &str, file: &str) -> Result<CheckedDefinition, DefinitionError> {
     // Some editors begin a file with a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let definition: Definition = serde_json::from_str(text).map_err(|error| {

@@ -35,7 +35,7 @@ pub(super) fn describe(
     name: &str,
     sampled: f64,
 ) -> Described {
-    let names = Named::new(known, &invocations.all);
+    let names = TracedNames::new(known, &invocations.all);
     let mut remarks = Vec::new();
     let mut services = Vec::new();
     let mut left_out = 0;
@@ -364,7 +364,7 @@ fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], samp
 
 /// The names of services and endpoints as definitions have them.
 #[derive(Debug)]
-struct Named {
+struct TracedNames {
     services: Vec<(u32, String)>,
     by_number: HashMap<u32, usize>,
     /// The endpoints of each service, by the numbers of their operations.
@@ -378,8 +378,8 @@ struct Named {
 /// The operation that stands for those that are rare.
 const RARE: u32 = u32::MAX;
 
-impl Named {
-    fn new(names: &Names, all: &[Invocation]) -> Named {
+impl TracedNames {
+    fn new(names: &Names, all: &[Invocation]) -> TracedNames {
         let mut counts: BTreeMap<u32, HashMap<u32, u64>> = BTreeMap::new();
         for made in all {
             let of = counts.entry(made.service).or_default();
@@ -422,7 +422,7 @@ impl Named {
                 unique(&clean(name), &mut taken)
             });
         }
-        Named {
+        TracedNames {
             by_number: (0..)
                 .zip(&services)
                 .map(|(place, (n, _))| (*n, place))

@@ -4,7 +4,7 @@ mod missing;
 mod sides;
 
 use super::names::Names;
-use super::read::{Recorded, Side, Span};
+use super::read::{Side, Span, SpanSet};
 use missing::Aliases;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -73,7 +73,7 @@ pub(super) struct Invocations {
 
 impl Invocations {
     /// Joins the spans of each trace.
-    pub(super) fn join(recorded: &Recorded) -> Invocations {
+    pub(super) fn join(recorded: &SpanSet) -> Invocations {
         let mut order: Vec<u32> = (0..recorded.spans.len() as u32).collect();
         let spans = &recorded.spans;
         let mut aliases = Aliases::default();

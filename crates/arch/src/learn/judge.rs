@@ -1,7 +1,7 @@
 //! How well what was learned resembles what was recorded.
 
 use super::fit::quantile;
-use super::{LearnError, Learned};
+use super::{LearnError, LearnReport};
 use crate::definition::Rate;
 use crate::plan::Plan;
 use crate::topology::{Scale, Topology};
@@ -56,7 +56,10 @@ pub struct Resemblance {
 }
 
 /// Runs what was learned for as long as was recorded, and compares response times.
-pub(super) fn judge(learned: &Learned, config: &Config) -> Result<Vec<Resemblance>, LearnError> {
+pub(super) fn judge(
+    learned: &LearnReport,
+    config: &Config,
+) -> Result<Vec<Resemblance>, LearnError> {
     let topology = Topology::new(&learned.checked()?, Scale::default());
     let topology = topology.map_err(|error| LearnError::Scale(error.to_string()))?;
     let requests: usize = learned.recorded.iter().map(|kind| kind.times.len()).sum();

@@ -101,7 +101,7 @@ pub(super) struct Span {
 
 /// All spans of some files.
 #[derive(Debug, Default)]
-pub(super) struct Recorded {
+pub(super) struct SpanSet {
     pub(super) spans: Vec<Span>,
     pub(super) names: Names,
     /// Of how many spans the share of recorded requests is known, and for how many requests these stand.
@@ -109,7 +109,7 @@ pub(super) struct Recorded {
     stand_for: f64,
 }
 
-impl Recorded {
+impl SpanSet {
     /// The share of all requests of which there are spans, if the spans say it.
     pub(super) fn sampled(&self) -> Option<f64> {
         (self.known > 0).then(|| self.known as f64 / self.stand_for)
@@ -123,8 +123,8 @@ impl Recorded {
         }
     }
 
-    pub(super) fn read(files: &[PathBuf]) -> Result<Recorded, TraceError> {
-        let mut recorded = Recorded::default();
+    pub(super) fn read(files: &[PathBuf]) -> Result<SpanSet, TraceError> {
+        let mut recorded = SpanSet::default();
         for file in files {
             let before = recorded.spans.len();
             recorded.read_file(file)?;

@@ -29,12 +29,12 @@ pub(super) struct Limit {
 
 /// Response times of requests that are seen alone, and together with others.
 #[derive(Debug, Default)]
-struct Seen {
+struct ResponseTimes {
     alone: Vec<f64>,
     together: Vec<f64>,
 }
 
-impl Seen {
+impl ResponseTimes {
     /// Adds the requests of an instance, which are in the order of arrival.
     fn add(&mut self, visits: impl Iterator<Item = (f64, f64)>) {
         let mut latest = f64::MIN;
@@ -69,7 +69,7 @@ fn mean(values: &[f64]) -> f64 {
 /// How many slots each of some instances has, of whose requests this share was recorded; none if there is no limit
 /// that one could see.
 pub(super) fn estimate(instances: &[Vec<Visit>], sampled: f64) -> Option<Limit> {
-    let mut seen = Seen::default();
+    let mut seen = ResponseTimes::default();
     let (mut times, mut rates) = (Vec::new(), 0.0);
     for visits in instances {
         let seconds = |visit: &Visit| (visit.begin as f64 / 1e9, visit.end as f64 / 1e9);
@@ -153,7 +153,7 @@ impl Queue<'_> {
         }
         let (visits, _) = self.run(high);
         let mut random = Random::new(2);
-        let mut seen = Seen::default();
+        let mut seen = ResponseTimes::default();
         // Several draws of the recorded share, which are as good as longer recordings.
         for _ in 0..(0.3 / sampled).ceil().min(20.0) as usize {
             seen.add(

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What an instance has done while it was watched.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct InstanceHistory {
     /// The instances that were called, in the order of the first call, and where each is among them.
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, u32>,
@@ -63,7 +63,7 @@ impl<T, const N: usize> Last<T, N> {
     }
 }
 
-impl Seen {
+impl InstanceHistory {
     /// Where the calls to an instance are counted.
     #[inline]
     pub(crate) fn place_of(&mut self, to: u32) -> u32 {
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn calls_are_told_apart_by_whom_they_go_to() {
-        let mut seen = Seen::default();
+        let mut seen = InstanceHistory::default();
         for to in [7, 7, 3, 7, 3, 9] {
             let place = seen.place_of(to);
             seen.calls_at(place, to).sent += 1;

@@ -40,7 +40,7 @@ pub struct HandedIn {
 }
 
 impl ProcessState for Model {
-    type Saved = HandedIn;
+    type Snapshot = HandedIn;
 
     fn save(&self) -> HandedIn {
         HandedIn {

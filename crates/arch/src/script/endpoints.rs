@@ -12,12 +12,12 @@ const MOST: usize = 65_000;
 /// Endpoints are numbered through all services.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Endpoints {
-    services: Vec<Named>,
+    services: Vec<ServiceEndpoints>,
     next: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Named {
+struct ServiceEndpoints {
     name: String,
     first: usize,
     endpoints: Vec<String>,
@@ -60,7 +60,7 @@ impl Endpoints {
         if self.next > MOST {
             return Err(format!("there are more than {MOST} endpoints"));
         }
-        self.services.push(Named {
+        self.services.push(ServiceEndpoints {
             name: name.to_owned(),
             first,
             endpoints: known,

@@ -1,6 +1,6 @@
 //! What was learned from traces, as JSON.
 
-use crate::learn::{Learned, Resemblance};
+use crate::learn::{LearnReport, Resemblance};
 use serde::Serialize;
 
 /// What was learned, and how well it resembles what was recorded, without the definition.
@@ -55,7 +55,7 @@ pub struct QuantileRow {
 
 impl LearnedSummary {
     /// What is said of this.
-    pub fn new(learned: &Learned, judged: &[Resemblance]) -> LearnedSummary {
+    pub fn new(learned: &LearnReport, judged: &[Resemblance]) -> LearnedSummary {
         let requests = judged.iter().map(|kind| RequestsSummary {
             entry: kind.entry.clone(),
             kind: kind.kind.clone(),

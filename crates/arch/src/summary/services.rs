@@ -4,7 +4,7 @@ use super::spent::Spent;
 use crate::topology::Topology;
 use crate::totals::{EntryTotals, Percentile, Totals};
 use corsair::Report;
-use corsair_observe::{Metric, Observed, ServiceTimes};
+use corsair_observe::{Metric, OutputSummary, ServiceTimes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -151,7 +151,7 @@ impl ServicesSummary {
         utilisations: &[(u32, f64)],
         report: &Report,
         totals: &Totals,
-        observed: &Observed,
+        observed: &OutputSummary,
     ) -> ServicesSummary {
         let entries = totals.entries.iter();
         let entries = entries.map(|(name, entry)| (name.clone(), EntrySummary::new(entry)));

@@ -1,7 +1,7 @@
 //! The file of a sweep.
 
 use super::{OutputFormat, Sweep, SweepError};
-use crate::experiment::Measured;
+use crate::experiment::Measurement;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ impl SweepFile {
     ///
     /// # Errors
     /// That it cannot be opened, or is another sweep's.
-    pub fn open(sweep: &Sweep, path: &Path) -> Result<(SweepFile, Vec<Measured>), SweepError> {
+    pub fn open(sweep: &Sweep, path: &Path) -> Result<(SweepFile, Vec<Measurement>), SweepError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let failed = |verb| {
@@ -58,7 +58,7 @@ impl SweepFile {
     ///
     /// # Errors
     /// [`SweepError::File`].
-    pub fn add(&mut self, sweep: &Sweep, measured: &[Measured]) -> Result<(), SweepError> {
+    pub fn add(&mut self, sweep: &Sweep, measured: &[Measurement]) -> Result<(), SweepError> {
         let mut lines = String::new();
         for (number, measured) in (self.done..).zip(measured) {
             sweep.grid.line(sweep.in_grid(number), measured, &mut lines);
@@ -79,7 +79,7 @@ impl SweepFile {
 impl Sweep {
     /// Where the whole lines of a file end, and the runs that they have; none if they are not of this
     /// sweep.
-    fn made(&self, text: &str, head: &str) -> Option<(usize, Vec<Measured>)> {
+    fn made(&self, text: &str, head: &str) -> Option<(usize, Vec<Measurement>)> {
         let format = self.grid.described().format;
         let Some(lines) = text.strip_prefix(head) else {
             return head.starts_with(text).then(|| (0, Vec::new()));
@@ -99,14 +99,14 @@ impl Sweep {
 }
 
 /// What the end of a line says.
-fn measured(text: &str, format: OutputFormat) -> Option<Measured> {
-    let mut values = [0.0; Measured::NAMES.len()];
+fn measured(text: &str, format: OutputFormat) -> Option<Measurement> {
+    let mut values = [0.0; Measurement::NAMES.len()];
     let mut parts = match format {
         OutputFormat::Csv => text,
         OutputFormat::Json => text.strip_suffix('}')?,
     }
     .split(',');
-    for (value, name) in values.iter_mut().zip(Measured::NAMES) {
+    for (value, name) in values.iter_mut().zip(Measurement::NAMES) {
         let part = parts.next()?;
         let number = match format {
             OutputFormat::Csv => part,
@@ -122,7 +122,7 @@ fn measured(text: &str, format: OutputFormat) -> Option<Measured> {
         };
     }
     let [requests, throughput, errors, mean, p50, p90, p95, p99, p999] = values;
-    parts.next().is_none().then_some(Measured {
+    parts.next().is_none().then_some(Measurement {
         requests: requests as u64,
         throughput,
         errors,

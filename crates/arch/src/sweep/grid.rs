@@ -5,7 +5,7 @@ use super::shard::{FirstLine, Shard};
 use super::values::values_of;
 use super::{MOST_RUNS, SweepError};
 use crate::csv::quoted;
-use crate::experiment::Measured;
+use crate::experiment::Measurement;
 use crate::variant::Setting;
 use std::fmt::Write as _;
 
@@ -126,7 +126,7 @@ impl Grid {
                 let _ = write!(head, ",{}", quoted(path));
             }
             head.push_str(",seed");
-            for name in Measured::NAMES {
+            for name in Measurement::NAMES {
                 let _ = write!(head, ",{name}");
             }
             head.push('\n');
@@ -161,7 +161,7 @@ impl Grid {
     }
 
     /// Adds the line of a run.
-    pub fn line(&self, number: usize, measured: &Measured, out: &mut String) {
+    pub fn line(&self, number: usize, measured: &Measurement, out: &mut String) {
         let format = self.described.format;
         out.push_str(&self.begin(number));
         let columns = measured.columns().map(|(name, value)| match format {

@@ -1,6 +1,6 @@
 //! How large an architecture is made.
 
-use crate::definition::Checked;
+use crate::definition::CheckedDefinition;
 
 /// How large an architecture is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Scale {
     }
 
     /// Whether a definition can be made so large.
-    pub(super) fn check(self, checked: &Checked) -> Result<(), ScaleError> {
+    pub(super) fn check(self, checked: &CheckedDefinition) -> Result<(), ScaleError> {
         let most = checked.places().regions().len() as u32;
         if !(1..=most).contains(&self.regions) {
             let regions = self.regions;

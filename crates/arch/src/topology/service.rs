@@ -2,7 +2,7 @@
 
 use super::fault::TimedFault;
 use super::scale::Scale;
-use crate::definition::{Checked, ServiceDefinition};
+use crate::definition::{CheckedDefinition, ServiceDefinition};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
 use crate::load::Load;
@@ -106,7 +106,7 @@ impl Service {
         service: &ServiceDefinition,
         package: Package,
         instances: Range<u32>,
-        checked: &Checked,
+        checked: &CheckedDefinition,
         scale: Scale,
     ) -> Service {
         let index = |name: &String| checked.index_of(name).map(|index| index as u32);

@@ -353,7 +353,7 @@ fn a_health_check_takes_a_silent_instance_out_until_it_answers_again() {
     let (all, none) = slow("");
     assert!((350..450).contains(&all) && none == 0, "{all}");
     let (some, once) = slow(r#", "health_check": {"every": "200ms", "failures": 2}"#);
-    // Two questions without an answer, and a look at the registry: about half a second of four.
+    // Two requests without an answer, and a look at the registry: about half a second of four.
     assert_eq!(once, 1);
     assert!((30..80).contains(&some), "{some}");
 }
@@ -427,7 +427,7 @@ fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again(
 }
 
 #[test]
-fn a_link_that_loses_questions_makes_a_health_check_wrong() {
+fn a_link_that_loses_requests_makes_a_health_check_wrong() {
     let services = TWO_TIERS.replace(
         r#""name": "db", "package": "service", "count": 6, "regions": 1,"#,
         r#""name": "db", "package": "service", "count": 6, "regions": 1,

@@ -3,7 +3,7 @@
 use crate::scene::write_flows;
 use corsair::Config;
 use corsair_arch::{
-    Distribution, LearnError, LearnOptions, Learned, StepDefinition, learn, learn_with,
+    Distribution, LearnError, LearnOptions, LearnReport, StepDefinition, learn, learn_with,
 };
 use corsair_observe::FlowFormat;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn recorded(directory: &Path, format: FlowFormat, seconds: u64) -> PathBuf {
 }
 
 /// Requires that what was learned takes as long as the shop.
-fn takes_as_long(learned: &Learned) {
+fn takes_as_long(learned: &LearnReport) {
     for kind in learned.judge(&Config::default()).unwrap() {
         for quantile in kind
             .quantiles

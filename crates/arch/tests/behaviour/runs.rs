@@ -1,7 +1,9 @@
 //! Architectures run from end to end, the same to the last byte for any number of workers.
 
 use corsair::{Config, Executor, Report};
-use corsair_arch::{BUILT_IN, Checked, KINDS, Plan, Scale, Topology, Totals, read, simulate, step};
+use corsair_arch::{
+    BUILT_IN, CheckedDefinition, KINDS, Plan, Scale, Topology, Totals, read, simulate, step,
+};
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +96,7 @@ fn same_on_any_number_of_workers(name: &str, topology: &Topology) {
 }
 
 /// Checks all built-in definitions side by side.
-fn for_every_built_in(check: impl Fn(&str, &Checked) + Sync) {
+fn for_every_built_in(check: impl Fn(&str, &CheckedDefinition) + Sync) {
     std::thread::scope(|scope| {
         for (name, _) in BUILT_IN {
             let check = &check;

@@ -4,7 +4,7 @@ use corsair::{Config, Executor, Report};
 use corsair_arch::{
     EntryTotals, Plan, Scale, ServiceTotals, Topology, Totals, read_text, simulate,
 };
-use corsair_observe::{Clock, FlowFormat, GraphFormat, Observed, Observer, Settings, graph};
+use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, OutputSummary, Settings, graph};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ pub fn run_with_graph(topology: Topology, plan: &Plan) -> (Ran, String, graph::G
     };
     let names = topology.services.iter().map(|s| s.name.clone()).collect();
     let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan).unwrap();
-    let Observed { files, .. } = observer.finish().unwrap();
+    let OutputSummary { files, .. } = observer.finish().unwrap();
     let path = &files[0].path;
     let text = std::fs::read_to_string(path).unwrap();
     let graph = graph::read(path).unwrap();
@@ -125,7 +125,7 @@ pub fn lines(text: &str, key: &str, part: &str) -> usize {
 
 /// Runs a definition for a number of seconds, and returns the file of its flows.
 pub fn write_flows(
-    checked: &corsair_arch::Checked,
+    checked: &corsair_arch::CheckedDefinition,
     directory: &Path,
     format: FlowFormat,
     seconds: u64,

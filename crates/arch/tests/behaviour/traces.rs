@@ -1,17 +1,17 @@
 //! Traces as other systems record them: with parts missing, without kinds, with addresses instead of names.
 
 use corsair::{Config, Random};
-use corsair_arch::{Learned, learn};
+use corsair_arch::{LearnReport, learn};
 use serde_json::{Value, json};
 
-fn learned(text: &str) -> Learned {
+fn learned(text: &str) -> LearnReport {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("traces.json");
     std::fs::write(&file, text).unwrap();
     learn(&[file], "x").unwrap()
 }
 
-fn names(learned: &Learned) -> Vec<&str> {
+fn names(learned: &LearnReport) -> Vec<&str> {
     let services = learned.definition.services.iter();
     services.map(|service| service.name.as_str()).collect()
 }

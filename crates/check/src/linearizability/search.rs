@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 /// What a search found.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum SearchResult {
     Linearizable,
     Violation {
         longest: Vec<usize>,
@@ -160,15 +160,15 @@ impl<'a, M: Model> Searcher<'a, M> {
         &mut self,
         steps: u64,
         go_on: &mut dyn FnMut(usize) -> ControlFlow<Option<Bound>>,
-    ) -> Option<Found> {
+    ) -> Option<SearchResult> {
         for step in 0..steps {
             if self.open == 0 {
-                return Some(Found::Linearizable);
+                return Some(SearchResult::Linearizable);
             }
             if step % STEPS == 0
                 && let ControlFlow::Break(bound) = go_on(self.seen.bytes() + self.states.bytes)
             {
-                return Some(Found::Stopped(bound));
+                return Some(SearchResult::Stopped(bound));
             }
             if self.at == 0 {
                 if let Some(read) = self.read_now() {
@@ -361,9 +361,9 @@ impl<'a, M: Model> Searcher<'a, M> {
         }
     }
 
-    fn violation(&self) -> Found {
+    fn violation(&self) -> SearchResult {
         let index = |item: &u32| self.operations[*item as usize];
-        Found::Violation {
+        SearchResult::Violation {
             longest: self.longest.iter().map(index).collect(),
             blocked: index(&self.blocked),
         }

@@ -3,8 +3,8 @@
 use crate::options::{Options, ServiceOptions};
 use anyhow::{Context, Result, anyhow};
 use corsair_arch::{
-    Checked, DefinitionText, Geography, MigrationError, PlacesDefinition, Scale, ScaleError,
-    Setting, Topology,
+    CheckedDefinition, DefinitionText, Geography, MigrationError, PlacesDefinition, Scale,
+    ScaleError, Setting, Topology,
 };
 use corsair_observe::graph;
 use std::fmt;
@@ -116,7 +116,7 @@ pub fn defined(
     scale: Scale,
     places: &PlacesDefinition,
 ) -> Result<Topology> {
-    let placed = |checked: Checked| match places.is_empty() {
+    let placed = |checked: CheckedDefinition| match places.is_empty() {
         true => Ok(checked),
         false => of_flag("-a", checked.with_places(places)),
     };
@@ -143,7 +143,7 @@ fn named(arch: &str, mut topology: Topology) -> Topology {
 }
 
 /// The topology of a definition at a scale. Errors are blamed on the flag that asks for too much.
-pub fn scaled(checked: &Checked, scale: Scale) -> Result<Topology> {
+pub fn scaled(checked: &CheckedDefinition, scale: Scale) -> Result<Topology> {
     Topology::new(checked, scale).map_err(|error| of_scale(&error))
 }
 

@@ -7,7 +7,7 @@ use crate::text::{GoDuration, plural};
 use corsair::{Executor, Report};
 use corsair_arch::summary::{EntrySummary, Named, ServicesSummary};
 use corsair_arch::{Percentile, Topology, Totals};
-use corsair_observe::Observed;
+use corsair_observe::OutputSummary;
 use serde::Serialize;
 use std::fmt;
 
@@ -65,7 +65,7 @@ impl ServicesReport {
         described: &Described,
         report: &Report,
         totals: &Totals,
-        observed: &Observed,
+        observed: &OutputSummary,
     ) -> ServicesReport {
         let (named, utilisations) = (&described.named, &described.utilisations);
         ServicesReport {

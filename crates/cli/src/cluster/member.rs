@@ -16,13 +16,13 @@ use crate::summary::ProcessSummary;
 use crate::workload::{Results, Workload};
 use crate::{exit_code, interrupt};
 use anyhow::{Context, Result, bail};
-use corsair::cluster::{Carrier, Part, Saving, conclude_parts};
+use corsair::cluster::{Carrier, ProcessPart, Saving, conclude_parts};
 use corsair::fsm::Form;
 use corsair::{Report, Snapshot, SnapshotError};
 use corsair_cluster::{Agreement, ClusterError, Member, ProcessEnd, Terms, Topic};
 use corsair_observe::checkpoint::{Claim, remove_left};
 use corsair_observe::run::{self, Finished, Run};
-use corsair_observe::{Replacement, Resumed};
+use corsair_observe::{Replacement, ResumePoint};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl<'a, C: Carrier> Process<'a, C> {
         let settings = simulation::settings(options, &self.setting.described, &workload)?;
         if self.is_first {
             let resumed = settings.resumed.as_ref().filter(|_| options.messages);
-            self.logged = resumed.map(Resumed::lines).transpose()?;
+            self.logged = resumed.map(ResumePoint::lines).transpose()?;
             let per_actor = options.per_actor.as_deref().map(Replacement::begin);
             self.per_actor = per_actor.transpose().context("--per-actor")?;
         }
@@ -242,11 +242,11 @@ impl<'a, C: Carrier> Process<'a, C> {
     }
 
     /// The part of this process, as all processes have agreed on it.
-    fn part(&mut self, agreement: &Agreement) -> Result<Part> {
+    fn part(&mut self, agreement: &Agreement) -> Result<ProcessPart> {
         let checkpoints = self.options.checkpoints.as_ref();
         let until = checkpoints.and_then(|saved| saved.until);
         let member = self.member()?;
-        Ok(Part {
+        Ok(ProcessPart {
             process: member.process(),
             processes: NonZeroUsize::new(member.processes()).unwrap_or(NonZeroUsize::MIN),
             workers: agreement.workers,
@@ -342,7 +342,7 @@ impl<C: Carrier> Process<'_, C> {
     fn run_part<W: run::Workload>(
         &mut self,
         run: Run<'_, W>,
-        part: Part,
+        part: ProcessPart,
         listening: Listening,
         writing: Option<&Writing<'_>>,
     ) -> Result<Option<Parts>, Failure<W::Error>> {

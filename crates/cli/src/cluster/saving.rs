@@ -67,11 +67,11 @@ pub struct PartSaver<'a> {
     writing: &'a Writing<'a>,
     workers: usize,
     pausing: Mutex<Pausing>,
-    shared: Arc<Shared>,
+    shared: Arc<SavingState>,
     events: Mutex<Sender<Event>>,
 }
 
-struct Shared {
+struct SavingState {
     /// See [`Saving::wanted`].
     wanted: AtomicU64,
     /// How many times the run has been saved here.
@@ -98,7 +98,7 @@ pub struct Writing<'a> {
 /// The threads that write checkpoints. They outlive the run of this process.
 pub struct Writer<'scope, 'env> {
     writing: &'env Writing<'env>,
-    shared: Arc<Shared>,
+    shared: Arc<SavingState>,
     events: Sender<Event>,
     scope: &'scope Scope<'scope, 'env>,
     files: ScopedJoinHandle<'scope, ()>,
@@ -106,7 +106,7 @@ pub struct Writer<'scope, 'env> {
 }
 
 /// Ends the thread that watches when it is dropped.
-struct Over(Arc<Shared>);
+struct Over(Arc<SavingState>);
 
 impl Drop for Over {
     fn drop(&mut self) {
@@ -124,7 +124,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
         writing: &'env Writing<'env>,
         mailbox: Mailbox,
     ) -> io::Result<Writer<'scope, 'env>> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SavingState {
             wanted: AtomicU64::new(0),
             number: AtomicU64::new(0),
             asked: AtomicBool::new(false),
@@ -195,7 +195,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
 }
 
 /// Asks for the next checkpoint when it is time.
-fn watch(shared: &Shared, writing: &Writing<'_>) {
+fn watch(shared: &SavingState, writing: &Writing<'_>) {
     // The clock is that of the first process, and so are the files.
     let every = writing.policy.every.filter(|_| writing.process == 0);
     let mut pace = Pace::new(every, &writing.recorder);
@@ -279,7 +279,7 @@ impl PartSaver<'_> {
 /// Writes the files of a process.
 struct Files<'a> {
     writing: &'a Writing<'a>,
-    shared: Arc<Shared>,
+    shared: Arc<SavingState>,
 }
 
 /// A checkpoint that is not complete yet, in the first process.

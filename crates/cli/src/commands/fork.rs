@@ -17,7 +17,7 @@ use corsair_arch::input_file::read_file_text;
 use corsair_arch::live::Live;
 use corsair_arch::summary::ComparedRow;
 use corsair_arch::{
-    Branch, Compared, Measured, Plan, Setting, Topology, compared, in_parallel, measured,
+    Branch, Compared, Measurement, Plan, Setting, Topology, compared, in_parallel, measured,
 };
 use serde_json::{Map, Value};
 use std::io::{self};
@@ -116,7 +116,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
         };
         forks.measure(&branch)
     });
-    let mut rows: Vec<Vec<Measured>> = vec![Vec::new(); made.len()];
+    let mut rows: Vec<Vec<Measurement>> = vec![Vec::new(); made.len()];
     for (number, run) in runs.into_iter().enumerate() {
         let Some(run) = run? else {
             bail!("stopped before all branches were run");
@@ -174,7 +174,7 @@ impl Forks {
     }
 
     /// What a branch measures; none if it was cancelled.
-    fn measure(&self, branch: &Branch) -> Result<Option<Measured>> {
+    fn measure(&self, branch: &Branch) -> Result<Option<Measurement>> {
         let mut live = self.begin(branch)?;
         let counted = self.counted(&live);
         let (report, totals) = match self.until {
@@ -258,7 +258,7 @@ fn branch(line: &str) -> Result<Named, String> {
 }
 
 /// Prints the measurements of each branch, and how they differ from the first.
-fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measured>]) {
+fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measurement>]) {
     let [base, others @ ..] = rows else {
         return;
     };
@@ -283,7 +283,7 @@ fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measured>]) {
         head += &format!(" {:>24}", branch.name);
     }
     console.line(head);
-    for (place, name) in Measured::NAMES.into_iter().enumerate() {
+    for (place, name) in Measurement::NAMES.into_iter().enumerate() {
         let first = tables[0].1[place].of[0];
         let mut line = format!(
             "{:<11} {:>22}",

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Config;
 use corsair_arch::summary::LearnedSummary;
-use corsair_arch::{LearnOptions, Learned, Resemblance, learn_with};
+use corsair_arch::{LearnOptions, LearnReport, Resemblance, learn_with};
 use corsair_observe::Replacement;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -154,7 +154,7 @@ fn shown(files: &[PathBuf]) -> String {
     files.join(" ")
 }
 
-fn json(learned: &Learned, judged: &[Resemblance], text: &str) -> Result<()> {
+fn json(learned: &LearnReport, judged: &[Resemblance], text: &str) -> Result<()> {
     let report = Report {
         summary: LearnedSummary::new(learned, judged),
         definition: RawValue::from_string(text.to_owned())?,
@@ -166,7 +166,7 @@ fn json(learned: &Learned, judged: &[Resemblance], text: &str) -> Result<()> {
     Ok(())
 }
 
-fn lines(learned: &Learned, judged: &[Resemblance], tell: impl Fn(String)) {
+fn lines(learned: &LearnReport, judged: &[Resemblance], tell: impl Fn(String)) {
     let services = learned.definition.services.len() - learned.definition.load.len();
     tell(format!(
         "corsair: learned {services} services from {} spans of {} traces in {}",

@@ -33,13 +33,13 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     use crate::{interrupt, options, session};
     use anyhow::{Context, anyhow};
     use corsair::CancelToken;
-    use corsair_view::{Drawn, Server, Session};
+    use corsair_view::{OutputView, Server, Session};
     let text = if args.ui.is_empty() { ":0" } else { &args.ui };
     let address = options::session::address(text);
     let address = address
         .map_err(|wrong| anyhow!("{wrong}"))
         .context("--ui")?;
-    let drawn = Drawn::read(&args.path)?;
+    let drawn = OutputView::read(&args.path)?;
     let (held, handle) = Session::new(drawn, Default::default(), None);
     let server = Server::start(address, handle).context("--ui")?;
     let cancel = CancelToken::default();

@@ -142,9 +142,9 @@ impl<P: PirateWatch> Watch for FsmWatch<P> {
 
 /// What every pirate carries when its edges or messages are recorded.
 #[derive(Clone, Debug)]
-pub struct Recorded(pub Recorder);
+pub struct RecordingWatch(pub Recorder);
 
-impl PirateWatch for Recorded {
+impl PirateWatch for RecordingWatch {
     const EDGES: bool = true;
     const MESSAGES: bool = true;
 

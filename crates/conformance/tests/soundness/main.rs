@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Message)]
 enum Cargo {
     Crate(#[message(skip)] Box<[u64; 2]>, #[message(skip)] [u64; 16]),
-    Question(u32),
+    Request(u32),
     Answer(u32),
 }
 
@@ -27,7 +27,7 @@ fn cargo(number: u64) -> Cargo {
 fn intact(cargo: &Cargo) -> bool {
     match cargo {
         Cargo::Crate(inner, outer) => inner[0] == !inner[1] && outer.iter().all(|n| *n == inner[0]),
-        Cargo::Question(_) | Cargo::Answer(_) => true,
+        Cargo::Request(_) | Cargo::Answer(_) => true,
     }
 }
 
@@ -67,7 +67,7 @@ impl Actor<Cargo> for Porter {
             return Flow::Continue;
         };
         assert!(intact(&body));
-        if let Cargo::Question(next) = body {
+        if let Cargo::Request(next) = body {
             self.next = Addr::from_u32(next);
             return Flow::Continue;
         }
@@ -99,7 +99,7 @@ impl Scenario<Cargo> for Tide {
         }
         let last = porters[2];
         // Round they go.
-        cx.send(porters[0], Cargo::Question(last.as_u32()));
+        cx.send(porters[0], Cargo::Request(last.as_u32()));
         for flood in [1, self.flood, self.flood, 1] {
             for number in 0..flood {
                 cx.send(last, cargo(number));
@@ -130,12 +130,12 @@ async fn clerk<C: AsyncContext<Cargo>>(mut cx: C, index: u32) {
     loop {
         match cx.recv().await {
             Event::Message {
-                body: Cargo::Question(n),
+                body: Cargo::Request(n),
                 ..
             } => {
-                let ticket = cx.envelope().ticket();
+                let reply_handle = cx.envelope().reply_handle();
                 cx.sleep(Duration::from_micros(10)).await;
-                cx.reply(ticket, Cargo::Answer(n + index));
+                cx.reply(reply_handle, Cargo::Answer(n + index));
             }
             Event::Message {
                 body: Cargo::Answer(_),
@@ -161,7 +161,7 @@ impl Scenario<Cargo> for Office {
         let many = cx.spawn(many, clerk).await;
         let far = many.get(self.clerks - 1);
         for to in [few.get(0), few.get(1), many.get(0), far] {
-            let asked = cx.ask(to, Cargo::Question(5), MILLISECOND * 10).await;
+            let asked = cx.ask(to, Cargo::Request(5), MILLISECOND * 10).await;
             assert!(matches!(asked, Ok(Cargo::Answer(5..))));
             cx.send(to, cargo(1));
             cx.send_after(MILLISECOND * 200, to, cargo(2));

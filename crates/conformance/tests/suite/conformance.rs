@@ -5,7 +5,7 @@
 use crate::everywhere::config;
 use corsair::{
     Addr, AskError, AsyncContext, Config, DeadLetters, Event, Executor, Message, Outcome, Reason,
-    Report, RunError, Scenario, SpanId, Spawn, Ticket, Token, run,
+    ReplyHandle, Report, RunError, Scenario, SpanId, Spawn, Token, run,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -18,7 +18,7 @@ enum Note {
     Ping,
     Number(u32),
     Ask(u32),
-    Pass(Ticket),
+    Pass(ReplyHandle),
 }
 
 type Body = Note;
@@ -32,11 +32,11 @@ on_every_executor! {
     messages_sent_together_come_one_after_the_other
     messages_sent_to_each_of_many_come_in_order
     a_selective_receive_keeps_what_it_skips_in_order
-    a_question_is_answered
-    a_passed_on_question_is_answered_by_somebody_else
-    a_question_without_an_answer_times_out
-    a_question_to_an_ended_actor_ends
-    a_question_left_unread_by_an_ended_actor_ends
+    a_request_is_answered
+    a_passed_on_request_is_answered_by_somebody_else
+    a_request_without_an_answer_times_out
+    a_request_to_an_ended_actor_ends
+    a_request_left_unread_by_an_ended_actor_ends
     timers_fire_in_order_of_time_and_then_of_setting
     a_delayed_message_comes_after_its_delay
     messages_to_ended_actors_are_counted
@@ -99,12 +99,12 @@ async fn until_told<C: AsyncContext<Note>>(mut cx: C) {
     cx.recv().await;
 }
 
-/// Answers each question with its number plus one.
+/// Answers each request with its number plus one.
 async fn successor<C: AsyncContext<Note>>(mut cx: C) {
     loop {
         let event = cx.recv().await;
-        let ticket = cx.envelope().ticket();
-        cx.reply(ticket, Note::Number(number(&event) + 1));
+        let reply_handle = cx.envelope().reply_handle();
+        cx.reply(reply_handle, Note::Number(number(&event) + 1));
     }
 }
 
@@ -254,37 +254,37 @@ fn a_selective_receive_keeps_what_it_skips_in_order(executor: Executor) {
 }
 
 // Guarantee: core-29.
-fn a_question_is_answered(executor: Executor) {
-    scenario!(Question { log: Log }, cx, {
+fn a_request_is_answered(executor: Executor) {
+    scenario!(Request { log: Log }, cx, {
         let whom = cx.spawn_one("oracle", successor).await;
         say(
             &log,
             format!("{:?}", cx.ask(whom, Note::Ask(41), LONG).await),
         );
     });
-    let (_, seen) = completes(executor, &config(), |log| Question { log });
+    let (_, seen) = completes(executor, &config(), |log| Request { log });
     assert_eq!(seen, ["Ok(Number(42))"]);
 }
 
 // Guarantee: core-29.
-fn a_passed_on_question_is_answered_by_somebody_else(executor: Executor) {
+fn a_passed_on_request_is_answered_by_somebody_else(executor: Executor) {
     scenario!(PassedOn { log: Log }, cx, {
         let expert = cx
             .spawn_one("expert", |mut cx: C| async move {
                 if let Event::Message {
-                    body: Note::Pass(ticket),
+                    body: Note::Pass(reply_handle),
                     ..
                 } = cx.recv().await
                 {
-                    cx.reply(ticket, Note::Number(9));
+                    cx.reply(reply_handle, Note::Number(9));
                 }
             })
             .await;
         let desk = cx
             .spawn_one("desk", move |mut cx: C| async move {
                 cx.recv().await;
-                let ticket = cx.envelope().ticket();
-                cx.send(expert, Note::Pass(ticket));
+                let reply_handle = cx.envelope().reply_handle();
+                cx.send(expert, Note::Pass(reply_handle));
             })
             .await;
         say(
@@ -298,7 +298,7 @@ fn a_passed_on_question_is_answered_by_somebody_else(executor: Executor) {
 }
 
 // Guarantee: core-30.
-fn a_question_without_an_answer_times_out(executor: Executor) {
+fn a_request_without_an_answer_times_out(executor: Executor) {
     scenario!(TimedOut {}, cx, {
         let to = cx.spawn_one("silent", silent).await;
         let before = cx.now();
@@ -311,7 +311,7 @@ fn a_question_without_an_answer_times_out(executor: Executor) {
 }
 
 // Guarantee: core-30.
-fn a_question_to_an_ended_actor_ends(executor: Executor) {
+fn a_request_to_an_ended_actor_ends(executor: Executor) {
     scenario!(Ended {}, cx, {
         let to = cx
             .spawn(Spawn::one("short").watched(), |_, _| async {})
@@ -332,9 +332,9 @@ fn a_question_to_an_ended_actor_ends(executor: Executor) {
 }
 
 // Guarantee: core-30.
-fn a_question_left_unread_by_an_ended_actor_ends(executor: Executor) {
+fn a_request_left_unread_by_an_ended_actor_ends(executor: Executor) {
     scenario!(Unread {}, cx, {
-        // It keeps the question, as it wants a ping first, and then ends.
+        // It keeps the request, as it wants a ping first, and then ends.
         let to = cx
             .spawn_one("picky", |mut cx: C| async move {
                 cx.recv_if(|event| {
@@ -504,8 +504,8 @@ fn an_actor_on_demand_starts_with_its_first_event(executor: Executor) {
                 count.fetch_add(1, Relaxed);
                 async move {
                     let event = cx.recv().await;
-                    let ticket = cx.envelope().ticket();
-                    cx.reply(ticket, Note::Number(number(&event) + index));
+                    let reply_handle = cx.envelope().reply_handle();
+                    cx.reply(reply_handle, Note::Number(number(&event) + index));
                 }
             })
             .await;
@@ -710,10 +710,10 @@ fn work_put_off_continues_the_trace_that_it_is_told_to(executor: Executor) {
         let first = cx.send(late, Note::Ping);
         cx.new_trace();
         let second = cx.send(late, Note::Ping);
-        for question in [first, second] {
+        for request in [first, second] {
             cx.recv().await;
             let answer = cx.envelope();
-            assert_eq!((answer.trace, answer.parent), (question, question));
+            assert_eq!((answer.trace, answer.parent), (request, request));
         }
     });
     completes(executor, &config(), |_| Trace {});
@@ -726,8 +726,8 @@ fn random_streams_belong_to_seed_and_address(executor: Executor) {
         let child = cx
             .spawn_one("child", |mut cx: C| async move {
                 cx.recv().await;
-                let (ticket, n) = (cx.envelope().ticket(), cx.below(1 << 30));
-                cx.reply(ticket, Note::Number(n));
+                let (reply_handle, n) = (cx.envelope().reply_handle(), cx.below(1 << 30));
+                cx.reply(reply_handle, Note::Number(n));
             })
             .await;
         match cx.ask(child, Note::Ping, LONG).await {

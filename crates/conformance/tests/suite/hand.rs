@@ -148,7 +148,7 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
             serve(&mut cx, false).await;
         }).await.get(0);
         let me = cx.me();
-        let asked = [slow, fast].map(|who| cx.question(who, Note::Ping));
+        let asked = [slow, fast].map(|who| cx.request(who, Note::Ping));
         cx.send(me, Note::Number(5));
         let answers = || Select::new().answer(asked[0]).answer(asked[1]);
         let (which, _) = cx.select(answers()).await.unwrap();
@@ -167,21 +167,21 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
         let (which, _) = cx.select(answers().within(LONG)).await.unwrap();
         assert_eq!(which, 0);
         // One that ends without an answer is reported as well.
-        let lost = cx.question(fast, Note::Ping);
+        let lost = cx.request(fast, Note::Ping);
         let (_, event) = cx.select(Select::new().answer(lost)).await.unwrap();
-        assert_eq!(event, Event::Unanswered { who: fast, question: lost });
+        assert_eq!(event, Event::Unanswered { who: fast, request: lost });
     });
     value(executor, Selects {});
 }
 
-/// Answers one question, with the next message if `on_request` is set.
+/// Answers one request, with the next message if `on_request` is set.
 async fn serve<C: AsyncContext<Note>>(cx: &mut C, on_request: bool) {
     cx.recv().await;
-    let question = cx.envelope().ticket();
+    let request = cx.envelope().reply_handle();
     if on_request {
         cx.recv().await;
     }
-    cx.reply(question, Note::Ping);
+    cx.reply(request, Note::Ping);
 }
 
 /// Says how many it was given since it was made; panics on 13, and as it begins if it is to.
@@ -203,8 +203,8 @@ impl Actor<Note> for Fragile {
         {
             assert!(number != 13, "unlucky");
             self.seen += 1;
-            let question = cx.envelope().ticket();
-            cx.reply(question, Note::Number(self.seen));
+            let request = cx.envelope().reply_handle();
+            cx.reply(request, Note::Number(self.seen));
         }
         Flow::Continue
     }
@@ -223,7 +223,7 @@ fn an_actor_that_panics_is_made_anew_in_its_place(executor: Executor) {
         let mut seen = Vec::new();
         for number in [1, 1, 13, 1, 1] {
             if number == 13 {
-                // Both wait until it has rested, and the question keeps its ticket.
+                // Both wait until it has rested, and the request keeps its reply handle.
                 cx.send(worker, Note::Number(13));
                 continue;
             }

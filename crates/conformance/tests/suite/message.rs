@@ -1,6 +1,6 @@
 //! What `#[derive(Message)]` makes.
 
-use corsair::{Addr, Message, Ticket};
+use corsair::{Addr, Message, ReplyHandle};
 use std::sync::Arc;
 
 #[derive(Message)]
@@ -89,7 +89,7 @@ fn a_type_may_have_parameters_and_skip_what_has_no_hash() {
     #[derive(Message)]
     enum Wrapped<T, const N: usize> {
         Many([T; N]),
-        To(Ticket),
+        To(ReplyHandle),
     }
     #[derive(Message)]
     #[message(skip, kind = "Closure")]
@@ -102,5 +102,5 @@ fn a_type_may_have_parameters_and_skip_what_has_no_hash() {
     );
     assert_eq!(Closure(NoHash).fingerprint(), 0);
     assert_eq!(Closure::KINDS, ["Closure"]);
-    let _ = |ticket| Wrapped::<u8, 2>::To(ticket);
+    let _ = |reply_handle| Wrapped::<u8, 2>::To(reply_handle);
 }

@@ -262,7 +262,7 @@ fn tables_planes_and_lognormal_networks_take_what_theory_says() {
 
 // Guarantee: core-7.
 #[test]
-fn a_lost_question_times_out_and_a_stop_comes_after_what_was_sent_before() {
+fn a_lost_request_times_out_and_a_stop_comes_after_what_was_sent_before() {
     struct Asks;
     impl Experiment<Note> for Asks {
         type Value = ();

@@ -5,7 +5,7 @@ mod failures;
 mod saving;
 
 use corsair::cluster::{
-    Carrier, Lost, Part, Saving, ThreadCarrier, conclude_parts, thread_carriers,
+    Carrier, ProcessLost, ProcessPart, Saving, ThreadCarrier, conclude_parts, thread_carriers,
 };
 use corsair::fsm::{self, Fsm, FsmError, Msg, Tally};
 use corsair::{Config, Report, RunError, Snapshot, Time};
@@ -42,7 +42,7 @@ fn run_until(
     saving: Option<&dyn Saving>,
     until: Option<Time>,
 ) -> Outcome {
-    let part = |process| Part {
+    let part = |process| ProcessPart {
         until,
         ..part(process, processes, workers)
     };
@@ -72,9 +72,9 @@ fn run_until(
     (report, ends[0].1, ends[0].2)
 }
 
-fn part(process: usize, processes: usize, workers: usize) -> Part {
+fn part(process: usize, processes: usize, workers: usize) -> ProcessPart {
     let number = |number| NonZeroUsize::new(number).unwrap();
-    Part {
+    ProcessPart {
         process,
         processes: number(processes),
         workers: number(workers),
@@ -96,7 +96,11 @@ struct Counting {
 }
 
 impl Carrier for Counting {
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost> {
         let all = |batches: &[Vec<u8>]| batches.iter().map(Vec::len).sum::<usize>();
         self.counted.sent += all(outgoing);
         self.counted.exchanges += 1;

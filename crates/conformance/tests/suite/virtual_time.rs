@@ -171,8 +171,8 @@ async fn member<C: AsyncContext<Note>>(mut cx: C, members: u32, rounds: u32) {
                     from,
                     body: Note::Number(n),
                 } if n % 3 == 0 => {
-                    let ticket = cx.envelope().ticket();
-                    cx.reply(ticket, Note::Number(n / 3 + from.as_u32() % 2));
+                    let reply_handle = cx.envelope().reply_handle();
+                    cx.reply(reply_handle, Note::Number(n / 3 + from.as_u32() % 2));
                 }
                 _ => {}
             }
@@ -289,7 +289,7 @@ fn a_run_without_traces_is_the_same_and_its_envelopes_say_less() {
     scenario!(Envelopes {}, cx, {
         let me = cx.me();
         let plain = cx.send(me, Note::Number(1));
-        let question = cx.question(me, Note::Number(2));
+        let request = cx.request(me, Note::Number(2));
         let sent = cx.now();
         cx.recv().await;
         let (one, none) = (cx.envelope(), corsair::SpanId::NONE);
@@ -297,10 +297,10 @@ fn a_run_without_traces_is_the_same_and_its_envelopes_say_less() {
         assert_eq!((one.sent, one.trace, one.parent), (cx.now(), none, none));
         cx.recv().await;
         let two = cx.envelope();
-        assert_eq!((two.sent, two.trace, two.span), (sent, question, question));
-        cx.reply(two.ticket(), Note::Number(3));
+        assert_eq!((two.sent, two.trace, two.span), (sent, request, request));
+        cx.reply(two.reply_handle(), Note::Number(3));
         cx.recv().await;
-        assert_eq!(cx.envelope().answers, question);
+        assert_eq!(cx.envelope().answers, request);
     });
     let config = Config {
         traces: false,
@@ -416,9 +416,9 @@ fn a_deadlock_tells_who_waits_for_what() {
             })
             .await;
         cx.send(other, Note::Number(1));
-        let question = cx.question(me, Note::Number(2));
+        let request = cx.request(me, Note::Number(2));
         cx.recv_where(Waiting::Answer(other), move |_, envelope| {
-            envelope.answers == question
+            envelope.answers == request
         })
         .await;
     });

@@ -97,16 +97,16 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// # enum Msg { Ping, Pong }
     /// # async fn server<C: AsyncContext<Msg>>(mut cx: C, slow: u32) {
     /// #     cx.recv().await;
-    /// #     let question = cx.envelope().ticket();
+    /// #     let request = cx.envelope().reply_handle();
     /// #     cx.sleep(Duration::from_millis(10 * (1 + u64::from(slow)))).await;
-    /// #     cx.reply(question, Msg::Pong);
+    /// #     cx.reply(request, Msg::Pong);
     /// # }
     /// # struct Root;
     /// # impl Scenario<Msg> for Root {
     /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
     /// # let servers = cx.spawn(Spawn::many(2, "server", ""), server).await;
-    /// let fast = cx.question(servers.get(0), Msg::Ping);
-    /// let slow = cx.question(servers.get(1), Msg::Ping);
+    /// let fast = cx.request(servers.get(0), Msg::Ping);
+    /// let slow = cx.request(servers.get(1), Msg::Ping);
     /// let either = || Select::new().answer(slow).answer(fast);
     ///
     /// let (which, _) = cx.select(either()).await.expect("no limit of time");
@@ -146,7 +146,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Sends a question and waits for its answer, at most for `timeout`. Other events that arrive during the wait are
+    /// Sends a request and waits for its answer, at most for `timeout`. Other events that arrive during the wait are
     /// stashed. An answer that comes after the time-out arrives as an ordinary message.
     ///
     /// ```
@@ -159,8 +159,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
     /// let server = cx.spawn_one("server", |mut cx: C| async move {
     ///     cx.recv().await;
-    ///     let question = cx.envelope().ticket();
-    ///     cx.reply(question, Msg::Pong);
+    ///     let request = cx.envelope().reply_handle();
+    ///     cx.reply(request, Msg::Pong);
     /// }).await;
     /// let second = Duration::from_secs(1);
     /// assert_eq!(cx.ask(server, Msg::Ping, second).await, Ok(Msg::Pong));
@@ -182,9 +182,9 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     ) -> impl Future<Output = Result<M, AskError>> + Send {
         async move {
             let token = self.own_token();
-            let question = self.ask_only(to, body);
+            let request = self.ask_only(to, body);
             self.timer(timeout, token);
-            let own = Own::Answer(question, token, self.now().after(timeout));
+            let own = Own::Answer(request, token, self.now().after(timeout));
             match self.wait_own(Waiting::Answer(to), own).await {
                 Event::Message { body, .. } => Ok(body),
                 Event::Timer(_) => Err(AskError::TimedOut { to, timeout }),
@@ -288,7 +288,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     #[doc(hidden)]
     fn own_token(&mut self) -> Token;
 
-    /// Sends a question whose outcome is reported only to the wait for its answer.
+    /// Sends a request whose outcome is reported only to the wait for its answer.
     #[doc(hidden)]
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
 

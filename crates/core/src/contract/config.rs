@@ -80,7 +80,7 @@ pub struct Config {
     pub most_at_once: NonZeroU32,
     /// In virtual time, keep with every message when it was sent, in which trace, and what caused it,
     /// for [`Context::envelope`](crate::Context::envelope). Without, an ordinary message was sent when
-    /// it is received and belongs to no trace; questions and answers are as ever. That makes a message
+    /// it is received and belongs to no trace; requests and answers are as ever. That makes a message
     /// half as large.
     pub traces: bool,
     /// Where a run in virtual time reports its progress, for instance for a progress bar.

@@ -3,7 +3,7 @@
 use super::actor::Actor;
 use super::address::{Addr, AddrRange};
 use super::distribution::{Distribution, seconds};
-use super::event::{Envelope, SpanId, Ticket, TimerHandle, Token};
+use super::event::{Envelope, ReplyHandle, SpanId, TimerHandle, Token};
 #[cfg(feature = "serde")]
 use super::kind::{EachKind, Kind};
 use super::message::Message;
@@ -255,12 +255,13 @@ pub trait Context<M: Message>: Send {
     /// ([`Config::most_at_once`](crate::Config::most_at_once)).
     fn send_self(&mut self, body: M) -> SpanId;
 
-    /// Sends a message whose answer is expected: an answer's [`Envelope::answers`] is the span
-    /// returned here. If there is no actor to answer, [`Event::Unanswered`](crate::Event::Unanswered) comes instead.
-    fn question(&mut self, to: Addr, body: M) -> SpanId;
+    /// Sends a request without waiting for its answer. The answer has the returned span as its
+    /// [`Envelope::answers`]. If the receiver will not answer, [`Event::Unanswered`](crate::Event::Unanswered)
+    /// arrives instead.
+    fn request(&mut self, to: Addr, body: M) -> SpanId;
 
-    /// Answers a question. The ticket comes from [`Envelope::ticket`] of the question.
-    fn reply(&mut self, ticket: Ticket, body: M) -> SpanId;
+    /// Answers a request. The handle comes from [`Envelope::reply_handle`] of the request.
+    fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId;
 
     /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives `after` from now, to the nanosecond
     /// in virtual time. At the same instant, messages come before timers, and timers in the order

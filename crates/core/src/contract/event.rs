@@ -33,14 +33,14 @@ pub enum Event<M> {
         /// Why.
         reason: Reason,
     },
-    /// A [`question`](crate::Context::question) will not be answered: its receiver had ended, never
+    /// A [`request`](crate::Context::request) will not be answered: its receiver had ended, never
     /// was, or ended without reading it. [`AsyncContext::ask`](crate::AsyncContext::ask) returns an
     /// error instead.
     Unanswered {
         /// Who was asked.
         who: Addr,
-        /// What [`question`](crate::Context::question) returned.
-        question: SpanId,
+        /// What [`request`](crate::Context::request) returned.
+        request: SpanId,
     },
     /// A message that could not be delivered because its receiver had ended. Only the root gets
     /// these, and only with [`DeadLetters::ToRoot`](crate::DeadLetters::ToRoot).
@@ -159,29 +159,29 @@ pub struct Envelope {
     pub parent: SpanId,
     /// This message.
     pub span: SpanId,
-    /// The question that this message answers, if it is an answer.
+    /// The request that this message answers, if it is an answer.
     pub answers: SpanId,
 }
 
 impl Envelope {
-    /// Where an answer to this message goes, to be kept until the answer is known.
+    /// Returns the handle for a reply to this message, to be stored until the answer is known.
     #[inline]
-    pub const fn ticket(&self) -> Ticket {
-        Ticket {
+    pub const fn reply_handle(&self) -> ReplyHandle {
+        ReplyHandle {
             to: self.from,
-            question: self.span,
+            request: self.span,
         }
     }
 }
 
-/// A question to be answered: what [`Context::reply`](crate::Context::reply) needs. It may be
-/// kept, or passed on inside a message to the actor that knows the answer.
+/// The address of a reply, for [`Context::reply`](crate::Context::reply). It may be stored, or passed on in a
+/// message to the actor that knows the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize, super::Plain)
 )]
-pub struct Ticket {
+pub struct ReplyHandle {
     pub(crate) to: Addr,
-    pub(crate) question: SpanId,
+    pub(crate) request: SpanId,
 }

@@ -92,11 +92,11 @@ pub trait EachKind<M, const N: usize>:
 /// ([`Kinds::with_state`](crate::Kinds::with_state)). What actors do never depends on it.
 pub trait ProcessState: Send + Sync + 'static {
     /// What is written of it.
-    type Saved: Serialize + DeserializeOwned;
+    type Snapshot: Serialize + DeserializeOwned;
 
     /// What there is now.
-    fn save(&self) -> Self::Saved;
+    fn save(&self) -> Self::Snapshot;
 
     /// Adds what there was in a process of the run that was saved.
-    fn add(&self, saved: Self::Saved);
+    fn add(&self, saved: Self::Snapshot);
 }

@@ -32,7 +32,7 @@
 /// | `#[message(kind = "Name")]` | a variant, a struct | the name of its kind; variants of one name are one kind |
 ///
 /// ```
-/// use corsair::{Message, Ticket};
+/// use corsair::{Message, ReplyHandle};
 ///
 /// #[derive(Message)]
 /// enum Shop {
@@ -44,7 +44,7 @@
 ///     Picture { name: String, #[message(skip)] pixels: Vec<f32> },
 ///     #[message(skip)]
 ///     Forward(Box<dyn FnOnce() + Send>),
-///     Answer { #[message(fingerprint = sum)] prices: Vec<f64>, to: Ticket },
+///     Answer { #[message(fingerprint = sum)] prices: Vec<f64>, to: ReplyHandle },
 /// }
 ///
 /// fn sum(prices: &Vec<f64>) -> u64 {

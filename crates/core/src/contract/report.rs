@@ -169,7 +169,7 @@ impl fmt::Display for WaitingActor {
 pub struct ActorTotals {
     /// Who.
     pub who: Addr,
-    /// Messages it sent, questions and answers included.
+    /// Messages it sent, requests and answers included.
     pub sent: u64,
     /// Messages it was given.
     pub received: u64,

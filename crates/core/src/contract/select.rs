@@ -59,10 +59,10 @@ impl<M> Select<M> {
         self.or(Arm::Timer(token))
     }
 
-    /// The answer to what [`Context::question`](crate::Context::question) has sent, or the news that
+    /// The answer to what [`Context::request`](crate::Context::request) has sent, or the news that
     /// there will be none.
-    pub fn answer(self, question: SpanId) -> Select<M> {
-        self.or(Arm::Answer(question))
+    pub fn answer(self, request: SpanId) -> Select<M> {
+        self.or(Arm::Answer(request))
     }
 
     /// The end of an actor whose end is reported to this one.
@@ -91,13 +91,8 @@ impl<M> Select<M> {
             (Arm::Any, _) => true,
             (Arm::Message(wanted), Event::Message { from, body }) => wanted(*from, body),
             (Arm::Timer(token), Event::Timer(due)) => token == due,
-            (Arm::Answer(question), Event::Message { .. }) => envelope.answers == *question,
-            (
-                Arm::Answer(question),
-                Event::Unanswered {
-                    question: asked, ..
-                },
-            ) => asked == question,
+            (Arm::Answer(request), Event::Message { .. }) => envelope.answers == *request,
+            (Arm::Answer(request), Event::Unanswered { request: asked, .. }) => asked == request,
             (Arm::Down(who), Event::Down { who: ended, .. }) => who == ended,
             (Arm::Spawned(request), Event::Spawned { request: done, .. }) => request == done,
             _ => false,

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub enum Own {
     /// The end of a sleep, due then.
     Sleep(Token, Time),
-    /// The answer to a question, or that there will be none, or the time-out, due then.
+    /// The answer to a request, its failure, or its time-out, which is due at this time.
     Answer(SpanId, Token, Time),
     /// The addresses that answer a spawn request.
     Spawned(u32),
@@ -52,7 +52,7 @@ pub enum Waiting {
     Foreign,
 }
 
-/// Why a question has no answer.
+/// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// None came in time.

@@ -30,13 +30,13 @@ pub struct Ring<W = One>(PhantomData<fn() -> W>);
 pub struct Queue<W = One>(PhantomData<fn() -> W>);
 
 /// What both ends share.
-pub trait Shared: Abort + Source {}
+pub trait EdgeControl: Abort + Source {}
 
-impl<E: Abort + Source> Shared for E {}
+impl<E: Abort + Source> EdgeControl for E {}
 
 /// The sending end of a flavour.
 pub trait SenderEnd<T>: Send + Unpin {
-    fn edge(&self) -> &dyn Shared;
+    fn edge(&self) -> &dyn EdgeControl;
 
     fn source(&self) -> Arc<dyn Source>;
 
@@ -94,7 +94,7 @@ pub trait SenderEnd<T>: Send + Unpin {
 
 /// The receiving end of a flavour.
 pub trait ReceiverEnd<T>: Send + Unpin {
-    fn edge(&self) -> &dyn Shared;
+    fn edge(&self) -> &dyn EdgeControl;
 
     fn source(&self) -> Arc<dyn Source>;
 

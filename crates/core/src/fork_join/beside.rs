@@ -1,7 +1,7 @@
 //! Work beside a thread that is of no pool: the thread keeps working, and a worker joins in.
 #![allow(
     unsafe_code,
-    reason = "a ticket outlives the call only until it is taken back or over"
+    reason = "an offer outlives the call only until it is taken back or over"
 )]
 
 use super::job::Job;
@@ -78,7 +78,7 @@ struct Slot<B, RB> {
 /// An offer of the work in a slot. It has a life of its own: a worker may find it in a queue after
 /// it was taken back.
 #[repr(C)]
-struct Ticket<B, RB> {
+struct Offer<B, RB> {
     job: Job,
     progress: Progress,
     slot: *const Slot<B, RB>,
@@ -118,26 +118,26 @@ impl Pool {
             work: UnsafeCell::new(Some(there)),
             result: UnsafeCell::new(None),
         };
-        let ticket = NonNull::from(Box::leak(Box::new(Ticket {
-            // SAFETY: the ticket is what `Ticket::run` takes; it is queued once.
-            job: unsafe { Job::new(Ticket::<B, RB>::run) },
+        let offer = NonNull::from(Box::leak(Box::new(Offer {
+            // SAFETY: the offer is what `Offer::run` takes; it is queued once.
+            job: unsafe { Job::new(Offer::<B, RB>::run) },
             progress: Progress::new(),
             slot: &raw const slot,
             caller: thread::current(),
         })));
-        // SAFETY: the ticket is freed by the worker that finds it taken back, or else below, when
+        // SAFETY: the offer is freed by the worker that finds it taken back, or else below, when
         // it is over. The slot stays until it was taken back or is over: nothing before unwinds.
-        unsafe { self.registry.enqueue(ticket.cast()) };
+        unsafe { self.registry.enqueue(offer.cast()) };
         let ra = catch_unwind(AssertUnwindSafe(here));
-        // SAFETY: the ticket is not freed before it is taken back.
-        let rb = if unsafe { ticket.as_ref() }.progress.take_back() {
+        // SAFETY: the offer is not freed before it is taken back.
+        let rb = if unsafe { offer.as_ref() }.progress.take_back() {
             let work = slot.work.into_inner();
             work.map(|work| catch_unwind(AssertUnwindSafe(work)))
         } else {
-            // SAFETY: a worker has begun, so it leaves the ticket to this thread.
+            // SAFETY: a worker has begun, so it leaves the offer to this thread.
             unsafe {
-                self.wait_for(&ticket.as_ref().progress);
-                drop(Box::from_raw(ticket.as_ptr()));
+                self.wait_for(&offer.as_ref().progress);
+                drop(Box::from_raw(offer.as_ptr()));
             }
             slot.result.into_inner()
         };
@@ -164,23 +164,23 @@ impl Pool {
     }
 }
 
-impl<B: FnOnce() -> RB, RB> Ticket<B, RB> {
+impl<B: FnOnce() -> RB, RB> Offer<B, RB> {
     /// # Safety
-    /// `job` begins a ticket that this caller alone has taken from a queue.
+    /// `job` begins an offer that this caller alone has taken from a queue.
     unsafe fn run(job: NonNull<Job>, _: &Worker) {
-        let ticket = job.cast::<Self>();
-        // SAFETY: the ticket is there until who has begun or taken back says so. The slot is there
+        let offer = job.cast::<Self>();
+        // SAFETY: the offer is there until who has begun or taken back says so. The slot is there
         // from beginning to end. What is used after the end was copied.
         unsafe {
-            if !ticket.as_ref().progress.begin() {
-                return drop(Box::from_raw(ticket.as_ptr()));
+            if !offer.as_ref().progress.begin() {
+                return drop(Box::from_raw(offer.as_ptr()));
             }
-            let slot = ticket.as_ref().slot;
+            let slot = offer.as_ref().slot;
             let work = (*(*slot).work.get()).take();
             let result = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
             *(*slot).result.get() = result;
-            let caller = ticket.as_ref().caller.clone();
-            if ticket.as_ref().progress.finish() {
+            let caller = offer.as_ref().caller.clone();
+            if offer.as_ref().progress.finish() {
                 caller.unpark();
             }
         }

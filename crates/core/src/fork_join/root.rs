@@ -35,7 +35,7 @@ unsafe impl<F: Future> Home for Only<F> {
     const OFFSET: usize = offset_of!(Root<F>, half);
 
     unsafe fn free(block: NonNull<Header>) {
-        // SAFETY: `Spawned::new` has boxed it; what was in it is gone.
+        // SAFETY: `Task::new` has boxed it; what was in it is gone.
         unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Root<F>>()) };
     }
 }
@@ -94,11 +94,11 @@ impl Pool {
     /// assert_eq!(pool.block_on(spawned), Ok((1, 2)));
     /// # Ok::<(), corsair::fork_join::PoolError>(())
     /// ```
-    pub fn spawn<F>(&self, future: F) -> Spawned<F>
+    pub fn spawn<F>(&self, future: F) -> Task<F>
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        Spawned::new(self, future)
+        Task::new(self, future)
     }
 
     /// Runs a future on the workers of this pool and waits for its result. On a worker of this
@@ -165,12 +165,12 @@ impl Wake for WakeWorker {
 /// The pool was dropped before the future was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pool was dropped before what was spawned in it was over; keep the pool longer")]
-pub struct Stopped;
+pub struct PoolDropped;
 
 /// The result to come of what was [spawned](Pool::spawn) in a pool: `Err` if the pool was dropped
 /// before. Dropping this cancels the future.
 #[must_use = "dropping this cancels what was spawned"]
-pub struct Spawned<F: Future> {
+pub struct Task<F: Future> {
     /// `None` once the result was taken.
     block: Option<NonNull<Header>>,
     marker: PhantomData<F>,
@@ -178,13 +178,13 @@ pub struct Spawned<F: Future> {
 
 // SAFETY: the handle is a party to the block; the future and its result are `Send`, by the bounds
 // of `Pool::spawn`.
-unsafe impl<F: Future<Output: Send> + Send> Send for Spawned<F> {}
+unsafe impl<F: Future<Output: Send> + Send> Send for Task<F> {}
 
 // The future is not in it.
-impl<F: Future> Unpin for Spawned<F> {}
+impl<F: Future> Unpin for Task<F> {}
 
-impl<F: Future> Spawned<F> {
-    fn new(pool: &Pool, future: F) -> Spawned<F> {
+impl<F: Future> Task<F> {
+    fn new(pool: &Pool, future: F) -> Task<F> {
         let home = pool.worker().unwrap_or(&pool.registry.workers[0]);
         let root: Box<Root<F>> = Box::new(Root {
             // The parties are this handle and the entry among the roots.
@@ -203,7 +203,7 @@ impl<F: Future> Spawned<F> {
             pool.registry.roots.enter(block, entry);
             pool.registry.enqueue(job);
         }
-        Spawned {
+        Task {
             block: Some(block),
             marker: PhantomData,
         }
@@ -217,8 +217,8 @@ impl<F: Future> Spawned<F> {
     }
 }
 
-impl<F: Future> Future for Spawned<F> {
-    type Output = Result<F::Output, Stopped>;
+impl<F: Future> Future for Task<F> {
+    type Output = Result<F::Output, PoolDropped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let block = self.block.expect("a result is taken once");
@@ -240,12 +240,12 @@ impl<F: Future> Future for Spawned<F> {
         match result {
             Some(Ok(value)) => Poll::Ready(Ok(value)),
             Some(Err(panic)) => resume_unwind(panic),
-            None => Poll::Ready(Err(Stopped)),
+            None => Poll::Ready(Err(PoolDropped)),
         }
     }
 }
 
-impl<F: Future> Drop for Spawned<F> {
+impl<F: Future> Drop for Task<F> {
     fn drop(&mut self) {
         let Some(block) = self.block.take() else {
             return;
@@ -276,7 +276,7 @@ unsafe fn remove(block: NonNull<Header>) {
     };
 }
 
-impl<F: Future> fmt::Debug for Spawned<F> {
+impl<F: Future> fmt::Debug for Task<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spawned")
             .field("over", &self.is_over())

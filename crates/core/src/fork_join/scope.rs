@@ -99,9 +99,9 @@ impl<'scope> Scope<'scope> {
     {
         // The caller keeps the scope open at this moment, so the count is not 0.
         self.open.fetch_add(1, Ordering::Relaxed);
-        let spawned = Box::new(Spawned {
-            // SAFETY: the box is what `Spawned::run` takes; it is queued once.
-            job: unsafe { Job::new(Spawned::<W>::run) },
+        let spawned = Box::new(ScopeJob {
+            // SAFETY: the box is what `ScopeJob::run` takes; it is queued once.
+            job: unsafe { Job::new(ScopeJob::<W>::run) },
             scope: (&raw const *self).cast(),
             work,
         });
@@ -134,16 +134,16 @@ impl fmt::Debug for Scope<'_> {
 
 /// One spawn of a scope.
 #[repr(C)]
-struct Spawned<W> {
+struct ScopeJob<W> {
     job: Job,
     /// The lifetime is that of the spawn's `W`.
     scope: *const Scope<'static>,
     work: W,
 }
 
-impl<W> Spawned<W> {
+impl<W> ScopeJob<W> {
     /// # Safety
-    /// `job` begins a boxed `Spawned<W>` that this caller alone has taken from the queue, of a
+    /// `job` begins a boxed `ScopeJob<W>` that this caller alone has taken from the queue, of a
     /// scope with the lifetime that `W` accepts.
     unsafe fn run<'scope>(job: NonNull<Job>, _: &Worker)
     where

@@ -1,7 +1,7 @@
 //! What goes wrong in a network, around any other.
 
 use super::latencies::NetworkError;
-use super::{Fate, Network, Way, unit};
+use super::{Delivery, Network, Route, unit};
 use crate::contract::{Addr, Random, Time};
 use std::fmt;
 use std::ops::Range;
@@ -26,7 +26,7 @@ macro_rules! of_inner {
             self.inner().most()
         }
 
-        fn latency(&self, way: &Way, random: &mut Random) -> Duration {
+        fn latency(&self, way: &Route, random: &mut Random) -> Duration {
             self.inner().latency(way, random)
         }
     };
@@ -57,9 +57,9 @@ impl<N: Network> Lossy<N> {
 impl<N: Network> Network for Lossy<N> {
     of_inner!();
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         if unit(random) < self.part {
-            return Fate::Lost;
+            return Delivery::Lost;
         }
         self.inner.fate(way, random)
     }
@@ -99,10 +99,10 @@ impl<N: Network> Duplicating<N> {
 impl<N: Network> Network for Duplicating<N> {
     of_inner!();
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         let twice = unit(random) < self.part;
         match self.inner.fate(way, random) {
-            Fate::Arrives if twice => Fate::Twice,
+            Delivery::Arrives if twice => Delivery::Twice,
             fate => fate,
         }
     }
@@ -132,7 +132,7 @@ impl<N: Network> Fifo<N> {
 impl<N: Network> Network for Fifo<N> {
     of_inner!();
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         self.0.fate(way, random)
     }
 
@@ -208,7 +208,7 @@ fn last_ends(cutoffs: &[Cutoff], ended: &mut [Time]) -> Time {
 }
 
 /// Whether one of these holds for a message.
-fn holds(cutoffs: &[Cutoff], ended: &[Time], way: &Way) -> bool {
+fn holds(cutoffs: &[Cutoff], ended: &[Time], way: &Route) -> bool {
     let middle = cutoffs.len() / 2;
     if ended.get(middle).is_none_or(|&ended| ended <= way.sent) {
         return false;
@@ -242,9 +242,9 @@ impl<N: Network> Partitioned<N> {
 impl<N: Network> Network for Partitioned<N> {
     of_inner!();
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         if holds(&self.cutoffs, &self.ended, way) {
-            return Fate::Lost;
+            return Delivery::Lost;
         }
         self.inner.fate(way, random)
     }
@@ -284,11 +284,11 @@ mod tests {
             for (sent, from) in (0..170).flat_map(|sent| (0..3).map(move |from| (sent, from))) {
                 let (to, sent) = (Addr(9), Time(sent));
                 let from = Addr(from);
-                let fate = parted.fate(&Way { from, to, sent }, &mut random);
+                let fate = parted.fate(&Route { from, to, sent }, &mut random);
                 let lost = ranges
                     .iter()
                     .any(|&(start, end, whom)| (start..end).contains(&sent.0) && whom == from.0);
-                assert_eq!(fate == Fate::Lost, lost, "{ranges:?} at {sent}");
+                assert_eq!(fate == Delivery::Lost, lost, "{ranges:?} at {sent}");
             }
         }
     }
@@ -310,14 +310,14 @@ mod tests {
         let mut random = Random::new(1);
         for sent in 0..1000 {
             let fate = parted.fate(
-                &Way {
+                &Route {
                     from,
                     to,
                     sent: Time(sent),
                 },
                 &mut random,
             );
-            assert_eq!(fate == Fate::Lost, sent % 10 < 5);
+            assert_eq!(fate == Delivery::Lost, sent % 10 < 5);
         }
         assert_eq!(asked.load(Relaxed), 500);
     }

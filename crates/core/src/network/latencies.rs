@@ -1,6 +1,6 @@
 //! Networks that differ in how long messages travel.
 
-use super::{Network, Way};
+use super::{Network, Route};
 use crate::contract::{Addr, Distribution, DistributionError, Random};
 use std::fmt;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Network for Constant {
         self.0
     }
 
-    fn latency(&self, _: &Way, _: &mut Random) -> Duration {
+    fn latency(&self, _: &Route, _: &mut Random) -> Duration {
         self.0
     }
 }
@@ -111,7 +111,7 @@ impl Network for Jitter {
         self.most
     }
 
-    fn latency(&self, _: &Way, random: &mut Random) -> Duration {
+    fn latency(&self, _: &Route, random: &mut Random) -> Duration {
         let width = (self.most - self.least).as_nanos().min(u64::MAX.into());
         let more = (u128::from(random.bits()) * (width + 1)) >> 64;
         self.least + Duration::from_nanos(more as u64)
@@ -158,7 +158,7 @@ impl Network for LognormalLatency {
         self.most
     }
 
-    fn latency(&self, _: &Way, random: &mut Random) -> Duration {
+    fn latency(&self, _: &Route, random: &mut Random) -> Duration {
         crate::contract::seconds(self.distribution.draw(random.bits()))
     }
 }
@@ -240,7 +240,7 @@ impl Network for Table {
         self.most
     }
 
-    fn latency(&self, way: &Way, _: &mut Random) -> Duration {
+    fn latency(&self, way: &Route, _: &mut Random) -> Duration {
         let [from, to] = [way.from, way.to].map(|who| (self.group)(who).min(self.rows.len() - 1));
         self.rows[from][to]
     }
@@ -300,7 +300,7 @@ impl Network for Plane {
         self.most
     }
 
-    fn latency(&self, way: &Way, _: &mut Random) -> Duration {
+    fn latency(&self, way: &Route, _: &mut Random) -> Duration {
         let [(x, y), (u, v)] = [way.from, way.to].map(|who| (self.position)(who));
         let distance = libm::sqrt((x - u) * (x - u) + (y - v) * (y - v));
         crate::contract::seconds(distance / self.speed)

@@ -2,7 +2,7 @@
 
 use super::faults::probability;
 use super::latencies::NetworkError;
-use super::{Fate, Network, Way};
+use super::{Delivery, Network, Route};
 use crate::contract::{Addr, Distribution, Random, Time, seconds};
 use std::fmt;
 use std::ops::Range;
@@ -148,7 +148,7 @@ impl LinkFault {
     }
 
     /// True if it concerns a message.
-    pub fn concerns(&self, way: &Way) -> bool {
+    pub fn concerns(&self, way: &Route) -> bool {
         let started = (self.during).partition_point(|span| span.start <= way.sent);
         let last = started.checked_sub(1).map(|last| &self.during[last]);
         last.is_some_and(|span| way.sent < span.end) && (self.applies)(way.from, way.to)
@@ -156,7 +156,7 @@ impl LinkFault {
 
     /// Adds what it does to a message that is sent this way. `bits` gives random bits; a fault that does not
     /// concern the message asks for none.
-    pub fn apply(&self, way: &Way, effect: &mut LinkEffect, mut bits: impl FnMut() -> u64) {
+    pub fn apply(&self, way: &Route, effect: &mut LinkEffect, mut bits: impl FnMut() -> u64) {
         if !self.concerns(way) {
             return;
         }
@@ -219,7 +219,7 @@ impl<N: Network> FaultyLinks<N> {
         }
     }
 
-    fn effect(&self, way: &Way, random: &mut Random) -> LinkEffect {
+    fn effect(&self, way: &Route, random: &mut Random) -> LinkEffect {
         let mut effect = LinkEffect::default();
         for fault in &self.faults {
             fault.apply(way, &mut effect, || random.bits());
@@ -237,18 +237,18 @@ impl<N: Network> Network for FaultyLinks<N> {
         self.most
     }
 
-    fn latency(&self, way: &Way, random: &mut Random) -> Duration {
+    fn latency(&self, way: &Route, random: &mut Random) -> Duration {
         let latency = self.inner.latency(way, random);
         latency.saturating_add(self.effect(way, random).delay)
     }
 
-    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
         let effect = self.effect(way, random);
         if effect.is_lost {
-            return Fate::Lost;
+            return Delivery::Lost;
         }
         match self.inner.fate(way, random) {
-            Fate::Arrives if effect.is_doubled => Fate::Twice,
+            Delivery::Arrives if effect.is_doubled => Delivery::Twice,
             fate => fate,
         }
     }
@@ -273,8 +273,8 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    fn way(from: u32, to: u32, sent: u64) -> Way {
-        Way {
+    fn way(from: u32, to: u32, sent: u64) -> Route {
+        Route {
             from: Addr(from),
             to: Addr(to),
             sent: at(sent),
@@ -330,12 +330,15 @@ mod tests {
         let count = 20_000u32;
         for sent in 0..u64::from(count) {
             match network.fate(&way(1, 2, sent), &mut random) {
-                Fate::Lost => lost += 1,
-                Fate::Twice => twice += 1,
-                Fate::Arrives => {}
+                Delivery::Lost => lost += 1,
+                Delivery::Twice => twice += 1,
+                Delivery::Arrives => {}
             }
             delays += network.latency(&way(1, 2, sent), &mut random).as_nanos() as u64 - MS;
-            assert_eq!(network.fate(&way(2, 1, sent), &mut random), Fate::Arrives);
+            assert_eq!(
+                network.fate(&way(2, 1, sent), &mut random),
+                Delivery::Arrives
+            );
             let other = network.latency(&way(2, 1, sent), &mut random);
             assert_eq!(other, Duration::from_millis(1));
         }

@@ -1,7 +1,7 @@
 //! The context of a handler that may be restarted: it remembers the periodic timers that the handler has set.
 
 use crate::contract::{
-    Actor, Addr, AddrRange, Context, Envelope, Message, Sample, SpanId, Spawn, Ticket, Time,
+    Actor, Addr, AddrRange, Context, Envelope, Message, ReplyHandle, Sample, SpanId, Spawn, Time,
     TimerHandle, Token,
 };
 #[cfg(feature = "serde")]
@@ -53,8 +53,8 @@ impl<M: Message, C: Context<M>> Context<M> for Incarnation<'_, C> {
         fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
         fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId;
         fn send_self(&mut self, body: M) -> SpanId;
-        fn question(&mut self, to: Addr, body: M) -> SpanId;
-        fn reply(&mut self, ticket: Ticket, body: M) -> SpanId;
+        fn request(&mut self, to: Addr, body: M) -> SpanId;
+        fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId;
         fn timer(&mut self, after: Duration, token: Token);
         fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle;
         fn stop(&mut self, who: Addr);

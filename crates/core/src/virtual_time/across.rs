@@ -11,7 +11,7 @@ mod report;
 mod saving;
 mod threads;
 
-pub use part::{Beginning, Part, conclude_parts, course, run_part};
+pub use part::{Beginning, ProcessPart, conclude_parts, course, run_part};
 pub use saving::{SavedPart, Saving};
 pub use threads::{ThreadCarrier, thread_carriers};
 
@@ -49,19 +49,27 @@ pub trait Carrier: Send {
     /// process are ignored; the carrier may change the bytes in `outgoing`, which are not used again.
     ///
     /// # Errors
-    /// [`Lost`] if another process has ended. A carrier may end the process instead.
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost>;
+    /// [`ProcessLost`] if another process has ended. A carrier may end the process instead.
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost>;
 }
 
 impl<C: Carrier + ?Sized> Carrier for &mut C {
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost> {
         (**self).exchange(outgoing, incoming)
     }
 }
 
 /// Another process of the run has ended before the run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost;
+pub struct ProcessLost;
 
 type Cargo<M> = ShardBatch<M, Shard<M>>;
 
@@ -143,14 +151,14 @@ impl Batches {
 /// Why a process cannot continue its part of a run.
 #[derive(Debug)]
 enum Failure {
-    /// See [`Lost`].
+    /// See [`ProcessLost`].
     Lost,
     /// What is wrong in this process.
     Here(String),
 }
 
-impl From<Lost> for Failure {
-    fn from(_: Lost) -> Failure {
+impl From<ProcessLost> for Failure {
+    fn from(_: ProcessLost) -> Failure {
         Failure::Lost
     }
 }

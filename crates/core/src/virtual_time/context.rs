@@ -24,8 +24,8 @@ use super::waker;
 use crate::contract::EachKind;
 use crate::contract::time::nanos;
 use crate::contract::{
-    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Sample, SpanId,
-    Spawn, Ticket, Time, TimerHandle, Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, ReplyHandle,
+    Sample, SpanId, Spawn, Time, TimerHandle, Token, Waiting,
 };
 use forms::{ByClosure, Handlers, bodies};
 use std::cell::Cell;
@@ -243,13 +243,13 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
         SpanId(self.shard().post_self(body))
     }
 
-    fn question(&mut self, to: Addr, body: M) -> SpanId {
-        self.post(Kind::Question, to.0, 0, 0, body)
+    fn request(&mut self, to: Addr, body: M) -> SpanId {
+        self.post(Kind::Request, to.0, 0, 0, body)
     }
 
-    fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
-        let question = ticket.question.as_u64();
-        self.post(Kind::Reply, ticket.to.0, 0, question, body)
+    fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId {
+        let request = reply_handle.request.as_u64();
+        self.post(Kind::Reply, reply_handle.to.0, 0, request, body)
     }
 
     #[inline(always)]

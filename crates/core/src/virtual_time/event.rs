@@ -15,10 +15,10 @@ pub(super) enum Kind {
     Plain,
     Message,
     /// A message whose sender wants to know if the receiver has ended.
-    Question,
-    /// A question of [`ask`](crate::AsyncContext::ask), which waits for the answer itself.
+    Request,
+    /// A request of [`ask`](crate::AsyncContext::ask), which waits for the answer itself.
     Ask,
-    /// A message that answers the question in `parent`.
+    /// A message that answers the request in `parent`.
     Reply,
     /// A message returned to the root; `from` is the actor that should have got it.
     DeadLetter,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Spawned,
     /// `from` has ended, `parent` says why.
     Down,
-    /// `from` has ended and will not answer the question in `parent`.
+    /// `from` has ended and will not answer the request in `parent`.
     Unanswered,
     /// The same for [`Kind::Ask`]: only the wait for the answer is to know.
     AskUnanswered,
@@ -43,7 +43,7 @@ impl Kind {
     const ALL: [Kind; 1 << KIND_BITS] = [
         Kind::Plain,
         Kind::Message,
-        Kind::Question,
+        Kind::Request,
         Kind::Ask,
         Kind::Reply,
         Kind::DeadLetter,
@@ -379,7 +379,7 @@ impl<M> ScheduledEvent<M> {
         let this = ManuallyDrop::new(self);
         let head = this.head;
         match head.kind() {
-            Kind::Plain | Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
+            Kind::Plain | Kind::Message | Kind::Request | Kind::Ask | Kind::Reply => {
                 // SAFETY: these kinds have a body, and `this` is not dropped.
                 let body = unsafe { this.body.assume_init_read() };
                 Some(Event::Message {
@@ -407,7 +407,7 @@ impl<M> ScheduledEvent<M> {
             }),
             Kind::Unanswered | Kind::AskUnanswered => Some(Event::Unanswered {
                 who: Addr(head.from),
-                question: SpanId(head.cause.parent),
+                request: SpanId(head.cause.parent),
             }),
             Kind::Start | Kind::Stop => None,
         }
@@ -426,7 +426,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// Whether it is for a wait of the library alone: its timer, or that its question will not be
+    /// Whether it is for a wait of the library alone: its timer, or that its request will not be
     /// answered. To any other wait it does not exist.
     #[inline(always)]
     pub(super) fn is_own(&self) -> bool {

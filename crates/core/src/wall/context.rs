@@ -14,8 +14,8 @@ use super::system::{End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
 use crate::contract::{
-    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Sample, Scenario,
-    SpanId, Spawn, Ticket, Time, TimerHandle, Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, ReplyHandle,
+    Sample, Scenario, SpanId, Spawn, Time, TimerHandle, Token, Waiting,
 };
 use crate::sync::lock;
 use ending::Handled;
@@ -300,17 +300,17 @@ impl<M: Message> Context<M> for WallContext<M> {
         span
     }
 
-    fn question(&mut self, to: Addr, body: M) -> SpanId {
+    fn request(&mut self, to: Addr, body: M) -> SpanId {
         let letter = self.letter(body, SpanId::NONE, Asks::Sender);
         self.dispatch(to, letter)
     }
 
-    fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
+    fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId {
         let letter = MailboxEntry {
-            parent: ticket.question,
-            ..self.letter(body, ticket.question, Asks::None)
+            parent: reply_handle.request,
+            ..self.letter(body, reply_handle.request, Asks::None)
         };
-        self.dispatch(ticket.to, letter)
+        self.dispatch(reply_handle.to, letter)
     }
 
     fn timer(&mut self, after: Duration, token: Token) {

@@ -29,7 +29,7 @@ pub(crate) enum Asks {
 }
 
 impl<M> MailboxEntry<M> {
-    /// Whether it is for a wait of the library alone: its timer, or that its question will not be
+    /// Whether it is for a wait of the library alone: its timer, or that its request will not be
     /// answered. To any other wait it does not exist.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {

@@ -404,7 +404,7 @@ impl<M: Message> System<M> {
                 if letter.asks != Asks::None {
                     let unanswered = Event::Unanswered {
                         who: to,
-                        question: letter.span,
+                        request: letter.span,
                     };
                     let answer = MailboxEntry {
                         answers: letter.span,

@@ -1,9 +1,9 @@
 //! The pending timers of one actor, in the order in which they fire: by due time, and at the same
 //! due time in the order in which they were set.
 //!
-//! Waits that have a time of their own (sleeps, time-outs of questions) come one after the other,
+//! Waits that have a time of their own (sleeps, time-outs of requests) come one after the other,
 //! so there is one place for theirs, and a new one takes the place of one that is not waited for
-//! any more. A million questions answered in time leave nothing behind.
+//! any more. A million requests answered in time leave nothing behind.
 
 use crate::contract::{Time, Token};
 use std::cmp::Reverse;

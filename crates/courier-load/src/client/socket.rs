@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message as Frame};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
-pub enum Said {
+pub enum ServerMessage {
     /// A message.
     #[serde(rename = "message:new")]
     Message {
@@ -121,7 +121,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the connection fails, or the node says what is not expected.
-    pub async fn next(&mut self) -> Result<Option<Said>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<ServerMessage>, ClientError> {
         loop {
             match self.stream.next().await {
                 Some(Ok(Frame::Text(text))) => {

@@ -6,7 +6,7 @@ use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, StrictJson, StrictQuery};
 use super::users::After;
-use crate::command::{Command, Done};
+use crate::command::{Command, CommandResult};
 use crate::frame::ENVELOPE;
 use crate::inner::Failure;
 use crate::limits::LONGEST_TITLE;
@@ -137,8 +137,8 @@ pub(crate) async fn create(
         },
     };
     match node.command(command).await? {
-        Done::Conversation(id) => Ok((StatusCode::CREATED, Json(Created { id }))),
-        Done::Found(id) => Ok((StatusCode::OK, Json(Created { id }))),
+        CommandResult::Conversation(id) => Ok((StatusCode::CREATED, Json(Created { id }))),
+        CommandResult::Found(id) => Ok((StatusCode::OK, Json(Created { id }))),
         _ => unreachable!("a new conversation has a number"),
     }
 }

@@ -5,7 +5,7 @@ use super::page::PageReservation;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson, StrictQuery};
 use super::users::limit;
-use crate::command::{Done, Posting, Refusal};
+use crate::command::{CommandResult, Posting, Refusal};
 use crate::frame::ENVELOPE;
 use crate::inner::Failure;
 use crate::limits::LONGEST_KEY;
@@ -104,7 +104,7 @@ pub(crate) async fn create(
     };
     // What nodes of older versions know is written so that they do.
     let command = posting.command(node.reads() >= 3);
-    let Done::Posted {
+    let CommandResult::Posted {
         number,
         sent,
         repeated,

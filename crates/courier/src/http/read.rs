@@ -28,15 +28,15 @@ pub(crate) struct Peer {
     /// From where it comes.
     pub address: SocketAddr,
     /// Counts it for as long as it is held.
-    pub counted: Arc<dyn Counted>,
+    pub counted: Arc<dyn ConnectionGuard>,
     /// Set when it has become a WebSocket, whose reader may be slow.
     pub upgraded: Arc<AtomicBool>,
 }
 
 /// What counts a connection.
-pub(crate) trait Counted: Any + Debug + Send + Sync {}
+pub(crate) trait ConnectionGuard: Any + Debug + Send + Sync {}
 
-impl<T: Any + Debug + Send + Sync> Counted for T {}
+impl<T: Any + Debug + Send + Sync> ConnectionGuard for T {}
 
 /// A user with a token that is good, within the rate.
 #[derive(Clone, Debug)]

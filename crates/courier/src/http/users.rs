@@ -3,7 +3,7 @@
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
 use super::sessions::{Credentials, LoggedIn, check_new, open_session};
-use crate::command::{Command, Done};
+use crate::command::{Command, CommandResult};
 use crate::frame::UserInfo;
 use crate::inner::{Failure, Inner};
 use crate::model::{Millis, UserId};
@@ -75,7 +75,7 @@ pub(crate) async fn create(
         // Nodes of older versions know no other.
         false => Command::CreateUser { name, password, at },
     };
-    let Done::User(user) = node.command(command).await? else {
+    let CommandResult::User(user) = node.command(command).await? else {
         unreachable!("a new user has a number");
     };
     Ok((StatusCode::CREATED, Json(open_session(node, user).await?)))

@@ -12,7 +12,7 @@ use super::machine::{At, Caused, Machine, MessageRow};
 use super::row::{checked, decode, encode, number, session_key};
 use super::sessions::{acknowledged_by_user, close, close_all_but, forget_acknowledged, make_room};
 use super::tables::Tables;
-use crate::command::{Acknowledgement, Command, Done, Outcome, Posting, Refusal};
+use crate::command::{Acknowledgement, Command, CommandResult, Outcome, Posting, Refusal};
 use crate::model::{ConversationId, Millis, Session, User, UserId};
 use redb::ReadableTable;
 
@@ -71,11 +71,11 @@ impl Machine {
             }
             Command::CloseSession { user, session } => {
                 close(tables, user, session, caused)?;
-                Ok(Ok(Done::Noted))
+                Ok(Ok(CommandResult::Noted))
             }
             Command::CloseOtherSessions { user, kept } => {
                 close_all_but(tables, user, kept, caused)?;
-                Ok(Ok(Done::Noted))
+                Ok(Ok(CommandResult::Noted))
             }
             Command::ChangePassword {
                 user,
@@ -131,7 +131,7 @@ impl Machine {
                 for acknowledgement in all {
                     self.acknowledge(tables, acknowledgement, entry.taken)?;
                 }
-                Ok(Ok(Done::Noted))
+                Ok(Ok(CommandResult::Noted))
             }
         }
     }
@@ -157,7 +157,7 @@ impl Machine {
         };
         let row = encode(&[id], &user, &mut self.scratch);
         tables.users.insert(id, row)?;
-        Ok(Ok(Done::User(UserId(id))))
+        Ok(Ok(CommandResult::User(UserId(id))))
     }
 
     /// Stores a message; if it is the sender's `own`, too, for the sender's queue as well.
@@ -190,7 +190,7 @@ impl Machine {
                     // It may not lie in its table yet.
                     self.write(tables)?;
                     let sent = sent_at(tables, conversation, number)?.unwrap_or(posting.at);
-                    return Ok(Ok(Done::Posted {
+                    return Ok(Ok(CommandResult::Posted {
                         number,
                         sent,
                         repeated: true,

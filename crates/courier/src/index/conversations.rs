@@ -4,7 +4,7 @@ use super::keys::{Recent, fingerprint};
 use super::machine::{Caused, Machine};
 use super::row::{checked, decode, encode, number};
 use super::tables::Tables;
-use crate::command::{Done, Outcome, Refusal};
+use crate::command::{CommandResult, Outcome, Refusal};
 use crate::model::{Conversation, ConversationId, Millis, UserId};
 use redb::ReadableTable;
 
@@ -47,7 +47,7 @@ impl Machine {
         };
         let bytes = encode(&[id], &conversation, &mut self.scratch);
         tables.conversations.insert(id, bytes)?;
-        Ok(Ok(Done::Conversation(ConversationId(id))))
+        Ok(Ok(CommandResult::Conversation(ConversationId(id))))
     }
 
     /// Creates a conversation, unless it was begun before.
@@ -73,7 +73,7 @@ impl Machine {
             }
             if let Some((of, message, before)) = recent.get(place)? {
                 return Ok(match message == 0 && before == asked {
-                    true => Ok(Done::Found(ConversationId(of))),
+                    true => Ok(CommandResult::Found(ConversationId(of))),
                     false => Err(Refusal::KeyReused),
                 });
             }
@@ -88,17 +88,17 @@ impl Machine {
         };
         let done = match (both, known) {
             (Some((one, other)), Some(row)) => {
-                Done::Found(ConversationId(checked("pair", &[one, other], row)?))
+                CommandResult::Found(ConversationId(checked("pair", &[one, other], row)?))
             }
             _ => match self.create_conversation(tables, creator, recipients, at)? {
                 Ok(done) => done,
                 refused => return Ok(refused),
             },
         };
-        let (Done::Conversation(id) | Done::Found(id)) = done else {
+        let (CommandResult::Conversation(id) | CommandResult::Found(id)) = done else {
             return Ok(Ok(done));
         };
-        if let Done::Conversation(_) = done {
+        if let CommandResult::Conversation(_) = done {
             if !title.is_empty() {
                 let row = encode(&[id.0], &title, &mut self.scratch);
                 tables.titles.insert(id.0, row)?;
@@ -152,7 +152,7 @@ impl Machine {
             self.keep_conversation(tables, id, &conversation)?;
             caused.changed.push((id, conversation.members));
         }
-        Ok(Ok(Done::Noted))
+        Ok(Ok(CommandResult::Noted))
     }
 
     /// Takes a member out, who cannot read it any more.
@@ -181,7 +181,7 @@ impl Machine {
         conversation.members.retain(|&member| member != user);
         self.keep_conversation(tables, id, &conversation)?;
         caused.changed.push((id, told));
-        Ok(Ok(Done::Noted))
+        Ok(Ok(CommandResult::Noted))
     }
 
     /// Changes the title.
@@ -204,7 +204,7 @@ impl Machine {
             }
         }
         caused.changed.push((id, conversation.members));
-        Ok(Ok(Done::Noted))
+        Ok(Ok(CommandResult::Noted))
     }
 
     fn keep_conversation(

@@ -12,7 +12,7 @@ use super::chunk::Chunk;
 use super::machine::Machine;
 use super::row::{Number, checked, number};
 use super::tables::Tables;
-use crate::command::{Done, Outcome};
+use crate::command::{CommandResult, Outcome};
 use crate::model::ConversationId;
 use redb::ReadableTable;
 
@@ -70,7 +70,7 @@ impl Machine {
             }
         }
         let removed = most - u32::try_from(left).unwrap_or(most);
-        Ok(Ok(Done::Expired(removed)))
+        Ok(Ok(CommandResult::Expired(removed)))
     }
 }
 

@@ -6,7 +6,7 @@ use super::pending::Pending;
 use super::queue::{Queues, Tails};
 use super::row::{decode, encode};
 use super::tables::{STATE, Tables};
-use crate::command::{Delivery, Done, Outcome};
+use crate::command::{CommandResult, Delivery, Outcome};
 use crate::log::Digest;
 use crate::model::{Conversation, ConversationId, Message, Millis, SessionId, UserId};
 use redb::{ReadTransaction, ReadableTable};
@@ -208,7 +208,7 @@ impl Machine {
                 message,
             });
         })?;
-        Ok(Ok(Done::Posted {
+        Ok(Ok(CommandResult::Posted {
             number,
             sent,
             repeated: false,

@@ -11,7 +11,7 @@ use super::keys::fingerprint;
 use super::keys::{Keyed, Place, Recent, Use};
 use super::machine::{At, Caused, Machine};
 use super::tables::{Tables, keys_of_day};
-use crate::command::{Acknowledgement, Command, Done, Outcome, Posting};
+use crate::command::{Acknowledgement, Command, CommandResult, Outcome, Posting};
 use crate::log::Reply;
 use crate::model::Millis;
 use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, TableError};
@@ -87,7 +87,7 @@ impl DeferredWrites {
                 machine.acknowledge(tables, acknowledgement, at)?;
             }
             if let Some(reply) = reply {
-                let _ = reply.send(Ok(Ok(Done::Noted)));
+                let _ = reply.send(Ok(Ok(CommandResult::Noted)));
             }
         }
         Ok(())

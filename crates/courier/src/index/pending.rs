@@ -20,13 +20,13 @@ const TOO_MANY_ROWS: usize = 1 << 17;
 const TOO_MANY_BYTES: usize = 64 << 20;
 
 /// A conversation and a message's number in it.
-type Place = (u64, u64);
+type MessageKey = (u64, u64);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// Where each lies in `bytes`, and its chunk.
-    messages: Vec<(Place, Range<usize>, Chunk)>,
+    messages: Vec<(MessageKey, Range<usize>, Chunk)>,
     bytes: Vec<u8>,
     /// The chunks of all of them, and the newest of each.
     chunks: Vec<(Chunk, Millis)>,
@@ -34,7 +34,7 @@ pub(super) struct Pending {
 
 impl Pending {
     /// Adds a message; its number is above those its conversation had before.
-    pub fn message(&mut self, place: Place, stored: &[u8], chunk: Chunk, taken: Millis) {
+    pub fn message(&mut self, place: MessageKey, stored: &[u8], chunk: Chunk, taken: Millis) {
         match self.chunks.last_mut() {
             Some((last, newest)) if *last == chunk => *newest = taken.max(*newest),
             _ => self.chunks.push((chunk, taken)),

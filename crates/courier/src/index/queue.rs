@@ -25,7 +25,7 @@ const MOST_REMOVED: usize = 1 << 10;
 
 /// Messages of one conversation that follow each other in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Run {
+pub(super) struct QueueRange {
     /// The sequence of the first.
     pub first: u64,
     pub conversation: u64,
@@ -36,12 +36,12 @@ pub(super) struct Run {
     pub own: u64,
 }
 
-/// Bits of a row's count; above them is [`Run::own`].
+/// Bits of a row's count; above them is [`QueueRange::own`].
 const COUNT_BITS: u32 = 32;
 
-impl Run {
+impl QueueRange {
     /// Of a queue in which nothing is.
-    const NONE: Run = Run {
+    const NONE: QueueRange = QueueRange {
         first: 1,
         conversation: 0,
         number: 0,
@@ -83,9 +83,9 @@ impl Run {
         self.count > 0 && is_next && self.count >> COUNT_BITS == 0
     }
 
-    fn read((user, first): (u64, u64), row: Row) -> Result<Run, redb::Error> {
+    fn read((user, first): (u64, u64), row: Row) -> Result<QueueRange, redb::Error> {
         let (conversation, number, counts, check) = row;
-        let run = Run {
+        let run = QueueRange {
             first,
             conversation,
             number,
@@ -104,7 +104,7 @@ impl Run {
 /// The last run of a queue.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
-    run: Run,
+    run: QueueRange,
     /// It is longer than its row says.
     unwritten: bool,
 }
@@ -144,7 +144,7 @@ impl Queues {
                 Some(tail) => tail,
                 None => {
                     let known = tables.map(|tables| last_run(&tables.queues, user));
-                    let run = known.transpose()?.flatten().unwrap_or(Run::NONE);
+                    let run = known.transpose()?.flatten().unwrap_or(QueueRange::NONE);
                     let unwritten = false;
                     tails.entry(user).or_insert(Tail { run, unwritten })
                 }
@@ -156,7 +156,7 @@ impl Queues {
                 if tail.unwritten && run.count > 0 {
                     self.over.push_back(((user.0, run.first), run.row(user.0)));
                 }
-                *run = Run {
+                *run = QueueRange {
                     first: run.last() + 1,
                     conversation: conversation.0,
                     number,
@@ -247,7 +247,7 @@ impl Queues {
         let mut bytes = Vec::new();
         let mut number = 0;
         for some in self.unwritten.chunks(TAILS_TOGETHER) {
-            let runs: Vec<(UserId, Run)> = some
+            let runs: Vec<(UserId, QueueRange)> = some
                 .iter()
                 .filter_map(|&user| Some((user, tails.get(&user)?.run)))
                 .collect();
@@ -265,7 +265,7 @@ impl Queues {
         let mut tails = self.tails.0.lock();
         for row in txn.open_table(TAILS)?.iter()? {
             let (number, runs) = row?;
-            let runs: Vec<(UserId, Run)> = decode("tails", &[number.value()], runs.value())?;
+            let runs: Vec<(UserId, QueueRange)> = decode("tails", &[number.value()], runs.value())?;
             for (user, run) in runs {
                 let unwritten = true;
                 tails.insert(user, Tail { run, unwritten });
@@ -285,7 +285,7 @@ impl Queues {
         let Some((place, row)) = rows.next().transpose()? else {
             return Ok(false);
         };
-        let run = Run::read(place.value(), row.value())?;
+        let run = QueueRange::read(place.value(), row.value())?;
         Ok(run.last() <= sequence && rows.next().is_some())
     }
 
@@ -295,7 +295,7 @@ impl Queues {
         for row in tables.queues.range((user.0, 0)..=(user.0, u64::MAX))? {
             let (place, row) = row?;
             over.push(place.value());
-            let run = Run::read(place.value(), row.value())?;
+            let run = QueueRange::read(place.value(), row.value())?;
             if run.last() > through || over.len() > MOST_REMOVED {
                 break;
             }
@@ -316,16 +316,16 @@ impl Queues {
 
 /// Whether a row is what was written.
 pub(super) fn check_row(place: (u64, u64), row: Row) -> Result<(), redb::Error> {
-    Run::read(place, row).map(drop)
+    QueueRange::read(place, row).map(drop)
 }
 
 fn last_run(
     queues: &impl ReadableTable<(u64, u64), Row>,
     user: UserId,
-) -> Result<Option<Run>, redb::Error> {
+) -> Result<Option<QueueRange>, redb::Error> {
     let mut rows = queues.range((user.0, 0)..=(user.0, u64::MAX))?;
     match rows.next_back().transpose()? {
-        Some((place, row)) => Run::read(place.value(), row.value()).map(Some),
+        Some((place, row)) => QueueRange::read(place.value(), row.value()).map(Some),
         None => Ok(None),
     }
 }
@@ -338,7 +338,7 @@ impl Tails {
     }
 
     /// The last run of a user, if it is here. It is to be taken before a transaction is begun.
-    pub fn of(&self, user: UserId) -> Option<Run> {
+    pub fn of(&self, user: UserId) -> Option<QueueRange> {
         self.0.lock().get(&user).map(|tail| tail.run)
     }
 }
@@ -347,7 +347,7 @@ impl Tails {
 pub(super) fn last_sequence(
     txn: &ReadTransaction,
     user: UserId,
-    tail: Option<Run>,
+    tail: Option<QueueRange>,
 ) -> Result<u64, redb::Error> {
     let written = last_run(&txn.open_table(QUEUES)?, user)?;
     let both = [written, tail].into_iter().flatten().map(|run| run.last());
@@ -360,7 +360,7 @@ pub(super) fn visit(
     txn: &ReadTransaction,
     user: UserId,
     after: u64,
-    tail: Option<Run>,
+    tail: Option<QueueRange>,
     mut visit: impl FnMut(u64, ConversationId, u64) -> Result<bool, redb::Error>,
 ) -> Result<(), redb::Error> {
     let mut failed = Ok(());
@@ -390,15 +390,15 @@ pub(super) fn visit_runs(
     txn: &ReadTransaction,
     user: UserId,
     after: u64,
-    tail: Option<Run>,
-    mut visit: impl FnMut(Run, u64) -> bool,
+    tail: Option<QueueRange>,
+    mut visit: impl FnMut(QueueRange, u64) -> bool,
 ) -> Result<(), redb::Error> {
     let queues = txn.open_table(QUEUES)?;
     let mut tail = tail.filter(|run| run.count > 0);
     let Some(mut next) = after.checked_add(1) else {
         return Ok(());
     };
-    let mut go = |run: Run, begins: bool| -> bool {
+    let mut go = |run: QueueRange, begins: bool| -> bool {
         if begins {
             next = next.max(run.first);
         }
@@ -418,7 +418,7 @@ pub(super) fn visit_runs(
     let mut is_first = true;
     for row in queues.range(begin..=(user.0, u64::MAX))? {
         let (place, row) = row?;
-        let mut run = Run::read(place.value(), row.value())?;
+        let mut run = QueueRange::read(place.value(), row.value())?;
         if let Some(last) = tail {
             if last.first < run.first && !go(last, false) {
                 return Ok(());

@@ -5,7 +5,7 @@ use super::machine::{Caused, Machine};
 use super::queue::Queues;
 use super::row::{checked, decode, encode, number, session_key};
 use super::tables::Tables;
-use crate::command::{Done, MOST_SESSIONS, Outcome, Refusal};
+use crate::command::{CommandResult, MOST_SESSIONS, Outcome, Refusal};
 use crate::model::{Millis, Session, SessionId, User, UserId};
 use redb::ReadableTable;
 
@@ -28,7 +28,7 @@ impl Machine {
         let row = encode(&session_key(id.0), session, &mut self.scratch);
         tables.sessions.insert(id.0, row)?;
         tables.user_sessions.insert((user.0, id.0), ())?;
-        Ok(Ok(Done::Noted))
+        Ok(Ok(CommandResult::Noted))
     }
 
     /// Deletes an account, unless its password was changed in the meantime. Its number stays, and what
@@ -63,7 +63,7 @@ impl Machine {
         for place in memberships.collect::<Result<Vec<_>, redb::Error>>()? {
             tables.memberships.remove(place)?;
         }
-        Ok(Ok(Done::Noted))
+        Ok(Ok(CommandResult::Noted))
     }
 
     /// Changes the password of whom a session belongs to, unless somebody else has.
@@ -86,7 +86,7 @@ impl Machine {
         let row = encode(&[id.0], &user, &mut self.scratch);
         tables.users.insert(id.0, row)?;
         close_all_but(tables, id, Some(kept), caused)?;
-        Ok(Ok(Done::Noted))
+        Ok(Ok(CommandResult::Noted))
     }
 }
 

@@ -4,7 +4,7 @@ mod checkpoints;
 mod keeping;
 
 use super::*;
-use crate::command::{Acknowledgement, Command, Done, Outcome, Posting, Refusal};
+use crate::command::{Acknowledgement, Command, CommandResult, Outcome, Posting, Refusal};
 use crate::log::LogError;
 use crate::model::{ConversationId, Millis};
 use parking_lot::Mutex;
@@ -85,7 +85,7 @@ impl TestIndex {
             at: Millis(0),
         };
         match self.apply(command).await {
-            Ok(Done::User(id)) => id,
+            Ok(CommandResult::User(id)) => id,
             other => panic!("{other:?}"),
         }
     }
@@ -97,7 +97,7 @@ impl TestIndex {
             at: Millis(0),
         };
         match self.apply(command).await {
-            Ok(Done::Conversation(id)) => id,
+            Ok(CommandResult::Conversation(id)) => id,
             other => panic!("{other:?}"),
         }
     }
@@ -140,7 +140,7 @@ impl TestIndex {
 
 fn number(outcome: &Outcome) -> (u64, bool) {
     match outcome {
-        Ok(Done::Posted {
+        Ok(CommandResult::Posted {
             number, repeated, ..
         }) => (*number, *repeated),
         other => panic!("{other:?}"),
@@ -199,7 +199,7 @@ async fn many_messages_of_several_conversations_are_all_there_in_order() {
     fed.post(a, both, Some(2), 9).await.unwrap();
     for (room, key, expected, at) in [(only, 1, 1, 7), (both, 2, 1251, 9)] {
         let outcome = fed.post(a, room, Some(key), 10).await;
-        let repeated = Done::Posted {
+        let repeated = CommandResult::Posted {
             number: expected,
             sent: Millis(at),
             repeated: true,

@@ -211,7 +211,7 @@ fn upgrade_acknowledgements(txn: &WriteTransaction) -> Result<(), redb::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Command, Done, Refusal};
+    use crate::command::{Command, CommandResult, Refusal};
     use crate::index::Opened;
     use crate::index::tables::{CHUNKS, LOOKALIKES, MARKS};
     use crate::index::tests::TestIndex;
@@ -338,7 +338,7 @@ mod tests {
             most: 15,
         };
         let expired = fed.apply(expire).await;
-        assert_eq!(expired, Ok(Done::Expired(15)));
+        assert_eq!(expired, Ok(CommandResult::Expired(15)));
         let page = fed.index.messages(only, 0, 99, usize::MAX).await.unwrap();
         let found: Vec<_> = page.items.iter().map(|message| message.number).collect();
         assert_eq!(found, (6..=11).collect::<Vec<_>>());

@@ -15,7 +15,7 @@ const LONGEST_PATH: usize = 4095;
 
 /// Where a path leads.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct PathTarget {
     /// The directory that holds the last name.
     directory: Ino,
     /// The last name; empty for `/` and for paths that end with `.` or `..`.
@@ -43,7 +43,7 @@ impl Kernel {
         directory: usize,
         path: &[u8],
         follow: bool,
-    ) -> Result<Found, Error> {
+    ) -> Result<PathTarget, Error> {
         if path.is_empty() {
             return Err(error(libc::ENOENT));
         }
@@ -95,7 +95,7 @@ impl Kernel {
                 continue;
             }
             if is_last {
-                return Ok(Found {
+                return Ok(PathTarget {
                     directory: current,
                     name,
                     target,
@@ -104,7 +104,7 @@ impl Kernel {
             }
             current = target.ok_or(error(libc::ENOENT))?;
         }
-        Ok(Found {
+        Ok(PathTarget {
             directory: self.files.parent(current),
             name: vec![],
             target: Some(current),
@@ -129,7 +129,7 @@ impl Kernel {
     }
 
     /// A name that does not exist yet.
-    fn find_free(&mut self, directory: usize, path: &[u8]) -> Result<Found, Error> {
+    fn find_free(&mut self, directory: usize, path: &[u8]) -> Result<PathTarget, Error> {
         let found = self.find(directory, path, false)?;
         match found.target {
             Some(_) => Err(error(libc::EEXIST)),
@@ -139,7 +139,13 @@ impl Kernel {
     }
 
     /// Creates an inode with a name, and returns it. It is open once.
-    fn create(&mut self, found: &Found, kind: u8, mode: u32, target: &[u8]) -> Result<Ino, Error> {
+    fn create(
+        &mut self,
+        found: &PathTarget,
+        kind: u8,
+        mode: u32,
+        target: &[u8],
+    ) -> Result<Ino, Error> {
         if !self.files.has_name(found.directory) {
             return Err(error(libc::ENOENT));
         }
@@ -194,7 +200,7 @@ impl Kernel {
     }
 
     /// Whether an existing inode may be opened with these flags.
-    fn check_open(&mut self, found: &Found, ino: Ino, flags: i32) -> Result<(), Error> {
+    fn check_open(&mut self, found: &PathTarget, ino: Ino, flags: i32) -> Result<(), Error> {
         let Some(inode) = self.files.inode(ino) else {
             return Err(error(libc::ENOENT));
         };

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_knows_no_parent_and_the_span_keeps_that_of_the_question() {
+    fn an_answer_knows_no_parent_and_the_span_keeps_that_of_the_request() {
         let mut join = Join::default();
         let mut done = Vec::new();
         let mut answer = end(40, 1, 7, Annotation::ClientReceive);

@@ -4,11 +4,11 @@ use super::otlp::{self, ResourceSpans};
 use super::span::{Names, Span};
 use super::zipkin::{V1, V2};
 use crate::checkpoint::Output;
-use crate::counted::Counted;
+use crate::counted::CountingWriter;
 use crate::json_array::{Array, Element, Marshal};
 use crate::remote::Remote;
 use crate::resumed::Begun;
-use crate::{FlowFormat, Loss, ObserveError, Replacement, Resumed, Settings};
+use crate::{FlowFormat, Loss, ObserveError, Replacement, ResumePoint, Settings};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) struct Outlet {
 
 #[derive(Debug)]
 enum To {
-    File(Counted<Replacement>),
+    File(CountingWriter<Replacement>),
     /// The most spans of a payload.
     #[cfg_attr(
         not(any(feature = "http", feature = "kafka")),
@@ -73,7 +73,7 @@ impl Outlet {
     pub(crate) fn file(
         settings: &Settings,
         format: FlowFormat,
-        resumed: Option<(&Resumed, SavedOutlet)>,
+        resumed: Option<(&ResumePoint, SavedOutlet)>,
     ) -> Result<Outlet, ObserveError> {
         let arch = &settings.arch;
         let name = match format {
@@ -81,7 +81,7 @@ impl Outlet {
             FlowFormat::ZipkinV2 => format!("{arch}_flow.zipkin.json"),
             FlowFormat::Otlp => format!("{arch}_flow.otlp.jsonl"),
         };
-        let mut file = Counted::new(settings.begin("json_metrics", &name)?);
+        let mut file = CountingWriter::new(settings.begin("json_metrics", &name)?);
         if let Some((resumed, SavedOutlet { begun, elements })) = resumed {
             begun.write(resumed, &mut file)?;
             let mut outlet = Outlet::new(format, To::File(file));

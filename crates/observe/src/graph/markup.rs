@@ -4,10 +4,10 @@
 //! that belongs to no population, 8 for a member) and edges lie on disk, until the run is over.
 
 use super::network::Edge;
-use super::spells::{Forgotten, NEVER, Spell, Spells};
-use crate::directory::{Directory, Members, Placed, SavedNode, Shown};
+use super::spells::{EdgeInterval, Forgotten, NEVER, Spells};
+use crate::directory::{Directory, Members, NodeRecord, Placed, SavedNode};
 use crate::resumed::Begun;
-use crate::{FileError, ObserveError, Resumed};
+use crate::{FileError, ObserveError, ResumePoint};
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::{ElementWriter, Writer};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ impl Gathered {
     pub(crate) fn resume(
         &mut self,
         saved: SavedMarkup,
-        resumed: &Resumed,
+        resumed: &ResumePoint,
         directory: &mut Directory,
     ) -> Result<(), ObserveError> {
         let mut populations = 0;
@@ -163,7 +163,7 @@ impl Gathered {
     /// Calls `each` with every node, and when it began and ended.
     fn each_node(
         &self,
-        mut each: impl FnMut(&Shown<'_>, (u64, u64)) -> io::Result<()>,
+        mut each: impl FnMut(&NodeRecord<'_>, (u64, u64)) -> io::Result<()>,
     ) -> io::Result<()> {
         for nodes in &self.nodes {
             let mut ended = self.ended[nodes.first as usize..].iter();
@@ -172,7 +172,7 @@ impl Gathered {
                 What::One(placed) => each(&placed.shown(), times())?,
                 What::Population(members) => {
                     for (node, address) in members.nodes() {
-                        each(&Shown::of(&node, address), times())?;
+                        each(&NodeRecord::of(&node, address), times())?;
                     }
                 }
             }
@@ -255,7 +255,7 @@ fn edge_element<'a, W: Write>(
     xml: &'a mut Writer<W>,
     nodes: &[Nodes],
     number: u32,
-    edge: &Spell,
+    edge: &EdgeInterval,
 ) -> ElementWriter<'a, W> {
     xml.create_element("edge").with_attributes([
         ("id", format!("e{number}").as_str()),
@@ -362,7 +362,11 @@ fn interval<W: Write>(
     }
 }
 
-fn gexf_node<W: Write>(xml: &mut Writer<W>, node: &Shown<'_>, times: (u64, u64)) -> io::Result<()> {
+fn gexf_node<W: Write>(
+    xml: &mut Writer<W>,
+    node: &NodeRecord<'_>,
+    times: (u64, u64),
+) -> io::Result<()> {
     let address = node.address.to_string();
     let values: [&str; 5] = [node.service, node.package, node.region, node.zone, &address];
     let element = xml

@@ -4,7 +4,7 @@
 //! `CONN`. With flows, an exchange is a relationship from who asked to who was asked, of the type of its
 //! message. The graph of an earlier run of the same architecture is replaced.
 
-use crate::directory::Shown;
+use crate::directory::NodeRecord;
 use crate::flows::span::{Names, Span};
 use crate::{Exit, Loss, Neo4j, ObserveError};
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ impl Neo4jGraph {
         })
     }
 
-    pub(crate) fn node(&mut self, _: Timestamp, _: &Shown<'_>) {
+    pub(crate) fn node(&mut self, _: Timestamp, _: &NodeRecord<'_>) {
         match *self {}
     }
 
@@ -56,7 +56,7 @@ impl Neo4jGraph {
 
 #[cfg(feature = "http")]
 mod sending {
-    use super::{Exit, Loss, Names, Neo4j, ObserveError, Shown, Span, Timestamp};
+    use super::{Exit, Loss, Names, Neo4j, NodeRecord, ObserveError, Span, Timestamp};
     use crate::flows::span::{Hex, NEVER};
     use crate::remote::Remote;
     use crate::remote::http::{DATABASE, Post, url};
@@ -158,7 +158,7 @@ mod sending {
             })
         }
 
-        pub(crate) fn node(&mut self, at: Timestamp, shown: &Shown<'_>) {
+        pub(crate) fn node(&mut self, at: Timestamp, shown: &NodeRecord<'_>) {
             let instance = shown.name.rsplit('.').next().unwrap_or(shown.name);
             let row = json!({
                 "arch": self.arch, "node": shown.name, "name": instance,

@@ -5,7 +5,7 @@
 //! their edges is recorded only once.
 
 use crate::ObserveError;
-use crate::directory::Named;
+use crate::directory::ActorIdentity;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -76,10 +76,10 @@ impl Network {
     }
 
     /// The number of an actor's node, if that has appeared.
-    pub(crate) fn number(&self, actor: &Named) -> Option<u32> {
+    pub(crate) fn number(&self, actor: &ActorIdentity) -> Option<u32> {
         match actor {
-            Named::Placed(placed) => self.nodes.get(&placed.name).map(|node| node.number),
-            Named::Member {
+            ActorIdentity::Placed(placed) => self.nodes.get(&placed.name).map(|node| node.number),
+            ActorIdentity::Member {
                 population, index, ..
             } => Some(self.populations[*population] + index),
         }
@@ -177,8 +177,8 @@ impl Network {
     }
 
     /// An actor has ended. Returns the number of its node if it was the last one there.
-    pub(crate) fn done(&mut self, actor: &Named) -> Option<u32> {
-        let Named::Placed(placed) = actor else {
+    pub(crate) fn done(&mut self, actor: &ActorIdentity) -> Option<u32> {
+        let ActorIdentity::Placed(placed) = actor else {
             return self.number(actor);
         };
         let node = self.nodes.get_mut(&placed.name)?;
@@ -191,9 +191,9 @@ impl Network {
 mod tests {
     use super::*;
 
-    fn member(index: u32) -> Named {
+    fn member(index: u32) -> ActorIdentity {
         let name = Arc::from(format!("pirate{index}"));
-        Named::Member {
+        ActorIdentity::Member {
             population: 0,
             index,
             name,

@@ -5,13 +5,14 @@ use super::neo4j::Neo4jGraph;
 use super::network::{Network, SavedNetwork};
 use super::spells::Spells;
 use super::writer::{GraphWriter, Header};
-use crate::counted::Counted;
-use crate::directory::{Directory, Members, Named, Placed, Shown};
+use crate::counted::CountingWriter;
+use crate::directory::{ActorIdentity, Directory, Members, NodeRecord, Placed};
 use crate::flows::span::{Names, Span};
 use crate::observed::WrittenFile;
 use crate::resumed::Begun;
 use crate::{
-    Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Resumed, SavedOutputs, Settings,
+    Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, ResumePoint, SavedOutputs,
+    Settings,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ use std::time::Duration;
 pub(crate) struct GraphSink {
     epoch: Timestamp,
     network: Network,
-    json: Option<GraphWriter<Counted<Replacement>>>,
+    json: Option<GraphWriter<CountingWriter<Replacement>>>,
     gathered: Option<Gathered>,
     markup: Vec<(GraphFormat, Replacement)>,
     neo4j: Option<Neo4jGraph>,
@@ -48,7 +49,7 @@ impl GraphSink {
     /// `resumed` is the state of a saved run that the graphs continue, with its nodes.
     pub(crate) fn open(
         settings: &Settings,
-        resumed: Option<(&Resumed, SavedGraph, &mut Directory)>,
+        resumed: Option<(&ResumePoint, SavedGraph, &mut Directory)>,
     ) -> Result<Option<GraphSink>, ObserveError> {
         if settings.graphs.is_empty() && settings.neo4j.is_none() {
             return Ok(None);
@@ -71,7 +72,7 @@ impl GraphSink {
                         date: settings.epoch,
                     };
                     path = file.path().to_owned();
-                    let mut file = Counted::new(file);
+                    let mut file = CountingWriter::new(file);
                     if let Some((resumed, begun, events)) = begun.take() {
                         begun.write(resumed, &mut file)?;
                         json = Some(GraphWriter::resume(file, events));
@@ -163,7 +164,7 @@ impl GraphSink {
     /// Writes to the graph in JSON, if there is one.
     fn json(
         &mut self,
-        write: impl FnOnce(&mut GraphWriter<Counted<Replacement>>) -> io::Result<()>,
+        write: impl FnOnce(&mut GraphWriter<CountingWriter<Replacement>>) -> io::Result<()>,
     ) -> Result<(), ObserveError> {
         let Some(json) = &mut self.json else {
             return Ok(());
@@ -207,7 +208,7 @@ impl GraphSink {
     pub(crate) fn write_node(
         &mut self,
         at: u64,
-        shown: &Shown<'_>,
+        shown: &NodeRecord<'_>,
         name: Arc<str>,
         package: Arc<str>,
     ) -> Result<(), ObserveError> {
@@ -226,8 +227,8 @@ impl GraphSink {
     }
 
     /// The number of an actor's node, which is made if it has not appeared.
-    fn number(&mut self, at: u64, actor: &Named) -> Result<u32, ObserveError> {
-        if let (None, Named::Placed(placed)) = (self.network.number(actor), actor) {
+    fn number(&mut self, at: u64, actor: &ActorIdentity) -> Result<u32, ObserveError> {
+        if let (None, ActorIdentity::Placed(placed)) = (self.network.number(actor), actor) {
             self.node(at, placed)?;
         }
         let number = self.network.number(actor);
@@ -238,11 +239,11 @@ impl GraphSink {
     pub(crate) fn edge(
         &mut self,
         at: u64,
-        source: &Named,
-        target: &Named,
+        source: &ActorIdentity,
+        target: &ActorIdentity,
     ) -> Result<(), ObserveError> {
         let (from, to) = (self.number(at, source)?, self.number(at, target)?);
-        let once = matches!(source, Named::Member { .. });
+        let once = matches!(source, ActorIdentity::Member { .. });
         let Some(edge) = self.network.edge(from, to, once)? else {
             return Ok(());
         };
@@ -261,8 +262,8 @@ impl GraphSink {
     pub(crate) fn forget(
         &mut self,
         at: u64,
-        source: &Named,
-        target: &Named,
+        source: &ActorIdentity,
+        target: &ActorIdentity,
     ) -> Result<(), ObserveError> {
         let (from, to) = (self.number(at, source)?, self.number(at, target)?);
         let Some(edge) = self.network.forget(from, to) else {
@@ -280,7 +281,12 @@ impl GraphSink {
     }
 
     /// An actor has ended.
-    pub(crate) fn done(&mut self, at: u64, actor: &Named, exit: Exit) -> Result<(), ObserveError> {
+    pub(crate) fn done(
+        &mut self,
+        at: u64,
+        actor: &ActorIdentity,
+        exit: Exit,
+    ) -> Result<(), ObserveError> {
         self.number(at, actor)?;
         let Some(number) = self.network.done(actor) else {
             return Ok(());

@@ -17,7 +17,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The time from which an edge was there to that at which it was forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spell {
+pub(crate) struct EdgeInterval {
     pub(crate) source: u32,
     pub(crate) target: u32,
     pub(crate) began: u64,
@@ -35,7 +35,7 @@ const SIZE: usize = 32;
 /// How many spells are written or read at once.
 const BATCH: usize = 4096;
 
-impl Spell {
+impl EdgeInterval {
     fn to_bytes(self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[..4].copy_from_slice(&self.source.to_le_bytes());
@@ -47,12 +47,12 @@ impl Spell {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8; SIZE]) -> Spell {
+    fn from_bytes(bytes: &[u8; SIZE]) -> EdgeInterval {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        Spell {
+        EdgeInterval {
             source: word(0),
             target: word(4),
             began: long(8),
@@ -72,7 +72,7 @@ pub(crate) struct Spells {
     file: File,
     path: PathBuf,
     /// Spells that are not in the file yet.
-    tail: Vec<Spell>,
+    tail: Vec<EdgeInterval>,
     /// How many are.
     written: u32,
     /// The last spell of each edge that is forgotten.
@@ -141,7 +141,7 @@ impl Spells {
         if let Some(before) = before {
             self.change(before, |spell| spell.next = edge.number)?;
         }
-        self.tail.push(Spell {
+        self.tail.push(EdgeInterval {
             source: edge.source,
             target: edge.target,
             began: at,
@@ -179,7 +179,11 @@ impl Spells {
         Ok(())
     }
 
-    fn change(&mut self, number: u32, change: impl FnOnce(&mut Spell)) -> Result<(), FileError> {
+    fn change(
+        &mut self,
+        number: u32,
+        change: impl FnOnce(&mut EdgeInterval),
+    ) -> Result<(), FileError> {
         let index = number - 1;
         if let Some(place) = index.checked_sub(self.written) {
             change(&mut self.tail[place as usize]);
@@ -198,7 +202,7 @@ impl Spells {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(crate) fn read(&mut self, number: u32) -> io::Result<Spell> {
+    pub(crate) fn read(&mut self, number: u32) -> io::Result<EdgeInterval> {
         let index = number - 1;
         if let Some(place) = index.checked_sub(self.written) {
             return Ok(self.tail[place as usize]);
@@ -207,7 +211,7 @@ impl Spells {
         self.file
             .seek(SeekFrom::Start(u64::from(index) * SIZE as u64))?;
         self.file.read_exact(&mut bytes)?;
-        Ok(Spell::from_bytes(&bytes))
+        Ok(EdgeInterval::from_bytes(&bytes))
     }
 
     /// Calls `each` with every spell and its number, in order. `each` may read others.
@@ -216,7 +220,7 @@ impl Spells {
     /// If the file cannot be read, or the first of `each`.
     pub(crate) fn for_each(
         &mut self,
-        mut each: impl FnMut(&mut Spells, u32, Spell) -> io::Result<()>,
+        mut each: impl FnMut(&mut Spells, u32, EdgeInterval) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut bytes = Vec::new();
         let mut number = 0;
@@ -228,7 +232,7 @@ impl Spells {
             self.file.read_exact(&mut bytes)?;
             for spell in bytes.as_chunks().0 {
                 number += 1;
-                each(self, number, Spell::from_bytes(spell))?;
+                each(self, number, EdgeInterval::from_bytes(spell))?;
             }
         }
         for place in 0..self.tail.len() {
@@ -303,7 +307,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(seen.len() as u32, count + 2);
-        let first = Spell {
+        let first = EdgeInterval {
             source: 5,
             target: 5,
             began: 5,

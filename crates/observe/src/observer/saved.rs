@@ -1,6 +1,6 @@
 //! The state of all that writes, as it is saved.
 
-use crate::Resumed;
+use crate::ResumePoint;
 use crate::checkpoint::CheckpointError;
 use crate::directory::SavedDirectory;
 use crate::flows::SavedFlows;
@@ -21,7 +21,7 @@ pub(super) struct SavedState {
 
 impl SavedState {
     /// The state with which a run resumes.
-    pub(super) fn read(resumed: &Resumed) -> Result<SavedState, CheckpointError> {
+    pub(super) fn read(resumed: &ResumePoint) -> Result<SavedState, CheckpointError> {
         resumed.state()
     }
 }

@@ -1,12 +1,14 @@
 //! Where ordered records go.
 
 use super::saved::SavedState;
-use crate::directory::{Directory, Named, Shown};
+use crate::directory::{ActorIdentity, Directory, NodeRecord};
 use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
 use crate::recorder::record::{Record, What};
 use crate::times::SavedTimes;
-use crate::{Clock, Node, ObserveError, Observed, Payload, Population, SavedOutputs, Settings};
+use crate::{
+    Clock, Node, ObserveError, OutputSummary, Payload, Population, SavedOutputs, Settings,
+};
 use corsair::Time;
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -48,8 +50,8 @@ impl Log {
     fn message(
         &mut self,
         at: u64,
-        to: &Named,
-        from: &Named,
+        to: &ActorIdentity,
+        from: &ActorIdentity,
         kind: u16,
         payload: &Payload,
         directory: &mut Directory,
@@ -231,7 +233,7 @@ impl Sinks {
         let graph = &mut self.graph;
         let write = |node: Node, address| {
             graph.as_mut().map_or(Ok(()), |graph| {
-                let shown = Shown::of(&node, address);
+                let shown = NodeRecord::of(&node, address);
                 graph.write_node(at, &shown, shown.name.into(), shown.package.into())
             })
         };
@@ -259,8 +261,8 @@ impl Sinks {
     }
 
     /// Puts the files in their places.
-    pub(crate) fn finish(self) -> Result<Observed, ObserveError> {
-        let mut observed = Observed::default();
+    pub(crate) fn finish(self) -> Result<OutputSummary, ObserveError> {
+        let mut observed = OutputSummary::default();
         if let Some(graph) = self.graph {
             graph.finish(&mut observed.files, &mut observed.losses)?;
         }

@@ -1,7 +1,7 @@
 //! The lanes that threads write to, and the gate at which they wait when too much is unwritten.
 
 use super::record::{Record, What};
-use super::{Clock, Wanted};
+use super::{Clock, RecordKinds};
 use crate::times::Times;
 use crate::{ObserveError, SavedOutputs};
 use corsair::{Addr, Time};
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What all clones of a recorder and its observer have in common.
 pub(crate) struct Lanes {
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: RecordKinds,
     pub(crate) times: Times,
     clock: Clock,
     /// The other processes of the run.
@@ -106,7 +106,7 @@ pub(crate) fn number() -> usize {
 }
 
 impl Lanes {
-    pub(crate) fn new(clock: Clock, wanted: Wanted, sources: usize) -> Lanes {
+    pub(crate) fn new(clock: Clock, wanted: RecordKinds, sources: usize) -> Lanes {
         let sources = (0..sources).map(|_| SourceProgress::default()).collect();
         Lanes {
             sources,
@@ -114,7 +114,7 @@ impl Lanes {
         }
     }
 
-    pub(crate) fn with_backlog(clock: Clock, wanted: Wanted, backlog: u64) -> Lanes {
+    pub(crate) fn with_backlog(clock: Clock, wanted: RecordKinds, backlog: u64) -> Lanes {
         Lanes {
             wanted,
             times: Times::default(),
@@ -315,7 +315,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    const EVERYTHING: Wanted = Wanted {
+    const EVERYTHING: RecordKinds = RecordKinds {
         graph: true,
         flows: true,
         times: true,

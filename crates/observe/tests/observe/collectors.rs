@@ -3,7 +3,7 @@
 use crate::collector::Collector;
 use crate::fleet::{Fleet, config};
 use corsair::Executor;
-use corsair_observe::{Clock, ObserveError, Observed, Observer, Settings};
+use corsair_observe::{Clock, ObserveError, Observer, OutputSummary, Settings};
 use std::net::TcpListener;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const FLEET: Fleet = Fleet {
 /// Spans of a run of the fleet.
 const SPANS: u64 = 100 * 40 * 2;
 
-fn run(change: impl FnOnce(&mut Settings)) -> Result<Observed, ObserveError> {
+fn run(change: impl FnOnce(&mut Settings)) -> Result<OutputSummary, ObserveError> {
     let config = config(2);
     let clock = Clock::Virtual(config.progress.clone());
     let mut settings = Settings::new("fleet", clock);

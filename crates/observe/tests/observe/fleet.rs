@@ -5,8 +5,8 @@ use corsair::{
     Scenario, Spawn, Token, run,
 };
 use corsair_observe::{
-    Clock, Exchange, Exit, FlowFormat, GraphFormat, Metric, Node, Observed, Observer, Recorder,
-    ServiceId, Settings, Status, TraceContext,
+    Clock, Exchange, Exit, FlowFormat, GraphFormat, Metric, Node, Observer, OutputSummary,
+    Recorder, ServiceId, Settings, Status, TraceContext,
 };
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -113,7 +113,7 @@ impl Actor<Msg> for Client {
                 self.left -= 1;
                 cx.new_trace();
                 let server = self.servers.get(cx.below(self.servers.len()));
-                let span = cx.question(server, Msg::Get);
+                let span = cx.request(server, Msg::Get);
                 let context = TraceContext::sent(span, None).unwrap();
                 self.recorder
                     .client_send(now, me, context, GET, Exchange::Request);
@@ -159,7 +159,7 @@ impl Actor<Msg> for Server {
                     self.recorder.error(self.service);
                 }
                 self.recorder.server_send(now, me, context, status);
-                cx.reply(envelope.ticket(), Msg::Got);
+                cx.reply(envelope.reply_handle(), Msg::Got);
             }
             Msg::Put => self.recorder.server_receive(now, me, context, PUT),
             Msg::Goodbye => {
@@ -277,7 +277,7 @@ impl Fleet {
     }
 
     /// Runs in virtual time and writes everything below `out`.
-    pub fn observed(self, workers: usize, out: &Path) -> (Report, Observed) {
+    pub fn observed(self, workers: usize, out: &Path) -> (Report, OutputSummary) {
         let config = config(workers);
         let clock = Clock::Virtual(config.progress.clone());
         let observer = Observer::start(everything(out, clock)).unwrap();

@@ -8,7 +8,7 @@
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
 use crate::node::Counter;
-use crate::pending::{Load, Parcel, PendingWrite, Sender, Sent};
+use crate::pending::{Element, Load, PendingWrite, Sender, Sent};
 use crate::pipeline::Subscription;
 use corsair::edge::{Overflow, TrySendError};
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ const WAITING: usize = 64;
 #[derive(Debug)]
 struct Line {
     end: End,
-    waiting: VecDeque<Parcel>,
+    waiting: VecDeque<Element>,
 }
 
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Entrance {
         }
         let load = Some(Load::new(bytes, &self.held));
         self.put(
-            Parcel::Flow(Sent {
+            Element::Flow(Sent {
                 flow,
                 pending,
                 load,
@@ -118,11 +118,11 @@ impl Entrance {
 
     /// Puts a barrier behind everything that was given to the task.
     pub(super) fn give_barrier(self: &Arc<Self>, barrier: Barrier, io: &Handle) {
-        self.put(Parcel::Barrier(barrier), io);
+        self.put(Element::Barrier(barrier), io);
     }
 
     /// Puts a parcel on the edge, or behind those that wait for room on it.
-    fn put(self: &Arc<Self>, parcel: Parcel, io: &Handle) {
+    fn put(self: &Arc<Self>, parcel: Element, io: &Handle) {
         let mut line = self.line.lock();
         let edge = match &mut line.end {
             End::Free(edge) => edge,

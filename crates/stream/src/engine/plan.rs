@@ -7,7 +7,7 @@ use super::{EngineState, TaskOptions, TaskOrigin};
 use crate::node::body::{Inputs, Outputs};
 use crate::node::definition::{Context, Delivery, Work};
 use crate::node::faults::Faults;
-use crate::pending::{Parcel, Points, Receiver, Sender};
+use crate::pending::{Element, Points, Receiver, Sender};
 use crate::pipeline::{Node, Pipeline};
 use corsair::edge::{self, AbortHandle};
 use parking_lot::Mutex;
@@ -45,7 +45,7 @@ pub(super) fn plan(
     let (windows, regrouped) = (pipeline.windows(), regrouped(nodes));
     let abort = AbortHandle::new();
     let connect = || {
-        edge::ring_weighed::<Parcel, Points>(
+        edge::ring_weighed::<Element, Points>(
             edge::Options::new(options.capacity.get())
                 .overflow(options.overflow)
                 .abort_handle(abort.clone()),

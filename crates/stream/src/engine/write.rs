@@ -31,16 +31,16 @@ pub struct Write {
 
 /// What became of the lines of a write.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct WriteReport {
     /// Lines whose points were given to all tasks that want them.
     pub accepted: usize,
     /// Lines that are none.
     pub rejected: usize,
-    /// The first of them, at most [`Written::MOST_ERRORS`].
+    /// The first of them, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,
 }
 
-impl Written {
+impl WriteReport {
     /// The most bad lines that an answer describes.
     pub const MOST_ERRORS: usize = 100;
 }
@@ -83,20 +83,20 @@ pub enum WriteError {
 
 /// Lines as blocks, and the tasks that want them.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedWrite {
     blocks: Vec<(Arc<Block>, Vec<Arc<Entrance>>)>,
     /// Tasks that want the points of all measurements, in the order of their lines.
     takers_of_all: Vec<Arc<Entrance>>,
     /// Rows of blocks, in the order of lines; empty if no task wants all.
     order: Vec<(usize, Rows)>,
-    written: Written,
+    written: WriteReport,
     /// Of the routes with which it was parsed.
     generation: u64,
     /// The write as it stands in the log; empty without a log.
     pub(super) entry: Vec<u8>,
 }
 
-impl Parsed {
+impl ParsedWrite {
     /// Gives points only to the entrances of which this is true.
     pub(super) fn retain(&mut self, takes: impl Fn(&Entrance) -> bool) {
         let lists = self.blocks.iter_mut().map(|(_, takers)| takers);
@@ -119,7 +119,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`WriteError`]; nothing was accepted then.
-    pub async fn write(&self, to: &Write, lines: &[u8]) -> Result<Written, WriteError> {
+    pub async fn write(&self, to: &Write, lines: &[u8]) -> Result<WriteReport, WriteError> {
         if self.shared.closed.load(Ordering::SeqCst) {
             return Err(WriteError::Closed);
         }
@@ -129,7 +129,7 @@ impl Engine {
     }
 
     /// Gives the points to all tasks that want them, once they have capacity, and logs them before.
-    pub(crate) async fn deliver(&self, parsed: Parsed) -> Result<Written, WriteError> {
+    pub(crate) async fn deliver(&self, parsed: ParsedWrite) -> Result<WriteReport, WriteError> {
         let shared = &*self.shared;
         let Ok(permit) = shared.writes.clone().try_acquire_owned() else {
             return Err(match shared.closed.load(Ordering::SeqCst) {
@@ -172,7 +172,7 @@ impl Engine {
         to: &Write,
         lines: &[u8],
         mut grow: impl FnMut(usize) -> bool,
-    ) -> Option<Parsed> {
+    ) -> Option<ParsedWrite> {
         let logged = self.shared.write_log.get().is_some();
         if logged && !grow(lines.len()) {
             return None;
@@ -196,7 +196,7 @@ impl Engine {
         lines: &[u8],
         now: i64,
         grow: impl FnMut(usize) -> bool,
-    ) -> Option<Parsed> {
+    ) -> Option<ParsedWrite> {
         let shared = &*self.shared;
         let routes = shared.routes();
         let policy = to.policy.clone();
@@ -216,10 +216,10 @@ impl Engine {
                 measurement,
             }))
         };
-        let mut written = Written::default();
+        let mut written = WriteReport::default();
         let on_bad = |error: LineError| {
             written.rejected += 1;
-            if written.errors.len() < Written::MOST_ERRORS {
+            if written.errors.len() < WriteReport::MOST_ERRORS {
                 written.errors.push(BadLine {
                     code: error.code(),
                     line: error.line,
@@ -246,7 +246,7 @@ impl Engine {
             let takers = takers.cloned().unwrap_or_default();
             (Arc::new(block), takers)
         });
-        Some(Parsed {
+        Some(ParsedWrite {
             blocks: blocks.collect(),
             takers_of_all,
             order,
@@ -259,7 +259,7 @@ impl Engine {
 
 impl EngineState {
     /// Gives the points to all tasks that want them, without waiting. `order` is held.
-    pub(super) fn give(&self, parsed: Parsed) -> Written {
+    pub(super) fn give(&self, parsed: ParsedWrite) -> WriteReport {
         let group = Arc::new(Group::default());
         let pending = self.pending_writes.begin();
         let give = |block: &Arc<Block>, rows: Rows, bytes: usize, takers: &[Arc<Entrance>]| {
@@ -285,7 +285,7 @@ impl EngineState {
     }
 
     /// Waits until the queue of every task that gets points has capacity.
-    pub(super) async fn wait_for_capacity(&self, parsed: &Parsed) -> Result<(), WriteError> {
+    pub(super) async fn wait_for_capacity(&self, parsed: &ParsedWrite) -> Result<(), WriteError> {
         let deadline = Instant::now().checked_add(self.options.patience);
         let mut pause = Duration::from_millis(1);
         loop {

@@ -6,7 +6,7 @@
 //! the position of the last write before its barrier; after a crash the writes behind that position are given
 //! again, to the tasks that took points when the write was parsed.
 
-use super::write::{Parsed, Written};
+use super::write::{ParsedWrite, WriteReport};
 use super::{Engine, EngineState, Write, WriteError};
 use crate::line::Precision;
 use corsair_journal::{Journal, JournalError, Record, Recovery, Tail};
@@ -110,10 +110,10 @@ enum Work {
 
 /// A write that waits to be logged.
 pub(super) struct Submission {
-    pub(super) parsed: Parsed,
+    pub(super) parsed: ParsedWrite,
     /// It is under way until it has been given to its tasks.
     pub(super) permit: OwnedSemaphorePermit,
-    pub(super) reply: oneshot::Sender<Result<Written, WriteError>>,
+    pub(super) reply: oneshot::Sender<Result<WriteReport, WriteError>>,
 }
 
 impl WriteLog {

@@ -49,8 +49,8 @@ impl Expression {
     }
 
     /// Every part with its place, an operator before its operands, from left to right.
-    fn visit<'a>(&'a self, mut each: impl FnMut(&'a Expression, Place)) {
-        let mut pending = vec![(self, Place::default())];
+    fn visit<'a>(&'a self, mut each: impl FnMut(&'a Expression, Depth)) {
+        let mut pending = vec![(self, Depth::default())];
         while let Some((part, place)) = pending.pop() {
             each(part, place);
             match part {
@@ -82,16 +82,16 @@ impl Expression {
 
 /// Where a part of an expression stands.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct Depth {
     /// How many operators are above it.
     above: usize,
     /// How many of them cost stack: all but those of which it is the left side without parentheses.
     nesting: usize,
 }
 
-impl Place {
-    fn below(self, nesting: usize) -> Place {
-        Place {
+impl Depth {
+    fn below(self, nesting: usize) -> Depth {
+        Depth {
             above: self.above + 1,
             nesting: self.nesting + nesting,
         }

@@ -36,7 +36,7 @@ pub(super) async fn version(mut response: Response) -> Response {
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct Asked {
+pub(super) struct InfluxQuery {
     q: Option<String>,
 }
 
@@ -47,7 +47,7 @@ const MOST: usize = 64 << 10;
 /// nothing to be asked.
 pub(super) async fn query(
     State(server): State<Server>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<InfluxQuery>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Value>, Refusal> {
@@ -57,7 +57,7 @@ pub(super) async fn query(
     // A form is written as the query of a URL is.
     let form = String::from_utf8_lossy(&form);
     let form = format!("/?{}", form.trim()).parse::<Uri>().ok();
-    let form = form.and_then(|uri| Query::<Asked>::try_from_uri(&uri).ok());
+    let form = form.and_then(|uri| Query::<InfluxQuery>::try_from_uri(&uri).ok());
     let Some(text) = asked.q.or(form.and_then(|Query(form)| form.q)) else {
         return Err(bad("query", "missing required parameter \"q\"".into()));
     };

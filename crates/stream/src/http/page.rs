@@ -21,16 +21,16 @@ const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestors
 const PICTURE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 #[derive(serde::Deserialize)]
-pub(super) struct Asked {
+pub(super) struct PageQuery {
     /// The name of the first task that is shown.
     from: Option<String>,
 }
 
 pub(super) async fn page(
     State(server): State<Server>,
-    asked: Result<Query<Asked>, QueryRejection>,
+    asked: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let Query(Asked { from }) =
+    let Query(PageQuery { from }) =
         asked.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "query", error.body_text()))?;
     let engine = server.engine.clone();
     let make = move || {

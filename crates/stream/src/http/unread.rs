@@ -30,7 +30,7 @@ pub(super) async fn close(request: Request, next: Next) -> Response {
     let unread = Arc::new(Mutex::new(Body::empty()));
     let request = request.map(|body| {
         *unread.lock() = body;
-        Body::new(Shared(unread.clone()))
+        Body::new(ReclaimableBody(unread.clone()))
     });
     let mut response = next.run(request).await;
     let mut body = std::mem::take(&mut *unread.lock());
@@ -61,9 +61,9 @@ async fn drop_rest(body: &mut Body) -> bool {
 }
 
 /// A body that can be taken back from a handler that does not read it.
-struct Shared(Arc<Mutex<Body>>);
+struct ReclaimableBody(Arc<Mutex<Body>>);
 
-impl hyper::body::Body for Shared {
+impl hyper::body::Body for ReclaimableBody {
     type Data = Bytes;
     type Error = axum::Error;
 

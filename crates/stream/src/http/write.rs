@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::{Server, body};
-use crate::engine::{Write, WriteError, Written};
+use crate::engine::{Write, WriteError, WriteReport};
 use crate::line::Precision;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -125,8 +125,8 @@ fn target(parameters: Parameters) -> Result<Write, Refusal> {
 }
 
 /// Some lines are none; the others have been written.
-fn partial(written: Written) -> Refusal {
-    let Written {
+fn partial(written: WriteReport) -> Refusal {
+    let WriteReport {
         accepted,
         rejected,
         errors,

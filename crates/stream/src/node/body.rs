@@ -6,7 +6,7 @@ use super::sink::Sink;
 use super::state::State;
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
-use crate::pending::{Load, Parcel, PendingWrite, Points, Receiver, Sent};
+use crate::pending::{Element, Load, PendingWrite, Points, Receiver, Sent};
 use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,7 +21,7 @@ pub(crate) struct Inputs {
     /// The inputs: one, or several for a join or union. `None` for an input that has ended.
     edges: Vec<Option<Receiver>>,
     /// What has arrived on one input and not been looked at, the last first.
-    arrived: Vec<Parcel>,
+    arrived: Vec<Element>,
     /// The input on which it has arrived.
     from: usize,
     /// The edge that is asked first.
@@ -36,9 +36,9 @@ struct Alignment {
     /// True for each input from which the barrier has been received.
     blocked: Vec<bool>,
     /// What arrived behind the barrier, with its input, the last first.
-    deferred: Vec<(usize, Vec<Parcel>)>,
+    deferred: Vec<(usize, Vec<Element>)>,
     /// The same of the last barrier, which has been received from all inputs.
-    released: Vec<(usize, Vec<Parcel>)>,
+    released: Vec<(usize, Vec<Element>)>,
 }
 
 /// What a node has received.
@@ -69,11 +69,11 @@ impl Inputs {
     async fn next(&mut self) -> Arrival {
         loop {
             match self.arrived.pop() {
-                Some(Parcel::Flow(sent)) => return Arrival::Sent(self.from, sent),
-                Some(Parcel::Barrier(barrier)) if self.edges.len() == 1 => {
+                Some(Element::Flow(sent)) => return Arrival::Sent(self.from, sent),
+                Some(Element::Barrier(barrier)) if self.edges.len() == 1 => {
                     return Arrival::Barrier(barrier);
                 }
-                Some(Parcel::Barrier(barrier)) => {
+                Some(Element::Barrier(barrier)) => {
                     let rest = std::mem::take(&mut self.arrived);
                     self.alignment.block(self.from, barrier, rest);
                 }
@@ -154,7 +154,7 @@ impl Inputs {
 
 impl Alignment {
     /// Notes that a barrier has been received from an input, with what arrived behind it.
-    fn block(&mut self, input: usize, barrier: Barrier, rest: Vec<Parcel>) {
+    fn block(&mut self, input: usize, barrier: Barrier, rest: Vec<Element>) {
         self.barrier = Some(barrier);
         self.blocked[input] = true;
         self.deferred.push((input, rest));
@@ -195,7 +195,7 @@ async fn next(inputs: &mut Inputs, clock: Option<&mut Clock>) -> Next {
 }
 
 /// Whom a node feeds.
-pub(crate) type Outputs = FanOut<Parcel, Ring<Points>>;
+pub(crate) type Outputs = FanOut<Element, Ring<Points>>;
 
 /// Why the inputs of a node have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ async fn send(
 ) {
     for flow in out.drain(..) {
         let (pending, load) = (pending.clone(), load.cloned());
-        let parcel = Parcel::Flow(Sent {
+        let parcel = Element::Flow(Sent {
             flow,
             pending,
             load,
@@ -249,7 +249,7 @@ pub(crate) async fn operate(
             }
             Next::Arrived(Arrival::Barrier(barrier)) => {
                 report(&barrier, operator.save());
-                let _ = outputs.send(Parcel::Barrier(barrier)).await;
+                let _ = outputs.send(Element::Barrier(barrier)).await;
             }
             Next::Arrived(Arrival::Ended) => break,
             Next::Strike(time) => {
@@ -313,7 +313,7 @@ pub(crate) async fn deliver(
             Arrival::Sent(_, sent) => sent,
             Arrival::Barrier(barrier) => {
                 report(&barrier, sink.save());
-                let _ = outputs.send(Parcel::Barrier(barrier)).await;
+                let _ = outputs.send(Element::Barrier(barrier)).await;
                 continue;
             }
             Arrival::Ended => break,

@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 /// The latest window or point of every group.
 #[derive(Clone, Debug)]
-pub struct Latest(Arc<Mutex<Shown>>);
+pub struct Latest(Arc<Mutex<LatestFlows>>);
 
 #[derive(Debug)]
-struct Shown {
+struct LatestFlows {
     flows: Series<Flow>,
     retained: Retained,
 }
 
 impl Latest {
     pub(crate) fn new(limits: Limits) -> Latest {
-        Latest(Arc::new(Mutex::new(Shown {
+        Latest(Arc::new(Mutex::new(LatestFlows {
             flows: Series::new(limits),
             retained: Retained::new(limits.bytes),
         })))
@@ -30,7 +30,7 @@ impl Latest {
 
     pub(crate) fn set(&self, flow: Flow) {
         let mut shown = self.0.lock();
-        let Shown { flows, retained } = &mut *shown;
+        let LatestFlows { flows, retained } = &mut *shown;
         drop(flows.expired());
         let group = flow.group().clone();
         let beside = flows.bytes();

@@ -137,7 +137,7 @@ struct GroupByOperator {
 type Key = (Option<Arc<str>>, Vec<Option<Arc<str>>>);
 
 /// The rows of one group.
-struct Part {
+struct GroupRows {
     codes: Vec<u32>,
     rows: Vec<u32>,
 }
@@ -172,13 +172,13 @@ impl GroupByOperator {
     fn separate_by_one(&mut self, batch: &Batch, names: &[Arc<str>], words: &Words) -> Vec<Batch> {
         // The last place is that of the points without the tag.
         let place = |row: usize| (words.codes[row] as usize).min(words.words.len());
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<GroupRows> = Vec::new();
         let mut known = vec![u32::MAX; words.words.len() + 1];
         for row in batch.rows.iter() {
             let part = &mut known[place(row)];
             if *part == u32::MAX {
                 *part = parts.len() as u32;
-                parts.push(Part {
+                parts.push(GroupRows {
                     codes: vec![words.codes[row]],
                     rows: Vec::new(),
                 });
@@ -194,7 +194,7 @@ impl GroupByOperator {
         names: &[Arc<str>],
         columns: &[Option<&Words>],
     ) -> Vec<Batch> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<GroupRows> = Vec::new();
         let mut known: HashMap<Vec<u32>, usize> = HashMap::default();
         let mut codes = Vec::with_capacity(columns.len());
         for row in batch.rows.iter() {
@@ -208,7 +208,7 @@ impl GroupByOperator {
                 Some(&part) => part,
                 None => {
                     known.insert(codes.clone(), parts.len());
-                    parts.push(Part {
+                    parts.push(GroupRows {
                         codes: codes.clone(),
                         rows: Vec::new(),
                     });
@@ -225,7 +225,7 @@ impl GroupByOperator {
         batch: &Batch,
         names: &[Arc<str>],
         columns: &[Option<&Words>],
-        parts: Vec<Part>,
+        parts: Vec<GroupRows>,
     ) -> Vec<Batch> {
         let all = parts.len() == 1;
         parts

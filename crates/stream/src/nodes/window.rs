@@ -161,13 +161,13 @@ struct Capacity<'a> {
 struct Filling {
     /// When the window being filled ends.
     end: i64,
-    parts: Vec<Part>,
+    parts: Vec<Chunk>,
     /// Points in all parts.
     points: usize,
 }
 
 /// Points that came together.
-struct Part {
+struct Chunk {
     batch: Batch,
     first: i64,
     last: i64,
@@ -191,7 +191,7 @@ impl Operator for WindowOperator {
             parts: Vec::new(),
             points: 0,
         };
-        let parts = self.parts * size_of::<Part>() * 2;
+        let parts = self.parts * size_of::<Chunk>() * 2;
         let beside = parts + self.retained.held();
         let rows = batch.rows.len();
         let Some(filling) = self.groups.entry_beside(&batch.group, rows, beside, new) else {
@@ -257,9 +257,9 @@ impl Operator for WindowOperator {
             let parts = blocks.into_iter().filter_map(|block| {
                 let batch = Batch::all(block.into(), group.clone());
                 let (first, last) = bounds(&batch.block.times, &batch.rows)?;
-                Some(Part { batch, first, last })
+                Some(Chunk { batch, first, last })
             });
-            let parts: Vec<Part> = parts.collect();
+            let parts: Vec<Chunk> = parts.collect();
             let points = parts.iter().map(|part| part.batch.rows.len()).sum();
             let restored = parts.len();
             let new = || Filling { end, parts, points };
@@ -324,7 +324,7 @@ impl Filling {
         };
         self.points += rows.len();
         let batch = batch.with_rows(rows);
-        self.parts.push(Part { batch, first, last });
+        self.parts.push(Chunk { batch, first, last });
     }
 
     /// Sends the windows on their way that end at or before `time`, and forgets what no later one
@@ -361,7 +361,7 @@ impl Filling {
     }
 }
 
-impl Part {
+impl Chunk {
     /// Its points from `begin` to before `end`.
     fn between(&self, begin: i64, end: i64) -> Option<Batch> {
         if self.first >= begin && self.last < end {

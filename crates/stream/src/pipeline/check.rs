@@ -31,7 +31,7 @@ impl Pipeline {
         if drafts.is_empty() {
             return Err(PipelineError::Empty);
         }
-        let mut checked = Checked::default();
+        let mut checked = CheckedNodes::default();
         let mut drafts = drafts.into_iter().enumerate();
         while let Some((place, mut draft)) = drafts.next() {
             let name: Arc<str> = draft.name(place).into();
@@ -54,7 +54,7 @@ impl Pipeline {
 
 /// The nodes that have been checked.
 #[derive(Default)]
-struct Checked {
+struct CheckedNodes {
     nodes: Vec<Node>,
     /// True for each node that sends windows.
     windows: Vec<bool>,
@@ -62,7 +62,7 @@ struct Checked {
     endpoints: FxHashMap<Arc<str>, Arc<str>>,
 }
 
-impl Checked {
+impl CheckedNodes {
     fn check(&mut self, draft: &mut Draft, name: &Arc<str>) -> Result<(), Rule> {
         let inputs = draft.inputs.iter().map(|&input| Input {
             name: &self.nodes[input].name,

@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 /// A text with places that are filled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<Segment>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum Segment {
     Text(String),
-    Place(Place, Option<Format>),
+    AlertField(AlertField, Option<Format>),
     /// The first template whose test holds.
     Either(Vec<(Test, Template)>),
 }
 
 /// Something that is known of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum AlertField {
     Id,
     Name,
     TaskName,
@@ -39,7 +39,7 @@ pub(crate) enum Place {
 enum Test {
     /// Whether the place is one of these texts, or none of them.
     Is {
-        place: Place,
+        place: AlertField,
         one_of: Vec<String>,
         negated: bool,
     },
@@ -47,14 +47,14 @@ enum Test {
 }
 
 /// What the places are called.
-const PLACES: [(&str, Place); 7] = [
-    (".ID", Place::Id),
-    (".Name", Place::Name),
-    (".TaskName", Place::TaskName),
-    (".Group", Place::Group),
-    (".Level", Place::Level),
-    (".Time", Place::Time),
-    (".Duration", Place::Duration),
+const PLACES: [(&str, AlertField); 7] = [
+    (".ID", AlertField::Id),
+    (".Name", AlertField::Name),
+    (".TaskName", AlertField::TaskName),
+    (".Group", AlertField::Group),
+    (".Level", AlertField::Level),
+    (".Time", AlertField::Time),
+    (".Duration", AlertField::Duration),
 ];
 
 /// An `if` stands within at most this many others.
@@ -75,17 +75,17 @@ impl Template {
     }
 
     /// The text, with what `look` knows of each place; `None` leaves it empty.
-    pub(crate) fn fill(&self, look: &dyn Fn(&Place) -> Option<Value>) -> String {
+    pub(crate) fn fill(&self, look: &dyn Fn(&AlertField) -> Option<Value>) -> String {
         let mut text = String::new();
         self.fill_into(look, &mut text);
         text
     }
 
-    fn fill_into(&self, look: &dyn Fn(&Place) -> Option<Value>, text: &mut String) {
+    fn fill_into(&self, look: &dyn Fn(&AlertField) -> Option<Value>, text: &mut String) {
         for part in &self.0 {
             match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Place(place, format) => {
+                Segment::Text(part) => text.push_str(part),
+                Segment::Place(place, format) => {
                     let value = look(place);
                     match (value, format) {
                         (value, Some(format)) => format.write(value.as_ref(), text),
@@ -93,7 +93,7 @@ impl Template {
                         (None, None) => {}
                     }
                 }
-                Part::Either(branches) => {
+                Segment::Either(branches) => {
                     let holds = |test: &Test| match test {
                         Test::Always => true,
                         Test::Is {
@@ -150,7 +150,7 @@ pub(crate) fn written_duration(nanos: i64) -> String {
 enum End<'t> {
     Text,
     /// A place that is none by itself: as it is written, and its words.
-    Place(&'t str, Vec<Word>),
+    AlertField(&'t str, Vec<Word>),
 }
 
 /// A word within the braces.
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
         let mut parts = Vec::new();
         while let Some((before, written, place)) = self.next()? {
             if !before.is_empty() {
-                parts.push(Part::Text(before));
+                parts.push(Segment::Text(before));
             }
             let Some(words) = words(place) else {
                 return Err(written.into());
@@ -187,18 +187,18 @@ impl<'t> Reader<'t> {
                 }
                 _ => {
                     let (place, format) = piped(&words).ok_or(written)?;
-                    parts.push(Part::Place(place, format));
+                    parts.push(Segment::Place(place, format));
                 }
             }
         }
         if !self.rest.is_empty() {
-            parts.push(Part::Text(std::mem::take(&mut self.rest).into()));
+            parts.push(Segment::Text(std::mem::take(&mut self.rest).into()));
         }
         Ok((Template(parts), End::Text))
     }
 
     /// What follows an `if`, up to its `end`.
-    fn either(&mut self, begun: &str, words: &[Word], depth: usize) -> Result<Part, String> {
+    fn either(&mut self, begun: &str, words: &[Word], depth: usize) -> Result<Segment, String> {
         let mut test = test(words).ok_or(begun)?;
         let mut branches = Vec::new();
         loop {
@@ -210,7 +210,7 @@ impl<'t> Reader<'t> {
             branches.push((test, template));
             let bare = |word: &Word, is: &str| matches!(word, Word::Bare(word) if word == is);
             test = match &words[..] {
-                [end] if bare(end, "end") => return Ok(Part::Either(branches)),
+                [end] if bare(end, "end") => return Ok(Segment::Either(branches)),
                 _ if last => return Err(written.into()),
                 [_] => Test::Always,
                 [_, second, of @ ..] if bare(second, "if") => self::test(of).ok_or(written)?,
@@ -291,7 +291,7 @@ fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
 }
 
 /// `PLACE`, `PLACE | printf "…"`, `printf "…" PLACE` or `printf "…" (PLACE)`.
-fn piped(words: &[Word]) -> Option<(Place, Option<Format>)> {
+fn piped(words: &[Word]) -> Option<(AlertField, Option<Format>)> {
     let printf = |word: &Word| matches!(word, Word::Bare(word) if word == "printf");
     match words {
         [first, Word::Quoted(format), of @ ..] if printf(first) => {
@@ -308,7 +308,7 @@ fn piped(words: &[Word]) -> Option<(Place, Option<Format>)> {
     }
 }
 
-fn place(words: &[Word]) -> Option<Place> {
+fn place(words: &[Word]) -> Option<AlertField> {
     match words {
         [Word::Bare(name)] => {
             let (_, place) = PLACES.iter().find(|(known, _)| known == name)?;
@@ -317,8 +317,8 @@ fn place(words: &[Word]) -> Option<Place> {
         [Word::Bare(index), Word::Bare(of), Word::Quoted(name)] if index == "index" => {
             let name = name.as_str().into();
             match of.as_str() {
-                ".Tags" => Some(Place::Tag(name)),
-                ".Fields" => Some(Place::Field(name)),
+                ".Tags" => Some(AlertField::Tag(name)),
+                ".Fields" => Some(AlertField::Field(name)),
                 _ => None,
             }
         }
@@ -367,13 +367,13 @@ mod tests {
     use super::*;
 
     /// What is known of an alert.
-    fn look(place: &Place) -> Option<Value> {
+    fn look(place: &AlertField) -> Option<Value> {
         Some(match place {
-            Place::Name => Value::Text("cpu".into()),
-            Place::Level => Value::Text("OK".into()),
-            Place::Tag(name) if &**name == "h t" => Value::Text("a".into()),
-            Place::Field(name) if &**name == "v" => Value::Float(2.0),
-            Place::Field(name) if &**name == "i" => Value::Integer(-7),
+            AlertField::Name => Value::Text("cpu".into()),
+            AlertField::Level => Value::Text("OK".into()),
+            AlertField::Tag(name) if &**name == "h t" => Value::Text("a".into()),
+            AlertField::Field(name) if &**name == "v" => Value::Float(2.0),
+            AlertField::Field(name) if &**name == "i" => Value::Integer(-7),
             _ => return None,
         })
     }

@@ -52,9 +52,9 @@ impl fmt::Display for Pipeline {
 }
 
 /// A node of a pipeline as it is written.
-struct Written<'p>(&'p Pipeline, &'p Node);
+struct NodeText<'p>(&'p Pipeline, &'p Node);
 
-impl fmt::Display for Written<'_> {
+impl fmt::Display for NodeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.write_node(self.1, f)
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Written<'_> {
 impl Pipeline {
     /// One of its nodes as it is written, without what feeds it.
     pub(crate) fn written<'p>(&'p self, node: &'p Node) -> impl fmt::Display + 'p {
-        Written(self, node)
+        NodeText(self, node)
     }
 
     fn write_node(&self, node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {

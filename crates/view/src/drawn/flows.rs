@@ -38,7 +38,7 @@ struct Span {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct ZipkinSpan {
     trace_id: String,
     id: String,
     #[serde(default)]
@@ -72,12 +72,12 @@ impl Flows {
             });
         }
         let text = std::fs::read(path).map_err(unreadable)?;
-        let written: Vec<Written> = serde_json::from_slice(&text)
+        let written: Vec<ZipkinSpan> = serde_json::from_slice(&text)
             .map_err(|error| DrawnError::Flows { path: own(), error })?;
         Ok(Flows::new(written, places))
     }
 
-    fn new(written: Vec<Written>, places: &HashMap<String, u32>) -> Flows {
+    fn new(written: Vec<ZipkinSpan>, places: &HashMap<String, u32>) -> Flows {
         // Flows name actors with all nine parts; graphs leave some out.
         let place = |annotation: &Annotation| {
             let name = &annotation.endpoint.as_ref()?.service_name;

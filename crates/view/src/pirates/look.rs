@@ -20,8 +20,8 @@ fn bucket(number: f64) -> usize {
 }
 
 impl<W: Watch> Pirates<W> {
-    pub(super) fn answer(&mut self, question: &Value) -> Result<Value, String> {
-        let text = |key: &str| question.get(key).and_then(Value::as_str);
+    pub(super) fn answer(&mut self, query: &Value) -> Result<Value, String> {
+        let text = |key: &str| query.get(key).and_then(Value::as_str);
         if let Some(name) = text("actor") {
             let index = self.index(name)?;
             return self.details(index);
@@ -32,7 +32,7 @@ impl<W: Watch> Pirates<W> {
                 Err(_) => json!([]),
             });
         }
-        if question.get("density").is_some() {
+        if query.get("density").is_some() {
             return Ok(self.density());
         }
         Err("unknown query; expected actor, find or density".to_owned())

@@ -1,12 +1,12 @@
 //! A watcher's socket.
 //!
 //! From the page come texts: `{"drawn": true}` when it has drawn a frame, `{"level": "folded"}`,
-//! `{"take": true}` for the controls, and questions as `{"id": 7, "ask": …}`. To the page go frames
+//! `{"take": true}` for the controls, and requests as `{"id": 7, "ask": …}`. To the page go frames
 //! as bytes, and texts with a `type`: `scene`, `status`, `controls`, `answer`.
 
 use super::Seat;
 use crate::frame::Level;
-use crate::session::Asked;
+use crate::session::SessionRequest;
 use crate::world::Scene;
 use axum::extract::ws::{Message, WebSocket};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a page says.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct PageMessage {
     #[serde(default)]
     drawn: bool,
     #[serde(default)]
@@ -125,7 +125,7 @@ impl Watcher {
 
     /// Handles a message from the page. False if the connection is closed.
     async fn hear(&mut self, text: &str) -> bool {
-        let said: Said = match serde_json::from_str(text) {
+        let said: PageMessage = match serde_json::from_str(text) {
             Ok(said) => said,
             Err(error) => {
                 let wrong = format!("the request is not understood: {error}");
@@ -151,8 +151,8 @@ impl Watcher {
         let Some(ask) = said.ask else {
             return true;
         };
-        let answer = match serde_json::from_value::<Asked>(ask) {
-            Ok(Asked::Control(_)) if !self.seat.has_controls() => {
+        let answer = match serde_json::from_value::<SessionRequest>(ask) {
+            Ok(SessionRequest::Control(_)) if !self.seat.has_controls() => {
                 Err("another page has control; take control first".to_owned())
             }
             Ok(asked) => self.seat.shared.handle.ask(asked).await,

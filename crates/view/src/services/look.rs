@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 const MOST_LISTED: usize = 50;
 
 impl Services {
-    pub(super) fn answer(&mut self, question: &Value) -> Result<Value, String> {
-        let text = |key: &str| question.get(key).and_then(Value::as_str);
+    pub(super) fn answer(&mut self, query: &Value) -> Result<Value, String> {
+        let text = |key: &str| query.get(key).and_then(Value::as_str);
         if let Some(name) = text("actor") {
             let instance = self.instance(name)?;
             let gone = || format!("{name} has not begun, or has ended");

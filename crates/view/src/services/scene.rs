@@ -1,7 +1,7 @@
 //! What does not change of an architecture: where things stand, and who may know whom.
 
 use super::targets::place;
-use crate::layout::{Layout, Place, layout};
+use crate::layout::{Layout, LayoutNode, layout};
 use crate::world::{Scene, SceneArea, SceneNode};
 use corsair_arch::live::Live;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ const MOST_QUIET: usize = 10_000;
 /// its service's and its zone's.
 pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     let topology = live.topology();
-    let places: Vec<Place> = (topology.instances.iter())
-        .map(|instance| Place {
+    let places: Vec<LayoutNode> = (topology.instances.iter())
+        .map(|instance| LayoutNode {
             service: instance.service,
             region: instance.at.region,
             zone: instance.at.zone,

@@ -10,7 +10,7 @@ use corsair_arch::{Command as Order, Package, Topology, Zone, nearest};
 const MOST_PERCENT: u32 = 100_000;
 
 /// An order or a message for one instance.
-enum Told {
+enum NodeCommand {
     Order(Order),
     Sent(Sending),
 }
@@ -62,12 +62,12 @@ impl Services {
     }
 
     /// Returns the instances that a command is for, each with its order or message.
-    fn resolve(&self, what: &Action) -> Result<Vec<(u32, Told)>, String> {
+    fn resolve(&self, what: &Action) -> Result<Vec<(u32, NodeCommand)>, String> {
         let all = |who: &str, order: Order| {
             let targets = self.targets(who)?;
             Ok(targets
                 .into_iter()
-                .map(|i| (i, Told::Order(order)))
+                .map(|i| (i, NodeCommand::Order(order)))
                 .collect())
         };
         match what {
@@ -92,13 +92,13 @@ impl Services {
                 let targets = self.targets(who)?;
                 Ok(targets
                     .into_iter()
-                    .map(|i| (i, Told::Sent(sending)))
+                    .map(|i| (i, NodeCommand::Sent(sending)))
                     .collect())
             }
         }
     }
 
-    fn scale(&self, name: &str, count: u32) -> Result<Vec<(u32, Told)>, String> {
+    fn scale(&self, name: &str, count: u32) -> Result<Vec<(u32, NodeCommand)>, String> {
         let services = &self.live.topology().services;
         let Some(service) = services.iter().find(|service| service.name == name) else {
             let near = nearest(name, services.iter().map(|service| service.name.as_str()));
@@ -117,11 +117,11 @@ impl Services {
         let instances = service.instances.clone();
         let told = (0..)
             .zip(instances)
-            .map(|(number, instance)| (instance, Told::Order(Order::Serve(number < count))));
+            .map(|(number, instance)| (instance, NodeCommand::Order(Order::Serve(number < count))));
         Ok(told.collect())
     }
 
-    fn load(&self, percent: u32, who: Option<&str>) -> Result<Vec<(u32, Told)>, String> {
+    fn load(&self, percent: u32, who: Option<&str>) -> Result<Vec<(u32, NodeCommand)>, String> {
         if percent > MOST_PERCENT {
             return Err(format!(
                 "a load of {percent} % is not possible; give 0 to {MOST_PERCENT}, where 100 is the definition"
@@ -147,7 +147,7 @@ impl Services {
         }
         let told = targets.into_iter();
         Ok(told
-            .map(|i| (i, Told::Order(Order::Load(percent))))
+            .map(|i| (i, NodeCommand::Order(Order::Load(percent))))
             .collect())
     }
 
@@ -188,8 +188,8 @@ impl Services {
         for (instance, told) in told {
             // The first is refused if any is.
             let done = match told {
-                Told::Order(order) => self.live.command(at, instance, order),
-                Told::Sent(what) => self.live.send(at, instance, what).map(drop),
+                NodeCommand::Order(order) => self.live.command(at, instance, order),
+                NodeCommand::Sent(what) => self.live.send(at, instance, what).map(drop),
             };
             done.map_err(|error| error.to_string())?;
         }

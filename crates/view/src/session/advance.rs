@@ -56,7 +56,7 @@ impl Pace {
         (self.paid, self.owed) = (Instant::now(), 0.0);
     }
 
-    /// How long to wait for a question before the next slice.
+    /// Returns how long to wait for a request before the next slice.
     pub(super) fn wait(&self) -> Duration {
         match self.factor {
             Some(_) => Duration::from_millis(4),

@@ -33,7 +33,7 @@ pub(super) struct Checkpoints {
 
 /// A checkpoint as viewers see it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Shown {
+pub struct CheckpointInfo {
     /// Its number in requests.
     pub number: u32,
     /// Its virtual time in seconds.
@@ -51,8 +51,8 @@ fn size(checkpoint: &Checkpoint) -> u64 {
 }
 
 impl Checkpoints {
-    pub(super) fn shown(&self) -> Vec<Shown> {
-        let shown = self.saved.iter().map(|checkpoint| Shown {
+    pub(super) fn shown(&self) -> Vec<CheckpointInfo> {
+        let shown = self.saved.iter().map(|checkpoint| CheckpointInfo {
             number: checkpoint.number,
             at: checkpoint.at.elapsed().as_secs_f64(),
             digest: format!("{:016x}", checkpoint.digest),

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A request to a session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Asked {
+pub enum SessionRequest {
     /// A command; only the viewer that has control may send one.
     Control(Control),
     /// A query about one actor, edge or trace; see [`World::look`].
@@ -97,18 +97,18 @@ const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 impl<W: World> Session<W> {
     /// Handles a request.
-    pub(super) fn answer(&mut self, asked: Asked) -> Result<Value, String> {
+    pub(super) fn answer(&mut self, asked: SessionRequest) -> Result<Value, String> {
         match asked {
-            Asked::Control(control) => self.control(control).map(|()| Value::Null),
-            Asked::Look(question) => self.world.look(&question),
-            Asked::Series(group) => {
+            SessionRequest::Control(control) => self.control(control).map(|()| Value::Null),
+            SessionRequest::Look(query) => self.world.look(&query),
+            SessionRequest::Series(group) => {
                 let number = self.group(&group)?;
                 let known = self.world.points(number);
                 let points = known.unwrap_or_else(|| self.series.points(number).collect());
                 Ok(json!({ "group": group, "points": points }))
             }
-            Asked::Definition => self.world.as_definition(&self.commands),
-            Asked::Save => {
+            SessionRequest::Definition => self.world.as_definition(&self.commands),
+            SessionRequest::Save => {
                 // After a step of one actor, others have still to handle what is due now.
                 let now = self.world.now();
                 self.world.run_until(now);

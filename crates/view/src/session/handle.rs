@@ -1,6 +1,6 @@
 //! The handle to a session: a bounded channel of requests, and the newest frame, status and scene.
 
-use super::{Asked, Status};
+use super::{SessionRequest, Status};
 use crate::frame::Frame;
 use crate::world::Scene;
 use serde_json::Value;
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{oneshot, watch};
 
-pub(super) struct Question {
-    pub(super) asked: Asked,
+pub(super) struct PendingRequest {
+    pub(super) asked: SessionRequest,
     pub(super) answer: oneshot::Sender<Result<Value, String>>,
 }
 
 /// Sends requests to a session and receives its frames. Each viewer has its own clone.
 #[derive(Clone, Debug)]
 pub struct Handle {
-    pub(super) asked: SyncSender<Question>,
+    pub(super) asked: SyncSender<PendingRequest>,
     pub(super) frames: watch::Receiver<Frame>,
     pub(super) statuses: watch::Receiver<Status>,
     pub(super) scenes: watch::Receiver<Arc<Scene>>,
@@ -65,9 +65,9 @@ impl Handle {
     ///
     /// # Errors
     /// A sentence that says why the request failed.
-    pub async fn ask(&self, asked: Asked) -> Result<Value, String> {
+    pub async fn ask(&self, asked: SessionRequest) -> Result<Value, String> {
         let (answer, answered) = oneshot::channel();
-        self.send(Question { asked, answer })?;
+        self.send(PendingRequest { asked, answer })?;
         answered.await.unwrap_or_else(|_| Err(OVER.to_owned()))
     }
 
@@ -75,16 +75,16 @@ impl Handle {
     ///
     /// # Errors
     /// A sentence that says why the request failed.
-    pub fn ask_blocking(&self, asked: Asked) -> Result<Value, String> {
+    pub fn ask_blocking(&self, asked: SessionRequest) -> Result<Value, String> {
         let (answer, answered) = oneshot::channel();
-        self.send(Question { asked, answer })?;
+        self.send(PendingRequest { asked, answer })?;
         answered
             .blocking_recv()
             .unwrap_or_else(|_| Err(OVER.to_owned()))
     }
 
-    fn send(&self, question: Question) -> Result<(), String> {
-        self.asked.try_send(question).map_err(|error| match error {
+    fn send(&self, request: PendingRequest) -> Result<(), String> {
+        self.asked.try_send(request).map_err(|error| match error {
             TrySendError::Full(_) => {
                 "the simulation is busy and too many requests are waiting; try again".to_owned()
             }

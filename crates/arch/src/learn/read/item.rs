@@ -1,6 +1,6 @@
 //! A JSON value of a file of traces: of whichever format, seen from its keys.
 
-use super::Recorded;
+use super::SpanSet;
 use super::{jaeger, otlp, zipkin};
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
@@ -32,7 +32,7 @@ struct Item {
 }
 
 impl Item {
-    fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+    fn add_to(self, recorded: &mut SpanSet) -> Result<(), String> {
         if let Some(resources) = self.resource_spans {
             return resources
                 .into_iter()
@@ -76,7 +76,7 @@ impl Item {
 }
 
 /// Adds the next value of a file, or all elements of a list, one after the other.
-pub(super) struct Documents<'a>(pub(super) &'a mut Recorded);
+pub(super) struct Documents<'a>(pub(super) &'a mut SpanSet);
 
 impl<'de> DeserializeSeed<'de> for Documents<'_> {
     type Value = ();

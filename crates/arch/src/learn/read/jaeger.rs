@@ -1,6 +1,6 @@
 //! Jaeger's JSON, as its UI and its HTTP API give it: `{"data": [{"spans": …, "processes": …}]}`.
 
-use super::{Recorded, Side, end_of, ids};
+use super::{Side, SpanSet, end_of, ids};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ fn share(tags: &[Tag]) -> Option<f64> {
 }
 
 impl Trace {
-    pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+    pub(super) fn add_to(self, recorded: &mut SpanSet) -> Result<(), String> {
         let nobody = Process::default();
         for span in &self.spans {
             let known = self.processes.get(&span.process_id);

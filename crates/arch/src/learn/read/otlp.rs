@@ -1,6 +1,6 @@
 //! OTLP/JSON: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
-use super::{Recorded, Side, ids};
+use super::{Side, SpanSet, ids};
 use crate::learn::names::is_address;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
@@ -214,7 +214,7 @@ fn peer(attributes: &[Attribute]) -> Option<String> {
 }
 
 impl ResourceSpans {
-    pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+    pub(super) fn add_to(self, recorded: &mut SpanSet) -> Result<(), String> {
         let about = &self.resource.attributes;
         let service = text(about, "service.name").unwrap_or("unknown");
         let instance = text(about, "service.instance.id").or_else(|| text(about, "host.name"));

@@ -1,6 +1,6 @@
 //! Zipkin's JSON, version 2 (<https://zipkin.io/zipkin-api/>) and the version 1 that spigo writes.
 
-use super::{Recorded, Side, end_of, ids};
+use super::{Side, SpanSet, end_of, ids};
 use crate::learn::names::Endpoint as At;
 use serde::Deserialize;
 
@@ -48,7 +48,7 @@ fn nanos(micros: f64) -> u64 {
     (micros * 1e3) as u64
 }
 
-fn place(recorded: &mut Recorded, endpoint: Option<&Endpoint>) -> At {
+fn place(recorded: &mut SpanSet, endpoint: Option<&Endpoint>) -> At {
     let name = endpoint.and_then(|endpoint| endpoint.service_name.as_deref());
     let name = name.filter(|name| !name.is_empty()).unwrap_or("unknown");
     let address = endpoint.and_then(|e| e.ipv4.as_deref().or(e.ipv6.as_deref()));
@@ -56,13 +56,13 @@ fn place(recorded: &mut Recorded, endpoint: Option<&Endpoint>) -> At {
     recorded.names.endpoint(name, instance.as_deref())
 }
 
-fn peer(recorded: &mut Recorded, endpoint: Option<&Endpoint>) -> Option<u32> {
+fn peer(recorded: &mut SpanSet, endpoint: Option<&Endpoint>) -> Option<u32> {
     let name = endpoint?.service_name.as_deref()?;
     (!name.is_empty()).then(|| recorded.names.endpoint(name, None).service)
 }
 
 impl Span {
-    pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+    pub(super) fn add_to(self, recorded: &mut SpanSet) -> Result<(), String> {
         let (trace, id, parent) = ids(&self.trace_id, &self.id, &self.parent_id)?;
         let operation = recorded.names.number(&self.name);
         let ends = |value: &str| self.annotations.iter().find(|a| a.value == value);
@@ -115,7 +115,7 @@ impl Span {
 type Sided = (Side, At, Option<u32>, u64, Option<u64>);
 
 fn add_side(
-    recorded: &mut Recorded,
+    recorded: &mut SpanSet,
     (side, at, peer, begin, end): Sided,
     (trace, id, parent, operation, failed): (u128, u64, u64, u32, bool),
 ) -> Result<(), String> {

@@ -13,7 +13,7 @@ use corsair_arch::{
 use std::io;
 
 /// What a search needs.
-pub struct Run<'a> {
+pub struct SizeSearch<'a> {
     pub args: &'a CapacityArgs,
     pub config: &'a Config,
     pub plan: &'a Plan,
@@ -26,7 +26,7 @@ pub struct Run<'a> {
 ///
 /// # Errors
 /// What is wrong with the flags or the architecture.
-pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
+pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
     let args = run.args;
     let Some(service) = find.strip_prefix("instances:") else {
         bail!("--find: '{find}' cannot be searched for; write for example instances:web");
@@ -100,7 +100,13 @@ pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
     Ok(())
 }
 
-fn tell(run: &Run<'_>, service: &str, topology: &Topology, found: &Sized, console: &Console) {
+fn tell(
+    run: &SizeSearch<'_>,
+    service: &str,
+    topology: &Topology,
+    found: &Sized,
+    console: &Console,
+) {
     let with = with(run.args, run.search);
     let Some(count) = found.instances else {
         let most = run.args.most;

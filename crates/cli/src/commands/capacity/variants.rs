@@ -12,7 +12,7 @@ const MOST: usize = 1_000;
 
 /// The capacities of several definitions, in ascending order.
 #[derive(Clone, Debug)]
-pub struct Spread {
+pub struct CapacityRange {
     pub loads: Vec<f64>,
     /// How many have none.
     without: usize,
@@ -29,7 +29,7 @@ pub fn spread(
     config: &Config,
     plan: &Plan,
     search: &Search,
-) -> Result<Spread> {
+) -> Result<CapacityRange> {
     let text = read_file_text(file);
     let text = text.with_context(|| format!("--variants: cannot read {}", file.display()))?;
     let lines: Vec<&str> = text
@@ -58,13 +58,13 @@ pub fn spread(
         loads.extend(found.load);
     }
     loads.sort_by(f64::total_cmp);
-    Ok(Spread {
+    Ok(CapacityRange {
         without: lines.len() - loads.len(),
         loads,
     })
 }
 
-impl fmt::Display for Spread {
+impl fmt::Display for CapacityRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.loads.len() + self.without;
         let at = |part: f64| {

@@ -5,7 +5,7 @@
     reason = "a recursive `async fn` that is to be `Send` does not compile"
 )]
 
-use corsair::fork_join::{Pool, Stopped, fork_join, join};
+use corsair::fork_join::{Pool, PoolDropped, fork_join, join};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -276,7 +276,7 @@ fn dropping_a_pool_drops_what_was_spawned_and_says_so() {
         let spawned = first.spawn(stuck(5, Arc::clone(&alive)));
         drop(first);
         assert_eq!(alive.load(Ordering::Relaxed), 0);
-        assert_eq!(pool(1).block_on(spawned), Err(Stopped));
+        assert_eq!(pool(1).block_on(spawned), Err(PoolDropped));
     }
 }
 
@@ -444,7 +444,7 @@ fn a_pool_may_be_dropped_by_what_runs_in_it() {
     let result = tokio().block_on(spawned);
     assert_eq!(
         result,
-        Err(Stopped),
+        Err(PoolDropped),
         "it was cancelled, and found out at its next wait"
     );
 }

@@ -15,11 +15,15 @@ fn scenario() -> Fsm {
 struct Faulty {
     carrier: ThreadCarrier,
     left: u32,
-    fault: fn(&mut [Vec<u8>]) -> Result<(), Lost>,
+    fault: fn(&mut [Vec<u8>]) -> Result<(), ProcessLost>,
 }
 
 impl Carrier for Faulty {
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost> {
         self.carrier.exchange(outgoing, incoming)?;
         self.left = self.left.saturating_sub(1);
         match self.left {
@@ -30,7 +34,7 @@ impl Carrier for Faulty {
 }
 
 /// The sentences with which three processes of two workers end, of which the second one has a fault.
-fn sentences(fault: fn(&mut [Vec<u8>]) -> Result<(), Lost>) -> Vec<String> {
+fn sentences(fault: fn(&mut [Vec<u8>]) -> Result<(), ProcessLost>) -> Vec<String> {
     let one = |(process, carrier)| {
         let left = if process == 1 { 50 } else { u32::MAX };
         let carrier = Faulty {
@@ -57,7 +61,7 @@ fn sentences(fault: fn(&mut [Vec<u8>]) -> Result<(), Lost>) -> Vec<String> {
 // Guarantee: cluster-3.
 #[test]
 fn a_process_that_is_gone_ends_the_parts_of_the_others() {
-    for sentence in sentences(|_| Err(Lost)) {
+    for sentence in sentences(|_| Err(ProcessLost)) {
         assert!(sentence.contains("another process has ended"), "{sentence}");
     }
 }

@@ -163,7 +163,7 @@ fn a_server_with_a_long_backlog_serves_it_in_order() {
 
 // Guarantee: core-15.
 #[test]
-fn a_million_answered_questions_leave_no_timers_behind() {
+fn a_million_answered_requests_leave_no_timers_behind() {
     const ASKED: u64 = if cfg!(miri) { 20 } else { 100_000 };
     scenario!(
         #[derive(Clone)]

@@ -134,7 +134,7 @@ impl Scenario<Nothing> for Same {
         for one in idle.iter().step_by(6) {
             cx.stop(one);
             cx.send(one, Nothing);
-            cx.question(one, Nothing);
+            cx.request(one, Nothing);
         }
         while cx.recv_timeout(MS * 10).await.is_some() {}
     }

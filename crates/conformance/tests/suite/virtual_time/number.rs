@@ -23,11 +23,11 @@ pub fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, R
     corsair::simulate(config, scenario)
 }
 
-/// Answers each question with nine.
+/// Answers each request with nine.
 pub async fn nine<C: AsyncContext<Number>>(mut cx: C) {
     loop {
         cx.recv().await;
-        let ticket = cx.envelope().ticket();
-        cx.reply(ticket, Number(9));
+        let reply_handle = cx.envelope().reply_handle();
+        cx.reply(reply_handle, Number(9));
     }
 }

@@ -5,8 +5,8 @@ use corsair::fsm::{self, Form, Fsm, FsmError};
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy};
 use corsair::{
     Actor, Addr, AddrRange, AsyncContext, Config, Context, DeadLetters, Event, Flow, Kind, Kinds,
-    Latency, Message, Panics, ProcessState, Random, Report, RunError, Scenario, Script, Simulation,
-    Snapshot, SnapshotError, Spawn, Ticket, Time, TimerHandle, Token, Wait,
+    Latency, Message, Panics, ProcessState, Random, ReplyHandle, Report, RunError, Scenario,
+    Script, Simulation, Snapshot, SnapshotError, Spawn, Time, TimerHandle, Token, Wait,
 };
 use corsair_observe::run::{Finished, Pirates};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ enum Word {
     Work(u32),
     Ask(u32),
     Answer(u32),
-    Later { text: String, question: Ticket },
+    Later { text: String, request: ReplyHandle },
     Leave,
 }
 
@@ -43,7 +43,7 @@ struct Busy {
     others: AddrRange,
     heard: u64,
     timers: Vec<TimerHandle>,
-    open: Vec<Ticket>,
+    open: Vec<ReplyHandle>,
     children: u32,
 }
 
@@ -71,7 +71,7 @@ impl Busy {
             0 => drop(cx.send(to, Word::Work(number))),
             1 => drop(cx.send_after(much * MS, to, Word::Work(number))),
             2 => drop(cx.send_after(much * 400 * MS, to, Word::Work(number))),
-            3 => drop(cx.question(to, Word::Ask(number))),
+            3 => drop(cx.request(to, Word::Ask(number))),
             4 => cx.timer(much * MS / 3, Token::new(number % 7)),
             5 => self
                 .timers
@@ -84,8 +84,8 @@ impl Busy {
             }
             8 => drop(cx.send_self(Word::Work(number / 2))),
             9 => {
-                if let Some(question) = self.open.pop() {
-                    cx.reply(question, Word::Answer(number));
+                if let Some(request) = self.open.pop() {
+                    cx.reply(request, Word::Answer(number));
                 }
             }
             10 if self.children < 4 => {
@@ -126,14 +126,14 @@ impl Actor<Word> for Busy {
         match event {
             Event::Message { body, .. } => match body {
                 Word::Leave => return Flow::Stop,
-                Word::Ask(_) if number % 3 > 0 => self.open.push(cx.envelope().ticket()),
+                Word::Ask(_) if number % 3 > 0 => self.open.push(cx.envelope().reply_handle()),
                 Word::Ask(n) => {
-                    let (question, me) = (cx.envelope().ticket(), cx.me());
+                    let (request, me) = (cx.envelope().reply_handle(), cx.me());
                     let text = format!("{n} asked");
-                    cx.send(me, Word::Later { text, question });
+                    cx.send(me, Word::Later { text, request });
                 }
-                Word::Later { text, question } => {
-                    cx.reply(question, Word::Answer(text.len() as u32));
+                Word::Later { text, request } => {
+                    cx.reply(request, Word::Answer(text.len() as u32));
                 }
                 Word::Work(_) | Word::Answer(_) => {}
             },
@@ -196,7 +196,7 @@ impl Script<Word> for Overseer {
             }
             3 => {
                 for actor in actors.iter().take(4) {
-                    cx.question(actor, Word::Ask(self.step));
+                    cx.request(actor, Word::Ask(self.step));
                 }
                 Wait::Sleep(40 * MS)
             }
@@ -611,7 +611,7 @@ fn what_actors_of_a_process_change_together_is_saved_once_and_added_up() {
     struct Sum(AtomicU64);
 
     impl ProcessState for Sum {
-        type Saved = u64;
+        type Snapshot = u64;
 
         fn save(&self) -> u64 {
             self.0.load(Ordering::Relaxed)

@@ -283,7 +283,7 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
                 .await;
             let me = cx.me();
             let echo = cx.spawn_one("echo", nine).await;
-            // One question that times out, one that is answered before it could.
+            // One request that times out, one that is answered before it could.
             assert!(cx.ask(mute, Number(1), 3 * MS).await.is_err());
             assert_eq!(cx.ask(echo, Number(1), 5 * MS).await, Ok(Number(9)));
             cx.send_after(20 * MS, me, Number(7));
@@ -303,7 +303,7 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
 
 // Guarantee: core-15.
 #[test]
-fn an_answered_question_leaves_no_time_out_behind() {
+fn an_answered_request_leaves_no_time_out_behind() {
     scenario!(
         #[derive(Clone)]
         Asks {},
@@ -334,7 +334,7 @@ fn an_answered_question_leaves_no_time_out_behind() {
 
 // Guarantee: core-30.
 #[test]
-fn a_question_that_has_timed_out_is_not_told_that_nobody_will_answer() {
+fn a_request_that_has_timed_out_is_not_told_that_nobody_will_answer() {
     scenario!(
         #[derive(Clone)]
         Late { seen: Seen },
@@ -342,7 +342,7 @@ fn a_question_that_has_timed_out_is_not_told_that_nobody_will_answer() {
         {
             let child = cx
                 .spawn_one("child", |mut cx: C| async move {
-                    // Keeps the question and ends with it, after the time-out.
+                    // Keeps the request and ends with it, after the time-out.
                     cx.recv_if(|event| matches!(event, Event::Timer(_))).await;
                 })
                 .await;

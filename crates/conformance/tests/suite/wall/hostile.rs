@@ -358,19 +358,16 @@ scenario!(Curious, Number, cx, {
         .get(0);
     cx.recv().await;
     for n in 0..20_000 {
-        let question = cx.question(gone, Number(n));
-        cx.question(deaf, Number(n));
-        let unanswered = Event::Unanswered {
-            who: gone,
-            question,
-        };
+        let request = cx.request(gone, Number(n));
+        cx.request(deaf, Number(n));
+        let unanswered = Event::Unanswered { who: gone, request };
         assert!(cx.recv().await == unanswered);
     }
     assert!(cx.ask(deaf, Number(0), MS).await.is_err());
 });
 
 #[test]
-fn thousands_of_questions_remain_unanswered() {
+fn thousands_of_requests_remain_unanswered() {
     for executor in EXECUTORS {
         let mailbox = 1_000_000.try_into().unwrap();
         run(

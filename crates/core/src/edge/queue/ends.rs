@@ -5,7 +5,7 @@ use super::locked::{LockedEdge, LockedReceiver};
 use super::sender::EdgeSender;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TryRecvError, TrySendError};
-use crate::edge::flavour::{ReceiverEnd, SenderEnd, Shared};
+use crate::edge::flavour::{EdgeControl, ReceiverEnd, SenderEnd};
 use crate::edge::meter::Source;
 use crate::edge::ring::RingReceiver;
 use crate::edge::weigh::Weigh;
@@ -35,7 +35,7 @@ macro_rules! either {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for QueueSender<T, W> {
-    fn edge(&self) -> &dyn Shared {
+    fn edge(&self) -> &dyn EdgeControl {
         either!(QueueSender: self.edge())
     }
 
@@ -108,7 +108,7 @@ impl<T: Send + 'static, W: Weigh<T>> Clone for QueueSender<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for QueueReceiver<T, W> {
-    fn edge(&self) -> &dyn Shared {
+    fn edge(&self) -> &dyn EdgeControl {
         either!(QueueReceiver: self.edge())
     }
 

@@ -4,7 +4,7 @@ use super::line::{LineHint, OfferState};
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TrySendError};
-use crate::edge::flavour::{SenderEnd, Shared};
+use crate::edge::flavour::{EdgeControl, SenderEnd};
 use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
 use std::marker::PhantomData;
@@ -99,7 +99,7 @@ impl<T: Send + 'static, E: SendTarget<T>> EdgeSender<T, E> {
 }
 
 impl<T: Send + 'static, E: SendTarget<T>> SenderEnd<T> for EdgeSender<T, E> {
-    fn edge(&self) -> &dyn Shared {
+    fn edge(&self) -> &dyn EdgeControl {
         &*self.edge
     }
 

@@ -7,7 +7,7 @@ use super::shared::{RingEdge, position};
 use super::slots::View;
 use crate::edge::abort::Abort;
 use crate::edge::error::TryRecvError;
-use crate::edge::flavour::{ReceiverEnd, Shared};
+use crate::edge::flavour::{EdgeControl, ReceiverEnd};
 use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
@@ -85,7 +85,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for RingReceiver<T, W> {
-    fn edge(&self) -> &dyn Shared {
+    fn edge(&self) -> &dyn EdgeControl {
         &*self.ring
     }
 

@@ -9,7 +9,7 @@ use super::shared::{ABORTED, RingEdge, Wait, position};
 use super::slots::View;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TrySendError};
-use crate::edge::flavour::{SenderEnd, Shared};
+use crate::edge::flavour::{EdgeControl, SenderEnd};
 use crate::edge::meter::Source;
 use crate::edge::options::Overflow;
 use crate::edge::park::spin_until;
@@ -158,7 +158,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> SenderEnd<T> for RingSender<T, W> {
-    fn edge(&self) -> &dyn Shared {
+    fn edge(&self) -> &dyn EdgeControl {
         &*self.ring
     }
 

@@ -74,7 +74,7 @@ impl<W: Watch> fmt::Debug for FsmLocal<W> {
 }
 
 #[derive(Serialize)]
-struct Saved<'a> {
+struct MonsterState<'a> {
     arch: &'a str,
     population: u32,
     talk: Duration,
@@ -119,7 +119,7 @@ impl<W: Watch> Kind for Monster<W> {
     }
 
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let saved = Saved {
+        let saved = MonsterState {
             arch: &self.arch,
             population: self.population,
             talk: self.talk,

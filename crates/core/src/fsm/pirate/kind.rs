@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroU16;
 
 #[derive(Serialize)]
-struct Saved<'a> {
+struct PirateState<'a> {
     buddies: &'a [Addr],
     given: &'a [u32],
     given_by_others: u32,
@@ -39,7 +39,7 @@ impl<W: PirateWatch> Kind for Pirate<W> {
 
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let known = usize::from(self.known);
-        let saved = Saved {
+        let saved = PirateState {
             buddies: &self.buddies[..known],
             given: &self.given[..known],
             given_by_others: self.given_by_others,

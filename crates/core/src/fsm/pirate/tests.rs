@@ -1,7 +1,7 @@
 //! The state machine of a pirate, against a context that writes down what it does.
 
 use super::*;
-use crate::{AddrRange, Envelope, Random, SpanId, Spawn, Ticket, Time, TimerHandle};
+use crate::{AddrRange, Envelope, Random, ReplyHandle, SpanId, Spawn, Time, TimerHandle};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -80,10 +80,10 @@ impl Context<Msg> for Recorder {
     fn send_after(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
         panic!("a pirate does not delay messages")
     }
-    fn question(&mut self, _: Addr, _: Msg) -> SpanId {
+    fn request(&mut self, _: Addr, _: Msg) -> SpanId {
         panic!("a pirate asks nothing")
     }
-    fn reply(&mut self, _: Ticket, _: Msg) -> SpanId {
+    fn reply(&mut self, _: ReplyHandle, _: Msg) -> SpanId {
         panic!("a pirate is asked nothing")
     }
     fn send_self(&mut self, _: Msg) -> SpanId {

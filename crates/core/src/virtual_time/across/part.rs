@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Which part of a run a process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ProcessPart {
     /// The number of the process, from 0.
     pub process: usize,
     /// How many processes there are.
@@ -32,7 +32,7 @@ pub struct Part {
     pub until: Option<Time>,
 }
 
-impl Part {
+impl ProcessPart {
     /// The configuration with the workers of all processes.
     fn configure(&self, config: &Config) -> Config {
         Config {
@@ -72,7 +72,7 @@ pub enum Beginning<'a, M, S: Kind> {
 /// then ends the other processes, which wait for this one.
 pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     config: &Config,
-    part: Part,
+    part: ProcessPart,
     kinds: &Kinds<M>,
     beginning: Beginning<'_, M, S>,
     carrier: C,
@@ -237,7 +237,7 @@ type Root<M> = Arc<dyn Blueprint<M, Shard<M>>>;
 /// See [`RunError`]; [`RunError::Parts`] if the reports are incomplete or cannot be read.
 pub fn conclude_parts<M: Message>(
     config: &Config,
-    part: Part,
+    part: ProcessPart,
     reports: &[Vec<u8>],
     wall: Duration,
 ) -> Result<Report, RunError> {

@@ -1,9 +1,9 @@
 //! A carrier between processes that are threads, for tests and examples.
 
-use super::{Carrier, Lost};
+use super::{Carrier, ProcessLost};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// One of the carriers that [`thread_carriers`] connects. Dropping it ends the run of the others with [`Lost`].
+/// One of the carriers that [`thread_carriers`] connects. Dropping it ends the run of the others with [`ProcessLost`].
 #[derive(Debug)]
 pub struct ThreadCarrier {
     process: usize,
@@ -31,14 +31,18 @@ pub fn thread_carriers(processes: usize) -> Vec<ThreadCarrier> {
 }
 
 impl Carrier for ThreadCarrier {
-    fn exchange(&mut self, outgoing: &mut [Vec<u8>], incoming: &mut [Vec<u8>]) -> Result<(), Lost> {
+    fn exchange(
+        &mut self,
+        outgoing: &mut [Vec<u8>],
+        incoming: &mut [Vec<u8>],
+    ) -> Result<(), ProcessLost> {
         let others = |process: &usize| *process != self.process;
         for to in (0..self.to.len()).filter(others) {
             let batch = std::mem::take(&mut outgoing[to]);
-            self.to[to].send(batch).map_err(|_| Lost)?;
+            self.to[to].send(batch).map_err(|_| ProcessLost)?;
         }
         for from in (0..self.from.len()).filter(others) {
-            incoming[from] = self.from[from].recv().map_err(|_| Lost)?;
+            incoming[from] = self.from[from].recv().map_err(|_| ProcessLost)?;
         }
         Ok(())
     }

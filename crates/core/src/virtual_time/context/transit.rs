@@ -2,7 +2,7 @@
 
 use super::{ShardAccess, VirtualContext};
 use crate::contract::{AddrRange, Message, SpanId, time::nanos};
-use crate::network::Fate;
+use crate::network::Delivery;
 use crate::virtual_time::event::Kind;
 use crate::virtual_time::shard::{MakeBodies, Shard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -100,7 +100,7 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         };
         let (way, mut random) = self.shard().way(to);
         let fate = if way.from == way.to {
-            Fate::Arrives
+            Delivery::Arrives
         } else {
             network.fate(&way, &mut random)
         };
@@ -110,15 +110,15 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         let mut transit = || own.unwrap_or_else(|| nanos(network.latency(&way, &mut random)));
         let first = transit();
         match fate {
-            Fate::Lost => {
+            Delivery::Lost => {
                 drop(body);
                 SpanId(self.shard().lose())
             }
-            Fate::Arrives => {
+            Delivery::Arrives => {
                 let shard = self.shard();
                 SpanId(shard.post_in_transit(first, kind, to, delay, answers, body))
             }
-            Fate::Twice => {
+            Delivery::Twice => {
                 let second = transit();
                 let copy = body.duplicate();
                 let shard = self.shard();

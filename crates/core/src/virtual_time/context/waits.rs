@@ -241,8 +241,8 @@ impl<M> Fresh<M> {
             (Kind::Timer, own) => own
                 .timer()
                 .is_some_and(|own| own.0 as u64 == head.cause.parent),
-            (Kind::Reply | Kind::AskUnanswered, Own::Answer(question, ..)) => {
-                head.cause.parent == question.as_u64()
+            (Kind::Reply | Kind::AskUnanswered, Own::Answer(request, ..)) => {
+                head.cause.parent == request.as_u64()
             }
             (Kind::Spawned, Own::Spawned(request)) => head.seq == request,
             _ => false,

@@ -49,7 +49,7 @@ impl<M> Drop for Rooms<M> {
 
 /// How far one thread has come.
 #[derive(Clone, Copy)]
-struct Course {
+struct Progress {
     /// Windows before this one end before the limit and before the pause.
     bound: u64,
     window_bits: u32,
@@ -64,7 +64,7 @@ struct Course {
     density: Density,
 }
 
-impl Course {
+impl Progress {
     #[inline(always)]
     fn begin(&mut self, window: u64, config: &Config) {
         self.windows += u64::from(self.busy);
@@ -75,7 +75,7 @@ impl Course {
     }
 
     #[inline(always)]
-    fn note<const ALONE: bool>(&mut self, done: &Done) {
+    fn note<const ALONE: bool>(&mut self, done: &WindowResult) {
         self.busy |= done.busy;
         self.stops |= done.concerns_all;
         if !ALONE {
@@ -108,7 +108,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
         }
         let window = &(*borrowed[0].at.shard).window;
         let bits = (*borrowed[0].at.shard).settings.window_bits;
-        let mut course = Course {
+        let mut progress = Progress {
             bound: window.limit.min(pause.before()) >> bits,
             window_bits: bits,
             window: window.number,
@@ -124,43 +124,43 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
                 (*one.at.engine).set_spawns_wait(pause);
             }
             (*one.at.shard).window.scattered = false;
-            one.ahead.look(one.at, course.window);
+            one.ahead.look(one.at, progress.window);
             next = next.min(one.ahead.next);
         }
-        if next >= course.bound {
+        if next >= progress.bound {
             return;
         }
         // The window that was run last has not been reported.
         for one in &mut *borrowed {
-            course.busy |= std::mem::take(&mut (*one.at.engine).busy);
+            progress.busy |= std::mem::take(&mut (*one.at.engine).busy);
         }
         if ALONE {
-            let bound = course.bound;
-            run_on::<M, P, true>(borrowed, 0, bound, &mut course, config, pause);
+            let bound = progress.bound;
+            run_on::<M, P, true>(borrowed, 0, bound, &mut progress, config, pause);
         } else {
             let mut running = Running::new(borrowed[0].at.shard);
-            course = run_in_turn(borrowed, &mut running, course, config, pause);
+            progress = run_in_turn(borrowed, &mut running, progress, config, pause);
         }
         drop(joined);
-        *density = course.density;
+        *density = progress.density;
         for one in &mut *borrowed {
             let engine = &mut *one.at.engine;
-            engine.windows += course.windows;
+            engine.windows += progress.windows;
             engine.counted = false;
             engine.order.clear();
             let shard = engine.shard();
             shard.leave();
-            if shard.window.number < course.window {
-                shard.go_to(course.window);
+            if shard.window.number < progress.window {
+                shard.go_to(progress.window);
             }
         }
-        (*borrowed[0].at.engine).busy = course.busy;
+        (*borrowed[0].at.engine).busy = progress.busy;
     }
 }
 
 /// What came of a window.
 #[derive(Default)]
-struct Done {
+struct WindowResult {
     /// How many events there were.
     events: u64,
     /// Something has happened.
@@ -179,7 +179,7 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     borrowed: &mut [BorrowedShard<M>],
     at: usize,
     until: u64,
-    course: &mut Course,
+    progress: &mut Progress,
     config: &Config,
     pause: &P,
 ) {
@@ -190,16 +190,16 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
         let (at, mut ahead) = (one.at, one.ahead);
         loop {
             let window = ahead.next;
-            course.begin(window, config);
+            progress.begin(window, config);
             let done = run_own(at, ahead, &mut one.cache, pause);
-            course.note::<ALONE>(&done);
+            progress.note::<ALONE>(&done);
             ahead.look(at, window);
             if !ALONE && (*at.shard).queues.has_sent {
                 (*at.shard).queues.has_sent = false;
                 one.ahead = ahead;
                 return pass_on(borrowed, window);
             }
-            if ahead.next >= until || course.stops {
+            if ahead.next >= until || progress.stops {
                 one.ahead = ahead;
                 return;
             }
@@ -214,15 +214,15 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
 unsafe fn run_in_turn<M: Message, P: Pause>(
     borrowed: &mut [BorrowedShard<M>],
     running: &mut Running,
-    mut course: Course,
+    mut progress: Progress,
     config: &Config,
     pause: &P,
-) -> Course {
+) -> Progress {
     // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
     unsafe {
-        while !course.stops {
+        while !progress.stops {
             // When the first shard has something, which that is, and when the next one has.
-            let (mut first, mut at, mut second) = (u64::MAX, 0, course.bound);
+            let (mut first, mut at, mut second) = (u64::MAX, 0, progress.bound);
             for (index, one) in borrowed.iter().enumerate() {
                 let next = one.ahead.next;
                 if next < first {
@@ -231,20 +231,20 @@ unsafe fn run_in_turn<M: Message, P: Pause>(
                     second = second.min(next);
                 }
             }
-            if first >= course.bound {
+            if first >= progress.bound {
                 break;
             }
             if first < second {
                 running.go_to(borrowed[at].at.shard);
-                run_on::<M, P, false>(borrowed, at, second, &mut course, config, pause);
+                run_on::<M, P, false>(borrowed, at, second, &mut progress, config, pause);
             } else {
-                course.begin(first, config);
+                progress.begin(first, config);
                 let done = run_together(borrowed, running, first, pause);
-                course.note::<false>(&done);
+                progress.note::<false>(&done);
             }
         }
     }
-    course
+    progress
 }
 
 /// Runs a window for which several shards have something. Of their events, the most that one had are counted.
@@ -257,8 +257,8 @@ unsafe fn run_together<M: Message, P: Pause>(
     running: &mut Running,
     window: u64,
     pause: &P,
-) -> Done {
-    let mut all = Done::default();
+) -> WindowResult {
+    let mut all = WindowResult::default();
     // SAFETY: the thread has all shards; each reference ends with its expression, or before actors run.
     unsafe {
         for one in &mut *borrowed {
@@ -309,7 +309,7 @@ unsafe fn run_own<M: Message, P: Pause>(
     ahead: PendingWindows,
     cache: &mut ActorCache<M>,
     pause: &P,
-) -> Done {
+) -> WindowResult {
     let ShardPointers { engine, shard, own } = at;
     let window = ahead.next;
     let place = (window % RING) as usize;
@@ -329,7 +329,7 @@ unsafe fn run_own<M: Message, P: Pause>(
         } else if !sent && ahead.only_timers {
             let timers = &mut (*shard).queues.timers;
             if !timers.is_due() {
-                return Done::default();
+                return WindowResult::default();
             }
             if let Some(timer) = timers.take_only() {
                 let room = (*engine).rooms.place(0);
@@ -354,7 +354,7 @@ unsafe fn run_several<M: Message, P: Pause>(
     cache: &mut ActorCache<M>,
     place: usize,
     pause: &P,
-) -> Done {
+) -> WindowResult {
     let ShardPointers { engine, shard, .. } = at;
     // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
     // run.
@@ -380,13 +380,13 @@ unsafe fn close<M: Message>(
     cache: &mut ActorCache<M>,
     events: u64,
     before: (u64, u64),
-) -> Done {
+) -> WindowResult {
     // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
     unsafe {
         let ShardPointers { engine, shard, .. } = at;
         let notable = (*shard).notable || (*shard).waits_are_many();
         debug_assert!(notable || !(*shard).concerns_all() && !(*shard).places.has_ended());
-        Done {
+        WindowResult {
             events,
             busy: (*engine).counts() != before,
             concerns_all: notable && close_notable(at, cache),
@@ -423,7 +423,7 @@ unsafe fn run_few<M: Message>(
     at: ShardPointers<M>,
     cache: &mut ActorCache<M>,
     place: usize,
-) -> Option<Done> {
+) -> Option<WindowResult> {
     let ShardPointers { engine, shard, own } = at;
     let mut few = [null_mut::<StoredEvent<M>>(); FEW];
     // SAFETY: the thread has the shard, its engine and its outbox; each reference ends with its expression, or before actors
@@ -494,7 +494,7 @@ unsafe fn run_many<M: Message, P: Pause>(
     at: ShardPointers<M>,
     cache: &mut ActorCache<M>,
     pause: &P,
-) -> Done {
+) -> WindowResult {
     let ShardPointers { engine, shard, .. } = at;
     // SAFETY: the thread has the shard and its engine; each reference ends with its expression, or before actors run.
     unsafe {
@@ -505,7 +505,7 @@ unsafe fn run_many<M: Message, P: Pause>(
         (*shard).window.scattered = false;
         (*shard).notable = false;
         (*shard).sweep(false);
-        Done {
+        WindowResult {
             events: (*engine).order.events().len() as u64,
             busy: std::mem::take(&mut (*engine).busy),
             concerns_all: (*shard).concerns_all(),

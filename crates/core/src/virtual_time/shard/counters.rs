@@ -87,7 +87,7 @@ pub(crate) enum LoggedKind {
     Spawned,
     /// It is notified that another has ended.
     Down,
-    /// It is notified that a question will not be answered.
+    /// It is notified that a request will not be answered.
     Unanswered,
     /// The root gets a dead letter.
     Returned,
@@ -307,7 +307,7 @@ impl<M: Message> Shard<M> {
             self.counters.first_dead = Some(FirstDead { order, kind });
         }
         let unanswered = match head.kind() {
-            Kind::Question => Some(Kind::Unanswered),
+            Kind::Request => Some(Kind::Unanswered),
             Kind::Ask => Some(Kind::AskUnanswered),
             _ => None,
         };
@@ -385,7 +385,7 @@ impl<M: Message> Shard<M> {
         let own = head.cause.parent as u32 >= Token::OWN;
         let from = Some(head.from);
         match head.kind() {
-            Kind::Plain | Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
+            Kind::Plain | Kind::Message | Kind::Request | Kind::Ask | Kind::Reply => {
                 (format!("{} from ", M::KINDS[self.turn.kind]), from)
             }
             Kind::DeadLetter => ("a dead letter for ".to_owned(), from),
@@ -396,7 +396,7 @@ impl<M: Message> Shard<M> {
             Kind::Spawned => ("the end of its spawn".to_owned(), None),
             Kind::Down => ("the end of ".to_owned(), from),
             Kind::Unanswered | Kind::AskUnanswered => {
-                ("a question left unanswered by ".to_owned(), from)
+                ("a request left unanswered by ".to_owned(), from)
             }
         }
     }

@@ -74,7 +74,7 @@ enum State {
 
 /// What becomes of a timer that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Due {
+pub(in super::super) enum TimerOutcome {
     /// It fires with its actor's token, and again after a period that is not 0.
     Fires { token: Token, period: u64 },
     /// It was cancelled.
@@ -236,9 +236,9 @@ impl Handles {
 
     /// A timer is due: it leaves, unless it is periodic and was not cancelled.
     #[inline]
-    pub(super) fn due(&mut self, actor: u32, own: u32) -> Due {
+    pub(super) fn due(&mut self, actor: u32, own: u32) -> TimerOutcome {
         let Some(timers) = self.of(actor) else {
-            return Due::Unknown;
+            return TimerOutcome::Unknown;
         };
         let first = timers.timers.front();
         // The first one of a list is never gone.
@@ -254,17 +254,17 @@ impl Handles {
         if state == State::Cancelled {
             timers.pop_first();
             self.cancelled -= 1;
-            return Due::Cancelled;
+            return TimerOutcome::Cancelled;
         }
         if period == 0 {
             timers.pop_first();
         }
-        Due::Fires { token, period }
+        TimerOutcome::Fires { token, period }
     }
 
     /// A timer of the recent list is due that is not the first.
     #[inline(never)]
-    fn another_due(&mut self, own: u32) -> Due {
+    fn another_due(&mut self, own: u32) -> TimerOutcome {
         let timers = &mut self.lists[self.recent.list as usize];
         let Some(&mut Handle {
             token,
@@ -273,18 +273,18 @@ impl Handles {
             ..
         }) = timers.find(own)
         else {
-            return Due::Unknown;
+            return TimerOutcome::Unknown;
         };
         if period == 0 || state == State::Cancelled {
             timers.leave(own);
         }
         match state {
-            State::Pending => Due::Fires { token, period },
+            State::Pending => TimerOutcome::Fires { token, period },
             State::Cancelled => {
                 self.cancelled -= 1;
-                Due::Cancelled
+                TimerOutcome::Cancelled
             }
-            State::Gone => Due::Unknown,
+            State::Gone => TimerOutcome::Unknown,
         }
     }
 
@@ -416,7 +416,7 @@ mod tests {
             && handles.free.len() == handles.lists.len()
     }
 
-    const ONCE: Due = Due::Fires {
+    const ONCE: TimerOutcome = TimerOutcome::Fires {
         token: Token(15),
         period: 0,
     };
@@ -431,15 +431,15 @@ mod tests {
         assert!(handles.cancel(1, 20) && !handles.cancel(1, 20));
         assert!(!handles.cancel(2, 10));
         assert_eq!(handles.due(1, 15), ONCE);
-        assert_eq!(handles.due(1, 15), Due::Unknown, "it fires once");
+        assert_eq!(handles.due(1, 15), TimerOutcome::Unknown, "it fires once");
         for _ in 0..2 {
             let (token, period) = (Token(30), 1);
-            assert_eq!(handles.due(1, 30), Due::Fires { token, period });
+            assert_eq!(handles.due(1, 30), TimerOutcome::Fires { token, period });
         }
         assert_eq!(owns(&handles), [5, 10, 30, 40, 50]);
         assert!(handles.is_cancelled(1, 20) && !handles.is_cancelled(1, 30));
-        assert_eq!(handles.due(1, 20), Due::Cancelled);
-        assert_eq!(handles.due(1, 20), Due::Unknown);
+        assert_eq!(handles.due(1, 20), TimerOutcome::Cancelled);
+        assert_eq!(handles.due(1, 20), TimerOutcome::Unknown);
         for own in [50, 40, 30, 5] {
             assert!(handles.cancel(1, own), "{own}");
             assert!(handles.take_cancelled(1, own) && !handles.take_cancelled(1, own));
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(owns(&handles), [10]);
         assert_eq!(
             handles.due(1, 10),
-            Due::Fires {
+            TimerOutcome::Fires {
                 token: Token(10),
                 period: 0
             }
@@ -459,7 +459,7 @@ mod tests {
         let mut cancelled = Vec::new();
         handles.forget(1, |own| cancelled.push(own));
         assert_eq!(cancelled, [8]);
-        assert!(is_empty(&mut handles) && handles.due(1, 7) == Due::Unknown);
+        assert!(is_empty(&mut handles) && handles.due(1, 7) == TimerOutcome::Unknown);
     }
 
     #[test]
@@ -474,7 +474,7 @@ mod tests {
                 assert!(handles.cancel(actor, 10 * round + 2));
                 let token = Token(actor);
                 let due = handles.due(actor, 10 * round + 1);
-                assert_eq!(due, Due::Fires { token, period: 0 });
+                assert_eq!(due, TimerOutcome::Fires { token, period: 0 });
             }
             assert_eq!(handles.cancelled(), 100);
             handles.clear_cancelled();

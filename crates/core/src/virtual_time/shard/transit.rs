@@ -3,7 +3,7 @@
 use super::Shard;
 use crate::contract::random::mix;
 use crate::contract::{Addr, Message, Random, Time};
-use crate::network::Way;
+use crate::network::Route;
 use crate::virtual_time::event::Kind;
 
 /// Pairs that are remembered, or twice as many as had something on its way when they were last
@@ -12,11 +12,11 @@ const LEAST: usize = 1024;
 
 impl<M: Message> Shard<M> {
     /// The way of the next message of the actor being run, and the random numbers that belong to it.
-    pub(in super::super) fn way(&mut self, to: u32) -> (Way, Random) {
+    pub(in super::super) fn way(&mut self, to: u32) -> (Route, Random) {
         let (from, next) = (self.turn.me, u64::from(self.header().seq) + 1);
         let pair = u64::from(from) << 32 | u64::from(to);
         let seed = mix(mix(pair ^ self.settings.network_key).wrapping_add(next));
-        let way = Way {
+        let way = Route {
             from: Addr(from),
             to: Addr(to),
             sent: Time::from_nanos(self.turn.now),

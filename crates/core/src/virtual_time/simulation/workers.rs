@@ -17,17 +17,17 @@ type SharedPort<M> = Port<Cargo<M>, Arc<Matrix<Cargo<M>>>>;
 
 /// See the [module](self).
 pub(super) struct WorkerThreads<M: Message> {
-    meeting: Meeting<M>,
+    meeting: FirstExchange<M>,
     workers: Vec<Worker>,
 }
 
 /// The first worker's side of the meetings.
-enum Meeting<M> {
+enum FirstExchange<M> {
     Alone,
     Port(SharedPort<M>),
 }
 
-impl<M> Exchange<Cargo<M>> for Meeting<M> {
+impl<M> Exchange<Cargo<M>> for FirstExchange<M> {
     fn exchange(
         &mut self,
         vote: Vote,
@@ -36,22 +36,22 @@ impl<M> Exchange<Cargo<M>> for Meeting<M> {
         idle: impl FnMut() -> bool,
     ) -> Vote {
         match self {
-            Meeting::Alone => Alone.exchange(vote, out, inbox, idle),
-            Meeting::Port(port) => port.exchange(vote, out, inbox, idle),
+            FirstExchange::Alone => Alone.exchange(vote, out, inbox, idle),
+            FirstExchange::Port(port) => port.exchange(vote, out, inbox, idle),
         }
     }
 
     fn lend<E>(&mut self, mine: *mut E) -> Loan<E> {
         match self {
-            Meeting::Alone => Exchange::<Cargo<M>>::lend(&mut Alone, mine),
-            Meeting::Port(port) => port.lend(mine),
+            FirstExchange::Alone => Exchange::<Cargo<M>>::lend(&mut Alone, mine),
+            FirstExchange::Port(port) => port.lend(mine),
         }
     }
 
     fn give_back(&mut self) {
         match self {
-            Meeting::Alone => {}
-            Meeting::Port(port) => port.give_back(),
+            FirstExchange::Alone => {}
+            FirstExchange::Port(port) => port.give_back(),
         }
     }
 }
@@ -82,7 +82,7 @@ impl<M: Message> WorkerThreads<M> {
     ) -> Result<WorkerThreads<M>, RunError> {
         if shards.len() == 1 {
             return Ok(WorkerThreads {
-                meeting: Meeting::Alone,
+                meeting: FirstExchange::Alone,
                 workers: Vec::new(),
             });
         }
@@ -120,7 +120,7 @@ impl<M: Message> WorkerThreads<M> {
             }
         }
         Ok(WorkerThreads {
-            meeting: Meeting::Port(Port::new(matrix, 0)),
+            meeting: FirstExchange::Port(Port::new(matrix, 0)),
             workers,
         })
     }

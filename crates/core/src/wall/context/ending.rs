@@ -53,7 +53,7 @@ impl<M: Message> Drop for WallContext<M> {
                 Handled::Timer(token) => format!("timer {token}"),
                 Handled::Spawned => "the addresses of actors it spawned".to_owned(),
                 Handled::Down => format!("the end of {}", from()),
-                Handled::Unanswered => format!("a question that {} will not answer", from()),
+                Handled::Unanswered => format!("a request that {} will not answer", from()),
                 Handled::DeadLetter(kind) => {
                     format!("a dead letter, {} from {}", M::KINDS[kind], from())
                 }

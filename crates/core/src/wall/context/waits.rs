@@ -241,8 +241,8 @@ pub(super) enum Look {
 pub(super) fn is_of<M>(letter: &MailboxEntry<M>, own: Own) -> bool {
     match (&letter.event, own) {
         (Event::Timer(token), own) => own.timer() == Some(*token),
-        (Event::Message { .. } | Event::Unanswered { .. }, Own::Answer(question, ..)) => {
-            letter.answers == question
+        (Event::Message { .. } | Event::Unanswered { .. }, Own::Answer(request, ..)) => {
+            letter.answers == request
         }
         (Event::Spawned { request, .. }, Own::Spawned(wanted)) => *request == wanted,
         _ => false,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
 use corsair_courier::process::{self, INTERRUPTED, asked_to_end};
-use corsair_courier_load::{Attack, Comparison, Idle, Measured, Plan, Progress, Victim};
+use corsair_courier_load::{Attack, Comparison, Idle, LoadReport, Plan, Progress, Victim};
 use flags::{Flags, Format, NodeArg, host};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -27,7 +27,7 @@ const ROUNDS: usize = 5;
 #[derive(Debug, Default)]
 struct Results {
     /// The load.
-    load: Option<(Plan, Measured)>,
+    load: Option<(Plan, LoadReport)>,
     /// Durable beside bare.
     comparison: Option<Comparison>,
     /// Sockets that say nothing.

@@ -178,9 +178,12 @@ async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     assert!(again.try_recv().is_err());
     gate.open();
     assert_eq!(number(&again.await.unwrap().unwrap()), (5, true));
-    assert_eq!(user.await.unwrap().unwrap(), Ok(Done::User(UserId(4))));
+    assert_eq!(
+        user.await.unwrap().unwrap(),
+        Ok(CommandResult::User(UserId(4)))
+    );
     assert_eq!(number(&after.await.unwrap().unwrap()), (21, false));
-    assert_eq!(noted.await.unwrap().unwrap(), Ok(Done::Noted));
+    assert_eq!(noted.await.unwrap().unwrap(), Ok(CommandResult::Noted));
     // All of it is in the tables, once.
     for (room, last) in [(both, 21), (only, 21)] {
         let page = fed.index.messages(room, 0, ALL, ALL).await.unwrap();

@@ -20,7 +20,7 @@ impl TestIndex {
 
     async fn expire(&mut self, through: u64, most: u32) -> u32 {
         match self.apply(Command::Expire { through, most }).await {
-            Ok(Done::Expired(count)) => count,
+            Ok(CommandResult::Expired(count)) => count,
             other => panic!("{other:?}"),
         }
     }
@@ -283,7 +283,7 @@ async fn members_come_and_go_and_a_pair_stays_two() {
         pair: true,
         at: Millis(0),
     };
-    let Ok(Done::Conversation(pair)) = fed.apply(pair).await else {
+    let Ok(CommandResult::Conversation(pair)) = fed.apply(pair).await else {
         panic!("a new one")
     };
     let more = Command::AddMembers {

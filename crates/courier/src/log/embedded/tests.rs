@@ -1,7 +1,7 @@
 //! The log by itself.
 
 use super::*;
-use crate::command::Done;
+use crate::command::CommandResult;
 use crate::model::{ConversationId, SessionId, UserId};
 use crossbeam_channel::{Receiver, bounded};
 use std::time::Duration;
@@ -274,7 +274,11 @@ async fn what_is_submitted_after_the_end_is_told_so() {
     log.close();
     thread.join().unwrap();
     let entry = entries.recv().unwrap().pop().unwrap();
-    entry.reply.unwrap().send(Ok(Ok(Done::Noted))).unwrap();
+    entry
+        .reply
+        .unwrap()
+        .send(Ok(Ok(CommandResult::Noted)))
+        .unwrap();
     assert!(outcome.await.unwrap().is_ok());
     let (reply, outcome) = oneshot::channel();
     let refused = log.submit(command(2), reply).is_err();

@@ -12,14 +12,14 @@ use tokio::sync::Mutex;
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// Questions that were begun.
+    /// Requests that were begun.
     begun: AtomicU64,
-    /// The answer to the last question, and its number.
+    /// The answer to the last request, and its number.
     last: Mutex<(u64, Option<Result<u64, LogError>>)>,
 }
 
 impl Ends {
-    /// The answer to a question that begins after this call.
+    /// Returns the end of the stream, from a request that is sent after this call.
     pub async fn ask<F>(&self, ask: impl FnOnce() -> F) -> Result<u64, LogError>
     where
         F: Future<Output = Result<u64, LogError>>,
@@ -46,7 +46,7 @@ mod tests {
     use tokio::time::sleep;
 
     #[tokio::test]
-    async fn those_who_ask_at_once_share_an_answer_that_is_not_older_than_their_question() {
+    async fn those_who_ask_at_once_share_an_answer_that_is_not_older_than_their_request() {
         let (ends, asked) = (Arc::new(Ends::default()), Arc::new(AtomicU64::new(0)));
         let ask = || {
             let (ends, asked) = (ends.clone(), asked.clone());

@@ -4,7 +4,9 @@ use crate::signals::Signals;
 use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
 use anyhow::Context;
-use corsair_stream::engine::{AlertLogs, Durability, Engine, EngineOptions, Saved, TaskError};
+use corsair_stream::engine::{
+    AlertLogs, Durability, Engine, EngineOptions, EngineState, TaskError,
+};
 use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{self, HttpOptions, Limits};
 use corsair_stream::store::{Store, StoredTask};
@@ -276,7 +278,7 @@ async fn start(
 async fn save(
     engine: &Engine,
     store: &Arc<Store>,
-    saved: Saved,
+    saved: EngineState,
     last: Option<u32>,
 ) -> anyhow::Result<u32> {
     let (engine, store) = (engine.clone(), store.clone());

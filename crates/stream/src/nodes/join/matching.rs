@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// A point on its way to a group: its input, itself, and its time.
-pub(super) type Sent = (usize, Batch, i64);
+pub(super) type JoinPoint = (usize, Batch, i64);
 
 /// See the [module](self).
 pub(super) struct Matching {
@@ -31,35 +31,35 @@ pub(super) struct Matching {
 #[derive(Default)]
 struct Buffers {
     /// Of just those tags, by time.
-    general: Waiting,
+    general: PointsByTime,
     /// Of more tags, without a match, by time.
-    specific: Waiting,
+    specific: PointsByTime,
     /// How far each input has come.
     heads: Vec<Head>,
 }
 
 /// Points by time, those of one time in the order in which they came.
 #[derive(Default)]
-struct Waiting {
-    times: BTreeMap<i64, Vec<Sent>>,
+struct PointsByTime {
+    times: BTreeMap<i64, Vec<JoinPoint>>,
     points: usize,
 }
 
-impl Waiting {
-    fn add(&mut self, point: Sent) {
+impl PointsByTime {
+    fn add(&mut self, point: JoinPoint) {
         self.points += 1;
         self.times.entry(point.2).or_default().push(point);
     }
 
     /// Removes and returns the rows of a time.
-    fn take(&mut self, time: i64) -> Vec<Sent> {
+    fn take(&mut self, time: i64) -> Vec<JoinPoint> {
         let found = self.times.remove(&time).unwrap_or_default();
         self.points -= found.len();
         found
     }
 
     /// Takes those before a time.
-    fn take_before(&mut self, time: i64) -> Vec<Sent> {
+    fn take_before(&mut self, time: i64) -> Vec<JoinPoint> {
         let mut before = Vec::new();
         while self
             .times
@@ -72,14 +72,14 @@ impl Waiting {
     }
 
     /// Takes those of the earliest time.
-    fn take_first(&mut self) -> Vec<Sent> {
+    fn take_first(&mut self) -> Vec<JoinPoint> {
         let first = self.times.pop_first();
         let found = first.map(|(_, points)| points).unwrap_or_default();
         self.points -= found.len();
         found
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Sent> {
+    fn iter(&self) -> impl Iterator<Item = &JoinPoint> {
         self.times.values().flatten()
     }
 }
@@ -115,9 +115,9 @@ impl Head {
 
 /// What is kept of it: whether a point is of more tags, its input, time and group.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(super) struct Saved(Vec<(bool, u32, i64, Group, Block)>);
+pub(super) struct MatchingState(Vec<(bool, u32, i64, Group, Block)>);
 
-impl Saved {
+impl MatchingState {
     pub(super) fn points(&self) -> usize {
         self.0.len()
     }
@@ -143,7 +143,7 @@ impl Matching {
     }
 
     /// Takes a point; returns those that can go to their groups now.
-    pub(super) fn take(&mut self, input: usize, point: Batch, time: i64) -> Vec<Sent> {
+    pub(super) fn take(&mut self, input: usize, point: Batch, time: i64) -> Vec<JoinPoint> {
         let mut sent = Vec::new();
         let specific = point.group.tags.len() > self.on.len();
         let group = Arc::new(self.group(&point.group));
@@ -185,7 +185,7 @@ impl Matching {
         if specific {
             let general = buffers.general.times.get(&time);
             let matches = general.into_iter().flatten();
-            let matches: Vec<Sent> = matches
+            let matches: Vec<JoinPoint> = matches
                 .map(|found| with_group(found, &point.group))
                 .collect();
             match matches.is_empty() && time >= alone_before {
@@ -223,7 +223,7 @@ impl Matching {
     }
 
     /// Points that have found no match, at the end.
-    pub(super) fn rest(&mut self) -> Vec<Sent> {
+    pub(super) fn rest(&mut self) -> Vec<JoinPoint> {
         let groups = self.groups.take().into_iter();
         groups
             .flat_map(|(_, buffers)| buffers.specific.times.into_values().flatten())
@@ -232,7 +232,7 @@ impl Matching {
 
     pub(super) fn bytes(&self) -> usize {
         // A point, and its share of a tree's node.
-        self.groups.bytes() + self.points * (size_of::<Sent>() * 2 + 64)
+        self.groups.bytes() + self.points * (size_of::<JoinPoint>() * 2 + 64)
     }
 
     /// Calls a function with each batch that is kept.
@@ -249,7 +249,7 @@ impl Matching {
         }
     }
 
-    pub(super) fn save(&self) -> Saved {
+    pub(super) fn save(&self) -> MatchingState {
         let mut saved = Vec::new();
         for (_, buffers) in self.groups.iter() {
             for (specific, points) in [(false, &buffers.general), (true, &buffers.specific)] {
@@ -259,10 +259,10 @@ impl Matching {
                 }));
             }
         }
-        Saved(saved)
+        MatchingState(saved)
     }
 
-    pub(super) fn restore(&mut self, saved: Saved) {
+    pub(super) fn restore(&mut self, saved: MatchingState) {
         for (specific, input, time, group, block) in saved.0 {
             let batch = Batch::all(Arc::new(block), Arc::new(group));
             let key = Arc::new(self.group(&batch.group));
@@ -288,7 +288,7 @@ impl Matching {
 }
 
 /// The same point in another group.
-fn with_group((input, batch, time): &Sent, group: &Arc<Group>) -> Sent {
+fn with_group((input, batch, time): &JoinPoint, group: &Arc<Group>) -> JoinPoint {
     let batch = Batch {
         group: group.clone(),
         ..batch.clone()

@@ -62,13 +62,13 @@ struct Set {
 
 /// The saved state of a join.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Saved {
+struct JoinState {
     /// How far the inputs of each group have come.
     heads: Vec<(Group, Vec<Option<i64>>)>,
     /// Points that wait in groups: input, time.
     waiting: Vec<(u32, i64, Group, Block)>,
     /// Points that may have a partner in another group.
-    matching: matching::Saved,
+    matching: matching::JoinState,
 }
 
 impl JoinOperator {
@@ -408,7 +408,7 @@ impl Operator for JoinOperator {
     }
 
     fn save(&self) -> Option<State> {
-        let mut saved = Saved::default();
+        let mut saved = JoinState::default();
         // In the order of arrival.
         let mut points = Vec::new();
         for (group, waiting) in self.groups.iter() {
@@ -435,7 +435,7 @@ impl Operator for JoinOperator {
     }
 
     fn restore(&mut self, state: &State) {
-        let Some(saved) = state.read::<Saved>() else {
+        let Some(saved) = state.read::<JoinState>() else {
             return;
         };
         for (input, time, group, block) in saved.waiting {

@@ -84,7 +84,7 @@ impl Case {
                 count,
             } => (2, *request, *first, *count).hash(&mut hasher),
             Event::Down { who, reason } => (3, *who, *reason).hash(&mut hasher),
-            Event::Unanswered { who, question } => (4, *who, *question).hash(&mut hasher),
+            Event::Unanswered { who, request } => (4, *who, *request).hash(&mut hasher),
             Event::DeadLetter { to, body } => (5, *to, body.number).hash(&mut hasher),
         }
         self.see(cx, hasher.finish());
@@ -162,10 +162,10 @@ fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
             cx.timer(delay, Token::new(number as u32 % 50));
         }
         6 if number % 4 == 0 => cx.stop(to),
-        7 => drop(cx.question(to, case.note(number))),
+        7 => drop(cx.request(to, case.note(number))),
         8 if matches!(event, Event::Message { .. }) => {
-            let ticket = cx.envelope().ticket();
-            cx.reply(ticket, case.note(number));
+            let reply_handle = cx.envelope().reply_handle();
+            cx.reply(reply_handle, case.note(number));
         }
         9 => cx.new_trace(),
         10 => {
@@ -326,9 +326,9 @@ fn live<'a, C: AsyncContext<Note>>(
                     }
                 }
                 9 => {
-                    let question = cx.question(to, case.note(number));
+                    let request = cx.request(to, case.note(number));
                     let either = Select::new()
-                        .answer(question)
+                        .answer(request)
                         .message(|_, note: &Note| note.number < 300);
                     if let Some((arm, event)) = cx.select(either.within(delay)).await {
                         case.see(cx, arm as u64);

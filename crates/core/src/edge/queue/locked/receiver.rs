@@ -4,7 +4,7 @@ use super::LockedEdge;
 use super::contents::Contents;
 use crate::edge::abort::Abort;
 use crate::edge::error::TryRecvError;
-use crate::edge::flavour::{ReceiverEnd, Shared};
+use crate::edge::flavour::{EdgeControl, ReceiverEnd};
 use crate::edge::meter::{Source, State};
 use crate::edge::park::spin_until;
 use crate::edge::queue::deferred::DeferredWork;
@@ -79,7 +79,7 @@ fn many<T>(
 }
 
 impl<T: Send + 'static, W: Weigh<T>> ReceiverEnd<T> for LockedReceiver<T, W> {
-    fn edge(&self) -> &dyn Shared {
+    fn edge(&self) -> &dyn EdgeControl {
         &*self.queue
     }
 
