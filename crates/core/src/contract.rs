@@ -1,5 +1,5 @@
-//! The contract between actors and executors: what an actor can do, what it receives, what goes
-//! into a run and what comes out. It knows no executor; every executor keeps it.
+//! The contract between actors and executors: the methods of an actor, its events, and the configuration and
+//! report of a run. It does not depend on any executor; every executor implements it.
 
 mod actor;
 mod address;

@@ -26,23 +26,21 @@ pub trait Actor<M: Message>: Send + Sized + 'static {
         let _ = cx;
     }
 
-    /// Handles one event. Runs to its end without waiting; what it sends leaves at the time of
+    /// Handles one event. It runs to its end without waiting; the messages that it sends leave at the time of
     /// the event.
     fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow;
 
-    /// The actor's state as a value, for [`Simulation::inspect_value`](crate::Simulation::inspect_value), which
-    /// need not know its type; `None`, as it is by default: it is not shown.
+    /// Returns the actor's state for [`Simulation::inspect_value`](crate::Simulation::inspect_value), which
+    /// does not know its type. The default is `None`: the state is not shown.
     #[cfg(feature = "serde")]
     fn state(&self) -> Option<serde_json::Value> {
         None
     }
 
-    /// Called once when the run is over, if the actor lives then: to record what it has measured, or
-    /// hand in [`Results`](crate::Results). Nothing that it sends arrives. The time is that of the
-    /// run's end.
+    /// Called once at the end of the run if the actor is alive, to record measurements or hand in
+    /// [`Results`](crate::Results). Messages that it sends do not arrive. The time is the end of the run.
     ///
-    /// It is called for actors that were spawned in handler form, after a run that was completed or
-    /// cancelled, ran dry or came to its end, not after one that failed by a panic.
+    /// It is called for actors that were spawned in handler form, after any end of the run except a panic.
     fn finish<C: Context<M>>(&mut self, cx: &mut C) {
         let _ = cx;
     }

@@ -1,4 +1,4 @@
-//! Addresses: who an actor is, the same on every executor.
+//! Addresses of actors, the same on every executor.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct Addr(pub(crate) u32);
 
 impl Addr {
-    /// No actor: the parent of the root, and the default of an address not yet known.
+    /// No actor: the parent of the root, and the default for an unknown address.
     ///
     /// A message to it is a dead letter.
     pub const NONE: Addr = Addr(u32::MAX);
@@ -83,7 +83,8 @@ impl TryFrom<Written> for AddrRange {
     }
 }
 
-/// There is no actor with this index. Beside what is hot, so that nothing is put ready there for the message.
+/// Panics because there is no actor with this index. It is a separate cold function, so that callers do not
+/// set up the message on the hot path.
 #[cold]
 #[inline(never)]
 fn beyond(index: u32, count: u32) -> ! {
@@ -137,7 +138,7 @@ impl AddrRange {
         Addr(self.first.wrapping_add(index))
     }
 
-    /// Those of them with these indices.
+    /// Returns the addresses with these indices.
     ///
     /// # Panics
     /// If the indices are not in order, or the last one is beyond [`AddrRange::len`].
@@ -167,7 +168,7 @@ impl AddrRange {
         (index < self.count).then_some(index)
     }
 
-    /// All addresses in order.
+    /// Iterates over all addresses in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Addr> + Clone + use<> {
         (self.first..self.first + self.count).map(Addr)
     }

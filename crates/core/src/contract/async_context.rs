@@ -1,4 +1,4 @@
-//! What an async body can wait for.
+//! The waits of an async body.
 
 use super::actor::Actor;
 use super::address::{Addr, AddrRange};
@@ -15,10 +15,10 @@ use std::panic::Location;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What an async body can do: everything that waits.
+/// The methods of an async body that wait.
 ///
-/// Every wait is a point where other actors run. An actor has one context, and a context acts for
-/// the actor whose body is being run: keep it inside that body.
+/// Other actors run during every wait. An actor has one context, which acts for the actor whose body is
+/// running: keep it inside that body.
 pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// Waits for the next event: first what selective receives have skipped, in order of arrival,
     /// then what arrives.
@@ -46,16 +46,16 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// ```
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
 
-    /// Waits for an event for which `wanted` is true; what it skips is kept, in order, for later
-    /// receives. `why` is what a deadlock report says if it never comes.
+    /// Waits for an event for which `wanted` is true; skipped events are stashed in order for later receives.
+    /// `why` is the reason that a deadlock report shows.
     fn recv_where(
         &mut self,
         why: Waiting,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send;
 
-    /// Lets every other actor that is ready run before this one continues: waits for one minimal latency of virtual time, or
-    /// yields to the scheduler.
+    /// Lets every other ready actor run first: waits for the minimal latency in virtual time, or yields to
+    /// the scheduler.
     fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
 
     /// Waits until every message that was sent before, by anyone, has been handled or counted as
@@ -63,8 +63,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// [`Context::send_after`] delays further are not waited for.
     fn settle(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Asks for new actors with async bodies, made by `make(context, index)`;
-    /// [`Event::Spawned`] tells their addresses. [`AsyncContext::spawn`] waits for it.
+    /// Requests new actors with async bodies, made by `make(context, index)`; [`Event::Spawned`] has their
+    /// addresses. [`AsyncContext::spawn`] waits for it.
     fn spawn_bodies<B, F>(&mut self, how: Spawn, make: F) -> u32
     where
         B: Future<Output = ()> + Send + 'static,
@@ -86,9 +86,9 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         self.recv_within(Waiting::Message, timeout, |_, _| true)
     }
 
-    /// Waits for whichever of several events comes first, and says which: an answer of several that
-    /// were asked, a timer, the end of a child, a message that a predicate accepts. `None` if
-    /// [`Select::within`] is over before. Other events are kept, in order, for later receives.
+    /// Waits for the first of several events and returns which one it was: the answer to one of several
+    /// requests, a timer, the end of a child, or a message that a predicate accepts. `None` if the time of
+    /// [`Select::within`] is over first. Other events are stashed in order for later receives.
     ///
     /// ```
     /// # use corsair::*;
@@ -228,7 +228,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Spawns one actor whose body may take what the closure owns.
+    /// Spawns one actor; its body may take ownership of what the closure owns.
     fn spawn_one<B, F>(
         &mut self,
         name: impl Into<std::borrow::Cow<'static, str>> + Send,
@@ -275,7 +275,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// As [`AsyncContext::recv_where`], at most so long.
+    /// Like [`AsyncContext::recv_where`], with a time limit.
     #[doc(hidden)]
     fn recv_within(
         &mut self,
@@ -292,8 +292,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     #[doc(hidden)]
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
 
-    /// Waits for what has only now been asked for, so that nothing kept before can be it. Whether
-    /// it comes or the wait is dropped, its timer is forgotten.
+    /// Waits for the outcome of a request or spawn that was made just before; no stashed event can be it. The
+    /// timer is removed when the outcome arrives or the wait is dropped.
     #[doc(hidden)]
     fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send;
 }

@@ -1,4 +1,4 @@
-//! How a run is to go.
+//! The configuration of a run.
 
 use super::address::Addr;
 use super::message::Message;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Which executor runs the actors.
+/// The executor that runs the actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Executor {
     /// Deterministic virtual time, on [`Config::workers`] threads.
@@ -23,7 +23,7 @@ pub enum Executor {
     Pool,
 }
 
-/// How a run is to go. Every field has a useful default.
+/// The configuration of a run. Every field has a useful default.
 ///
 /// ```
 /// use corsair::{Config, Latency};
@@ -41,27 +41,26 @@ pub enum Executor {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// From which every random number of the run derives.
+    /// The seed of all random numbers of the run.
     pub seed: u64,
     /// Worker threads; default: as many as the machine has cores. In virtual time the result does
     /// not depend on it.
     pub workers: NonZeroUsize,
     /// How long messages travel in virtual time.
     pub latency: Latency,
-    /// What the ways of messages in virtual time are like, instead of [`Config::latency`], which is not
-    /// looked at then.
+    /// The network model in virtual time. It replaces [`Config::latency`].
     pub network: Option<Arc<dyn Network>>,
-    /// The width of the windows in which shards of the virtual executor work without meeting; at
-    /// most the smallest latency, which is the default. The result does not depend on it.
+    /// The width of the windows in which shards of the virtual executor work without a barrier; at most the
+    /// smallest latency, which is the default. The result does not depend on it.
     pub lookahead: Option<Duration>,
     /// The run may not go past this point in time: events later than it end the run with
     /// [`RunError::PastEnd`](crate::RunError::PastEnd).
     pub end: Option<Time>,
     /// How many events a mailbox of a wall-clock executor holds.
     pub mailbox: NonZeroUsize,
-    /// What happens to a message for a full mailbox of a wall-clock executor.
+    /// The treatment of messages for a full mailbox on a wall-clock executor.
     pub overflow: Overflow,
-    /// What happens to messages for actors that have ended.
+    /// The treatment of messages for actors that have ended.
     pub dead_letters: DeadLetters,
     /// Make dead letters, and actors still waiting when the root has ended, errors of the run.
     pub strict: bool,
@@ -69,28 +68,28 @@ pub struct Config {
     pub per_actor: bool,
     /// Cancels the run from outside, for instance on Ctrl-C.
     pub cancel: CancelToken,
-    /// What actors record before this time does not enter [`Report::probes`](crate::Report::probes): the time a system
-    /// takes to settle.
+    /// The time from which [`Report::probes`](crate::Report::probes) include what actors record; earlier
+    /// records are left out because the system is still settling.
     pub warm_up: Time,
-    /// What a panic of an actor ends: the run, or that actor.
+    /// The scope of a panic: the run, or only the actor.
     pub panics: Panics,
-    /// In virtual time, the most events an actor may cause itself at one instant, by timers without
-    /// delay or by waking itself. One more ends the run with
+    /// In virtual time, the maximum number of events that an actor causes itself at one instant, by timers
+    /// without delay or by waking itself. The next one ends the run with
     /// [`RunError::Livelock`](crate::RunError::Livelock), because time would never advance.
     pub most_at_once: NonZeroU32,
-    /// In virtual time, keep with every message when it was sent, in which trace, and what caused it,
-    /// for [`Context::envelope`](crate::Context::envelope). Without, an ordinary message was sent when
-    /// it is received and belongs to no trace; requests and answers are as ever. That makes a message
-    /// half as large.
+    /// In virtual time, store with every message its send time, trace and cause for
+    /// [`Context::envelope`](crate::Context::envelope). Without it, an ordinary message has its time of
+    /// receipt as send time and belongs to no trace, and takes half the memory; requests and answers are not
+    /// affected.
     pub traces: bool,
-    /// Where a run in virtual time reports its progress, for instance for a progress bar.
+    /// The progress of a run in virtual time, for example for a progress bar.
     pub progress: Progress,
 }
 
 /// A network that has panicked is the user's own; nothing else in a configuration changes.
 impl std::panic::UnwindSafe for Config {}
 
-/// As for [`UnwindSafe`](std::panic::UnwindSafe).
+/// [`UnwindSafe`](std::panic::UnwindSafe) below has the reason.
 impl std::panic::RefUnwindSafe for Config {}
 
 impl Default for Config {
@@ -129,7 +128,7 @@ impl Config {
         config
     }
 
-    /// Whether the fields fit together.
+    /// Checks that the fields are consistent.
     ///
     /// # Errors
     /// The first one that does not.
@@ -151,7 +150,7 @@ impl Config {
         }
     }
 
-    /// Checks what has to do with the type of messages as well.
+    /// Also checks what depends on the type of messages.
     pub(crate) fn check_for<M: Message>(&self) -> Result<(), ConfigError> {
         self.check()?;
         let duplicates = self
@@ -177,7 +176,7 @@ impl Config {
     }
 }
 
-/// More workers than this are refused.
+/// The maximum number of workers.
 const MAX_WORKERS: usize = 1024;
 
 /// Why a [`Config`] cannot be run.
@@ -222,10 +221,10 @@ pub enum ConfigError {
     },
 }
 
-/// How long messages travel in virtual time.
+/// The latency of messages in virtual time.
 ///
-/// Each ordered pair of actors has one latency, fixed for the run and derived from the seed and
-/// the two addresses. So messages of a pair never overtake each other, and no state is kept.
+/// Each ordered pair of actors has one latency, fixed for the run and derived from the seed and the two
+/// addresses. So messages of a pair never overtake each other, and no state is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
     pub(crate) min: u64,
@@ -261,12 +260,12 @@ impl Latency {
         Duration::from_nanos(self.min)
     }
 
-    /// No pair's latency is longer than this.
+    /// The longest latency of any pair.
     pub const fn max(&self) -> Duration {
         Duration::from_nanos(self.min.saturating_add(self.spread))
     }
 
-    /// What [`Latency::of`] needs to know of the seed.
+    /// Derives the key for [`Latency::of`] from the seed.
     pub(crate) const fn key(seed: u64) -> u64 {
         crate::contract::random::key(seed, 0x4C41_5445_4E43_5921)
     }
@@ -302,10 +301,10 @@ impl Default for Latency {
     }
 }
 
-/// What happens to a message for a mailbox that is full, on the wall-clock executors.
+/// The treatment of messages for a full mailbox, on the wall-clock executors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// The sender waits, at its next wait, until there is room.
+    /// The sender waits, at its next wait, until the mailbox has capacity.
     #[default]
     Block,
     /// The message is dropped and counted.
@@ -316,7 +315,7 @@ pub enum Overflow {
     Fail,
 }
 
-/// What happens to messages for actors that have ended.
+/// The treatment of messages for actors that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DeadLetters {
     /// They are counted by kind and dropped.
@@ -327,7 +326,7 @@ pub enum DeadLetters {
     ToRoot,
 }
 
-/// What a panic of an actor ends. That of the root always ends the run.
+/// The scope of a panic. A panic of the root always ends the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Panics {
     /// The run in virtual time, where a simulation with a hole in it has no result; the actor on the
@@ -336,12 +335,12 @@ pub enum Panics {
     ByExecutor,
     /// The run, with [`RunError::Panicked`](crate::RunError::Panicked).
     EndRun,
-    /// That actor. Its parent is notified ([`Reason::Panicked`](crate::Reason::Panicked)), and
-    /// [`Report::panics`](crate::Report::panics) has it.
+    /// Only the actor. Its parent is notified ([`Reason::Panicked`](crate::Reason::Panicked)), and
+    /// [`Report::panics`](crate::Report::panics) lists it.
     EndActor,
 }
 
-/// Cancels runs from outside, for instance on Ctrl-C. Clones share one state.
+/// Cancels runs from outside, for example on Ctrl-C. Clones share one state.
 ///
 /// A cancelled run ends cleanly, and its report says what it has done so far, with
 /// [`Outcome::Cancelled`](crate::Outcome::Cancelled).
@@ -371,9 +370,9 @@ impl CancelToken {
     }
 }
 
-/// How far a run in virtual time has come. Clones look at the same run.
+/// The progress of a run in virtual time. Clones observe the same run.
 ///
-/// The wall-clock executors do not set it: their time is the clock's.
+/// The wall-clock executors do not set it, because their time is the clock's.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
@@ -383,7 +382,7 @@ impl Progress {
         Time::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
-    /// A window has begun. One thread of a run says this.
+    /// Records that a window has begun. One thread of a run calls it.
     #[inline]
     pub(crate) fn reached(&self, nanos: u64) {
         self.0.store(nanos, Ordering::Relaxed);

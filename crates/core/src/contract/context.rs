@@ -1,4 +1,4 @@
-//! What an actor can do to the outside world while it handles an event.
+//! The methods of an actor that act on the outside world while it handles an event.
 
 use super::actor::Actor;
 use super::address::{Addr, AddrRange};
@@ -13,25 +13,25 @@ use super::spawn::Spawn;
 use super::time::Time;
 use std::time::Duration;
 
-/// What any actor can do while it handles an event, in either form, on any executor.
+/// The methods that any actor can call while it handles an event, in either form, on any executor.
 ///
-/// Nothing here waits. What is sent leaves at once and arrives later; on the virtual executor
-/// after the [`Latency`](crate::Latency) of the pair of actors.
+/// None of them waits. A message leaves at once and arrives later; on the virtual executor after the
+/// [`Latency`](crate::Latency) of the pair of actors.
 ///
 /// Messages from one actor to another arrive in the order in which they were sent, unless
 /// [`Context::send_after`] delays some of them.
 pub trait Context<M: Message>: Send {
-    /// This actor's address.
+    /// Returns this actor's address.
     fn me(&self) -> Addr;
 
-    /// Who spawned this actor; [`Addr::NONE`] for the root.
+    /// Returns the actor that spawned this one; [`Addr::NONE`] for the root.
     fn parent(&self) -> Addr;
 
     /// The time now: virtual, or since the start of the run. On the wall-clock executors this is
     /// read once per batch of events, not per call.
     fn now(&self) -> Time;
 
-    /// What is known about the event last received, beside its contents.
+    /// Returns the metadata of the event received last.
     fn envelope(&self) -> Envelope;
 
     /// 64 bits of this actor's own random stream, a function of seed, address and how many were
@@ -49,7 +49,7 @@ pub trait Context<M: Message>: Send {
         Random::new(self.random())
     }
 
-    /// This actor's stream as a generator that other crates take, such as `rand`.
+    /// Returns this actor's random stream as a generator for other crates, such as `rand`.
     ///
     /// ```
     /// # use corsair::*;
@@ -79,8 +79,8 @@ pub trait Context<M: Message>: Send {
         distribution.draw(self.random())
     }
 
-    /// A span of time whose seconds have this distribution, from this actor's stream; to the
-    /// nanosecond, and none at all for a number below zero.
+    /// Draws a duration whose seconds have this distribution from this actor's stream, rounded to the
+    /// nanosecond; zero for a negative number.
     ///
     /// ```
     /// # use corsair::*;
@@ -150,8 +150,8 @@ pub trait Context<M: Message>: Send {
         }
     }
 
-    /// Sends messages to each of a range of actors, as [`Context::send_all`] would to one after the other:
-    /// those that `bodies` makes of the actor's index in the range.
+    /// Sends messages to each of a range of actors, as [`Context::send_all`] would to one after the other.
+    /// `bodies` makes the messages from the actor's index in the range.
     ///
     /// In virtual time with several workers, each makes those for its own actors, later than this call; so an actor
     /// that speaks to all is not alone with the work of it. `bodies` is called once for each actor, in any
@@ -245,11 +245,11 @@ pub trait Context<M: Message>: Send {
     /// ```
     fn send_in(&mut self, transit: Duration, to: Addr, body: M) -> SpanId;
 
-    /// Sends a message `delay` later than now; the latency comes on top.
+    /// Sends a message `delay` later than now; the latency is added.
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 
-    /// Sends this actor itself a message that takes no time: it arrives at this very instant, after what
-    /// is being handled, among timers that are due now in the order of setting.
+    /// Sends a message without latency to this actor itself: it arrives at the current instant, after the
+    /// event being handled, and among timers of this instant in the order of their setting.
     ///
     /// In virtual time, an actor that does nothing else is a loop in which no time passes
     /// ([`Config::most_at_once`](crate::Config::most_at_once)).
@@ -263,16 +263,16 @@ pub trait Context<M: Message>: Send {
     /// Answers a request. The handle comes from [`Envelope::reply_handle`] of the request.
     fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId;
 
-    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives `after` from now, to the nanosecond
-    /// in virtual time. At the same instant, messages come before timers, and timers in the order
+    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives after `after`, to the
+    /// nanosecond in virtual time. At the same instant, messages come before timers, and timers in the order
     /// in which they were set.
     fn timer(&mut self, after: Duration, token: Token);
 
     /// Sets a timer as [`Context::timer`] does, that can be [cancelled](Context::cancel).
     fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle;
 
-    /// Sets a timer that is due every `period` from now on, exactly in virtual time, until it is
-    /// [cancelled](Context::cancel) or the actor ends. A period has at least a nanosecond.
+    /// Sets a timer that fires every `period`, exactly in virtual time, until it is
+    /// [cancelled](Context::cancel) or the actor ends. The minimum period is a nanosecond.
     ///
     /// ```
     /// # use corsair::*;
@@ -305,16 +305,15 @@ pub trait Context<M: Message>: Send {
     /// Stopping an actor that has ended does nothing.
     fn stop(&mut self, who: Addr);
 
-    /// Lets what is sent from here on begin a new trace instead of continuing that of the event
+    /// Starts a new trace for the messages sent from here on, instead of continuing the trace of the event
     /// being handled.
     fn new_trace(&mut self);
 
-    /// Lets what is sent from here on, until the next event, belong to `trace` and have `parent`
-    /// for its parent, both from the [`Envelope`] of an event that was handled before: for work
-    /// that was put off.
+    /// Puts messages sent from here on, until the next event, into `trace` with `parent` as their parent.
+    /// Both come from the [`Envelope`] of an earlier event: use it for deferred work.
     fn continue_trace(&mut self, trace: SpanId, parent: SpanId);
 
-    /// Adds to a counter of the run, which [`Report::probes`](crate::Report::probes) tells.
+    /// Adds to a counter of the run, which is in [`Report::probes`](crate::Report::probes).
     ///
     /// ```
     /// # use corsair::*;
@@ -344,7 +343,7 @@ pub trait Context<M: Message>: Send {
         self.record(name, Sample::Count(more));
     }
 
-    /// Sets a gauge of the run, of which the value set last counts.
+    /// Sets a gauge of the run; the value set last is reported.
     fn gauge(&mut self, name: &'static str, value: f64) {
         self.record(name, Sample::Gauge(value));
     }
@@ -362,15 +361,16 @@ pub trait Context<M: Message>: Send {
     #[doc(hidden)]
     fn record(&mut self, name: &'static str, sample: Sample);
 
-    /// Asks for new actors in handler form; [`Event::Spawned`](crate::Event::Spawned) with the returned number tells
-    /// their addresses. An async body uses [`AsyncContext::spawn_actors`](crate::AsyncContext::spawn_actors).
+    /// Requests new actors in handler form; [`Event::Spawned`](crate::Event::Spawned) with the returned
+    /// number has their addresses. An async body uses
+    /// [`AsyncContext::spawn_actors`](crate::AsyncContext::spawn_actors).
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
     where
         A: Actor<M>,
         F: Fn(u32) -> A + Send + Sync + 'static;
 
-    /// Asks for new actors of a [`Kind`](crate::Kind), as [`Context::spawn_request`] does. In virtual time they can be
-    /// saved, and made in another process.
+    /// Requests new actors of a [`Kind`](crate::Kind), like [`Context::spawn_request`]. In virtual time they
+    /// can be saved, and made in another process.
     #[cfg(feature = "serde")]
     fn spawn_kind_request<A: Kind + Actor<M>>(
         &mut self,

@@ -1,8 +1,8 @@
-//! Distributions from which actors draw, the same to the last bit on every machine.
+//! Distributions from which actors draw, equal to the last bit on every machine.
 //!
-//! A number is the distribution's quantile at one uniformly distributed point, so that each costs one
-//! number of the stream. The functions behind it are those of the `libm` crate and the four
-//! operations of IEEE 754: no platform's `ln` or `exp` is asked.
+//! A number is the distribution's quantile at one uniformly distributed point, so each number takes one
+//! number of the stream. The functions are from the `libm` crate and the four operations of IEEE 754; no
+//! platform's `ln` or `exp` is used.
 
 mod gamma;
 mod normal;
@@ -74,18 +74,18 @@ enum Shape {
     Percentiles(Arc<[(f64, f64)]>),
 }
 
-/// Why there is no such distribution.
+/// Why the parameters do not describe a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistributionError {
     /// A parameter is out of its range.
     #[error("a distribution's {parameter} must be {range}, not {value}")]
     Parameter {
-        /// Which.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// What it may be.
+        /// The valid range.
         range: &'static str,
-        /// What it was.
+        /// The given value.
         value: f64,
     },
     /// An empirical distribution of nothing.
@@ -157,8 +157,7 @@ impl Distribution {
         Ok(Distribution(Shape::Normal { mean, deviation }))
     }
 
-    /// Numbers whose logarithm is normally distributed, with this median; `sigma` is the deviation of
-    /// the logarithm.
+    /// Creates a lognormal distribution with this median; `sigma` is the standard deviation of the logarithm.
     ///
     /// # Errors
     /// If the median is not positive, or `sigma` negative or more than 30.
@@ -174,8 +173,8 @@ impl Distribution {
         Ok(Distribution(Shape::Lognormal { mu, sigma }))
     }
 
-    /// Pareto's distribution, whose tail falls as the power `-shape`, from `least` on. Its mean is
-    /// infinite unless the shape is more than 1, its variance unless it is more than 2.
+    /// Creates Pareto's distribution: values of at least `least`, with a tail that falls as the power
+    /// `-shape`. The mean is finite only for a shape above 1, the variance only above 2.
     ///
     /// # Errors
     /// If one of them is not positive.
@@ -196,8 +195,8 @@ impl Distribution {
         Ok(Distribution(Shape::Weibull { scale, shape }))
     }
 
-    /// The gamma distribution, whose mean is `scale * shape`. With a whole `shape` it is Erlang's: the sum
-    /// of `shape` exponentially distributed numbers of mean `scale`.
+    /// Creates a gamma distribution with the mean `scale * shape`. With a whole `shape` it is Erlang's: the
+    /// sum of `shape` exponentially distributed numbers of mean `scale`.
     ///
     /// Drawing from it takes several times as long as from the others.
     ///
@@ -210,7 +209,8 @@ impl Distribution {
         Ok(Distribution(Shape::Gamma { scale, shape }))
     }
 
-    /// A curve through percentiles, given as (percentage, value), and lognormal between two of them.
+    /// Creates a curve through percentiles, given as (percentage, value), which is lognormal between two of
+    /// them.
     ///
     /// Beyond the first and the last the curve is prolonged without bound. The percentages 0 and 100 are the
     /// smallest and the greatest value, and nothing lies beyond these: between such an end and the nearest
@@ -253,7 +253,7 @@ impl Distribution {
         Ok(Distribution(Shape::Percentiles(curve)))
     }
 
-    /// Each of these values as often as any other.
+    /// Creates a random choice among these values, with equal probability.
     ///
     /// # Errors
     /// If there is none, or one is not finite.
@@ -275,7 +275,7 @@ impl Distribution {
         self.quantile(((bits >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64))
     }
 
-    /// The number below which the part `p` of all numbers lies.
+    /// Returns the quantile: the number below which the fraction `p` of all numbers lies.
     ///
     /// # Panics
     /// If `p` is not more than 0 and less than 1.
@@ -302,7 +302,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the same distribution in another unit: of each number times `factor`.
+    /// Returns the distribution of the numbers multiplied by `factor`, for example to change the unit.
     ///
     /// ```
     /// let milliseconds = corsair::Distribution::exponential(5.0)?;
@@ -368,7 +368,7 @@ impl Distribution {
         }
     }
 
-    /// The greatest number below which none lies; minus infinity for [`Distribution::normal`].
+    /// Returns the smallest possible number; minus infinity for [`Distribution::normal`].
     pub fn least(&self) -> f64 {
         match &self.0 {
             Shape::Constant(value) => *value,
@@ -450,7 +450,7 @@ impl Distribution {
     }
 }
 
-/// A number of seconds as a span of time, to the nanosecond; negative ones are none at all.
+/// Converts a number of seconds to a duration, to the nanosecond; negative numbers to zero.
 pub(crate) fn seconds(number: f64) -> Duration {
     let nanos = libm::round(number * 1e9);
     // The cast saturates, and turns NaN into 0.

@@ -1,11 +1,11 @@
-//! What can go wrong in a run.
+//! Errors of a run.
 
 use super::config::{ConfigError, Executor};
 use super::report::{Outcome, PanicReport, Report, WaitingActor};
 use super::time::Time;
 use std::fmt;
 
-/// Why a run failed. Where it had begun, its report so far comes along.
+/// Why a run failed. An error after the start contains the report up to then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -25,19 +25,19 @@ pub enum RunError {
         "the processes of the run contradict each other: {what}; start all of them with the same program and options"
     )]
     Parts {
-        /// What is wrong with it.
+        /// The fault and its remedy.
         what: String,
     },
-    /// Nothing was left to happen, and the root had not ended.
+    /// No event was left, and the root had not ended.
     #[error("deadlock at {}: no event is left, {} still waiting\n{}", report.time, actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
     Deadlock {
-        /// The run so far; who waits for what is in [`Report::waiting`].
+        /// The report; [`Report::waiting`] lists the waiting actors and their reasons.
         report: Box<Report>,
     },
     /// An actor panicked in virtual time, or the root did.
     #[error("{panic}")]
     Panicked {
-        /// Who, when, and on what.
+        /// The actor, the time and the text of the panic.
         panic: Box<PanicReport>,
         /// The run so far.
         report: Box<Report>,
@@ -48,9 +48,9 @@ pub enum RunError {
         "{name} keeps time from advancing: {events} events at {time}, each caused by the one before; give its timers a delay, or raise Config::most_at_once"
     )]
     Livelock {
-        /// Who.
+        /// The name of the actor.
         name: String,
-        /// When.
+        /// The time.
         time: Time,
         /// How many events there were.
         events: u64,
@@ -62,21 +62,21 @@ pub enum RunError {
         "{name} has sent 2^32 messages, which is all that have distinct numbers; let several actors share the work"
     )]
     TooManySends {
-        /// Who.
+        /// The name of the actor.
         name: String,
-        /// When.
+        /// The time.
         time: Time,
         /// The run so far.
         report: Box<Report>,
     },
-    /// Something would have happened after the end that the configuration sets.
+    /// The next event would be after the configured end.
     #[error(
         "time ran past the end: the next event is due at {next}, the run ends at {end}; set a later end or none"
     )]
     PastEnd {
         /// The end that was set.
         end: Time,
-        /// When the next event would have been.
+        /// The time of the next event.
         next: Time,
         /// The run so far.
         report: Box<Report>,
@@ -88,13 +88,13 @@ pub enum RunError {
         count: u64,
         /// Kind, sender, receiver and time of the first.
         first: String,
-        /// The whole run.
+        /// The complete report.
         report: Box<Report>,
     },
     /// In a strict run, actors still waited when the root had ended.
     #[error("strict: the root has ended and left {} waiting\n{}", actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
     LeftWaiting {
-        /// The whole run.
+        /// The complete report.
         report: Box<Report>,
     },
     /// The root of a run in virtual time has ended, and an actor awaits something that is not an event of the run, such as
@@ -113,7 +113,7 @@ pub enum RunError {
         "the mailbox of {name} is full ({capacity} events); raise its capacity or choose another overflow policy"
     )]
     Overflow {
-        /// Whose mailbox.
+        /// The owner of the mailbox.
         name: String,
         /// Its capacity.
         capacity: usize,
@@ -137,7 +137,7 @@ pub enum RunError {
         "cannot start a thread: {source}; use fewer workers, or the pool executor instead of a thread per actor"
     )]
     Thread {
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
         /// The run so far.
@@ -153,7 +153,7 @@ pub enum RunError {
         /// The run so far.
         report: Box<Report>,
     },
-    /// More actors than addresses.
+    /// The run needs more actors than there are addresses.
     #[error("more actors than addresses: a run holds about four billion, in pages of {page}")]
     TooManyActors {
         /// Actors that were spawned together take a multiple of this many addresses.
@@ -164,7 +164,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The run so far, if it had begun.
+    /// Returns the report up to the failure, if the run had begun.
     pub fn report(&self) -> Option<&Report> {
         match self {
             RunError::Config(_) | RunError::NotBuilt { .. } | RunError::Parts { .. } => None,

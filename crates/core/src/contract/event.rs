@@ -1,22 +1,22 @@
-//! What an actor receives, and what is known about it.
+//! Events that an actor receives, and their metadata.
 
 use super::address::Addr;
 use super::time::Time;
 use std::fmt;
 
-/// What an actor receives.
+/// An event that an actor receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<M> {
-    /// A message. When it was sent, and in which trace, says [`Context::envelope`](crate::Context::envelope).
+    /// A message. [`Context::envelope`](crate::Context::envelope) has its send time and its trace.
     Message {
-        /// Who sent it, and where an answer goes.
+        /// The sender, to which an answer goes.
         from: Addr,
         /// The message itself.
         body: M,
     },
     /// A timer set by [`Context::timer`](crate::Context::timer) is due.
     Timer(Token),
-    /// What [`Context::spawn_request`](crate::Context::spawn_request) asked for is done.
+    /// The actors of a [`Context::spawn_request`](crate::Context::spawn_request) were created.
     Spawned {
         /// The number that the request returned.
         request: u32,
@@ -28,35 +28,35 @@ pub enum Event<M> {
     /// An actor that this one spawned has ended, and this one is to know
     /// (always if it panicked, else if it was spawned [`watched`](crate::Spawn::watched)).
     Down {
-        /// Who has ended.
+        /// The actor that ended.
         who: Addr,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// A [`request`](crate::Context::request) will not be answered: its receiver had ended, never
     /// was, or ended without reading it. [`AsyncContext::ask`](crate::AsyncContext::ask) returns an
     /// error instead.
     Unanswered {
-        /// Who was asked.
+        /// The actor that was asked.
         who: Addr,
-        /// What [`request`](crate::Context::request) returned.
+        /// The span that [`request`](crate::Context::request) returned.
         request: SpanId,
     },
     /// A message that could not be delivered because its receiver had ended. Only the root gets
     /// these, and only with [`DeadLetters::ToRoot`](crate::DeadLetters::ToRoot).
     DeadLetter {
-        /// Who should have received it.
+        /// The intended receiver.
         to: Addr,
         /// The message.
         body: M,
     },
 }
 
-/// Why an actor ended.
+/// The reason why an actor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reason {
-    /// Its body returned, or its handler said [`Flow::Stop`](crate::Flow::Stop).
+    /// Its body returned, or its handler returned [`Flow::Stop`](crate::Flow::Stop).
     Returned,
     /// Another actor stopped it.
     Stopped,
@@ -64,7 +64,7 @@ pub enum Reason {
     Panicked,
 }
 
-/// The name that an actor gives one of its timers. Several timers may have the same.
+/// An actor's name for its timer. Several timers may have the same token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token(pub(crate) u32);
@@ -97,16 +97,17 @@ impl Token {
 pub struct TimerHandle(pub(crate) Token);
 
 impl fmt::Debug for TimerHandle {
-    /// Its number is nothing that a run may depend on.
+    /// The format does not contain the number, because it differs between runs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TimerHandle")
     }
 }
 
-/// The name of one sending in a run: the sender and its sequence number.
+/// The identity of one sent message in a run: the sender and its sequence number.
 ///
-/// Unique within a run (an actor that would send its 2^32nd message ends it), the same in every repetition,
-/// and made without any shared counter. Printed as 16 hexadecimal digits, as trace formats want it.
+/// It is unique within a run (an actor that would send its 2^32nd message ends the run), equal in every
+/// repetition, and made without a shared counter. It is printed as 16 hexadecimal digits, as trace formats
+/// expect.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SpanId(pub(crate) u64);
@@ -146,18 +147,18 @@ impl fmt::Display for SpanId {
     }
 }
 
-/// What is known about the event being handled, beside its contents.
+/// Metadata of the event being handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Who sent the message; the actor itself for timers.
+    /// The sender of the message; the actor itself for timers.
     pub from: Addr,
-    /// When it was sent; when it was due, for timers.
+    /// The send time; the due time for timers.
     pub sent: Time,
     /// The first message of the causal chain that this one belongs to.
     pub trace: SpanId,
-    /// The message during whose handling this one was sent, if any.
+    /// The message whose handler sent this one, if any.
     pub parent: SpanId,
-    /// This message.
+    /// The span of this message.
     pub span: SpanId,
     /// The request that this message answers, if it is an answer.
     pub answers: SpanId,

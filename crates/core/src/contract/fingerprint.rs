@@ -3,8 +3,8 @@
 use super::random::mix;
 use std::hash::Hasher;
 
-/// A hasher for [`Message::fingerprint`](crate::Message::fingerprint): the same in every process,
-/// on every machine, for every type whose [`Hash`] is so.
+/// A hasher for [`Message::fingerprint`](crate::Message::fingerprint): equal in every process and on every
+/// machine, if the type's [`Hash`] is.
 ///
 /// The fingerprint of a single number is that number, so that digests of simple messages do not
 /// depend on whether their implementation is derived or written by hand.

@@ -27,17 +27,17 @@ use serde::{Deserializer, Serialize, Serializer};
 /// assert_eq!(Purse::make(&Purse { coins: 3 }, &(), 0).coins, 3);
 /// ```
 pub trait Kind: Sized + Send + 'static {
-    /// Its name, different from those of all other kinds of a program.
+    /// The name, unique among the kinds of a program.
     const NAME: &'static str;
 
-    /// What the actors of a spawn are made from; it travels with the spawn.
+    /// The parameters of the actors of a spawn; they are serialized with the spawn.
     type Parameters: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// What every process has by itself and its actors share, such as a recorder. Nothing in it may decide
-    /// what an actor does but what is equal in all processes.
+    /// Values that each process creates for itself and its actors share, such as a recorder. An actor's
+    /// behaviour may depend only on values that are equal in all processes.
     type Local: Clone + Send + Sync + 'static;
 
-    /// Makes the actor with this index of a spawn.
+    /// Makes the actor with this index in a spawn.
     fn make(parameters: &Self::Parameters, local: &Self::Local, index: u32) -> Self;
 
     /// Writes its state.
@@ -80,21 +80,21 @@ pub trait Kind: Sized + Send + 'static {
 pub trait EachKind<M, const N: usize>:
     Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// Its name, different from those of all other kinds of a program.
+    /// The name, unique among the kinds of a program.
     const NAME: &'static str;
 
-    /// The messages for the actor with this index: the same ones, whenever it is asked.
+    /// Returns the messages for the actor with this index; every call must return the same.
     fn bodies(&self, index: u32) -> [M; N];
 }
 
-/// What actors of a process change together beside their own states, such as totals that they hand in as they end. It is
-/// written once for each process when a run is saved, and on restoring one process gets the sum of all processes' values
-/// ([`Kinds::with_state`](crate::Kinds::with_state)). What actors do never depends on it.
+/// State that the actors of a process share and change, such as totals that they hand in as they end. When a
+/// run is saved, each process writes it once; on restoring, one process gets the sum of all processes' values
+/// ([`Kinds::with_state`](crate::Kinds::with_state)). The behaviour of actors must not depend on it.
 pub trait ProcessState: Send + Sync + 'static {
-    /// What is written of it.
+    /// The serialized form.
     type Snapshot: Serialize + DeserializeOwned;
 
-    /// What there is now.
+    /// Returns the current state.
     fn save(&self) -> Self::Snapshot;
 
     /// Adds what there was in a process of the run that was saved.

@@ -1,6 +1,6 @@
-//! What a type must say of itself to travel between actors.
+//! The properties of a message type.
 
-/// A message: what actors of one run send each other.
+/// A message: the type that the actors of a run send each other.
 ///
 /// One run has one message type, usually an enum with a variant per kind. It should be small
 /// (an event of the virtual executor is 40 bytes plus the message, 16 without
@@ -89,16 +89,17 @@ pub trait Message: Send + 'static {
     /// The names of the kinds, as reports print them.
     const KINDS: &'static [&'static str];
 
-    /// Whether [`Message::duplicate`] makes copies. A run on a [`Network`](crate::network::Network) that delivers messages
-    /// twice is refused for a type that has none. The derive macro sets it with `#[message(duplicate)]`.
+    /// True if [`Message::duplicate`] makes copies. A run on a [`Network`](crate::network::Network) that
+    /// delivers messages twice refuses a type without copies. The derive macro sets it with
+    /// `#[message(duplicate)]`.
     const DUPLICATES: bool = false;
 
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
 
-    /// A copy of it, for a [`Network`](crate::network::Network) that delivers some messages twice. One
-    /// that has none is delivered once. The derive macro makes it of `#[message(duplicate)]` on a type
-    /// that is [`Clone`]; whoever writes it by hand sets [`Message::DUPLICATES`] as well.
+    /// Returns a copy, for a [`Network`](crate::network::Network) that delivers some messages twice. Without
+    /// a copy the message is delivered once. The derive macro implements it for `#[message(duplicate)]` on a
+    /// type that is [`Clone`]; an implementation by hand also sets [`Message::DUPLICATES`].
     fn duplicate(&self) -> Option<Self>
     where
         Self: Sized,

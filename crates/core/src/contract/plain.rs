@@ -1,4 +1,4 @@
-//! Plain data: what is as many bytes whatever its value.
+//! Plain data: types whose values are all written as the same number of bytes.
 
 use super::{Addr, SpanId, Time, Token};
 use std::num::{
@@ -6,7 +6,7 @@ use std::num::{
 };
 use std::time::Duration;
 
-/// Plain data: all values of the type are written as equally many bytes, without a serializer.
+/// Plain data: all values of the type are written as the same number of bytes, without a serializer.
 ///
 /// Messages of this kind cross from one process of a run to another in loops over whole batches
 /// ([`Kinds::plain`](crate::Kinds::plain)). `#[derive(Plain)]` implements it for structs and enums of plain fields: numbers,
@@ -63,7 +63,7 @@ macro_rules! numbers {
 
 numbers! { u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64 }
 
-/// What is written as another type.
+/// Implements `Plain` by converting to another plain type.
 macro_rules! written_as {
     ($($this:ty: $other:ty, $write:expr, $read:expr;)*) => {$(
         impl Plain for $this {
@@ -127,7 +127,7 @@ impl Plain for Duration {
     }
 }
 
-/// A byte that says whether there is one, and then that.
+/// A byte for presence, then the value.
 impl<T: Plain> Plain for Option<T> {
     const SIZE: usize = 1 + T::SIZE;
 
@@ -186,7 +186,8 @@ mod tests {
         Who(Addr, Time),
     }
 
-    /// All bytes are written and read back, whatever their values; a slice that is one byte too short gives `None`.
+    /// Checks that values survive writing and reading, and that a slice that is one byte too short gives
+    /// `None`.
     fn goes_and_comes<T: Plain + PartialEq + std::fmt::Debug>(value: T) {
         let (mut zeroes, mut ones) = (vec![0; T::SIZE], vec![0xFF; T::SIZE + 1]);
         value.write_to(&mut zeroes);

@@ -1,8 +1,8 @@
-//! What actors measure: counters, gauges, histograms and time series by name, merged to the same bits
-//! whichever worker recorded what.
+//! Measurements of actors: counters, gauges, histograms and time series by name. Merging gives the same bits
+//! regardless of which worker recorded what.
 //!
-//! Everything is kept as sums of integers, extremes, and counts of buckets, which can be added in any
-//! order; where an order matters, it is that of (time, actor), and of recording for one actor.
+//! Everything is stored as sums of integers, extremes, and bucket counts, which can be added in any order.
+//! Where order matters, it is the order of (time, actor) and, for one actor, of recording.
 
 use super::address::Addr;
 use super::sum::Sum;
@@ -10,16 +10,16 @@ use super::time::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What the actors of a run have recorded, by name: see [`Context::count`](crate::Context::count),
+/// The recorded measurements of a run, by name: see [`Context::count`](crate::Context::count),
 /// [`gauge`](crate::Context::gauge), [`observe`](crate::Context::observe) and
-/// [`track`](crate::Context::track). In virtual time it is the same for any number of workers.
+/// [`track`](crate::Context::track). In virtual time they are equal for any number of workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Probes {
     /// Sums.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub counters: BTreeMap<&'static str, u64>,
-    /// Values of which the last one counts.
+    /// Values of which only the last one is reported.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub gauges: BTreeMap<&'static str, Gauge>,
     /// Distributions of values.
@@ -52,7 +52,7 @@ fn interned<'de, D: serde::Deserializer<'de>, V: serde::Deserialize<'de>>(
     Ok(read.into_iter().map(intern).collect())
 }
 
-/// What an actor records.
+/// A measurement that an actor records.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
@@ -77,7 +77,7 @@ impl Probes {
         self.counters.get(name).copied().unwrap_or(0)
     }
 
-    /// Notes what an actor records.
+    /// Records a measurement.
     pub(crate) fn record(&mut self, name: &'static str, at: Time, who: Addr, sample: Sample) {
         match sample {
             Sample::Count(more) => {
@@ -116,15 +116,15 @@ impl Probes {
     }
 }
 
-/// A value of which the last one counts: by time, then by the address of who set it.
+/// A value of which only the last one is reported: the latest in time, then the one of the highest address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gauge {
     /// The value set last.
     pub value: f64,
-    /// When.
+    /// The time when it was set.
     pub at: Time,
-    /// By whom.
+    /// The actor that set it.
     pub by: Addr,
     /// The least value that it has ever had.
     pub least: f64,
@@ -144,7 +144,7 @@ impl Gauge {
         }
     }
 
-    /// Of one actor and one time, `new` is the later one.
+    /// If actor and time are equal, `new` is the later one.
     fn merge(&mut self, new: &Gauge) {
         if (new.at, new.by) >= (self.at, self.by) {
             (self.value, self.at, self.by) = (new.value, new.at, new.by);
@@ -154,10 +154,10 @@ impl Gauge {
     }
 }
 
-/// How values are distributed: exact in count, sum and extremes, and within 3 % of each value elsewhere.
+/// A histogram: exact in count, sum and extremes, and within 3 % of each value otherwise.
 ///
-/// NaN is left out. The mean is exact but for the last bits, however large,
-/// small or unlike they are; with an infinite value it is infinite.
+/// NaN is left out. The mean is exact to the last bits, whatever the range of the values; with an infinite
+/// value it is infinite.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Histogram {
@@ -165,7 +165,7 @@ pub struct Histogram {
     sum: Sum,
     least: f64,
     greatest: f64,
-    /// All values are integers.
+    /// True if all values are integers.
     whole: bool,
     /// Counts by the first bits of a value.
     buckets: BTreeMap<i32, u64>,
@@ -310,10 +310,10 @@ impl Bin {
     }
 }
 
-/// What was recorded within an interval of a [`Series`].
+/// The measurements within an interval of a [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its begin.
+    /// The start of the interval.
     pub from: Time,
     /// How many values were recorded.
     pub count: u64,
@@ -328,7 +328,7 @@ pub struct Interval {
 impl Series {
     const MOST: u64 = 4096;
 
-    /// Doubles the width until a time lies within the intervals that there can be.
+    /// Doubles the interval width until the time fits into the maximum number of intervals.
     fn widen(&mut self, last: u64, width_bits: u32) {
         while self.width_bits < width_bits || last >> self.width_bits >= Series::MOST {
             self.width_bits += 1;

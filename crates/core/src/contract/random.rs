@@ -18,7 +18,7 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A key that hashes of a run begin with: the seed, mixed with what they are for.
+/// Derives the key of a hash from the seed and its purpose.
 #[inline]
 pub(crate) const fn key(seed: u64, purpose: u64) -> u64 {
     mix(mix(seed.wrapping_add(GAMMA)) ^ purpose)
@@ -84,7 +84,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// Leaves the next `count` numbers out; O(1).
+    /// Skips the next `count` numbers; O(1).
     ///
     /// ```
     /// let (mut a, mut b) = (corsair::Random::new(7), corsair::Random::new(7));
@@ -233,7 +233,7 @@ mod tests {
                 pairs(|seed, from, to| (seed, from, to + 1)),
             );
             assert_independent("next sender", pairs(|seed, from, to| (seed, from + 1, to)));
-            // Each pair of actors once: the way back and the way there.
+            // Each pair of actors is in the list once, so this looks up both directions.
             let back = |(from, to): (u32, u32)| (of(seed, from, to), of(seed, to, from));
             assert_independent("way back", each().filter(|(a, b)| a < b).map(back));
             assert_independent("next seed", pairs(|seed, from, to| (seed + 1, from, to)));

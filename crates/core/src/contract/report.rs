@@ -34,7 +34,7 @@ pub struct Report {
     pub seed: u64,
     /// Worker threads (or actors' threads) that took part.
     pub workers: usize,
-    /// How it ended.
+    /// How the run ended.
     pub outcome: Outcome,
     /// Messages delivered, by kind, in the order of [`Message::KINDS`](crate::Message::KINDS).
     pub messages: Vec<KindCount>,
@@ -42,8 +42,7 @@ pub struct Report {
     pub timers: u64,
     /// Actors spawned, the root included.
     pub spawned: u64,
-    /// Actors that ended by themselves, were stopped or panicked before the run ended; the root,
-    /// with whose end the run ends, is not counted.
+    /// The number of actors that returned, were stopped or panicked before the run ended, without the root.
     pub ended: u64,
     /// Messages for actors that had ended, by kind.
     pub dead_letters: Vec<KindCount>,
@@ -57,34 +56,34 @@ pub struct Report {
     pub panics: Vec<PanicReport>,
     /// Actors that still waited when the run ended: at most [`Report::MOST_WAITING`] of them.
     pub waiting: Vec<WaitingActor>,
-    /// How many still waited, listed or not.
+    /// The number of actors still waiting, whether listed or not.
     pub waiting_total: u64,
     /// The time at which the run ended, in its own time.
     pub time: Time,
-    /// How long it took on the wall clock, from before the first actor to after the last.
+    /// The duration on the wall clock, from before the first actor to after the last.
     pub wall: Duration,
-    /// The most memory that the process had resident so far, in bytes, where the system tells.
+    /// The peak resident memory of the process in bytes, if the system reports it.
     pub peak_memory: Option<u64>,
-    /// Virtual time only: a digest of every event (time, receiver, sender, sequence, contents).
-    /// Two runs with the same digest did the same.
+    /// In virtual time: a digest of every event (time, receiver, sender, sequence, contents). Runs with equal
+    /// digests are equal.
     pub digest: Option<u64>,
     /// Windows of virtual time in which anything happened.
     pub windows: u64,
-    /// What actors have recorded.
+    /// The measurements of actors.
     pub probes: Probes,
     /// Totals per actor in the order of addresses, if [`Config::per_actor`](crate::Config::per_actor).
     pub per_actor: Vec<ActorTotals>,
 }
 
-/// How a run ended if it did not fail, or that it has not ended.
+/// How a run ended if it did not fail, or that it is still running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The root returned.
     #[default]
     Completed,
-    /// It was cancelled from outside with a [`CancelToken`](crate::CancelToken).
+    /// A [`CancelToken`](crate::CancelToken) cancelled it.
     Cancelled,
-    /// It has not ended: the report is of a paused [`Simulation`](crate::Simulation).
+    /// It is still running: the report belongs to a paused [`Simulation`](crate::Simulation).
     Running,
 }
 
@@ -101,15 +100,15 @@ pub struct KindCount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PanicReport {
-    /// Who.
+    /// The actor.
     pub who: Addr,
-    /// Its name.
+    /// The name of the actor.
     pub name: String,
-    /// When, in the time of the run.
+    /// The time in the run.
     pub time: Time,
     /// The event that it was handling.
     pub event: String,
-    /// What the panic said.
+    /// The text of the panic.
     pub message: String,
 }
 
@@ -129,13 +128,13 @@ impl fmt::Display for PanicReport {
 /// An actor that waits and will wait forever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingActor {
-    /// Who.
+    /// The actor.
     pub who: Addr,
-    /// Its name.
+    /// The name of the actor.
     pub name: String,
-    /// For what.
+    /// The reason for waiting.
     pub waiting: Waiting,
-    /// Whose answer it waits for, by name.
+    /// The name of the actor whose answer it waits for.
     pub whose: Option<String>,
     /// How many events it has skipped and kept.
     pub kept: usize,
@@ -167,21 +166,21 @@ impl fmt::Display for WaitingActor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ActorTotals {
-    /// Who.
+    /// The actor.
     pub who: Addr,
     /// Messages it sent, requests and answers included.
     pub sent: u64,
     /// Messages it was given.
     pub received: u64,
-    /// How it ended, if it did before the run.
+    /// The reason of its end, if it ended before the run.
     pub ended: Option<Reason>,
 }
 
 impl Report {
-    /// At most this many panics are listed of a run in virtual time that survives them: the first.
+    /// The maximum number of listed panics in virtual time; the first ones are listed.
     pub const MOST_PANICS: usize = 10_000;
 
-    /// At most this many waiting actors are listed.
+    /// The maximum number of listed waiting actors.
     pub const MOST_WAITING: usize = 100;
 
     /// Messages delivered, of all kinds.
@@ -200,7 +199,7 @@ impl Report {
     }
 }
 
-/// What a panic said, if it said it in words.
+/// Returns the text of a panic, if its payload is text.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),

@@ -1,4 +1,4 @@
-//! Where a run begins.
+//! The start of a run.
 
 use super::async_context::AsyncContext;
 use super::message::Message;

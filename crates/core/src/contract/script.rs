@@ -1,4 +1,4 @@
-//! Actors that wait, written as a state and what it waits for next.
+//! Actors that wait, written as a state and the next wait.
 
 use super::async_context::AsyncContext;
 use super::context::Context;
@@ -16,17 +16,17 @@ pub enum Wait {
     /// The addresses of actors that it has asked for ([`Context::spawn_request`]) just before: it is
     /// given the [`Event::Spawned`] with this number.
     Spawned(u32),
-    /// So long, as [`AsyncContext::sleep`] does.
+    /// Sleeps for this time, like [`AsyncContext::sleep`].
     Sleep(Duration),
     /// Until every actor that is ready has run: [`AsyncContext::yield_now`].
     Yield,
     /// Until all that was sent has been handled: [`AsyncContext::settle`].
     Settle,
-    /// Nothing: the actor ends.
+    /// The actor ends.
     End,
 }
 
-/// An actor that waits, as a state: what an async body does between two waits is one call.
+/// An actor that waits, written as a state machine: one call does what an async body does between two waits.
 ///
 /// [`perform`] runs it as an async body, on any executor. With a [`Kind`](crate::Kind) it is also the root of runs
 /// that can be saved, and then runs without one, with the same digest.

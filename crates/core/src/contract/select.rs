@@ -1,4 +1,4 @@
-//! Which of several events to wait for.
+//! A wait for the first of several events.
 
 use super::address::Addr;
 use super::event::{Envelope, Event, SpanId, Token};
@@ -26,7 +26,7 @@ enum Arm<M> {
 }
 
 impl<M> Select<M> {
-    /// No event yet.
+    /// Creates a selection without events.
     pub fn new() -> Select<M> {
         Select {
             arms: Vec::new(),
@@ -39,7 +39,7 @@ impl<M> Select<M> {
         self
     }
 
-    /// Any event: as the last one, whatever the others do not take.
+    /// Any event, as the last choice: it accepts what the other choices do not.
     pub fn any(self) -> Select<M> {
         self.or(Arm::Any)
     }
@@ -59,13 +59,12 @@ impl<M> Select<M> {
         self.or(Arm::Timer(token))
     }
 
-    /// The answer to what [`Context::request`](crate::Context::request) has sent, or the news that
-    /// there will be none.
+    /// The answer to a [`Context::request`], or its failure.
     pub fn answer(self, request: SpanId) -> Select<M> {
         self.or(Arm::Answer(request))
     }
 
-    /// The end of an actor whose end is reported to this one.
+    /// The end of an actor, if it is reported to this one.
     pub fn down(self, who: Addr) -> Select<M> {
         self.or(Arm::Down(who))
     }
@@ -85,7 +84,7 @@ impl<M> Select<M> {
         self.limit
     }
 
-    /// The first place that an event fits.
+    /// Returns the first choice that accepts the event.
     pub(crate) fn arm(&self, event: &Event<M>, envelope: &Envelope) -> Option<usize> {
         let fits = |arm: &Arm<M>| match (arm, event) {
             (Arm::Any, _) => true,

@@ -1,4 +1,4 @@
-//! How many actors to spawn, under which names, and how they begin and end.
+//! The number, names and lifecycle of actors to spawn.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Spawn {
 }
 
 impl Spawn {
-    /// One actor of this name.
+    /// Spawns one actor with this name.
     pub fn one(name: impl Into<Cow<'static, str>>) -> Spawn {
         Spawn::with(1, Names::One(name.into()))
     }
@@ -36,7 +36,7 @@ impl Spawn {
         Spawn::with(count, Names::Numbered(prefix.into(), suffix.into()))
     }
 
-    /// As many actors as there are names.
+    /// Spawns one actor for each name.
     ///
     /// # Panics
     /// If there are 2^32 names or more.
@@ -79,15 +79,15 @@ impl Spawn {
     }
 }
 
-/// How the actors of one spawn are called.
+/// The names of the actors of one spawn.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Names {
-    /// All the same; there is one.
+    /// The name of a single actor.
     One(Cow<'static, str>),
-    /// What stands before and after the index.
+    /// The text before and after the index.
     Numbered(Cow<'static, str>, Cow<'static, str>),
-    /// Each by itself.
+    /// A name for each actor.
     Listed(Arc<[String]>),
 }
 

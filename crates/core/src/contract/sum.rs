@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// The exact sum of numbers, so that it is the same in whichever order they were added, and by whom.
+/// The exact sum of numbers, independent of the order of addition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sum {
-    /// The sum of ordinary numbers: multiples of 2^-128 below 2^63 are all that are met, as a rule. This is
-    /// the whole part, and what is above it in units of 2^-128.
+    /// The sum of numbers of ordinary size: multiples of 2^-128 below 2^63. `whole` is the integer part; the
+    /// fraction is in units of 2^-128.
     whole: i128,
     part: u128,
     others: Option<Box<Others>>,
@@ -17,7 +17,7 @@ pub(super) struct Sum {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Others {
-    /// By the exponent of their unit, in steps of [`STEP`].
+    /// Other numbers, by the exponent of their unit in steps of [`STEP`].
     finite: BTreeMap<i16, i128>,
     /// How many there were.
     infinite: u64,
@@ -31,14 +31,14 @@ const TWO_TO_THE_63: f64 = 9_223_372_036_854_775_808.0;
 const TWO_TO_THE_128: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
 
 impl Sum {
-    /// Of no numbers.
+    /// The sum of no numbers.
     pub(super) const NONE: Sum = Sum {
         whole: 0,
         part: 0,
         others: None,
     };
 
-    /// Adds what is a number.
+    /// Adds a number; NaN is ignored.
     #[inline]
     pub(super) fn add(&mut self, value: f64) {
         let size = value.abs();
@@ -101,7 +101,7 @@ impl Sum {
         }
     }
 
-    /// The mean of `count` numbers whose sum is this.
+    /// Returns the mean of the `count` added numbers.
     pub(super) fn mean(&self, count: u64) -> f64 {
         let count = count as f64;
         // A sum below zero has a small part above a whole one, so it is negated first.

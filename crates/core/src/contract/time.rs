@@ -14,7 +14,7 @@ pub struct Time(pub(crate) u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Never: later than everything that happens.
+    /// Never: later than every event.
     pub const MAX: Time = Time(u64::MAX);
 
     /// The point `nanos` nanoseconds after the start.
@@ -35,20 +35,20 @@ impl Time {
         Duration::from_nanos(self.0)
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// This point moved by `by`, at most to [`Time::MAX`].
+    /// Returns this time plus `by`, at most [`Time::MAX`].
     #[inline]
     pub const fn after(self, by: Duration) -> Time {
         Time(self.0.saturating_add(nanos(by)))
     }
 }
 
-/// A duration in whole nanoseconds, at most `u64::MAX` (584 years).
+/// Converts a duration to nanoseconds, at most `u64::MAX` (584 years).
 #[inline]
 pub(crate) const fn nanos(d: Duration) -> u64 {
     d.as_secs()

@@ -1,4 +1,4 @@
-//! What actors wait for.
+//! Reasons why actors wait.
 
 use super::address::Addr;
 use super::event::{SpanId, Token};
@@ -38,7 +38,7 @@ impl Own {
 pub enum Waiting {
     /// Any event.
     Message,
-    /// An event that a selective receive at this place in the source accepts.
+    /// An event that a selective receive at this source location accepts.
     Selected(&'static Location<'static>),
     /// The answer of this actor.
     Answer(Addr),
@@ -46,7 +46,7 @@ pub enum Waiting {
     Sleep,
     /// The addresses of actors it spawns.
     Spawn,
-    /// Something else.
+    /// Any other wait.
     Other,
     /// A foreign future that has taken the actor's waker, such as a timer or socket of tokio.
     Foreign,
@@ -55,10 +55,10 @@ pub enum Waiting {
 /// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// None came in time.
+    /// No answer arrived in time.
     #[error("{to} did not answer within {timeout:?}")]
     TimedOut {
-        /// Who was asked.
+        /// The actor that was asked.
         to: Addr,
         /// The time given.
         timeout: Duration,
@@ -66,7 +66,7 @@ pub enum AskError {
     /// The actor that was asked has ended, or never was.
     #[error("{to} has ended and will not answer")]
     Ended {
-        /// Who was asked.
+        /// The actor that was asked.
         to: Addr,
     },
 }

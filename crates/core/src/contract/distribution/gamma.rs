@@ -5,7 +5,7 @@ use super::normal::normal_quantile;
 /// Sums and steps end where a term is this small a part of the result.
 const PRECISION: f64 = f64::EPSILON;
 
-/// More terms than a shape of 10,000 needs.
+/// Maximum number of terms; a shape of 10,000 needs fewer.
 const MOST_TERMS: u32 = 10_000;
 
 /// The part of all numbers that do not exceed `x`: the regularized lower incomplete gamma function.
@@ -56,7 +56,7 @@ fn fraction(shape: f64, x: f64) -> f64 {
     result
 }
 
-/// The number below which the part `p` lies, by Halley's method from an approximation.
+/// Returns the quantile for `p`, by Halley's method from an approximation.
 pub(super) fn quantile(shape: f64, p: f64) -> f64 {
     let mut x = if shape > 1.0 {
         // Wilson and Hilferty: the cube root is roughly normally distributed.

@@ -21,13 +21,13 @@ pub(super) fn point(percentage: f64, value: f64) -> (f64, f64) {
     (z, libm::log(value))
 }
 
-/// Whether there are enough points: two percentiles, or both ends.
+/// True if there are enough points: two percentiles, or both ends.
 pub(super) fn is_curve(points: Points<'_>) -> bool {
     let curve = Curve::of(points);
     curve.inner.len() >= 2 || curve.least.is_some() && curve.most.is_some()
 }
 
-/// The value below which the part `p` lies.
+/// Returns the value below which the fraction `p` lies.
 pub(super) fn quantile(points: Points<'_>, p: f64) -> f64 {
     let curve = Curve::of(points);
     let log = match curve.end_at(|piece| (piece.from..=piece.to).contains(&p)) {
@@ -122,7 +122,7 @@ impl<'a> Curve<'a> {
         Curve { least, inner, most }
     }
 
-    /// The pieces at the ends of which the smallest or the greatest value is known.
+    /// Iterates over the pieces that end at the smallest or greatest value, if it is known.
     fn ends(&self) -> impl Iterator<Item = End> {
         let first = self
             .inner

@@ -1,4 +1,4 @@
-//! Numbers, quantiles and moments are those of theory.
+//! Compares numbers, quantiles and moments with theory.
 
 use super::*;
 use crate::Random;
