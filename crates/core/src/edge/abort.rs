@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-/// What a handle can abort.
+/// An edge that a handle can abort.
 pub trait Abort: Send + Sync {
-    /// As [`Sender::abort`](super::Sender::abort).
+    /// Aborts the edge, like [`Sender::abort`](super::Sender::abort).
     fn abort(&self);
 }
 
@@ -38,7 +38,7 @@ struct Inner {
 #[derive(Default)]
 struct Edges {
     list: Vec<Weak<dyn Abort>>,
-    /// At this length those that are gone are removed.
+    /// The length at which edges that no longer exist are removed.
     sweep_at: usize,
 }
 
@@ -51,8 +51,8 @@ impl AbortHandle {
         AbortHandle::default()
     }
 
-    /// Aborts all edges of the handle, also those that will be made with it. O(edges), besides
-    /// dropping what they hold.
+    /// Aborts all edges of the handle, and edges that are added later at once. O(edges), besides dropping
+    /// their messages.
     pub fn abort(&self) {
         // The list stays, so that an abort at the same time finds all edges, too, and
         // returns when all of them are aborted. The lock is not held while messages are dropped.
@@ -67,7 +67,7 @@ impl AbortHandle {
         self.edges().list = Vec::new();
     }
 
-    /// Whether [`abort`](AbortHandle::abort) has been called, and has perhaps not yet returned.
+    /// True if [`abort`](AbortHandle::abort) has been called, even if it has not returned yet.
     pub fn is_aborted(&self) -> bool {
         self.0.aborted.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! Messages taken from the front of a vector, of which the rest goes back.
+//! Messages taken from the front of a vector; the rest is returned to the vector.
 #![allow(
     unsafe_code,
     reason = "messages are moved out of a vector one by one, and the rest stays in it"
@@ -24,7 +24,7 @@ impl<'a, T> Batch<'a, T> {
         }
     }
 
-    /// What has not been taken.
+    /// Returns the messages that have not been taken.
     pub(super) fn rest(&self) -> &[T] {
         // SAFETY: from `taken` to `length` the messages are initialised and this batch's.
         unsafe {
@@ -35,15 +35,15 @@ impl<'a, T> Batch<'a, T> {
         }
     }
 
-    /// Gives up this many messages of the rest, which were copied to their new owner.
+    /// Removes this many messages from the rest, after they were copied to their new owner.
     ///
     /// # Safety
-    /// There are as many, and each has one owner.
+    /// The rest has at least as many messages, and each copy has one owner.
     pub(super) unsafe fn taken(&mut self, count: usize) {
         self.taken += count;
     }
 
-    /// Puts a message back to the front of the rest. At least one has been taken.
+    /// Puts a message back at the front of the rest. At least one has been taken.
     pub(super) fn give_back(&mut self, message: T) {
         assert!(self.taken > 0, "a message goes back to where one was taken");
         self.taken -= 1;

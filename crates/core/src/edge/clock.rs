@@ -1,8 +1,8 @@
-//! The clock by which the time spent blocked is measured.
+//! The clock that measures the time spent blocked.
 //!
-//! It is read twice whenever an end waits, and many waits are shorter than to read an exact clock
-//! twice. So this is one that costs a few nanoseconds and goes by ticks of the kernel, of some
-//! milliseconds: a single wait may be measured a tick too long or too short, and a sum of many is right.
+//! An end reads it twice per wait, and many waits are shorter than reading an exact clock twice. So this
+//! clock costs a few nanoseconds and advances by kernel ticks of some milliseconds: a single wait may be off
+//! by a tick, but a sum of many waits is right.
 #![allow(unsafe_code, reason = "the coarse monotonic clock is a call of libc")]
 
 /// Nanoseconds since some point in the past, at least 1, by ticks.

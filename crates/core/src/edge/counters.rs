@@ -1,4 +1,4 @@
-//! What the ends count, each on cache lines of its own.
+//! Counters of the two ends, each on separate cache lines.
 
 use crate::edge::clock;
 use crate::sync::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ impl Counter {
 pub(super) struct Blocked {
     /// Nanoseconds of waits that are over.
     total: Counter,
-    /// When the wait under way began; 0: none is.
+    /// The start of the current wait; 0: the end is not waiting.
     since: Counter,
 }
 
@@ -57,7 +57,7 @@ impl Blocked {
         }
     }
 
-    /// Up to now, with the wait under way.
+    /// Returns the total time, including the current wait.
     pub(super) fn read(&self) -> Duration {
         let under_way = match self.since.get() {
             0 => 0,
@@ -70,7 +70,7 @@ impl Blocked {
 /// Written by the sending end.
 #[derive(Debug)]
 pub(super) struct SenderCounters {
-    /// Weight of what was published. Not kept if all messages weigh 1.
+    /// The weight of published messages. Not counted if all messages weigh 1.
     pub(super) weight: Counter,
     /// Weight of what the overflow policy has dropped.
     pub(super) dropped: Counter,
@@ -82,7 +82,7 @@ pub(super) struct SenderCounters {
 /// Written by the receiving end.
 #[derive(Debug)]
 pub(super) struct ReceiverCounters {
-    /// Weight of what was received. Not kept if the head tells.
+    /// The weight of received messages. Not counted if the head has it.
     pub(super) weight: Counter,
     pub(super) blocked: Blocked,
 }

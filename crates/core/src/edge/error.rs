@@ -1,4 +1,4 @@
-//! Why a message was not sent, or none received.
+//! Errors of sending and receiving.
 
 use std::fmt;
 
@@ -22,10 +22,10 @@ impl<T> fmt::Debug for Aborted<T> {
     }
 }
 
-/// Why a message was not sent at once. It holds the message.
+/// Why a message could not be sent at once. It contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TrySendError<T> {
-    /// There is no room now.
+    /// The edge is full.
     #[error("the edge is full; send again when something has been received")]
     Full(T),
     /// The edge has been aborted, or closed by this end.
@@ -57,10 +57,10 @@ impl<T> From<Aborted<T>> for TrySendError<T> {
     }
 }
 
-/// Why a message was not sent in time. It holds the message.
+/// Why a message could not be sent in time. It contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendTimeoutError<T> {
-    /// There was no room in time.
+    /// The edge stayed full.
     #[error("the edge stayed full; send again, or give it more time or a larger capacity")]
     TimedOut(T),
     /// The edge has been aborted, or closed by this end.
@@ -95,7 +95,7 @@ impl<T> From<Aborted<T>> for SendTimeoutError<T> {
 /// Why no message was received in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecvTimeoutError {
-    /// Nothing was sent in time.
+    /// No message arrived in time.
     #[error("the edge stayed empty; recv again, or give it more time")]
     TimedOut,
     /// The other end has closed the edge, and everything has been received.
@@ -106,10 +106,10 @@ pub enum RecvTimeoutError {
     Aborted,
 }
 
-/// Why no message was received at once.
+/// Why no message could be received at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TryRecvError {
-    /// Nothing is buffered now.
+    /// The edge is empty.
     #[error("the edge is empty; recv again when something has been sent")]
     Empty,
     /// The other end has closed the edge, and everything has been received.

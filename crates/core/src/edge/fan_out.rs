@@ -1,4 +1,4 @@
-//! One message to many edges.
+//! Sending one message to many edges.
 
 use super::error::{Aborted, TrySendError};
 use super::flavour::{Flavour, Ring};
@@ -33,7 +33,7 @@ use std::fmt;
 /// ```
 pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
     edges: Vec<(Branch, Sender<T, F>)>,
-    /// Of the next one that is added.
+    /// The identity of the next added edge.
     next: u64,
     /// Positions of those that were full.
     full: Vec<usize>,
@@ -44,7 +44,7 @@ pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
 pub struct Branch(pub(super) u64);
 
 impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
-    /// Without edges.
+    /// Creates a fan-out without edges.
     pub const fn new() -> FanOut<T, F> {
         FanOut {
             edges: Vec::new(),
@@ -61,14 +61,13 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         branch
     }
 
-    /// Sends to this edge no more, and returns it, open as it is. `None` if it has been aborted and
-    /// removed. O(edges).
+    /// Removes an edge and returns its sender, still open. `None` if it was aborted and removed. O(edges).
     pub fn remove(&mut self, branch: Branch) -> Option<Sender<T, F>> {
         let at = self.edges.iter().position(|(it, _)| *it == branch)?;
         Some(self.edges.remove(at).1)
     }
 
-    /// How many edges there are, as of the last message.
+    /// Returns the number of edges, as of the last message.
     pub fn len(&self) -> usize {
         self.edges.len()
     }
@@ -98,12 +97,12 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         Ok(self.full.iter().map(|at| self.edges[*at].0).collect())
     }
 
-    /// As [`Sender::close`], all edges.
+    /// Closes all edges, like [`Sender::close`].
     pub fn close(&mut self) {
         self.edges.iter_mut().for_each(|(_, edge)| edge.close());
     }
 
-    /// As [`Sender::abort`], all edges.
+    /// Aborts all edges, like [`Sender::abort`].
     pub fn abort(&self) {
         self.edges.iter().for_each(|(_, edge)| edge.abort());
     }

@@ -1,4 +1,4 @@
-//! What a flavour of edges provides: two ends without ways to wait. [`Sender`](super::Sender) and
+//! The two ends of a flavour of edges, without methods that wait. [`Sender`](super::Sender) and
 //! [`Receiver`](super::Receiver) build all of their methods on these.
 
 use super::abort::Abort;
@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 
 /// A flavour of edges: [`Ring`] or [`Queue`].
 pub trait Flavour<T: Send + 'static>: 'static {
-    /// What a [`Sender`](super::Sender) is made of.
+    /// The flavour's part of a [`Sender`](super::Sender).
     #[doc(hidden)]
     type SenderEnd: SenderEnd<T>;
-    /// What an [`Receiver`](super::Receiver) is made of.
+    /// The flavour's part of a [`Receiver`](super::Receiver).
     #[doc(hidden)]
     type ReceiverEnd: ReceiverEnd<T>;
 }
@@ -29,7 +29,7 @@ pub struct Ring<W = One>(PhantomData<fn() -> W>);
 #[derive(Debug)]
 pub struct Queue<W = One>(PhantomData<fn() -> W>);
 
-/// What both ends share.
+/// Operations that both ends of an edge have.
 pub trait EdgeControl: Abort + Source {}
 
 impl<E: Abort + Source> EdgeControl for E {}
@@ -48,18 +48,18 @@ pub trait SenderEnd<T>: Send + Unpin {
         self.try_send(message)
     }
 
-    /// Sends the message, which is there at the first poll. While this is pending the message is
-    /// in `message` or with the edge, until [`withdraw`](SenderEnd::withdraw).
+    /// Sends the message, which is in `message` at the first poll. While the result is pending, the message
+    /// is in `message` or in the edge, until [`withdraw`](SenderEnd::withdraw).
     fn poll_send(
         &mut self,
         message: &mut Option<T>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Aborted<T>>>;
 
-    /// Sends as much of the batch as the capacity allows. Returns whether all of it was sent.
+    /// Sends as much of the batch as the capacity allows. Returns true if all of it was sent.
     fn try_send_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
 
-    /// As [`send_now`](SenderEnd::send_now), of a batch. Whether that was all of it.
+    /// Sends a batch like [`send_now`](SenderEnd::send_now). Returns true if all of it was sent.
     #[inline]
     fn send_all_now(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
         self.try_send_all(batch)
@@ -75,16 +75,15 @@ pub trait SenderEnd<T>: Send + Unpin {
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>>;
 
-    /// Ends a wait: this end is not blocked any more, and a message that is with the edge and has not been
-    /// accepted comes back.
+    /// Ends a wait: this end is not blocked any more, and a message in the edge that was not accepted is
+    /// returned.
     fn withdraw(&mut self, message: &mut Option<T>);
 
-    /// Before the first poll of a thread, which may sleep: waits awake for a moment for room. Whether to try
-    /// again.
+    /// Spins for a moment until the edge has capacity, before the first poll of a thread that may sleep. True
+    /// to try again.
     fn linger_for_room(&self) -> bool;
 
-    /// After a poll that was pending, before the thread sleeps: waits awake for a moment for what it waits
-    /// for. Whether to poll again.
+    /// Spins for a moment after a pending poll, before the thread sleeps. True to poll again.
     fn linger(&self) -> bool {
         false
     }
@@ -102,7 +101,7 @@ pub trait ReceiverEnd<T>: Send + Unpin {
 
     fn try_recv_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryRecvError>;
 
-    /// Whether it is known to be empty, so that a `recv` which may wait begins with that.
+    /// True if the edge is known to be empty, so that a waiting `recv` can skip the first attempt.
     #[inline]
     fn is_known_empty(&self) -> bool {
         false
@@ -110,7 +109,7 @@ pub trait ReceiverEnd<T>: Send + Unpin {
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>>;
 
-    /// As [`poll_recv`](ReceiverEnd::poll_recv), many; 0 when there will be none any more.
+    /// Like [`poll_recv`](ReceiverEnd::poll_recv), for many messages; 0 when the edge has ended.
     fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
@@ -118,7 +117,7 @@ pub trait ReceiverEnd<T>: Send + Unpin {
         context: &mut Context<'_>,
     ) -> Poll<usize>;
 
-    /// Whether a `try_recv` would tell anything but that the edge is empty; if not, arranges to be woken.
+    /// Returns true if a `try_recv` would have a result other than empty; otherwise arranges a wake-up.
     fn poll_some(&mut self, context: &mut Context<'_>) -> bool;
 
     /// Ends a wait: this end is not blocked any more.

@@ -7,11 +7,11 @@ use super::receiver::Receiver;
 #[derive(Debug)]
 pub struct Iter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
-/// Yields the messages that are there, without waiting. By [`Receiver::try_iter`].
+/// Iterator over the buffered messages, which does not wait. From [`Receiver::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
-/// As [`Iter`], with the receiver, which is dropped with it: an edge that has not ended is aborted then.
+/// Like [`Iter`], but owns the receiver. Dropping it aborts an edge that has not ended.
 #[derive(Debug)]
 pub struct IntoIter<T: Send + 'static, F: Flavour<T> = Ring>(Receiver<T, F>);
 
@@ -30,7 +30,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         Iter(self)
     }
 
-    /// Yields the messages that are there, without waiting.
+    /// Returns an iterator over the buffered messages, which does not wait.
     ///
     /// ```
     /// use corsair::edge::{self, Options};

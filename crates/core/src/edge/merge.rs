@@ -37,11 +37,11 @@ use std::task::{Context, Poll};
 /// ```
 pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
     edges: Vec<Receiver<T, F>>,
-    /// Their names, in the same order.
+    /// The identities of the edges, in the same order.
     branches: Vec<Branch>,
-    /// Of the next one that is added.
+    /// The identity of the next added edge.
     named: u64,
-    /// Who is asked first.
+    /// The index of the edge that is asked first.
     turn: usize,
     aborted: bool,
     /// Whether some of them count that they are waited for.
@@ -49,7 +49,7 @@ pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
 }
 
 impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
-    /// Without edges: `recv` ends at once.
+    /// Creates a merge without edges, whose `recv` ends at once.
     pub const fn new() -> Merge<T, F> {
         Merge {
             edges: Vec::new(),
@@ -70,14 +70,13 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         branch
     }
 
-    /// Reads from this edge no more, and returns it as it is. `None` if it has ended and been
-    /// removed. O(edges).
+    /// Removes an edge and returns its receiver. `None` if it has ended and was removed. O(edges).
     pub fn remove(&mut self, branch: Branch) -> Option<Receiver<T, F>> {
         let at = self.branches.iter().position(|it| *it == branch)?;
         Some(self.take_out(at))
     }
 
-    /// How many edges there are, as of the last message.
+    /// Returns the number of edges, as of the last message.
     pub fn len(&self) -> usize {
         self.edges.len()
     }
@@ -105,7 +104,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.remove(at)
     }
 
-    /// Whose turn it is after `at`, and how many are still to be asked.
+    /// Returns the edge after `at`, and how many edges are still to be asked.
     fn after(&self, at: usize) -> usize {
         if at + 1 < self.edges.len() { at + 1 } else { 0 }
     }
@@ -128,12 +127,12 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         }
     }
 
-    /// As [`Receiver::abort`], all edges.
+    /// Aborts all edges, like [`Receiver::abort`].
     pub fn abort(&self) {
         self.edges.iter().for_each(Receiver::abort);
     }
 
-    /// Asks all edges in turns until one has a message; removes those that have ended.
+    /// Asks all edges in turn until one has a message; removes those that have ended.
     fn ask(
         &mut self,
         mut ask: impl FnMut(&mut Receiver<T, F>) -> Poll<Option<T>>,
@@ -162,7 +161,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         }
     }
 
-    /// As [`Receiver::poll_recv`].
+    /// Like [`Receiver::poll_recv`].
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let message = self.ask(|edge| edge.poll_recv(context));
         match message.is_pending() {

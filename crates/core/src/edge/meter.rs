@@ -1,4 +1,4 @@
-//! What an edge has done so far.
+//! Statistics of an edge.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 /// Whether an edge still takes messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It does.
+    /// Messages can be sent and received.
     Open,
-    /// The sending end has closed it or is gone. What is buffered is still received.
+    /// The sending end closed the edge or was dropped. Buffered messages can still be received.
     Closed,
     /// It was aborted before everything was received.
     Aborted,
@@ -25,11 +25,11 @@ impl fmt::Display for State {
     }
 }
 
-/// What an edge has done so far.
+/// Statistics of an edge.
 ///
-/// Messages count 1 each, or what [`Weigh`](super::Weigh) says. When both ends rest,
-/// `sent == received + dropped_by_abort + dropped_by_overflow` and what is buffered; while they
-/// work, numbers may be a few messages apart.
+/// A message counts as 1 or as its weight by [`Weigh`](super::Weigh). When both ends rest, `sent` equals
+/// `received + dropped_by_abort + dropped_by_overflow` plus the buffered messages; while they work, the
+/// numbers may differ by a few messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeStatistics {
     /// Whether it still takes messages.
@@ -40,18 +40,19 @@ pub struct EdgeStatistics {
     pub buffered: usize,
     /// The most messages that it has held at once, as its sending end saw it.
     pub high_water: usize,
-    /// Of how many `send` said that they were accepted, dropped ones included.
+    /// Messages that `send` accepted, including dropped ones.
     pub sent: u64,
     /// How many were received.
     pub received: u64,
     /// How many were buffered when the edge was aborted.
     pub dropped_by_abort: u64,
-    /// How many [`Overflow::DropNewest`](super::Overflow::DropNewest) and
-    /// [`Overflow::DropOldest`](super::Overflow::DropOldest) have dropped.
+    /// Messages that [`Overflow::DropNewest`](super::Overflow::DropNewest) or
+    /// [`Overflow::DropOldest`](super::Overflow::DropOldest) dropped.
     pub dropped_by_overflow: u64,
-    /// How long `send` has waited for room, up to now; of several senders, how long any of them has.
+    /// Total time in which `send` waited for capacity, including the current wait; with several senders, the
+    /// time in which at least one waited.
     pub blocked_sending: Duration,
-    /// How long `recv` has waited for messages, up to now.
+    /// Total time in which `recv` waited for messages, including the current wait.
     pub blocked_receiving: Duration,
 }
 
@@ -73,7 +74,7 @@ impl EdgeStatistics {
     }
 }
 
-/// Reads the statistics of one edge, from any thread, also when both ends are gone.
+/// Reads the statistics of one edge, from any thread, also after both ends were dropped.
 ///
 /// It keeps the edge's memory, but no message. Reading does not disturb the ends of a
 /// [`ring`](super::ring()); of a [`queue`](super::queue()) it may take a lock for a moment.
@@ -95,9 +96,8 @@ impl Meter {
         Meter(source)
     }
 
-    /// What the edge has done so far. Without
-    /// [statistics](super::Options::statistics) everything but `state`, `capacity` and `buffered`
-    /// is 0.
+    /// Returns the statistics. Without [statistics](super::Options::statistics) all fields except `state`,
+    /// `capacity` and `buffered` are 0.
     pub fn read(&self) -> EdgeStatistics {
         self.0.read()
     }
@@ -115,14 +115,14 @@ pub trait Source: Send + Sync {
 
     fn state(&self) -> State;
 
-    /// How many messages it holds now, and at most.
+    /// Returns the number of buffered messages and the capacity.
     fn filled(&self) -> (usize, usize);
 }
 
 /// The state that either end can read of its edge.
 macro_rules! of_the_edge {
     () => {
-        /// Whether the edge still takes messages, and how it ended.
+        /// Returns whether the edge is open, and otherwise how it ended.
         pub fn state(&self) -> State {
             self.end.edge().state()
         }

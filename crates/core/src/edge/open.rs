@@ -8,8 +8,8 @@ use super::ring::ends as ring_ends;
 use super::sender::Sender;
 use super::weigh::{One, Weigh};
 
-/// Makes an edge of one sender and one receiver, without locks. It holds at least one message.
-/// O(capacity): its memory is there from the beginning.
+/// Creates a lock-free edge with one sender and one receiver. Its minimum capacity is 1. O(capacity), because
+/// its memory is allocated at once.
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -28,7 +28,7 @@ pub fn ring<T: Send + 'static>(options: Options) -> (Sender<T>, Receiver<T>) {
     ring_weighed::<T, One>(options)
 }
 
-/// As [`ring()`], of messages that are weighed.
+/// Like [`ring()`], for messages with weights.
 ///
 /// ```
 /// use corsair::edge::{self, Options, Weigh};
@@ -52,9 +52,8 @@ pub fn ring_weighed<T: Send + 'static, W: Weigh<T>>(
     (Sender::new(sending), Receiver::new(receiving))
 }
 
-/// Makes an edge whose senders can be cloned. Those that wait are served in their order.
-/// O(capacity) if it blocks when it is full, without a limit by weight; the memory of other queues grows with what
-/// they hold.
+/// Creates an edge whose senders can be cloned. Waiting senders are served in order. O(capacity) if it blocks
+/// when it is full and has no limit by weight; the memory of other queues grows as needed.
 ///
 /// With capacity 0 it is a rendezvous: `send` ends when the message has been received.
 ///
@@ -74,7 +73,7 @@ pub fn queue<T: Send + 'static>(options: Options) -> (Sender<T, Queue>, Receiver
     queue_weighed::<T, One>(options)
 }
 
-/// As [`queue()`], of messages that are weighed.
+/// Like [`queue()`], for messages with weights.
 ///
 /// ```
 /// use corsair::edge::{self, Bytes, Options};

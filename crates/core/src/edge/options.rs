@@ -1,28 +1,28 @@
-//! How an edge is to be: how much it holds, what happens to more, who can abort it.
+//! Options of an edge: its capacity, its overflow policy, and the handles that abort it.
 
 use super::abort::AbortHandle;
 use std::fmt;
 use std::str::FromStr;
 
-/// No edge holds more messages than this, 2^24.
+/// The maximum capacity of an edge, 2^24 messages.
 pub const MAX_CAPACITY: usize = 1 << 24;
 
-/// What happens to a message for an edge that is full.
+/// The treatment of a message for a full edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// `send` waits until there is room.
+    /// `send` waits until the edge has capacity.
     #[default]
     Block,
     /// The message is dropped and counted.
     DropNewest,
     /// The oldest message that is buffered is dropped and counted.
     DropOldest,
-    /// This edge is aborted.
+    /// The edge is aborted.
     Abort,
 }
 
 impl Overflow {
-    /// All of them, in the order in which messages list them.
+    /// All policies, in the order in which error messages list them.
     pub const ALL: [Overflow; 4] = [
         Overflow::Block,
         Overflow::DropNewest,
@@ -47,7 +47,7 @@ impl fmt::Display for Overflow {
     }
 }
 
-/// There is no overflow policy of this name.
+/// The name of an overflow policy is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no overflow policy {0:?}; give one of block, drop_newest, drop_oldest, abort")]
 pub struct OverflowError(pub String);
@@ -63,7 +63,7 @@ impl FromStr for Overflow {
     }
 }
 
-/// How an edge is to be. The same for every flavour.
+/// The options of an edge, for every flavour.
 ///
 /// ```
 /// use corsair::edge::{AbortHandle, Options, Overflow};
@@ -84,11 +84,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// An edge that holds at most `capacity` messages, and no more than [`MAX_CAPACITY`] however much is
-    /// asked for. It blocks when it is full, and keeps statistics.
+    /// Creates the options of an edge with this capacity, at most [`MAX_CAPACITY`]. It blocks when it is
+    /// full, and keeps statistics.
     ///
-    /// A [`queue`](super::queue()) of capacity 0 is a rendezvous: a message goes from a waiting
-    /// sender to the receiver, and is never held in between. A [`ring`](super::ring()) holds at least one.
+    /// A [`queue`](super::queue()) of capacity 0 is a rendezvous: a message moves from a waiting sender to
+    /// the receiver without a buffer. A [`ring`](super::ring()) has a capacity of at least 1.
     pub const fn new(capacity: usize) -> Options {
         Options {
             capacity: match capacity {
@@ -102,9 +102,8 @@ impl Options {
         }
     }
 
-    /// The edge is also full while its messages and the next one would weigh more than `limit` together,
-    /// as [`Weigh`](super::Weigh) says. An empty edge takes any message, so that one that is heavier than the
-    /// limit does not wait forever.
+    /// Limits the total weight of the buffered messages, by [`Weigh`](super::Weigh). An empty edge accepts
+    /// any message, so that one that is heavier than the limit does not wait forever.
     ///
     /// ```
     /// use corsair::edge::{self, Bytes, Options};
@@ -119,24 +118,24 @@ impl Options {
         self
     }
 
-    /// What happens to a message for a full edge; [`Overflow::Block`] unless given.
+    /// Sets the overflow policy. The default is [`Overflow::Block`].
     #[must_use]
     pub fn overflow(mut self, policy: Overflow) -> Options {
         self.overflow = policy;
         self
     }
 
-    /// Whether the edge keeps statistics, which is the default. Without them, a
-    /// [`Meter`](super::Meter) still has the state of the edge and the number of buffered messages.
+    /// Turns statistics on or off; the default is on. Without them, a [`Meter`](super::Meter) still has the
+    /// state of the edge and the number of buffered messages.
     #[must_use]
     pub fn statistics(mut self, keep: bool) -> Options {
         self.statistics = keep;
         self
     }
 
-    /// The edge can be aborted by this handle. May be given several times, with one handle for
-    /// the whole graph and another for a part of it. If it has aborted already, the edge is
-    /// aborted from the beginning.
+    /// Adds a handle that can abort the edge. It may be called several times, for example with one handle for
+    /// the whole graph and another for a part of it. If the handle has aborted already, the edge starts
+    /// aborted.
     #[must_use]
     pub fn abort_handle(mut self, handle: AbortHandle) -> Options {
         self.handles.push(handle);
@@ -148,12 +147,12 @@ impl Options {
         self.capacity
     }
 
-    /// How much the messages that it holds may weigh together; [`u64::MAX`] unless given.
+    /// Returns the limit by weight; [`u64::MAX`] by default.
     pub const fn limit(&self) -> u64 {
         self.weight_limit
     }
 
-    /// What happens to a message for a full edge.
+    /// Returns the overflow policy.
     pub const fn overflow_policy(&self) -> Overflow {
         self.overflow
     }
@@ -163,7 +162,7 @@ impl Options {
         self.statistics
     }
 
-    /// Who can abort it besides its ends.
+    /// Returns the handles that can abort the edge.
     pub(super) fn handles(&self) -> &[AbortHandle] {
         &self.handles
     }

@@ -1,4 +1,4 @@
-//! How an end waits: a place for its waker, and a thread that sleeps until it is woken.
+//! Waiting: a cell for the waker of an end, and threads that sleep until they are woken.
 #![allow(
     unsafe_code,
     reason = "a cell holds the waker; a flag says which thread may touch it"
@@ -8,11 +8,11 @@ use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// The waker of one end that waits.
+/// The waker of a waiting end.
 ///
-/// Whose turn it is to touch it is said by a bit of a word elsewhere, *waits*: while it is
-/// clear, the owner, which is the end that waits. The thread that clears the bit that the owner has set may
-/// take the waker once, and says in `full` that this is over.
+/// A bit of an atomic word elsewhere, *waits*, says which thread may access it: while the bit is clear, the
+/// owner, which is the end that waits. A thread that clears the bit, after the owner has set it, may take the
+/// waker once, and reports in `full` that it is done.
 #[derive(Debug)]
 pub(super) struct Parked {
     waker: UnsafeCell<Option<Waker>>,
@@ -102,7 +102,7 @@ pub(super) fn block_until<R>(
     })
 }
 
-/// As [`block_until`], without a deadline.
+/// Like [`block_until`], without a deadline.
 pub(super) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
     loop {
         if let Poll::Ready(result) = block_until(None, &mut poll) {
@@ -168,7 +168,7 @@ mod thread {
     use std::task::{Wake, Waker};
     use std::time::Instant;
 
-    /// In a model a deadline is always over.
+    /// In a model, a deadline has always passed.
     pub(super) fn park(deadline: Option<Instant>) -> bool {
         if deadline.is_none() {
             thread::park();
@@ -189,24 +189,24 @@ mod thread {
     }
 }
 
-/// Waits awake for a moment for what another thread is about to do, if there is a core on which it can be
-/// done. Whether it was done.
+/// Spins for a moment until another thread's action is done, if there is a core for that thread. Returns
+/// whether it was done.
 ///
-/// It does not yield: an end that sleeps lets the other get some way, and the two then meet once for many messages. Ends
-/// that yield in between meet for each, and the scheduler switches threads for nothing.
+/// It does not yield: while an end sleeps, the other end gets ahead, and the two then synchronise once for
+/// many messages. Ends that yield synchronise for each message, with useless thread switches.
 #[cfg(not(loom))]
 pub(super) fn spin_until(done: impl Fn() -> bool) -> bool {
     use std::sync::LazyLock;
     /// An end and the other end.
     static SPINS: LazyLock<bool> = LazyLock::new(|| crate::sync::spins(2) > 0);
-    /// The first look comes late enough for the other end to have got some way: two ends that look
-    /// at every step take the line with the index from each other for every message.
+    /// The first check is late enough for the other end to get ahead: two ends that check at every step take
+    /// the cache line of the index from each other for every message.
     const FIRST: u32 = 5;
     const ROUNDS: u32 = 8;
     *SPINS && spin(FIRST..ROUNDS, done)
 }
 
-/// Nothing that a model has to see.
+/// Spinning is not visible to a model.
 #[cfg(loom)]
 pub(super) fn spin_until(_: impl Fn() -> bool) -> bool {
     false
@@ -218,7 +218,7 @@ pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     use std::time::Duration;
     /// Microseconds.
     const LONGEST: u64 = 1 << 10;
-    /// How many times other threads may run, among them the interrupted one, before this thread sleeps.
+    /// The number of yields to other threads, including an interrupted one, before this thread sleeps.
     const YIELDS: u32 = 8;
     let mut pause = 1;
     loop {
@@ -243,7 +243,7 @@ pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Spins twice as long in each round, until it is done. Whether it is.
+/// Spins twice as long in each round. Returns true once `done` is true.
 #[cfg(not(loom))]
 fn spin(rounds: std::ops::Range<u32>, mut done: impl FnMut() -> bool) -> bool {
     for round in rounds {

@@ -49,7 +49,7 @@ impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Queue<W> {
     type ReceiverEnd = QueueReceiver<T, W>;
 }
 
-/// Both ends of a queue, and what they share.
+/// Creates both ends of a queue and their shared state.
 pub(super) fn ends<T: Send + 'static, W: Weigh<T>>(
     options: &Options,
 ) -> (QueueSender<T, W>, QueueReceiver<T, W>) {

@@ -35,7 +35,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         Receiver { end }
     }
 
-    /// Yields the next message if there is one. O(1); on a [`ring`](super::ring()) without a lock.
+    /// Returns the next message if there is one. O(1); on a [`ring`](super::ring()) without a lock.
     ///
     /// # Errors
     /// [`TryRecvError::Empty`] if there is none now; [`TryRecvError::Closed`] and
@@ -55,8 +55,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.try_recv()
     }
 
-    /// Waits for the next message; `None` when there will be none any more, and
-    /// [`state`](Receiver::state) tells why. A future that is dropped before it is ready has taken nothing.
+    /// Waits for the next message; `None` when the edge has ended, and [`state`](Receiver::state) has the
+    /// reason. Dropping the future before it is ready loses no message.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -81,8 +81,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// As [`recv`](Receiver::recv), but gives up once `limit` is ready, which is any future, such as a timer of
-    /// the runtime.
+    /// Like [`recv`](Receiver::recv), but gives up once `limit` is ready. The limit is any future, for
+    /// example a timer of the runtime.
     ///
     /// # Errors
     /// [`RecvTimeoutError::TimedOut`] if the limit was ready before there was a message;
@@ -111,7 +111,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.in_time(received)
     }
 
-    /// As [`recv`](Receiver::recv), blocking the thread.
+    /// Like [`recv`](Receiver::recv), but blocks the thread.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -131,7 +131,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// As [`recv_blocking`](Receiver::recv_blocking), for at most as long as this.
+    /// Like [`recv_blocking`](Receiver::recv_blocking), with a time-out.
     ///
     /// # Errors
     /// [`RecvTimeoutError::TimedOut`] if there was no message in time;
@@ -175,7 +175,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// What was received; `None`: not in time.
+    /// Converts a result; `None`: the time was over.
     fn in_time(&self, received: Option<Option<T>>) -> Result<T, RecvTimeoutError> {
         match received {
             Some(Some(message)) => Ok(message),
@@ -237,7 +237,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// As [`recv_many`](Receiver::recv_many), blocking the thread.
+    /// Like [`recv_many`](Receiver::recv_many), but blocks the thread.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -257,8 +257,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// The next message, or `None` when there will be none any more. The waker is called when it is worth
-    /// to ask again; only that of the last call.
+    /// Polls for the next message; ready with `None` when the edge has ended. Only the waker of the last call
+    /// is called, when polling again may succeed.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -279,8 +279,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.rest();
     }
 
-    /// Blocks until at least one of these is worth a [`try_recv`](Receiver::try_recv): it has a message
-    /// or has ended. Returns at once if there are none. O(receivers).
+    /// Blocks until a [`try_recv`](Receiver::try_recv) may succeed on at least one of the receivers: it has a
+    /// message or has ended. Returns at once if there are no receivers. O(receivers).
     ///
     /// ```
     /// use corsair::edge::{self, Receiver, Options};
@@ -305,7 +305,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         receivers.iter_mut().for_each(Receiver::rest);
     }
 
-    /// As [`Sender::abort`](super::Sender::abort).
+    /// Aborts the edge, like [`Sender::abort`](super::Sender::abort).
     ///
     /// ```
     /// use corsair::edge::{self, Aborted, Options};
@@ -329,7 +329,7 @@ impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for Receiver<T, F> {
     }
 }
 
-/// As [`Receiver::poll_recv`].
+/// Polls like [`Receiver::poll_recv`].
 impl<T: Send + 'static, F: Flavour<T>> futures_core::Stream for Receiver<T, F> {
     type Item = T;
 

@@ -74,7 +74,7 @@ impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Ring<W> {
     type ReceiverEnd = RingReceiver<T, W>;
 }
 
-/// Both ends of a ring, and what they share.
+/// Creates both ends of a ring and their shared state.
 pub(super) fn ends<T: Send + 'static, W: Weigh<T>>(
     options: &Options,
 ) -> (RingSender<T, W>, RingReceiver<T, W>) {

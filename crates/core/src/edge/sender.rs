@@ -13,8 +13,8 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// The sending end of an edge. Dropping it closes the edge; of a [`queue`](super::queue()), whose
-/// sending ends can be cloned, dropping the last one does.
+/// The sending end of an edge. Dropping it closes the edge; the sending ends of a [`queue`](super::queue())
+/// can be cloned, and dropping the last one closes it.
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -33,7 +33,8 @@ pub struct Sender<T: Send + 'static, F: Flavour<T> = Ring> {
     end: F::SenderEnd,
 }
 
-/// How often a thread tries to get room that others may take before it, until it waits in their line.
+/// The number of attempts to get capacity, which other senders may take first, before a thread waits in the
+/// line.
 const TRIES: u32 = 16;
 
 impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
@@ -41,7 +42,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         Sender { end }
     }
 
-    /// Accepts a message if that is possible at once. O(1); on a [`ring`](super::ring()) without a lock.
+    /// Sends a message if that is possible at once. O(1); on a [`ring`](super::ring()) without a lock.
     ///
     /// Policies that drop always accept, and the dropped message counts as sent. A rendezvous accepts if
     /// the receiver waits at this moment; the message is then kept for it.
@@ -93,8 +94,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// As [`send`](Sender::send), but gives the message back once `limit` is ready, which is any
-    /// future, such as a timer of the runtime.
+    /// Like [`send`](Sender::send), but returns the message once `limit` is ready. The limit is any future,
+    /// for example a timer of the runtime.
     ///
     /// # Errors
     /// [`SendTimeoutError::TimedOut`] if the limit was ready before there was room,
@@ -132,7 +133,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         .await
     }
 
-    /// As [`send`](Sender::send), blocking the thread.
+    /// Like [`send`](Sender::send), but blocks the thread.
     ///
     /// # Errors
     /// [`Aborted`] with the message when the edge takes no more.
@@ -157,7 +158,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// As [`send_blocking`](Sender::send_blocking), for at most as long as this.
+    /// Like [`send_blocking`](Sender::send_blocking), with a time-out.
     ///
     /// # Errors
     /// [`SendTimeoutError::TimedOut`] if there was no room in time,
@@ -206,9 +207,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Accepts all messages of a vector, in order and many at once, and waits for room as often as
-    /// it has to. What could not be sent is left in the vector, also if the future is dropped
-    /// before it is ready.
+    /// Sends all messages of a vector in order, in batches, and waits for capacity as needed. Messages that
+    /// could not be sent stay in the vector, also if the future is dropped before it is ready.
     ///
     /// # Errors
     /// [`Aborted`] when the edge takes no more.
@@ -231,10 +231,10 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         poll_fn(|context| waiting.poll(context)).await
     }
 
-    /// As [`send_all`](Sender::send_all), blocking the thread.
+    /// Like [`send_all`](Sender::send_all), but blocks the thread.
     ///
     /// # Errors
-    /// As there.
+    /// See [`send_all`](Sender::send_all).
     pub fn send_all_blocking(&mut self, messages: &mut Vec<T>) -> Result<(), Aborted<()>> {
         let mut waiting = WaitingAll::new(&mut self.end, messages);
         if waiting.end.send_all_now(&mut waiting.batch)? {
@@ -352,7 +352,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Clone for Sender<T, Queue<W>> {
-    /// Another sending end of the same edge; of a closed one, a closed one.
+    /// Creates another sending end of the edge; it is closed if this one is.
     fn clone(&self) -> Self {
         Sender::new(self.end.clone())
     }
@@ -389,7 +389,7 @@ impl<'a, T, E: SenderEnd<T>> Waiting<'a, T, E> {
         result
     }
 
-    /// Takes the message back, unless it has been accepted in the meantime.
+    /// Takes the message back, unless it has been accepted.
     fn give_up(&mut self) -> Result<(), SendTimeoutError<T>> {
         self.end.withdraw(&mut self.message);
         self.pending = false;
@@ -419,7 +419,7 @@ impl<T, E: SenderEnd<T>> Drop for Waiting<'_, T, E> {
     }
 }
 
-/// Waits until all of a vector is sent. Dropped before, it takes back what has not been.
+/// Waits until a vector is sent. If dropped earlier, it takes back the messages that were not sent.
 struct WaitingAll<'a, T, E: SenderEnd<T>> {
     end: &'a mut E,
     batch: Batch<'a, T>,
@@ -454,7 +454,7 @@ impl<T, E: SenderEnd<T>> Drop for WaitingAll<'_, T, E> {
     }
 }
 
-/// Waits for room.
+/// Waits for capacity.
 struct WaitingForRoom<'a, T, E: SenderEnd<T>>(&'a mut E, PhantomData<fn(T)>);
 
 impl<T, E: SenderEnd<T>> Drop for WaitingForRoom<'_, T, E> {

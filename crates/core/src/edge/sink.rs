@@ -20,7 +20,8 @@ pub struct SenderSink<T: Send + 'static, F: Flavour<T> = Ring> {
 }
 
 impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
-    /// Makes a [`Sink`](futures_sink::Sink) of it, for [`forward`] and the like. Closing the sink closes the edge.
+    /// Converts the sender to a [`Sink`](futures_sink::Sink), for example for [`forward`]. Closing the sink
+    /// closes the edge.
     ///
     /// [`forward`]: https://docs.rs/futures-util/latest/futures_util/stream/trait.StreamExt.html#method.forward
     ///

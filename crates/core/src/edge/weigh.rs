@@ -1,6 +1,6 @@
-//! How much a message weighs.
+//! Weights of messages.
 
-/// How much a message weighs, for messages that stand for many or hold much memory.
+/// The weight of a message, for messages that stand for many or use much memory.
 ///
 /// Statistics count messages by weight, and an edge with a
 /// [limit by weight](super::Options::weight_limit) holds no more than that. A message is weighed when
@@ -18,10 +18,10 @@
 /// }
 /// ```
 pub trait Weigh<T>: 'static {
-    /// Whether every message weighs 1, so that positions count messages.
+    /// True if every message weighs 1, so that positions count messages.
     const ALL_ONE: bool = false;
 
-    /// How much this message weighs.
+    /// Returns the weight of a message.
     fn weight(message: &T) -> u64;
 }
 

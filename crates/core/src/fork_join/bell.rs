@@ -1,4 +1,4 @@
-//! How a sleeping worker is woken.
+//! Waking of sleeping workers.
 
 use crate::sync::lock;
 use std::fmt;

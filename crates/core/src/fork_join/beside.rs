@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How long a caller waits awake for a worker that has begun, before it sleeps.
+/// The time that a caller spins for a worker that has begun, before it sleeps.
 const AWAKE: Duration = Duration::from_micros(100);
 
 /// Waiting to be begun.
@@ -26,10 +26,10 @@ const TAKEN_BACK: u32 = 1;
 const BEGUN: u32 = 2;
 /// A worker runs it, and is to wake who has offered it.
 const AWAITED: u32 = 3;
-/// Its result is in place.
+/// The result is in place.
 const OVER: u32 = 4;
 
-/// How far work has come that was offered to a pool: one side begins it, never both.
+/// The progress of work that was offered to a pool: exactly one side begins it.
 pub(super) struct Progress(AtomicU32);
 
 impl Progress {
@@ -43,27 +43,27 @@ impl Progress {
             .is_ok()
     }
 
-    /// For a worker: true if it is now the one to run it, false if it was taken back.
+    /// For a worker: true if it may run the work, false if the work was taken back.
     pub(super) fn begin(&self) -> bool {
         self.step(OFFERED, BEGUN)
     }
 
-    /// For who has offered it: true if no worker has begun it, or will.
+    /// For the caller: true if no worker has begun the work or will.
     pub(super) fn take_back(&self) -> bool {
         self.step(OFFERED, TAKEN_BACK)
     }
 
-    /// For the worker that has run it: true if the other side sleeps, or is about to.
+    /// For the worker that has run the work: true if the caller sleeps, or is about to.
     pub(super) fn finish(&self) -> bool {
         self.0.swap(OVER, Ordering::AcqRel) == AWAITED
     }
 
-    /// For who has offered it, before it sleeps: false if it is over.
+    /// For the caller, before it sleeps: false if the work is done.
     pub(super) fn wait(&self) -> bool {
         self.step(BEGUN, AWAITED) || !self.is_over()
     }
 
-    /// Whether the result is in place, and visible.
+    /// True if the result is in place and visible.
     pub(super) fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) == OVER
     }
@@ -75,7 +75,7 @@ struct Slot<B, RB> {
     result: UnsafeCell<Option<thread::Result<RB>>>,
 }
 
-/// An offer of the work in a slot. It has a life of its own: a worker may find it in a queue after
+/// An offer of the work in a slot. It is allocated separately, because a worker may find it in a queue after
 /// it was taken back.
 #[repr(C)]
 struct Offer<B, RB> {

@@ -1,8 +1,7 @@
-//! Blocks: what the parties to asynchronous halves share, and the end of it.
+//! Blocks: the shared memory of asynchronous halves, and its release.
 //!
-//! A block holds one half (of a root) or two (of a fork), and in front of them what the parties
-//! share. Its [`State`] says who may touch what, and whose step is the last one: that frees the
-//! block.
+//! A block holds one half (of a root) or two (of a fork), preceded by the shared header. Its [`State`]
+//! decides which party may access what, and which step is the last one; that step frees the block.
 #![allow(
     unsafe_code,
     reason = "a block is reached by its address until its last party leaves"
@@ -20,12 +19,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
-/// What the parties to a block share; every block begins with it.
+/// The header of a block, which all parties share.
 #[repr(C)]
 pub(super) struct Header {
     link: Link,
     state: State,
-    /// Which half the call of a fork polls.
+    /// The half that the call of a fork polls.
     turn: Cell<Side>,
     /// The worker from which the memory is, if it is a worker's; in any case one of the pool.
     /// Initialised only once something does not end within the call that began it
@@ -33,12 +32,12 @@ pub(super) struct Header {
     home: NonNull<Worker>,
 }
 
-/// By what a block is reached to get on with it: first, where it is a fork's, by the worker that
-/// looks for work to hand out, and after the call by the worker that finds it finished.
+/// A pointer to a block. Before the call of a fork ends, it is used by the worker that looks for work to hand
+/// out; after the call, by the worker that finds the block finished.
 union Link {
     /// The second half of a fork, until its call ends.
     offer: ManuallyDrop<Offer>,
-    /// Whom to wake when both halves are over; it is there as long as the state says so.
+    /// The waker for the end of both halves; valid while the state says so.
     waiter: ManuallyDrop<UnsafeCell<MaybeUninit<Waker>>>,
 }
 
@@ -50,26 +49,26 @@ impl Link {
     }
 }
 
-/// Which half of which kind of block.
+/// The position of a half in a kind of block.
 ///
 /// # Safety
-/// A block of this kind begins with a [`Header`] and has a [`Half<Self::Future>`](super::half::Half) at `OFFSET`.
+/// A block of this kind begins with a [`Header`] and has a [`Half<Self::Future>`](super::half::Half) at
+/// `OFFSET`.
 pub(super) unsafe trait Home {
     type Future: Future;
 
-    /// Which one it is in the block's [`State`].
+    /// The side of the half in the block's [`State`].
     const SIDE: Side;
 
-    /// Where the half is, in bytes from the beginning of the block.
+    /// The offset of the half in bytes.
     const OFFSET: usize;
 
-    /// Gives back the memory of a block without parties, whose halves are over and
-    /// whose results are gone.
+    /// Frees the memory of a block without parties, whose halves are over and whose results were taken.
     unsafe fn free(block: NonNull<Header>);
 }
 
 impl Header {
-    /// The second half of a fork, while its call is under way.
+    /// Returns the second half of a fork, while its call is running.
     #[inline(always)]
     pub(super) fn offer(block: NonNull<Header>) -> *mut Offer {
         // SAFETY: computes an address inside the block, which begins with it.
@@ -82,7 +81,7 @@ impl Header {
         offer.cast()
     }
 
-    /// Begins the life of a fork's block, but for its offer.
+    /// Initialises a fork's block except for its offer.
     ///
     /// # Safety
     /// `block` is memory for a block.
@@ -96,7 +95,7 @@ impl Header {
         }
     }
 
-    /// Says that from now on the call of a fork polls the second half.
+    /// Records that the call of a fork now polls the second half.
     ///
     /// # Safety
     /// The caller is the fork's call, and has polled the first half to its end.
@@ -107,16 +106,16 @@ impl Header {
         unsafe { (&raw mut (*block.as_ptr()).turn).write(Cell::new(Side::Second)) };
     }
 
-    /// Which half the call of a fork polls.
+    /// Returns the half that the call of a fork polls.
     ///
     /// # Safety
-    /// The caller was lent a waker for just this poll.
+    /// The caller was lent a waker for this poll only.
     pub(super) unsafe fn turn(block: NonNull<Header>) -> Side {
         // SAFETY: it was set before the waker was lent, and is not set while it is.
         unsafe { (&raw const (*block.as_ptr()).turn).read().get() }
     }
 
-    /// Whether nothing has come of a fork but what its call has done itself.
+    /// True if only the call of the fork has worked on it.
     ///
     /// # Safety
     /// The caller is the fork's call.
@@ -126,12 +125,11 @@ impl Header {
         unsafe { (*block.as_ptr()).state.is_untouched() }
     }
 
-    /// Makes a block ready for halves that run on their own, and for a life beyond the call. From
-    /// here on the block holds the registry.
+    /// Prepares a block for halves that run separately and may outlive the call. From here on the block holds
+    /// the registry.
     ///
     /// # Safety
-    /// Called once, by the join, before any half runs on its own. The caller is on the thread of
-    /// `home`.
+    /// Called once, by the join, before any half runs separately. The caller is on the thread of `home`.
     pub(super) unsafe fn part(block: NonNull<Header>, home: &Worker) {
         let shared = block.as_ptr();
         // SAFETY: no other thread looks at these fields before a half runs on its own.
@@ -141,7 +139,7 @@ impl Header {
         }
     }
 
-    /// A block of which all is initialised, with memory of its own. It holds the registry.
+    /// Returns a completely initialised block with memory of its own, which holds the registry.
     pub(super) fn parted(home: &Worker, state: State) -> Header {
         // SAFETY: its worker is alive, so the registry is.
         unsafe { Registry::hold(home.registry_pointer()) };
@@ -174,13 +172,12 @@ impl Header {
         self.home
     }
 
-    /// Whether all halves are over, and their results visible.
+    /// True if all halves are over and their results visible.
     pub(super) fn is_finished(&self) -> bool {
         self.state.wait_so_far() == Wait::Over
     }
 
-    /// Whether all halves are over; if not, `waker` is woken when they are. Only the join calls
-    /// this.
+    /// True if all halves are over; otherwise `waker` is woken when they are. Only the join calls this.
     pub(super) fn poll_finished(&self, waker: &Waker) -> bool {
         match self.state.wait_so_far() {
             Wait::Over => true,
@@ -189,7 +186,7 @@ impl Header {
         }
     }
 
-    /// Leaves a waker, if no other is left; false if both halves are over.
+    /// Stores a waker, if none is stored; false if both halves are over.
     fn leave_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         // SAFETY: no waker is left in the block, so the place is the join's.
@@ -222,7 +219,7 @@ impl Header {
         !left
     }
 
-    /// Takes back the join's waker, if it has left one.
+    /// Takes back the join's waker, if it is stored.
     pub(super) fn wait_no_more(&self) {
         if self.state.wait_so_far() == Wait::WakerLeft && self.state.wait_no_more() {
             drop(self.take_waiter());
@@ -234,18 +231,18 @@ impl Header {
         unsafe { &self.link.waiter }
     }
 
-    /// Copies the waker out for the caller, whose it is by the state.
+    /// Copies the waker out for the caller, which owns it by the state.
     pub(super) fn take_waiter(&self) -> Waker {
         // SAFETY: the state has given the waker to this caller alone, and a waker was left before the state said so.
         self.waiter()
             .with(|waiter| unsafe { (*waiter).assume_init_read() })
     }
 
-    /// Does what a step of the state has led to, on behalf of the half `H`.
+    /// Does the work that follows from a step of the state, on behalf of the half `H`.
     ///
     /// # Safety
-    /// `after` is what came of a step that the caller was entitled to. It does not touch the block
-    /// after this, unless it is a party in some other way.
+    /// `after` is the result of a step that the caller was entitled to. Afterwards the caller does not access
+    /// the block, unless it is a party in some other way.
     pub(super) unsafe fn follow<H: Home>(block: NonNull<Header>, after: After) {
         // SAFETY: `after` names one action, which only this caller got from the state, and the block is there
         // until it is done: a half that is to be queued is not over, who is to wake the join is a
@@ -265,11 +262,11 @@ impl Header {
         }
     }
 
-    /// A party goes; if it is the last, it frees the block.
+    /// Removes a party; the last one frees the block.
     ///
     /// # Safety
-    /// The caller speaks for one party and does not touch the block after. Blocks were parted
-    /// before their last party goes this way.
+    /// The caller acts for one party and does not access the block afterwards. The block was prepared by
+    /// `part` before its last party leaves.
     pub(super) unsafe fn leave<H: Home>(block: NonNull<Header>) {
         // SAFETY: the block is there as long as there is a party; the last one frees it.
         unsafe {

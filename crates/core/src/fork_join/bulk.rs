@@ -1,7 +1,7 @@
-//! Whole slices and ranges at once, on top of [`join`].
+//! Operations on whole slices and ranges, built on [`join`].
 //!
-//! Every item is a half of its own in the end: there is no block size to choose, because a fork
-//! costs little more than a call. Results do not depend on how the work was shared out.
+//! Every item becomes a half in the end: there is no block size to choose, because a fork costs little more
+//! than a call. Results do not depend on how the work was distributed.
 #![allow(
     unsafe_code,
     reason = "results are written to the spare capacity of a vector"
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Items in a row that can be halved: slices and ranges of integers.
 pub trait Divisible: Sized + Send {
-    /// What it is made of.
+    /// The type of its items.
     type Item;
 
     /// How many items there are.
@@ -108,7 +108,7 @@ fn halve<D: Divisible>(items: D, body: &(impl Fn(D::Item) + Sync)) {
     }
 }
 
-/// What `body` makes of every item, in the order of the items.
+/// Calls `body` for every item, and returns the results in the order of the items.
 ///
 /// ```
 /// assert_eq!(corsair::fork_join::map(0..4, |number| number * number), [0, 1, 4, 9]);
@@ -146,7 +146,7 @@ fn fill<D: Divisible, R: Send>(
     }
 }
 
-/// What `body` makes of all items, combined two by two; `None` if there is no item.
+/// Calls `body` for all items and combines the results pairwise; `None` if there are no items.
 ///
 /// `combine` gets neighbours in order, and is to be associative; then the result does not depend
 /// on where the items were divided.

@@ -79,9 +79,9 @@ struct Handed<B, RB> {
     over: Latch,
 }
 
-/// How a second half ended up.
+/// The outcome of a second half.
 enum Second {
-    /// It has not begun, and never will elsewhere.
+    /// No other worker has begun it or will.
     Mine,
     /// Another worker has run it; the result is in the half.
     Over,
@@ -162,7 +162,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
-    /// Gets a handed-out half back, or waits until it is over.
+    /// Takes back a handed-out half, or waits until it is over.
     ///
     /// # Safety
     /// This worker has linked the half, and it has been handed out. It is called once.
@@ -185,7 +185,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
-    /// The end of a fork whose half was handed out.
+    /// Ends a fork whose half was handed out.
     ///
     /// # Safety
     /// As for [`Half::get_back`]; `b` is the original of the half's work.
@@ -208,7 +208,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
-    /// The whole fork once more, on a fresh stack.
+    /// Runs the whole fork again on a fresh stack.
     ///
     /// # Safety
     /// This worker has linked the half last, or it was handed out since; `b` is the original of its work.
@@ -242,14 +242,14 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 }
 
-/// The first half has panicked: the second runs all the same.
+/// Runs the second half after the first has panicked.
 #[cold]
 #[inline(never)]
 fn panicked<B: FnOnce() -> RB, RA, RB>(panic: Box<dyn std::any::Any + Send>, b: B) -> (RA, RB) {
     both(Err(panic), catch_unwind(AssertUnwindSafe(b)))
 }
 
-/// Both results, or the panic of the first half that did.
+/// Returns both results, or resumes the panic of the first half that panicked.
 fn both<RA, RB>(ra: thread::Result<RA>, rb: thread::Result<RB>) -> (RA, RB) {
     match (ra, rb) {
         (Ok(ra), Ok(rb)) => (ra, rb),

@@ -62,7 +62,7 @@ unsafe impl<A: Future, B: Future> Home for Second<A, B> {
     }
 }
 
-/// Both results.
+/// The results of both halves.
 type Both<A, B> = (<A as Future>::Output, <B as Future>::Output);
 
 /// The result of a half that was polled.
@@ -72,13 +72,13 @@ type Polled<F> = Poll<thread::Result<<F as Future>::Output>>;
 pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
 
 impl<A: Future, B: Future> Fork<A, B> {
-    /// Begins a fork and runs what can be run at once.
+    /// Starts a fork and runs the halves as far as possible at once.
     ///
-    /// The futures and their results move between threads, and the block lives on its own, hence
-    /// the bounds.
+    /// The futures and their results move between threads, and the block may outlive the call, hence the
+    /// bounds.
     ///
     /// # Panics
-    /// If a half does, and the other is over.
+    /// If a half panics, after the other one is over.
     #[inline(always)]
     pub(super) fn start(worker: &Worker, a: A, b: B) -> Result<Both<A, B>, Handle<A, B>>
     where
@@ -132,7 +132,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Begins a fork for which there was no memory at hand.
+    /// Starts a fork for which the worker had no free memory.
     #[cold]
     #[inline(never)]
     #[allow(
@@ -182,11 +182,11 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Near the end of the stack nothing is polled in place: both halves are queued.
+    /// Queues both halves, because near the end of the stack nothing is polled in place.
     ///
     /// # Safety
-    /// As [`Fork::reclaim`], and the call has not polled the first half either. Afterwards the call
-    /// uses the fork by the returned handle alone.
+    /// As [`Fork::reclaim`], and the call has not polled the first half either. Afterwards the call uses the
+    /// fork by the returned handle alone.
     #[cold]
     #[inline(never)]
     unsafe fn queue(fork: NonNull<Self>, worker: &Worker) -> Handle<A, B> {
@@ -201,13 +201,13 @@ impl<A: Future, B: Future> Fork<A, B> {
         Handle(fork)
     }
 
-    /// Continues where a half is not ready, has panicked, or was handed out. `b` is what the call got
-    /// from the second half, if it has polled it.
+    /// Continues a fork with a half that is not ready, has panicked, or was handed out. `b` is the result of
+    /// the second half, if the call has polled it.
     ///
     /// # Safety
-    /// The call has polled the first half to `a`. If `b` is `None`, what [`Fork::reclaim`] asks for
-    /// holds; else the offer is unlinked, and the second half was polled to `b`. Afterwards the call
-    /// uses the fork by the returned handle alone.
+    /// The call has polled the first half to `a`. If `b` is `None`, the conditions of [`Fork::reclaim`] hold;
+    /// else the offer is unlinked, and the second half was polled to `b`. Afterwards the call uses the fork
+    /// by the returned handle alone.
     #[cold]
     #[inline(never)]
     unsafe fn settle(

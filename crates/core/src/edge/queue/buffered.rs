@@ -24,14 +24,14 @@ use crossbeam_utils::CachePadded;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-/// What the sending ends share. The receiver knows the ring alone.
+/// The shared state of the sending ends. The receiver has only the ring.
 pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     entrance: CachePadded<Lock<Entrance<T, W>>>,
     told: CachePadded<LineHint>,
 }
 
-/// What lies under the lock.
+/// The state under the lock.
 struct Entrance<T: Send + 'static, W: Weigh<T>> {
     end: RingSender<T, W>,
     line: Line<T>,
@@ -55,7 +55,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         })
     }
 
-    /// Puts a message or many under the lock; then does what that has left to do.
+    /// Puts messages under the lock, and then does the deferred work.
     #[inline]
     fn put_with<R>(&self, put: impl FnOnce(&mut Entrance<T, W>) -> R) -> R {
         let (result, has_deferred) = self.entrance.with(|entrance| {
@@ -68,8 +68,8 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         result
     }
 
-    /// Does the deferred work, unless another thread has taken it and does it now. But no thread learns of an
-    /// abort before that is settled.
+    /// Does the deferred work, unless another thread is doing it. No thread can learn of an abort before that
+    /// work is done.
     #[cold]
     fn act(&self) {
         let Deferred { woken, aborted } = self.entrance.with(|entrance| entrance.end.deferred());

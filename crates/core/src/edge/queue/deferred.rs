@@ -1,15 +1,15 @@
-//! What a change of a queue leaves to do when the lock is released, because it runs foreign code: to wake, and
-//! to drop messages and wakers.
+//! Work that a change of a queue defers until the lock is released, because it runs foreign code: calling
+//! wakers, and dropping messages and wakers.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// Mostly empty, so what may be many lies apart.
+/// Usually empty; rare lists are in a separate allocation.
 pub(super) struct DeferredWork<T> {
     woken: Option<Waker>,
     /// A waker that has served, to be dropped.
     pub(super) old: Option<Waker>,
-    /// To be dropped.
+    /// A message to drop.
     dropped: Option<T>,
     more: Option<Box<More<T>>>,
 }

@@ -1,10 +1,10 @@
-//! The line of senders that wait: what they offer, in their order.
+//! The line of waiting senders, with their offers in order.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// What an offer has come to.
+/// The state of an offer.
 pub enum OfferState<T> {
     Accepted,
     Waiting,
@@ -12,12 +12,12 @@ pub enum OfferState<T> {
     Aborted(Option<T>),
 }
 
-/// What senders may read without the lock. Written under it when it changes, not with every message, so that
-/// it stays in the caches of its readers.
+/// A summary of the line that senders read without the lock. It is written under the lock, and not with every
+/// message, so that it stays in the caches of its readers.
 pub struct LineHint {
     /// The number of the first offer in the line.
     decided: AtomicU64,
-    /// Whether a sender would have to wait in the line; a hint.
+    /// True if a sender would have to wait in the line; a hint.
     crowded: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ impl LineHint {
         }
     }
 
-    /// Whether an offer has left the line, which it does when it is accepted.
+    /// True if an offer has left the line, which it does when it is accepted.
     #[inline]
     pub(super) fn is_decided(&self, number: u64) -> bool {
         self.decided.load(Ordering::Acquire) > number
@@ -51,10 +51,10 @@ impl LineHint {
     }
 }
 
-/// What a sender waits for.
+/// An entry of the line.
 pub(super) struct Offer<T> {
     number: u64,
-    /// The message and its weight; `None`: only for room.
+    /// The message and its weight; `None`: the sender waits only for capacity.
     pub(super) message: Option<(T, u64)>,
     /// `None`: it has been woken by the abort.
     pub(super) waker: Option<Waker>,
@@ -98,7 +98,7 @@ impl<T> Line<T> {
         number
     }
 
-    /// Puts an offer back to the front, where it was taken.
+    /// Puts an offer back at the front.
     pub(super) fn put_back(&mut self, offer: Offer<T>) {
         self.offers.push_front(offer);
     }
@@ -117,7 +117,7 @@ impl<T> Line<T> {
         self.offers.iter().any(|offer| offer.message.is_some())
     }
 
-    /// Takes the first offer that has a message.
+    /// Takes the first offer with a message.
     pub(super) fn take_first_message(&mut self) -> Option<Offer<T>> {
         let at = self
             .offers
@@ -130,12 +130,12 @@ impl<T> Line<T> {
         self.find(number).is_some()
     }
 
-    /// Takes an offer out, if it is still there.
+    /// Removes an offer, if it is still in the line.
     pub(super) fn remove(&mut self, number: u64) -> Option<Offer<T>> {
         self.offers.remove(self.find(number)?)
     }
 
-    /// This is the waker of an offer from now on. Returns the one before, if it was another.
+    /// Replaces the waker of an offer. Returns the previous waker if it differs.
     pub(super) fn renew(&mut self, number: u64, waker: &Waker) -> Option<Waker> {
         let at = self.find(number)?;
         let kept = &mut self.offers[at].waker;
@@ -145,7 +145,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Takes the wakers of all offers, which stay.
+    /// Takes the wakers of all offers; the offers stay.
     pub(super) fn take_wakers(&mut self) -> impl Iterator<Item = Waker> {
         self.offers
             .iter_mut()

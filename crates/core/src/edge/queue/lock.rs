@@ -10,7 +10,7 @@
 #[cfg(not(loom))]
 pub(super) type Lock<T> = SpinLock<T>;
 
-/// In models of the queue, the model's own: an order in which a thread looks at the word again and again says nothing new.
+/// In models of the queue, the model's lock, because spinning in different orders adds nothing to a model.
 #[cfg(loom)]
 pub(super) struct Lock<T>(crate::sync::Mutex<T>);
 
@@ -28,7 +28,7 @@ impl<T> Lock<T> {
 use crate::edge::park::spin_or_sleep;
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 
-/// A value, and the word that says whether a thread has it.
+/// A value with a word that is set while a thread has access.
 #[cfg_attr(loom, allow(dead_code, reason = "models have another"))]
 pub(super) struct SpinLock<T> {
     held: AtomicBool,

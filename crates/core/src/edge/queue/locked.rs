@@ -1,5 +1,5 @@
-//! A queue of which everything lies under one lock: a rendezvous, one whose messages have weights, and one that drops
-//! or aborts when it is full.
+//! A queue with all of its state under one lock: a rendezvous, a queue of messages with weights, or one that
+//! drops or aborts when it is full.
 
 mod blocked;
 mod contents;
@@ -23,7 +23,7 @@ use crossbeam_utils::CachePadded;
 use std::marker::PhantomData;
 use std::task::Waker;
 
-/// What all ends of a queue under one lock share.
+/// The state that all ends of a queue under one lock share.
 pub struct LockedEdge<T, W> {
     contents: CachePadded<Lock<Contents<T>>>,
     told: CachePadded<LineHint>,

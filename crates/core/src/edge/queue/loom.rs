@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// All orders with at most this many forced changes of thread.
+/// Explores all orders with at most this many preemptions.
 fn bounded(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder
 }
 
-/// Of a queue with a ring, and of one under a lock: any limit by weight makes it one.
+/// Options of a queue with a ring, and of a queue under a lock, which any limit by weight causes.
 fn of_both_kinds(capacity: usize) -> [Options; 2] {
     let options = Options::new(capacity);
     [options.clone(), options.weight_limit(u64::MAX - 1)]
@@ -266,7 +266,8 @@ fn a_receiver_polled_again_is_woken_by_its_last_waker() {
 }
 
 // Guarantee: core-102.
-/// The receiver serves the line while another thread aborts: it finds room, and then that the tail is aborted.
+/// The receiver serves the line while another thread aborts: it finds capacity, and then that the tail is
+/// aborted.
 #[test]
 fn a_line_that_is_served_while_an_abort_comes_leaves_no_sender_waiting() {
     bounded(3).check(|| {

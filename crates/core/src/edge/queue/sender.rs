@@ -11,16 +11,16 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// What sending ends do with what all ends share.
+/// The operations of sending ends on the shared state.
 pub trait SendTarget<T>: Abort + Source + 'static {
     fn told(&self) -> &LineHint;
 
-    /// Whether there is no room; a hint.
+    /// True if the edge is full; a hint.
     fn is_full(&self) -> bool;
 
     fn put(&self, message: T) -> Result<(), TrySendError<T>>;
 
-    /// Puts as much of a batch as possible. Whether that is all of it.
+    /// Puts as much of a batch as possible. Returns true if that is all of it.
     fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
 
     /// Puts a message, or adds it to the line and returns the number of the offer.
@@ -29,16 +29,16 @@ pub trait SendTarget<T>: Abort + Source + 'static {
     /// Finds capacity for some message, or adds to the line and returns the number of the offer.
     fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>>;
 
-    /// What has become of an offer; if it still waits, this is its waker from now on.
+    /// Returns the state of an offer. If it still waits, it gets this waker.
     fn renew(&self, number: u64, waker: &Waker) -> OfferState<T>;
 
-    /// Takes an offer out of the line, if it is still there.
+    /// Removes an offer from the line, if it is still there.
     fn withdraw(&self, number: u64) -> Option<T>;
 
-    /// There is one sender more.
+    /// Adds a sender.
     fn join(&self);
 
-    /// One sender sends no more; the last one closes the edge.
+    /// Removes a sender; the last one closes the edge.
     fn leave(&self);
 }
 
@@ -64,7 +64,7 @@ impl<T: Send + 'static, E: SendTarget<T>> EdgeSender<T, E> {
         }
     }
 
-    /// Waits for what has become of an offer.
+    /// Waits for the outcome of an offer.
     fn poll_offer(
         &mut self,
         number: u64,

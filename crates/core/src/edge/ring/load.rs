@@ -1,5 +1,5 @@
-//! What the messages of a ring with a limit by weight weigh. Only the sender knows: it sees by the
-//! head which have left, and so nothing is shared.
+//! The weights of the messages of a ring with a limit by weight. Only the sender uses them: it derives from
+//! the head which messages have left, so nothing is shared.
 
 use std::collections::VecDeque;
 

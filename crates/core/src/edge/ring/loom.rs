@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Counts how many of it there are; not part of what is checked.
+/// Counts its living instances; not part of the model.
 struct Counted(u32, Arc<AtomicU32>);
 
 impl Drop for Counted {
@@ -32,13 +32,13 @@ impl Alive {
         Counted(number, Arc::clone(&self.0))
     }
 
-    /// When both ends are gone.
+    /// Checks that no instance is left after both ends were dropped.
     fn none(&self) {
         assert_eq!(self.0.load(Relaxed), 0, "some message was not dropped");
     }
 }
 
-/// All orders with at most this many forced changes of thread.
+/// Explores all orders with at most this many preemptions.
 fn bounded(preemptions: usize) -> loom::model::Builder {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

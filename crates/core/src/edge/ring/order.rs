@@ -11,16 +11,16 @@ use crossbeam_utils::CachePadded;
 
 #[derive(Debug)]
 pub(super) struct Order {
-    /// By position: the number of the cell. A power of two of them.
+    /// The number of the cell at each position. The length is a power of two.
     numbers: Box<[AtomicU32]>,
-    /// Cells on their way back. As long as `numbers`.
+    /// Cells that the receiver returns. Has the length of `numbers`.
     returned: Box<[AtomicU32]>,
     /// How many cells have been returned.
     returns: CachePadded<AtomicU64>,
 }
 
 impl Order {
-    /// For this many cells, a power of two.
+    /// Creates the order for this many cells, a power of two.
     pub(super) fn new(cells: usize) -> Order {
         let numbers = || (0..cells).map(|_| AtomicU32::new(0)).collect();
         Order {
@@ -60,7 +60,7 @@ pub(super) struct Free {
 }
 
 impl Free {
-    /// All of this many cells.
+    /// Returns this many free cells.
     pub(super) fn all(cells: usize) -> Free {
         Free {
             numbers: (0..cells as u32).collect(),

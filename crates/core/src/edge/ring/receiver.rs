@@ -19,17 +19,17 @@ use std::task::{Context, Poll};
 /// The receiving end of a [`ring`](crate::edge::ring()).
 pub struct RingReceiver<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
-    /// Those of the ring, which keeps them.
+    /// The slots of the ring, which owns them.
     slots: View<T>,
-    /// Where the next message lies; with `drop_oldest` the head knows better.
+    /// The position of the next message; with `drop_oldest` the shared head is authoritative.
     head: u64,
     /// Up to where messages have been seen.
     tail: u64,
     /// The word of the tail when it was last looked at.
     seen: u64,
-    /// With `drop_oldest`.
+    /// True with `drop_oldest`.
     ordered: bool,
-    /// With `drop_oldest`: how many cells have been given back.
+    /// With `drop_oldest`: the number of returned cells.
     returns: u64,
     /// With `drop_oldest`: the cells just taken.
     cells: Vec<u32>,
@@ -52,7 +52,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// Takes what there is, or arranges to be woken.
+    /// Takes messages, or arranges a wake-up.
     fn poll<R>(
         &mut self,
         context: &mut Context<'_>,
@@ -75,7 +75,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// It begins to be blocked, or still is.
+    /// Starts or continues the blocked time.
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;

@@ -22,36 +22,35 @@ use std::task::{Context, Poll, Waker};
 /// The sending end of a [`ring`](crate::edge::ring()).
 pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
-    /// Those of the ring, which keeps them.
+    /// The slots of the ring, which owns them.
     slots: View<T>,
-    /// Where the next message is put.
+    /// The position of the next message.
     tail: u64,
-    /// Where the receiver was last seen.
+    /// The last known position of the receiver.
     head: u64,
-    /// This many messages, counted from there, may be put without looking again: as many as fit,
-    /// and no more than the high-water mark, so that what never grows is not counted. 0 with a limit
-    /// by weight.
+    /// The number of messages from `tail` on that may be put without reading the head again: as many as fit,
+    /// up to the high-water mark, so that a level below the mark is not counted. 0 with a limit by weight.
     limit: u64,
     /// The high-water mark; the largest number without statistics.
     mark: u64,
-    /// With a limit by weight.
+    /// Set with a limit by weight.
     load: Option<Box<Load>>,
-    /// With `drop_oldest`.
+    /// Set with `drop_oldest`.
     free: Option<Free>,
     closed: bool,
     /// The time spent blocked is running.
     blocked: bool,
-    /// There is a lock around this end: what runs foreign code is left to do when it is released.
+    /// True if a lock protects this end: foreign code runs after its release.
     defers: bool,
-    /// Something is.
+    /// True if work was deferred.
     has_deferred: bool,
     deferred: Deferred,
 }
 
-/// What runs foreign code, and so has to wait until a lock is released.
+/// Work that runs foreign code, and so waits until a lock is released.
 #[derive(Debug, Default)]
 pub(in crate::edge) struct Deferred {
-    /// To be called.
+    /// The waker to call.
     pub(in crate::edge) woken: Option<Waker>,
     /// The tail is aborted, which has to be settled.
     pub(in crate::edge) aborted: bool,
@@ -80,7 +79,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Lets what runs foreign code wait for [`deferred`](Self::deferred).
+    /// Defers foreign code until [`deferred`](Self::deferred).
     pub(in crate::edge) fn deferring(mut self) -> Self {
         self.defers = true;
         self
@@ -91,7 +90,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         self.has_deferred
     }
 
-    /// What has been left to do since this was asked last.
+    /// Takes the work deferred since the last call.
     #[cold]
     pub(in crate::edge) fn deferred(&mut self) -> Deferred {
         self.has_deferred = false;
@@ -122,7 +121,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Whether the head is still as it was `seen`; if so, this end is woken when it is not.
+    /// Returns true if the head is still `seen`; this end is then woken when it changes.
     fn awaits_room(&mut self, seen: u64, context: &Context<'_>) -> bool {
         let wait = self.begin_waiting(seen, context.waker());
         if wait == Wait::Waking {
@@ -131,7 +130,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         wait != Wait::Over
     }
 
-    /// As [`RingEdge::await_room`]; this end is blocked unless the wait is over.
+    /// Like [`RingEdge::await_room`]; this end counts as blocked unless the wait is over.
     pub(in crate::edge) fn begin_waiting(&mut self, seen: u64, waker: &Waker) -> Wait {
         let wait = self.ring.await_room(seen, waker);
         if wait != Wait::Over {
@@ -140,7 +139,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         wait
     }
 
-    /// It begins to be blocked, or still is.
+    /// Starts or continues the blocked time.
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
@@ -148,7 +147,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// It is not blocked.
+    /// Ends the blocked time.
     pub(in crate::edge) fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;

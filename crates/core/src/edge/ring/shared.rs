@@ -1,4 +1,4 @@
-//! What both ends of a ring share, and everything that is decided by its two words.
+//! The shared state of both ends of a ring, and the operations on its two words.
 #![allow(
     unsafe_code,
     reason = "cells are freed, and wakers woken, by the thread that the ring's words name"
@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::task::Waker;
 
-/// No end may move this word any more.
+/// No end may change this word any more.
 pub(super) const ABORTED: u64 = 1;
 /// The other end waits for this word to change.
 pub(super) const WAITS: u64 = 2;
@@ -51,15 +51,15 @@ pub(super) struct Unsettled(pub(super) u64);
 /// Whether an end that waits is woken.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::edge) enum Wait {
-    /// It will be.
+    /// The end will be woken.
     Begun,
-    /// What it has seen is no longer so.
+    /// The observed value has changed.
     Over,
-    /// Another thread is just about to call the waker of the wait before.
+    /// Another thread is about to call the waker of the previous wait.
     Waking,
 }
 
-/// What both ends of a ring share.
+/// The shared state of both ends of a ring.
 pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
     pub(super) head: CachePadded<AtomicU64>,
@@ -69,14 +69,14 @@ pub struct RingEdge<T, W> {
     pub(super) taken: CachePadded<AtomicU64>,
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,
-    /// The sender that waits for room, by the bit of the head.
+    /// The sender that waits for capacity, guarded by a bit of the head.
     sender: CachePadded<Parked>,
     /// The receiver that waits for messages, by the bit of the tail.
     receiver: CachePadded<Parked>,
     pub(super) slots: Slots<T>,
-    /// With `drop_oldest`.
+    /// Set with `drop_oldest`.
     pub(super) order: Option<Order>,
-    /// Weight of what was buffered at the abort. Not kept if all messages weigh 1.
+    /// The weight of the messages that were buffered at the abort. Not counted if all messages weigh 1.
     aborted_weight: Counter,
     pub(super) capacity: u64,
     pub(super) weight_limit: u64,
@@ -114,7 +114,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// Whether the ring was full a moment ago, by the positions that both ends have published.
+    /// True if the ring was recently full, by the positions that both ends published.
     pub(in crate::edge) fn is_full(&self) -> bool {
         let taken = self.taken.load(Ordering::Relaxed);
         let published = self.published.load(Ordering::Relaxed);
@@ -140,7 +140,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// There is a bit.
+    /// The slow path of publishing, when a bit is set.
     #[cold]
     fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<Option<Waker>, Unsettled> {
         while found & ABORTED == 0 {
@@ -181,7 +181,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// There is a bit.
+    /// The slow path of advancing, when a bit is set.
     #[cold]
     fn advance_and_wake(&self, mut found: u64, count: u64) -> Result<(), IsAborted> {
         while found & ABORTED == 0 {
@@ -203,8 +203,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(IsAborted)
     }
 
-    /// With `drop_oldest`, where no sender waits for room: moves the head on from where it was `seen`.
-    /// False if it is no longer there.
+    /// With `drop_oldest`, under which no sender waits: advances the head from `seen`. False if the head has
+    /// changed.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
         debug_assert_eq!(seen & WAITS, 0, "no sender waits for room");
         self.head
@@ -237,7 +237,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// No more will be published.
+    /// Closes the sending end.
     pub(in crate::edge) fn close(&self) {
         let mut found = self.tail.load(Ordering::Relaxed);
         while found & (ABORTED | CLOSED) == 0 {
@@ -259,8 +259,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// Completes an abort whose bit is in the tail: aborts the head, and returns what is buffered, to
-    /// be dropped. An edge that was closed and has received everything stays as it is.
+    /// Completes an abort whose bit is in the tail: aborts the head, and returns the buffered messages, to be
+    /// dropped. An edge that was closed and has been emptied stays closed.
     #[cold]
     pub(super) fn settle(&self, tail: u64) -> Vec<T> {
         debug_assert_ne!(tail & ABORTED, 0, "then the tail stays as it is");
@@ -308,7 +308,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// Where the message of a position lies, while the head has not passed it.
+    /// Returns the cell of a position that the head has not passed.
     fn cell(&self, at: u64) -> u64 {
         match &self.order {
             Some(order) => u64::from(order.number(at)),
@@ -396,10 +396,10 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     }
 }
 
-/// Puts a waker in and sets *waits*, if the word is still as it was `seen`.
+/// Stores a waker and sets *waits*, if the word still is `seen`.
 ///
 /// # Safety
-/// The caller is the owner of `parked`, whose bit is that of `word`.
+/// The caller owns `parked`, whose bit is in `word`.
 unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: &Waker) -> Wait {
     let change = |from, to| {
         word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)

@@ -7,8 +7,7 @@ use std::ptr::NonNull;
 
 type Cell<T> = UnsafeCell<MaybeUninit<T>>;
 
-/// Cells for messages. Which thread may read and write which is said by the positions of the ring, and
-/// never by this.
+/// Cells for messages. The positions of the ring decide which thread may read and write a cell.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     /// A power of two of them.
@@ -16,7 +15,7 @@ pub(super) struct Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// At least this many.
+    /// Allocates at least this many cells.
     pub(super) fn new(count: usize) -> Slots<T> {
         Slots {
             cells: (0..count.next_power_of_two())
@@ -29,7 +28,7 @@ impl<T> Slots<T> {
         self.cells.len()
     }
 
-    /// A view of the cells that is quicker to reach, for as long as these slots exist.
+    /// Returns a view with faster access, valid while the slots exist.
     pub(super) fn view(&self) -> View<T> {
         View {
             cells: NonNull::from(&*self.cells).cast(),
@@ -62,7 +61,7 @@ impl<T> View<T> {
         unsafe { self.cells.add(position as usize & self.mask).as_ref() }
     }
 
-    /// Puts a message into the cell of this position; what is there is overwritten.
+    /// Writes a message into the cell of this position without dropping its old content.
     ///
     /// # Safety
     /// The slots still exist, and no other thread reads or writes the cell during the call.
@@ -74,8 +73,8 @@ impl<T> View<T> {
         cell.with_mut(|cell| unsafe { *cell = message });
     }
 
-    /// A bitwise copy of what lies in the cell of this position. Of all copies of one message, one may
-    /// be taken for the message.
+    /// Returns a bitwise copy of the cell of this position. Only one of the copies of a message may be used
+    /// as the message.
     ///
     /// # Safety
     /// The slots still exist, and no thread writes the cell during the call.

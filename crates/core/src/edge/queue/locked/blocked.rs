@@ -3,14 +3,14 @@
 use crate::edge::clock;
 use std::time::Duration;
 
-/// How long some end has waited. The clock is read when the first begins to wait and when the last has done so, not for
-/// each. Lies under the lock.
+/// The time in which at least one end waited. The clock is read when the first one begins to wait and when
+/// the last one stops, not for each. Protected by the lock.
 #[derive(Default)]
 pub(super) struct Blocked {
     /// Nanoseconds of waits that are over.
     total: u64,
     waiting: usize,
-    /// When the first of those that wait began to.
+    /// The start of the first current wait.
     since: u64,
 }
 

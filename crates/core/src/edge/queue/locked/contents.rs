@@ -1,4 +1,4 @@
-//! What lies under the lock of a queue: plain data, and the rules by which messages and offers move.
+//! The state under the lock of a queue: plain data, and the rules by which messages and offers move.
 
 mod recv;
 mod send;
@@ -15,11 +15,11 @@ use std::task::Waker;
 
 pub(super) struct Contents<T> {
     messages: VecDeque<T>,
-    /// Of senders that wait. While there is room it is empty.
+    /// The waiting senders. Empty while the queue has capacity.
     line: Line<T>,
     /// The receiver, if it waits.
     receiver: Option<Waker>,
-    /// How many messages it may hold; 0: a rendezvous.
+    /// The capacity in messages; 0: a rendezvous.
     most: usize,
     state: State,
     overflow: Overflow,
@@ -31,12 +31,12 @@ pub(super) struct Contents<T> {
     sent: u64,
     received: u64,
     high_water: usize,
-    /// Of the messages, if they have any.
+    /// The weights of the messages, if they have any.
     weights: VecDeque<u64>,
     /// The sum of the weights.
     weight: u64,
     limit: u64,
-    /// As it was asked for.
+    /// The capacity that was requested.
     capacity: usize,
     /// How many senders have not closed.
     senders: usize,
@@ -83,7 +83,7 @@ impl<T> Contents<T> {
         self.state
     }
 
-    /// How many messages there are, and at most.
+    /// Returns the number of buffered messages and the capacity.
     pub(super) fn filled(&self) -> (usize, usize) {
         (self.messages.len(), self.capacity)
     }
@@ -100,13 +100,13 @@ impl<T> Contents<T> {
         !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_room())
     }
 
-    /// Whether the receiver has found nothing, and nothing has come since.
+    /// True if the receiver found nothing, and nothing has arrived since.
     #[inline]
     pub(super) fn is_vacant(&self) -> bool {
         self.vacant
     }
 
-    /// How many messages it may hold now. A rendezvous holds the one that was given to a receiver which waits.
+    /// Returns the current capacity. A rendezvous has a capacity of one message while a receiver waits.
     #[inline]
     fn room(&self) -> usize {
         match self.most {
@@ -142,7 +142,7 @@ impl<T> Contents<T> {
         self.arrived(later);
     }
 
-    /// There is something for the receiver.
+    /// Notes that there is a message for the receiver.
     #[inline]
     fn arrived(&mut self, later: &mut DeferredWork<T>) {
         self.vacant = false;
@@ -206,7 +206,7 @@ impl<T> Contents<T> {
         }
     }
 
-    /// Stops the edge and drops what it holds.
+    /// Stops the edge and drops its messages.
     pub(super) fn abort(&mut self, later: &mut DeferredWork<T>) {
         let over = self.state == State::Closed && self.messages.is_empty();
         if over || self.state == State::Aborted {

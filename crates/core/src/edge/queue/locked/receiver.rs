@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 /// The receiving end of a queue under one lock.
 pub struct LockedReceiver<T: Send + 'static, W: Weigh<T>> {
     queue: Arc<LockedEdge<T, W>>,
-    /// Its waker may be with the edge, and the time spent blocked is running.
+    /// True while the edge may have this end's waker and counts its blocked time.
     waits: bool,
 }
 
@@ -42,7 +42,7 @@ impl<T: Send + 'static, W: Weigh<T>> LockedReceiver<T, W> {
         })
     }
 
-    /// Takes what there is, or arranges to be woken; `None` when there will be nothing any more.
+    /// Takes messages, or arranges a wake-up; `None` when the edge has ended.
     #[inline]
     fn poll_take<R>(
         &mut self,
@@ -67,7 +67,7 @@ impl<T: Send + 'static, W: Weigh<T>> LockedReceiver<T, W> {
     }
 }
 
-/// Takes up to `max` messages, at least one; `None` if there is none.
+/// Takes up to `max` messages, at least one; `None` if there are none.
 fn many<T>(
     contents: &mut Contents<T>,
     messages: &mut Vec<T>,

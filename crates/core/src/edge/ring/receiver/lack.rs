@@ -1,11 +1,11 @@
-//! What a receiver finds when it looks for a message and there is none.
+//! Reasons why a receiver finds no message.
 
 use crate::edge::error::TryRecvError;
 use crate::edge::ring::shared::IsAborted;
 
-/// Why there is no message.
+/// Why a receiver finds no message.
 pub(super) enum Lack {
-    /// There is none as long as the tail is this.
+    /// The ring is empty as long as the tail has this value.
     Empty(u64),
     Closed,
     Aborted,

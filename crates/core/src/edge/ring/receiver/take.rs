@@ -1,4 +1,4 @@
-//! How a message gets out of the ring: where it is, and that it is this end's.
+//! Taking messages out of the ring.
 #![allow(
     unsafe_code,
     reason = "messages are read from cells that the ring's positions give to this end"
@@ -12,7 +12,7 @@ use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 
 impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
-    /// This many messages have been taken.
+    /// Advances by this many messages.
     #[inline]
     pub(super) fn moved(&mut self, count: u64) {
         self.head += count;
@@ -31,7 +31,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         more
     }
 
-    /// Looks where the sender is, if it has put anything after `head`.
+    /// Reads the sender's position, to see whether messages follow `head`.
     #[cold]
     pub(super) fn look(&mut self, head: u64) -> Result<(), Lack> {
         let seen = self.ring.tail.load(Ordering::Acquire);
@@ -104,7 +104,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         Ok(count as usize)
     }
 
-    /// With `drop_oldest`: the next message.
+    /// With `drop_oldest`: takes the next message.
     #[inline(never)]
     pub(super) fn take_cell(&mut self) -> Result<T, Lack> {
         self.take_cells(1)?;
@@ -114,7 +114,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         message.ok_or(Lack::Closed)
     }
 
-    /// With `drop_oldest`: takes the cells of the next messages, at least one and at most `max`.
+    /// With `drop_oldest`: takes the cells of the next messages, from one to `max`.
     pub(super) fn take_cells(&mut self, max: u64) -> Result<(), Lack> {
         loop {
             let seen = self.ring.head.load(Ordering::Acquire);
@@ -139,7 +139,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// With `drop_oldest`: passes the messages of the cells just taken on, and gives the cells back.
+    /// With `drop_oldest`: passes on the messages of the taken cells, and returns the cells.
     pub(super) fn empty_cells(&mut self, mut pass: impl FnMut(T)) {
         let Some(order) = &self.ring.order else {
             unreachable!("an edge that drops the oldest has an order");
@@ -154,7 +154,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// These have been received.
+    /// Counts received messages.
     pub(super) fn count(&self, messages: &[T]) {
         if self.ring.statistics {
             let weight = messages.iter().map(W::weight).sum();

@@ -1,17 +1,17 @@
-//! What a sender finds when it looks for room.
+//! Reasons why a sender finds no capacity.
 
-/// Why there is no room.
+/// Why a sender finds no capacity.
 pub(in crate::edge) enum Lack {
-    /// The edge is full as long as the head is this, and its policy is to block.
+    /// The edge is full as long as the head has this value, and its policy is to block.
     Full(u64),
     /// The policy is to drop the message.
     Drop,
     Aborted,
 }
 
-/// What the sender sees of the other end.
+/// The sender's view of the other end.
 pub(in crate::edge) enum Look {
-    /// The head, and for how many messages there is room.
+    /// The head, and the capacity in messages.
     At(u64, u64),
     Aborted,
 }

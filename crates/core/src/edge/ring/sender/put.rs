@@ -1,4 +1,4 @@
-//! How a message gets into the ring: the search for capacity, the move into it, and the publication.
+//! Putting messages into the ring: finding capacity, writing, and publishing.
 #![allow(
     unsafe_code,
     reason = "messages are written to cells that the ring's positions give to this end"
@@ -16,14 +16,14 @@ use crate::sync::Ordering;
 use std::mem::MaybeUninit;
 
 impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
-    /// Whether the receiver's last published position leaves capacity, without reaching a new mark.
+    /// True if the receiver's last published position leaves capacity below the high-water mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         self.head = self.head.max(self.ring.taken.load(Ordering::Acquire));
         self.tail - self.head < self.limit
     }
 
-    /// Looks where the receiver is.
+    /// Reads the receiver's position.
     pub(in crate::edge) fn look(&mut self) -> Look {
         let seen = self.ring.head.load(Ordering::Acquire);
         if self.closed || seen & ABORTED != 0 {
@@ -90,7 +90,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         self.count_dropped(&dropped);
     }
 
-    /// These messages are dropped by the policy.
+    /// Counts messages that the policy dropped.
     pub(super) fn count_dropped(&self, messages: &[T]) {
         if self.ring.statistics {
             let weight = messages.iter().map(W::weight).sum();
@@ -111,7 +111,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Puts a message where there is room.
+    /// Puts a message into a free slot.
     #[inline(always)]
     pub(super) fn put(&mut self, message: T) -> Result<(), Aborted<T>> {
         let weight = W::weight(&message);
@@ -134,8 +134,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Puts as much of a batch into the ring as fits. `None` if that is all of it; if not, the edge is
-    /// full as long as the head is what is returned, and its policy is to block.
+    /// Puts as much of a batch into the ring as fits. `None` if that is all of it. Otherwise the edge is full
+    /// as long as the head has the returned value, and its policy is to block.
     pub(in crate::edge) fn put_all(
         &mut self,
         batch: &mut Batch<'_, T>,
@@ -191,7 +191,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Ok(None)
     }
 
-    /// As [`put_all`](Self::put_all), one by one: each is weighed.
+    /// Like [`put_all`](Self::put_all), one by one, because each message is weighed.
     fn put_each(&mut self, batch: &mut Batch<'_, T>) -> Result<Option<u64>, Aborted<()>> {
         while let Some(message) = batch.next() {
             match self.put_or_lack(message) {
@@ -210,7 +210,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Ok(None)
     }
 
-    /// Puts a message, or says why the ring is full.
+    /// Puts a message, or returns why the ring is full.
     #[inline(always)]
     pub(in crate::edge) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
         if self.tail - self.head >= self.limit && !self.glance() {
@@ -223,8 +223,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
             .map_err(|Aborted(message)| (Lack::Aborted, message))
     }
 
-    /// Writes to the slot of a position that is not published and for which there is room. Returns
-    /// which cell that is.
+    /// Writes to the slot of an unpublished position within the capacity. Returns the number of the cell.
     #[inline(always)]
     pub(super) fn fill(&mut self, at: u64, message: MaybeUninit<T>) -> u64 {
         let cell = match &mut self.free {
@@ -248,7 +247,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// This many messages, of this weight together, have been published.
+    /// Advances by this many published messages with this total weight.
     #[inline]
     pub(super) fn moved(&mut self, count: u64, weight: u64) {
         self.tail += count;

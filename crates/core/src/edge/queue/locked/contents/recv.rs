@@ -1,4 +1,4 @@
-//! What the receiver does with the contents of a queue: it takes messages, or waits.
+//! The receiver's operations on the contents of a queue: taking messages, and waiting.
 
 use super::Contents;
 use crate::edge::meter::State;

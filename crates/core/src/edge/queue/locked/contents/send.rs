@@ -1,4 +1,4 @@
-//! What senders do with the contents of a queue: they put messages, or offer them and wait.
+//! The senders' operations on the contents of a queue: putting messages, offering them, and waiting.
 
 use super::Contents;
 use crate::edge::batch::Batch;
@@ -9,7 +9,7 @@ use crate::edge::queue::deferred::DeferredWork;
 use crate::edge::queue::line::OfferState;
 use std::task::Waker;
 
-/// Why a message was not put.
+/// Why a message was not put into the queue.
 pub(in crate::edge::queue) enum Refused<T> {
     Full(T, u64),
     Aborted(T),
@@ -37,7 +37,7 @@ impl<T> Contents<T> {
         }
     }
 
-    /// Puts a message for which there is no room.
+    /// Puts a message into a full queue, as the policy says.
     #[cold]
     fn put_beyond(
         &mut self,
@@ -72,7 +72,7 @@ impl<T> Contents<T> {
         Ok(())
     }
 
-    /// Puts as much of a batch as the policy allows. Whether that is all of it.
+    /// Puts as much of a batch as the policy allows. Returns true if that is all of it.
     pub(in crate::edge::queue) fn put_all(
         &mut self,
         batch: &mut Batch<'_, T>,
@@ -158,7 +158,7 @@ impl<T> Contents<T> {
         self.line.add(message, waker)
     }
 
-    /// What has become of an offer; if it still waits, this is its waker from now on.
+    /// Returns the state of an offer. If it still waits, it gets this waker.
     pub(in crate::edge::queue) fn renew(
         &mut self,
         number: u64,
@@ -175,7 +175,7 @@ impl<T> Contents<T> {
         OfferState::Waiting
     }
 
-    /// Takes an offer out of the line, if it is still there.
+    /// Removes an offer from the line, if it is still there.
     pub(in crate::edge::queue) fn withdraw(
         &mut self,
         number: u64,
@@ -195,7 +195,7 @@ impl<T> Contents<T> {
         self.senders += 1;
     }
 
-    /// One sender sends no more; the last one closes the edge.
+    /// Removes a sender; the last one closes the edge.
     pub(in crate::edge::queue) fn leave(&mut self, later: &mut DeferredWork<T>) {
         self.senders -= 1;
         if self.senders == 0 && self.state == State::Open {
