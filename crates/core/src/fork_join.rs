@@ -70,5 +70,5 @@ pub use bulk::{Divisible, for_each, map, reduce};
 pub use closures::join;
 pub use futures::{Join, fork_join};
 pub use pool::{MAX_WORKERS, Pool, PoolError};
-pub use root::{Spawned, Stopped};
+pub use root::{PoolDropped, Task};
 pub use scope::{Scope, scope};

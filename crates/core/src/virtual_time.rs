@@ -79,15 +79,15 @@ use std::sync::{Arc, Mutex};
 #[cfg(feature = "serde")]
 pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 
-/// The most workers of which each has some of a number of actors, if those are spawned at once: actors
-/// are given to workers in pages of 256.
+/// Returns the maximum number of workers that get some of `actors` actors spawned at once: workers get actors
+/// in pages of 256.
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);
     NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// How many workers are worth their meetings if each is to have at least `each` actors: at least one, and at most
-/// one for each core.
+/// Returns the number of workers for which each has at least `each` actors, which pays for their barriers: at
+/// least one, and at most one per core.
 pub fn worthwhile_workers(actors: u32, each: NonZeroU32) -> NonZeroUsize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let busy = NonZeroUsize::new((actors / each) as usize);
@@ -123,8 +123,8 @@ fn run_root<M: Message>(
     conclude(M::KINDS, config, started.elapsed(), outcomes)
 }
 
-/// Runs all shards: on this thread until windows are dense enough for others, then each but the first
-/// on one of its own.
+/// Runs all shards: on this thread until windows are dense enough, then every shard except the first on its
+/// own thread.
 fn run_shards<M: Message>(
     config: &Config,
     root: Arc<dyn Blueprint<M, Shard<M>>>,
@@ -150,7 +150,7 @@ fn run_shards<M: Message>(
     on_threads(config, shards, || matrix.abandon(), work)
 }
 
-/// The memory that each pair of shards needs, beside that of threads: what they write for each other.
+/// The memory that each pair of shards needs for the events between them, in bytes.
 const fn pair_bytes<M: Message>() -> usize {
     let batches = size_of::<outbox::ShardBatch<M, Shard<M>>>()
         + size_of::<writer_cell::Cell<outbox::ShardBatch<M, Shard<M>>>>();
@@ -160,7 +160,8 @@ const fn pair_bytes<M: Message>() -> usize {
 /// The stack of a thread, and some more for what the system library needs of it.
 const THREAD_BYTES: usize = (2 << 20) + (256 << 10);
 
-/// Refuses more workers than there is memory for, before they are there: memory that runs out later ends the process.
+/// Refuses more workers than memory allows before they are created, because running out of memory later ends
+/// the process.
 fn check_memory<M: Message>(config: &Config) -> Result<(), RunError> {
     let shards = config.workers.get();
     let pairs = shards
@@ -189,8 +190,8 @@ fn refused(config: &Config, source: std::io::Error, workers: usize) -> RunError 
     RunError::Thread { source, report }
 }
 
-/// Does the work of each shard on a thread of its own, the first one's on this thread. Those that have begun
-/// stop if the system refuses a thread for another.
+/// Does the work of each shard on a separate thread, and that of the first shard on this thread. If the
+/// system refuses a thread, the started ones stop.
 fn on_threads<T: Send>(
     config: &Config,
     shards: usize,

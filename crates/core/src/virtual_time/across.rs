@@ -73,13 +73,14 @@ pub struct ProcessLost;
 
 type Cargo<M> = ShardBatch<M, Shard<M>>;
 
-/// Batches that keep more memory than this between windows give back what they did not need.
+/// Batches with more memory than this shrink to what they need between windows.
 const KEPT_BYTES: usize = 64 << 20;
 
 /// The batches of one process, which its shards share.
 ///
-/// Shards append to `outgoing` before the first barrier of a window, and read `incoming` after the second one. The first
-/// shard has both to itself in between, so nobody waits for these locks but shards that append at the same time.
+/// Shards append to `outgoing` before the first barrier of a window, and read `incoming` after the second
+/// one. Between the barriers only the first shard uses them, so only shards that append at the same time wait
+/// for these locks.
 struct Batches {
     outgoing: Box<[Mutex<Vec<u8>>]>,
     incoming: RwLock<Vec<Vec<u8>>>,
@@ -93,8 +94,8 @@ impl Batches {
         }
     }
 
-    /// Appends the sections of a shard to the batch for this process, and leaves `sections` empty. The first shard that
-    /// comes gives its memory instead of copying.
+    /// Appends the sections of a shard to the batch for this process, and leaves `sections` empty. The first
+    /// shard's memory is used without copying.
     fn append(&self, process: usize, sections: &mut Vec<u8>) {
         let mut batch = lock(&self.outgoing[process]);
         if batch.is_empty() {
@@ -104,8 +105,8 @@ impl Batches {
         }
     }
 
-    /// Exchanges the batches, each with the vote of its process behind it. Returns the reduction over the votes of all
-    /// other processes.
+    /// Exchanges the batches, each followed by the vote of its process. Returns the reduction over the votes
+    /// of all other processes.
     fn exchange(
         &self,
         own: usize,
@@ -153,7 +154,7 @@ impl Batches {
 enum Failure {
     /// See [`ProcessLost`].
     Lost,
-    /// What is wrong in this process.
+    /// The fault in this process.
     Here(String),
 }
 
@@ -171,11 +172,11 @@ impl Failure {
     }
 }
 
-/// A shard's side of the exchange with the shards of its own and of other processes.
+/// A shard's side of the exchange with the shards of its own process and of other processes.
 struct Across<'a, M: Message, C> {
     local: Port<Cargo<M>, &'a Matrix<Cargo<M>>>,
     batches: &'a Batches,
-    /// In the first shard of the process.
+    /// Set in the first shard of the process.
     carrier: Option<C>,
     /// The shards of this process.
     own: Range<usize>,
@@ -206,7 +207,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         self.own.start / self.own.len()
     }
 
-    /// The numbers of the other processes, beginning with the next one, so that not all begin with the same.
+    /// Iterates over the other processes, starting with the next one, so that processes start with different
+    /// partners.
     fn others(&self, processes: usize) -> impl Iterator<Item = usize> + use<M, C> {
         let own = self.process();
         (1..processes).map(move |ahead| (own + ahead) % processes)
@@ -233,7 +235,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         }
     }
 
-    /// As [`Exchange::exchange`].
+    /// Like [`Exchange::exchange`].
     fn try_exchange(
         &mut self,
         vote: Vote,

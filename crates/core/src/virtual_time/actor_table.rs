@@ -1,9 +1,9 @@
-//! Where actors are, as one shard sees it: which shard has an address, who was spawned there, and
-//! where the shard's own actors lie in memory.
+//! One shard's table of actors: which shard has an address, the actors' lineage, and the location of the
+//! shard's own actors in memory.
 //!
-//! Which shard has a page is a matter of the page's number, whether anything was spawned there or
-//! not; so an event finds the same shard before and after. A shard knows only its own actors, and
-//! forgets those that were spawned together when all of them have ended.
+//! The number of a page alone decides which shard has it, whether anything was spawned there or not; so an
+//! event finds the same shard before and after a spawn. A shard stores only its own actors, and removes those
+//! that were spawned together when all of them have ended.
 
 mod directory;
 #[cfg(feature = "serde")]
@@ -49,9 +49,9 @@ struct Batch {
 /// A page of this shard.
 #[derive(Clone, Copy)]
 enum Page {
-    /// Another shard's, not given out, or forgotten.
+    /// A page of another shard, an unused page, or a removed one.
     None,
-    /// All of one group.
+    /// All actors belong to one group.
     Whole { group: u32 },
     /// The actors of several batches.
     Shared { page: u32 },
@@ -59,10 +59,10 @@ enum Page {
 
 /// The batches of a page that they share.
 struct Shared {
-    /// For each address one more than the number of the batch; 0: no actor.
+    /// For each address, the number of the batch plus one; 0: no actor.
     batches: [u32; PAGE as usize],
     living: u16,
-    /// There will be no more.
+    /// No actors will be added.
     closed: bool,
 }
 
@@ -82,19 +82,19 @@ pub(super) fn residue(address: u32) -> usize {
 /// people read, and bounded for what runs for long.
 const NAMED: u32 = 64 * PAGE;
 
-/// Where an actor is that shares a page.
+/// The location of an actor that shares a page.
 #[derive(Clone, Copy)]
 pub(super) struct SharedSlot {
-    /// The slots of all that were spawned with it.
+    /// The slots of all actors that were spawned with it.
     pub(super) slots: NonNull<u8>,
     pub(super) population: u32,
-    /// The actor's place among them.
+    /// The actor's index among them.
     pub(super) index: u32,
     /// How many there are.
     pub(super) count: usize,
 }
 
-/// Who spawned an actor.
+/// The parent of an actor, and its spawn.
 #[derive(Clone, Copy)]
 pub(super) struct Lineage {
     pub(super) parent: u32,
@@ -104,7 +104,7 @@ pub(super) struct Lineage {
 
 /// Actors of one page that have ended and are not counted yet, because the actors of a page often end one after the other.
 struct Ending {
-    /// No page if there are none.
+    /// The page; an invalid number if `count` is 0.
     page: u32,
     group: u32,
     count: u32,
@@ -125,7 +125,7 @@ impl Ending {
     };
 }
 
-/// Which actors there are, and where.
+/// The actors of a shard and their locations.
 pub(super) struct ActorTable {
     index: usize,
     shards: usize,
@@ -139,11 +139,11 @@ pub(super) struct ActorTable {
     batches: Slab<Batch>,
     shared: Slab<Box<Shared>>,
     ending: Ending,
-    /// The last to end of each spawn of which no actor is left on this shard.
+    /// For each finished spawn, the last actor of it on this shard.
     pub(super) over: Vec<u32>,
-    /// Those that have been forgotten and whose names are kept.
+    /// Removed spawns whose names are kept.
     ended: Vec<NamedRange>,
-    /// Where actors are that share pages, for those looked for last, by their addresses.
+    /// A cache of the locations of actors that share pages, by address.
     recent: RecentSlots,
 }
 
@@ -214,7 +214,7 @@ impl ActorTable {
         leaf[number as usize % (1 << LEAF_BITS)] = page;
     }
 
-    /// Forgets a page, and its leaf if nothing is left in it.
+    /// Removes a page, and its leaf if that becomes empty.
     fn clear_page(&mut self, number: u32) {
         let Some(place) = self.directory.get_mut((number >> LEAF_BITS) as usize) else {
             return;
@@ -270,7 +270,7 @@ impl ActorTable {
         self.batches.get(self.batch_number(addr)?)
     }
 
-    /// Where an actor that shares a page is.
+    /// Returns the location of an actor that shares a page.
     #[inline(always)]
     pub(super) fn shared_slot(&self, addr: u32) -> Option<SharedSlot> {
         let recent = self.recent.get(addr);
@@ -290,7 +290,7 @@ impl ActorTable {
         Some(slot)
     }
 
-    /// Whose an actor of this shard is.
+    /// Returns the lineage of an actor of this shard.
     fn lineage(&self, addr: u32) -> Option<Lineage> {
         match self.page(addr >> PAGE_BITS) {
             Page::None => None,
@@ -305,7 +305,7 @@ impl ActorTable {
         }
     }
 
-    /// Who spawned an actor of this shard.
+    /// Returns the parent of an actor of this shard.
     pub(super) fn parent_of(&self, addr: u32) -> u32 {
         self.lineage(addr)
             .map_or(u32::MAX, |lineage| lineage.parent)
@@ -327,7 +327,7 @@ impl ActorTable {
         name.unwrap_or_else(|| Addr(addr).to_string())
     }
 
-    /// Notes actors that have pages of their own from `page` on, `mine` of them on this shard.
+    /// Adds actors that have their own pages from `page` on, `mine` of them on this shard.
     pub(super) fn add_group(
         &mut self,
         page: u32,
@@ -351,7 +351,7 @@ impl ActorTable {
         }
     }
 
-    /// Notes actors of this shard that share a page, and where they are.
+    /// Adds actors of this shard that share a page, with their location.
     pub(super) fn add_batch(
         &mut self,
         first: u32,
@@ -401,7 +401,7 @@ impl ActorTable {
         }
     }
 
-    /// Forgets a page that batches have shared, if none of its actors is left and none will come.
+    /// Removes a shared page if none of its actors is left and none will be added.
     fn forget_page(&mut self, number: u32, page: u32) {
         let shared = self.shared.get(page);
         if shared.is_some_and(|shared| shared.closed && shared.living == 0) {
@@ -410,7 +410,7 @@ impl ActorTable {
         }
     }
 
-    /// An actor of this shard has ended. Returns whose it was.
+    /// Records the end of an actor of this shard. Returns its lineage.
     #[inline(always)]
     pub(super) fn ended(&mut self, addr: u32) -> Option<Lineage> {
         if addr >> PAGE_BITS == self.ending.page {
@@ -479,8 +479,8 @@ impl ActorTable {
         }
     }
 
-    /// Forgets all that were spawned together with this actor, the last of them on this shard.
-    /// Returns whether their population was theirs alone.
+    /// Removes all actors that were spawned together with this one, the last of them on this shard. Returns
+    /// true if they had a population of their own.
     pub(super) fn forget(&mut self, last: u32) -> bool {
         let number = last >> PAGE_BITS;
         let named = match self.page(number) {
@@ -527,7 +527,7 @@ impl ActorTable {
         false
     }
 
-    /// Keeps the names of actors that have been forgotten.
+    /// Keeps the names of removed actors.
     fn remember(&mut self, named: NamedRange) {
         if named.first < NAMED {
             self.ended.push(named);
@@ -550,7 +550,7 @@ impl ActorTable {
         names
     }
 
-    /// The first addresses of all spawns of which this shard has actors, and their populations.
+    /// Iterates over the spawns with actors on this shard: the first address and the population.
     pub(super) fn spawns(&self) -> impl Iterator<Item = (u32, u32)> {
         let groups = self.groups.iter();
         let groups = groups.map(|group| (group.first, group.population));
@@ -561,7 +561,7 @@ impl ActorTable {
         groups.chain(batches)
     }
 
-    /// The first address that an actor has spawned, of spawns of which this shard has actors.
+    /// Returns the first address that an actor has spawned, among spawns with actors on this shard.
     #[cfg(feature = "serde")]
     pub(super) fn first_spawned_by(&self, parent: u32) -> Option<u32> {
         let groups = self.groups.iter().map(|group| (group.parent, group.first));
@@ -571,7 +571,7 @@ impl ActorTable {
             .min()
     }
 
-    /// All actors of this shard in the order of their addresses, and their populations.
+    /// Iterates over all actors of this shard in the order of addresses, with their populations.
     pub(super) fn actors(&self) -> impl Iterator<Item = (u32, u32)> {
         let leaves = self.directory.iter().enumerate();
         let pages = leaves.filter_map(|(leaf, pages)| Some((leaf as u32, pages.as_ref()?)));

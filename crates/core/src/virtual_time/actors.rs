@@ -34,7 +34,7 @@ enum Ready {
     Ends(Reason),
 }
 
-/// Counts a message being delivered, whose time has been noted.
+/// Counts a message that is being delivered; its time was counted before.
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; the event has a body.
@@ -56,7 +56,7 @@ const AHEAD: usize = 10;
 
 /// Actors of one form, wherever they are: how events reach them.
 trait Actors<M: Message> {
-    /// What they are made of.
+    /// The form of the actors.
     type Form: Form<M>;
 
     /// The slot of an actor, if it is one of these.
@@ -66,13 +66,13 @@ trait Actors<M: Message> {
     /// reference to.
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, Self::Form>>;
 
-    /// From when on the actor is there, which has not begun.
+    /// Returns the time from which an actor exists that has not begun.
     ///
     /// # Safety
     /// The slot is that of one of these actors, whose state is [`State::Fresh`].
     unsafe fn born(&self, slot: *mut Slot<M, Self::Form>) -> u64;
 
-    /// Makes the actor: its state is [`State::Live`] then. If that panics, it has not begun.
+    /// Makes the actor, whose state is [`State::Live`] afterwards. If that panics, it has not begun.
     ///
     /// # Safety
     /// As for [`Actors::born`] and [`Actors::slot`].
@@ -86,11 +86,10 @@ trait Actors<M: Message> {
         Prefault::Done
     }
 
-    /// Drops what is left of the actors that were spawned together with this one. See
-    /// [`Population::clear`].
+    /// Drops the actors that were spawned together with this one. See [`Population::clear`].
     ///
     /// # Safety
-    /// As there.
+    /// See [`Population::clear`].
     unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32);
 
     /// Drops what an actor that has not begun would be made from.
@@ -99,7 +98,7 @@ trait Actors<M: Message> {
     /// As for [`Actors::born`]; it has been set to [`State::Ended`] just now.
     unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
 
-    /// What an actor that has not begun is made by.
+    /// Returns the form that makes an actor that has not begun.
     ///
     /// # Safety
     /// As for [`Actors::born`].
@@ -163,12 +162,12 @@ trait Actors<M: Message> {
         let _ = (shard, actor);
     }
 
-    /// Lets the actor of a slot handle the event `order[at]`, and the messages right behind it that are due
-    /// at the same instant. Returns the place of the first event that it has not handled.
+    /// Lets the actor of a slot handle the event `order[at]`, and the messages after it that are due at the
+    /// same instant. Returns the index of the first event that it has not handled.
     ///
     /// # Safety
-    /// As for [`Population::run`]; the actor being run is that of the slot. The events from `at` on have not
-    /// been moved out, and those that were handled are from here on.
+    /// As for [`Population::run`]; the actor being run is the slot's. The events from `at` on have not been
+    /// moved out; handled events are moved out afterwards.
     #[inline(always)]
     unsafe fn deliver(
         &self,
@@ -311,7 +310,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// The same for what is not a message for an actor that has begun or begins with it.
+    /// Delivers an event other than a message to an actor that is alive or begins with it.
     ///
     /// # Safety
     /// As for [`Actors::deliver`]; time and event of the shard's turn are set.
@@ -390,7 +389,7 @@ trait Actors<M: Message> {
         Ready::Yes
     }
 
-    /// Whether the actor being run, which is not live, is there and begins with what has come for it.
+    /// True if the actor being run exists, has not begun, and begins with the current event.
     ///
     /// # Safety
     /// As for [`Actors::deliver`].
@@ -403,7 +402,7 @@ trait Actors<M: Message> {
     /// Makes the actor being run, and lets it begin.
     ///
     /// # Safety
-    /// As for [`Actors::deliver`]; the actor has not begun, and `arrived` is what it begins with.
+    /// As for [`Actors::deliver`]; the actor has not begun, and `arrived` is its first event.
     #[inline(always)]
     unsafe fn begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) {
         // SAFETY: shard and slot are valid, the actor has not begun, and no reference to the shard is held while it is made
@@ -467,11 +466,11 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Runs the timers that the actor has set within the window and that are due before this time, that of
-    /// its next event.
+    /// Runs the timers that the actor has set within the window and that are due before its next event at
+    /// this time.
     ///
     /// # Safety
-    /// As for [`Population::run`]; the actor being run is that of `slot`.
+    /// As for [`Population::run`]; the actor being run is the one in `slot`.
     #[inline(never)]
     unsafe fn run_window_timers(
         &self,
@@ -710,7 +709,7 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     }
 }
 
-/// What an actor has kept becomes undeliverable, as it has ended.
+/// Turns the stashed events of an ended actor into dead letters.
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; the actor being run has ended.

@@ -1,11 +1,10 @@
-//! Which addresses new actors get: a matter of the order of spawns and of nothing else.
+//! Assignment of addresses to new actors, which depends only on the order of spawns.
 //!
-//! Every shard gives out the same addresses in the same order, and no address twice. Addresses come
-//! in pages of 256, because a page is what belongs to a shard. Half a page of actors or more gets
-//! pages of its own. Fewer share a page with others: there are 64 open pages, which are filled in
-//! turn, so that actors that are spawned one by one are spread over the shards, and so that a
-//! billion of them, one after the other, use no more than a billion addresses. However they are
-//! spawned, at most half of the addresses are lost to the ends of pages.
+//! Every shard assigns the same addresses in the same order, and no address twice. Addresses come in pages of
+//! 256, because a page belongs to one shard. Half a page of actors or more gets pages of its own. Smaller
+//! spawns share pages: there are 64 open pages, which are filled in turn, so that actors that are spawned one
+//! by one are spread over the shards, and a billion of them, one after the other, use no more than a billion
+//! addresses. At most half of the addresses are lost to the ends of pages.
 
 /// log2 of a page's addresses.
 pub(super) const PAGE_BITS: u32 = 8;
@@ -21,9 +20,9 @@ const WHOLE: u32 = PAGE / 2;
 /// Addresses for actors that are spawned together: consecutive ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Allocation {
-    /// All of some pages, from this one on.
+    /// All addresses of some pages, from this page on.
     Pages(u32),
-    /// From this address on, within one page.
+    /// Addresses within one page, from this one on.
     Part {
         first: u32,
         /// A page that gets no more actors.
@@ -36,7 +35,7 @@ pub(super) struct Addresses {
     next_page: u32,
     /// The next address of each open page; those not opened yet are empty.
     open: [u32; OPEN],
-    /// Which of them is next.
+    /// The index of the next open page.
     turn: usize,
 }
 
@@ -59,7 +58,7 @@ impl Addresses {
         }
     }
 
-    /// None if these are no addresses.
+    /// Restores the state; `None` if the addresses are invalid.
     pub(super) fn restore(saved: &AddressesCheckpoint) -> Option<Addresses> {
         let turn = saved.turn as usize;
         let known = saved.next_page <= MAX_PAGES && turn < OPEN;
@@ -81,7 +80,7 @@ impl Addresses {
         }
     }
 
-    /// Addresses for `count` actors; none if there are not enough left.
+    /// Assigns addresses to `count` actors; `None` if there are not enough left.
     pub(super) fn allocate(&mut self, count: u32) -> Option<Allocation> {
         if count >= WHOLE {
             return self.pages(count.div_ceil(PAGE)).map(Allocation::Pages);
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
     use crate::contract::Random;
 
-    /// First addresses of spawns of these sizes, in turn.
+    /// Returns the first addresses of spawns of these sizes.
     fn first_of(addresses: &mut Addresses, counts: &[u32]) -> Vec<u32> {
         let first = |count: &u32| match addresses.allocate(*count).unwrap() {
             Allocation::Pages(page) => page * PAGE,

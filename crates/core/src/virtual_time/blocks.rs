@@ -1,16 +1,16 @@
-//! Memory in small pieces, which are taken from the system many at a time.
+//! Small pieces of memory, allocated from the system in blocks.
 //!
-//! What a shard needs grows by small pieces: buffers of events by chunks, what waits by pieces of slots. One by
-//! one these cost a page fault each, and with several threads a call of the system and a lock as well. So pieces
-//! come from blocks, the first of them small; who needs more than those gets huge pages, where the system has
-//! them. A piece may be given back by any thread. A block goes back to the system with the last of its pieces.
+//! A shard's memory grows in small pieces: chunks for event buffers, slots for waiting entries. Allocated one
+//! by one, each would cost a page fault, and with several threads a system call and a lock. So pieces come
+//! from blocks. The first blocks are small; later ones use huge pages, if the system has them. Any thread may
+//! free a piece. A block is returned to the system with its last piece.
 
 use super::region::Region;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-/// Memory of which pieces are given out.
+/// A block of memory that is divided into pieces.
 pub(super) struct Block {
     /// The bytes that have not been given back, those not given out included.
     bytes: AtomicUsize,
@@ -18,7 +18,7 @@ pub(super) struct Block {
     _memory: Memory,
 }
 
-/// Where a block's memory is from.
+/// The source of a block's memory.
 enum Memory {
     Allocator(NonNull<u8>, Layout),
     System { _region: Region },
@@ -33,11 +33,11 @@ impl Drop for Memory {
     }
 }
 
-/// Who gives out pieces of blocks.
+/// An allocator of pieces from blocks.
 pub(super) struct Blocks {
     /// Null before the first.
     block: *const Block,
-    /// Where the next piece begins.
+    /// The start of the next piece.
     at: *mut u8,
     /// The bytes that are left of the block.
     left: usize,
@@ -65,7 +65,7 @@ impl Blocks {
         }
     }
 
-    /// A piece, which is to be [given back](Block::release), and its block.
+    /// Allocates a piece, to be freed by [`Block::release`], and returns it with its block.
     ///
     /// Sizes are multiples of the alignment, and not zero; the alignment is the same for all pieces.
     #[inline]
@@ -80,7 +80,7 @@ impl Blocks {
         (start, self.block)
     }
 
-    /// Begins a block that this piece fits into. The rest of the last block is not used.
+    /// Starts a block that this piece fits into. The rest of the previous block is not used.
     #[cold]
     #[inline(never)]
     fn begin(&mut self, piece: Layout) {
@@ -127,7 +127,7 @@ impl Drop for Blocks {
 }
 
 impl Block {
-    /// Gives pieces of a block back, `bytes` bytes in all.
+    /// Frees pieces of a block, `bytes` bytes in all.
     ///
     /// # Safety
     /// They were [taken](Blocks::take) from this block, and are not used any more.

@@ -1,7 +1,7 @@
-//! Buffers of events: chunks of one size, linked, and used again.
+//! Buffers of events: linked chunks of one size, which are reused.
 //!
-//! A buffer grows by a chunk, so that no event moves once it is written, and is handed from shard
-//! to shard as a whole. What buffers take depends on what is in them, not on what once was.
+//! A buffer grows by a chunk, so an event never moves once it is written, and whole buffers are handed from
+//! shard to shard. The memory of a buffer depends on its contents, not on its history.
 
 use super::blocks::{Block, Blocks};
 use super::event::{Label, ScheduledEvent};
@@ -16,7 +16,7 @@ struct Chunk {
     next: *mut Chunk,
     /// The end of the events; set when the next chunk is begun.
     end: *mut u8,
-    /// Of which the chunk is a piece.
+    /// The block of the chunk.
     block: *const Block,
 }
 
@@ -25,7 +25,7 @@ const CHUNK: usize = 8192;
 
 /// Events in the order in which they were written.
 pub(super) struct Buffer<M> {
-    /// Where the next event goes.
+    /// The position of the next event.
     at: *mut u8,
     /// The end of the last chunk.
     limit: *mut u8,
@@ -34,11 +34,11 @@ pub(super) struct Buffer<M> {
     last: *mut Chunk,
     /// The event written last.
     newest: *mut StoredEvent<M>,
-    /// Its [order](Label::coarse_order), as long as all are in order.
+    /// The [order](Label::coarse_order) of the newest event, as long as all are in order.
     newest_order: u64,
-    /// The first event that is not to be run after the one before it; null if there is none.
+    /// The first event that is out of order; null if there is none.
     unsorted: *mut StoredEvent<M>,
-    /// All events have the same size, that of one without a cause.
+    /// True if all events have the size of one without a cause.
     even: bool,
     _events: PhantomData<StoredEvent<M>>,
 }
@@ -68,7 +68,7 @@ unsafe impl<M> Send for Pool<M> {}
 
 impl<M> Buffer<M> {
     const ALIGN: usize = max(StoredEvent::<M>::ALIGN, align_of::<Chunk>());
-    /// Where the first event of a chunk lies.
+    /// The offset of the first event in a chunk.
     const FIRST: usize = size_of::<Chunk>().next_multiple_of(Self::ALIGN);
     const SIZE: usize =
         max(CHUNK, Self::FIRST + 8 * StoredEvent::<M>::MOST).next_multiple_of(Self::ALIGN);
@@ -153,7 +153,7 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// Notes whether an event is to be run after the one written before it.
+    /// Records whether an event is in order after the event written before it.
     ///
     /// # Safety
     /// It is an event of this buffer, and `newest` is still the one before it.
@@ -169,8 +169,8 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// The same for an event that does not come after the one before it by receiver and time alone, or that
-    /// is the first.
+    /// Like [`Buffer::note_order`], for the first event or one whose receiver and time alone do not put it
+    /// after the previous one.
     ///
     /// # Safety
     /// As for [`Buffer::note_order`].
@@ -193,7 +193,7 @@ impl<M> Buffer<M> {
         unsafe { self.push_with(pool, |place| StoredEvent::write(place, event)) }
     }
 
-    /// Begins a chunk. An empty buffer has none.
+    /// Adds a chunk. An empty buffer has none.
     #[cold]
     #[inline(never)]
     pub(super) fn grow(&mut self, pool: &mut Pool<M>) {
@@ -214,7 +214,7 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// Hands out the first place of each chunk and the end of its events.
+    /// Calls `each` with the start of each chunk and the end of its events.
     #[inline]
     pub(super) fn for_each_chunk(&self, mut each: impl FnMut(*mut u8, *mut u8)) {
         let mut chunk = self.first;
@@ -232,7 +232,7 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// Hands out all events in order. What each does with them is its own affair.
+    /// Calls `each` with every event in order. The closure may move the events out.
     #[inline]
     pub(super) fn for_each(&self, mut each: impl FnMut(*mut StoredEvent<M>)) {
         self.for_each_chunk(|mut at, end| {
@@ -279,8 +279,8 @@ impl<M> Buffer<M> {
         sorted.unwrap_or(places.len()) - before
     }
 
-    /// Notes the places of all events in order in `few`, from `count` on. Returns how many are noted then; nothing
-    /// if they do not all fit.
+    /// Appends pointers to all events to `few`, from `count` on. Returns the new count, or `None` if they do
+    /// not all fit.
     #[inline]
     pub(super) fn append_few<const N: usize>(
         &self,
@@ -304,8 +304,8 @@ impl<M> Buffer<M> {
         Some(count)
     }
 
-    /// Takes the only event, and its memory, of a buffer that has one, is not empty and may be in one chunk. The event
-    /// is the caller's to move out; if it is not, it is leaked.
+    /// Takes the only event, with its memory, out of a buffer that has exactly one event in one chunk. The
+    /// caller moves the event out; otherwise it is leaked.
     #[inline(always)]
     pub(super) fn take_only(&mut self) -> Option<(*mut StoredEvent<M>, FreeChunks<M>)> {
         let first = self.first.cast::<u8>().wrapping_add(Self::FIRST);
@@ -323,7 +323,7 @@ impl<M> Buffer<M> {
         Some((event, spent))
     }
 
-    /// The memory of a buffer, whose events are dropped.
+    /// Drops the events and returns the memory.
     #[cfg(feature = "serde")]
     pub(super) fn into_cleared(self) -> FreeChunks<M> {
         if needs_drop::<M>() {
@@ -333,7 +333,7 @@ impl<M> Buffer<M> {
         self.into_free_chunks()
     }
 
-    /// Hands out all events in order, with their times in windows as their times.
+    /// Calls `each` with every event in order; times are relative to the window.
     pub(super) fn take_all(self, mut each: impl FnMut(ScheduledEvent<M>)) {
         let this = ManuallyDrop::new(self);
         // SAFETY: each event is moved out once, and the buffer, which is not dropped if `each` panics, has no other use.
@@ -341,7 +341,7 @@ impl<M> Buffer<M> {
         drop(ManuallyDrop::into_inner(this).into_free_chunks());
     }
 
-    /// The memory of a buffer whose events have been moved out.
+    /// Returns the memory of a buffer whose events have been moved out.
     pub(super) fn into_free_chunks(mut self) -> FreeChunks<M> {
         FreeChunks {
             first: std::mem::replace(&mut self.first, null_mut()),
@@ -378,7 +378,7 @@ impl<M> Pool<M> {
         }
     }
 
-    /// Takes chunks back.
+    /// Returns chunks to the pool.
     pub(super) fn put(&mut self, mut spent: FreeChunks<M>) {
         let first = std::mem::replace(&mut spent.first, null_mut());
         if !first.is_null() {
@@ -410,7 +410,7 @@ impl<M> Drop for Pool<M> {
     }
 }
 
-/// Gives linked chunks back to their blocks.
+/// Frees linked chunks.
 ///
 /// # Safety
 /// They were taken from a [`Pool`] for `M`, and nothing uses them any more.

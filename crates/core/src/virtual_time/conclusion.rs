@@ -1,4 +1,4 @@
-//! The end of a run: what its shards have to say, put together.
+//! The report of a run, combined from its shards.
 
 use super::actor_table::Directory;
 use super::addresses;
@@ -10,8 +10,8 @@ use crate::contract::{
 use crate::memory::peak_memory;
 use std::time::Duration;
 
-/// What the shards have done, as far as each can tell for itself. `kinds` are the names of the
-/// messages' kinds; nothing here depends on the type of messages, so that it is compiled once.
+/// Adds up the counters of all shards. `kinds` are the names of the message kinds; nothing here depends on
+/// the message type, so it is compiled once.
 pub(super) fn add_up(
     kinds: &[&'static str],
     config: &Config,
@@ -74,7 +74,7 @@ fn complete(panic: &mut PanicReport, whose: Option<u32>, directory: &Directory) 
     panic.event.extend(whose);
 }
 
-/// Puts the shards' outcomes together, and says how the run went.
+/// Combines the outcomes of the shards into a report or an error.
 pub(super) fn conclude(
     kinds: &[&'static str],
     config: &Config,

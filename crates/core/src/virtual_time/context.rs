@@ -1,4 +1,4 @@
-//! How actors reach their shard.
+//! The access of actors to their shard.
 
 mod forms;
 #[cfg(feature = "serde")]
@@ -41,12 +41,12 @@ thread_local! {
 
 #[cfg(feature = "tracing")]
 thread_local! {
-    /// Where that shard has the address of the actor being run, and the time.
+    /// Pointers to the shard's current actor and time.
     static HERE: Cell<(*const u32, *const u64)> =
         const { Cell::new((std::ptr::null(), std::ptr::null())) };
 }
 
-/// The time and the actor whose code is being run on this thread.
+/// Returns the time and the actor whose code is running on this thread.
 #[cfg(feature = "tracing")]
 pub(crate) fn running() -> Option<(Time, Addr)> {
     let (me, now) = HERE.get();
@@ -68,7 +68,7 @@ pub(super) struct Running {
 
 impl Running {
     /// # Safety
-    /// The shard outlives what is returned, and is used by this thread alone as long.
+    /// The shard outlives the guard, and only this thread accesses it until the guard is dropped.
     pub(super) unsafe fn new<M>(shard: *mut Shard<M>) -> Running {
         let mut running = Running {
             before: RUNNING.get(),
@@ -81,7 +81,7 @@ impl Running {
         running
     }
 
-    /// From here on another shard runs on this thread.
+    /// Switches this thread to another shard.
     ///
     /// # Safety
     /// As for [`Running::new`].
@@ -104,13 +104,13 @@ impl Drop for Running {
     }
 }
 
-/// A way to a shard.
+/// Access to a shard.
 pub(super) trait ShardAccess<M>: Send {
     /// The shard of the actor being run.
     fn shard(&self) -> ShardCell<M>;
 }
 
-/// The way of a handler: the context is lent to it for one event.
+/// The access of a handler, whose context is lent to it for one event.
 pub(super) struct ForEvent<M>(ShardCell<M>);
 
 // SAFETY: the cell is lent with the context for the time of one event, in which the shard's own
@@ -124,8 +124,8 @@ impl<M: Message> ShardAccess<M> for ForEvent<M> {
     }
 }
 
-/// The way of a body, which owns its context: the shard's number, to be found running on this
-/// thread. Elsewhere and after the run it is found nowhere, and that panics.
+/// The access of a body, which owns its context: the number of a shard, which must be running on this thread.
+/// Elsewhere and after the run, an access panics.
 pub(super) struct ForBody<M>(u32, PhantomData<fn() -> M>);
 
 impl<M: Message> ShardAccess<M> for ForBody<M> {
@@ -331,7 +331,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
 }
 
 impl<M: Message> VirtualContext<M, ForBody<M>> {
-    /// A wait for what was asked for just before.
+    /// Creates a wait for a request or spawn that was made just before.
     fn fresh(&self, own: Own) -> Fresh<M> {
         Fresh {
             access: ForBody(self.access.0, PhantomData),
@@ -343,7 +343,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
     }
 }
 
-/// Notes a spawn to be done when the shards meet.
+/// Records a spawn, to be done at the next barrier.
 fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -> u32 {
     let request = shard.request();
     let (time, parent) = (shard.turn.now, shard.turn.me);
@@ -443,7 +443,7 @@ mod tests {
     struct Tireless {
         sent: u32,
         sends: u32,
-        /// Three at a time.
+        /// Sends three messages in one call.
         together: bool,
     }
 

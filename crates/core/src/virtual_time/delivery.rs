@@ -4,8 +4,8 @@ use super::event::Label;
 use super::stored_event::StoredEvent;
 use crate::contract::{Addr, Event, Token};
 
-/// The events behind the one being handled, while a body may take those of its row without returning to the engine: messages
-/// to one actor at one instant.
+/// The events after the one being handled, as long as a body may take messages for the same actor and instant
+/// without returning to the engine.
 pub(super) struct Upcoming<M> {
     next: *const *mut StoredEvent<M>,
     end: *const *mut StoredEvent<M>,
@@ -21,23 +21,23 @@ impl<M> Clone for Upcoming<M> {
 impl<M> Copy for Upcoming<M> {}
 
 impl<M> Upcoming<M> {
-    /// None may be taken.
+    /// No event may be taken.
     pub(super) const NONE: Upcoming<M> = Upcoming {
         next: std::ptr::null(),
         end: std::ptr::null(),
     };
 
-    /// The events of a window behind the one being handled.
+    /// The events of a window after the one being handled.
     ///
     /// # Safety
-    /// Until this is replaced, they are in place, and have not been moved out unless by [`Upcoming::take_alike`].
+    /// Until this is replaced, the events are in place and are moved out only by [`Upcoming::take_alike`].
     #[inline(always)]
     pub(super) unsafe fn new(events: &[*mut StoredEvent<M>]) -> Upcoming<M> {
         let std::ops::Range { start, end } = events.as_ptr_range();
         Upcoming { next: start, end }
     }
 
-    /// Takes the next one if it is in one row with this label.
+    /// Takes the next event if it has the same receiver, instant and kind as this label.
     #[inline(always)]
     pub(super) fn take_alike(&mut self, label: &Label) -> Option<*mut StoredEvent<M>> {
         if self.next == self.end {
@@ -55,15 +55,15 @@ impl<M> Upcoming<M> {
     }
 }
 
-/// A message in its buffer, of which the body has not been moved out. If it is not taken, it is leaked.
+/// A message in its buffer whose body has not been moved out. If it is not taken, it is leaked.
 pub(super) struct MessageDelivery<M>(*mut StoredEvent<M>);
 
 impl<M> MessageDelivery<M> {
-    /// The delivery of a message.
+    /// Creates the delivery of a message.
     ///
     /// # Safety
-    /// The event has a body that has not been moved out and is not used otherwise, and is there until the actor has
-    /// handled it.
+    /// The event has a body that has not been moved out and is not used otherwise, and it exists until the
+    /// actor has handled it.
     #[inline(always)]
     pub(super) unsafe fn new(message: *mut StoredEvent<M>) -> MessageDelivery<M> {
         MessageDelivery(message)
@@ -81,7 +81,7 @@ impl<M> MessageDelivery<M> {
         }
     }
 
-    /// Where the message is; whoever asks moves it out.
+    /// Returns the pointer to the message; the caller moves the body out.
     #[inline(always)]
     pub(super) fn into_ptr(self) -> *mut StoredEvent<M> {
         self.0
@@ -92,10 +92,10 @@ impl<M> MessageDelivery<M> {
 pub(super) struct TimerDelivery<M>(*mut StoredEvent<M>);
 
 impl<M> TimerDelivery<M> {
-    /// The delivery of a timer.
+    /// Creates the delivery of a timer.
     ///
     /// # Safety
-    /// The event is a timer, and is there until the actor has handled it.
+    /// The event is a timer, and exists until the actor has handled it.
     #[inline(always)]
     pub(super) unsafe fn new(timer: *mut StoredEvent<M>) -> TimerDelivery<M> {
         TimerDelivery(timer)
@@ -108,7 +108,7 @@ impl<M> TimerDelivery<M> {
         Event::Timer(Token(unsafe { StoredEvent::token(self.0) }))
     }
 
-    /// Where the event is.
+    /// Returns the pointer to the event.
     #[inline(always)]
     pub(super) fn into_ptr(self) -> *mut StoredEvent<M> {
         self.0

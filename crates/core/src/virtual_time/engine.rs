@@ -45,13 +45,13 @@ use std::sync::Arc;
 pub(super) enum End {
     /// The root has ended.
     Root,
-    /// Nothing is left to happen.
+    /// No event is left.
     Quiet,
     /// The next event would be after the end that was set.
     Past,
     /// A panic, a cancellation, too many actors.
     Halted,
-    /// All has happened that was to happen before the pause that was asked for.
+    /// All events before the requested pause have happened.
     Paused,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Engine<M: Message> {
     populations: Slab<AnyPopulation<M>>,
     /// The populations of actors that share pages, by their type.
     shared_populations: HashMap<TypeId, u32>,
-    /// Those whose memory may be worth a thought while the shard waits for others.
+    /// Populations to pre-fault while the shard waits at the barrier.
     growing: Vec<u32>,
     /// Events from other shards by window mod 64, with the shard each buffer is from.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
@@ -80,22 +80,22 @@ pub(super) struct Engine<M: Message> {
     rooms: Rooms<M>,
     spawned: u64,
     windows: u64,
-    /// Something has happened in the window run last, and has not been reported.
+    /// True if the last window had events that were not reported yet.
     busy: bool,
     /// The window run last counts as one in which something has happened.
     counted: bool,
     /// The window being run reaches beyond the limit.
     hold_back: bool,
     density: Density,
-    /// How the run ended while another thread ran this shard.
+    /// The end of the run, if it ended while another thread ran this shard.
     lent_end: Option<End>,
-    /// When the first event that did not happen would have been.
+    /// The time of the first event that did not happen.
     next: u64,
-    /// When the run is over, if it is over now.
+    /// The time of the end, if the run were over now.
     over: u64,
 }
 
-/// Does something about memory that actors need soon, if there is anything to do.
+/// Pre-faults memory that actors need soon.
 fn populate_ahead<M: Message>(
     growing: &mut Vec<u32>,
     populations: &Slab<AnyPopulation<M>>,
@@ -145,7 +145,7 @@ impl<M: Message> Engine<M> {
         unsafe { &mut *self.shard }
     }
 
-    /// The shard, for what reaches it in turn with actors.
+    /// Returns the shard as a cell, for the engine and actors in turn.
     fn cell(&mut self) -> ShardCell<M> {
         // SAFETY: the shard is valid as long as the engine, on this thread only. References that `shard` makes borrow the
         // engine, and end before anything else is done with it.
@@ -211,7 +211,7 @@ impl<M: Message> Engine<M> {
         unsafe { run_sparse::<M, P, true>(&mut borrowed, &mut density, config, pause) };
     }
 
-    /// What this shard has to say before the next window, and to hand over.
+    /// Prepares this shard's vote and its batches before the next window.
     fn prepare_vote(&mut self, config: &Config) -> Vote {
         let vote = self.vote(config);
         self.hand_over(vote.next);
@@ -277,7 +277,7 @@ impl<M: Message> Engine<M> {
         parted.then_some(End::Paused)
     }
 
-    /// When the first event is due that this shard's actors have not handled; O(pending).
+    /// Returns the time of the first pending event of this shard's actors; O(pending).
     #[cold]
     fn earliest(&mut self) -> u64 {
         let near = self.near(|_| true);
@@ -289,8 +289,8 @@ impl<M: Message> Engine<M> {
             .fold(shard.beyond(), u64::min)
     }
 
-    /// Removes timers that were cancelled, and those after the limit whose actors have ended: within a window these are
-    /// forgotten with the actor, and where a window ends must not show. O(timers).
+    /// Removes cancelled timers, and timers after the limit whose actors have ended: timers within a window
+    /// are removed with the actor, and the position of window boundaries must not be visible. O(timers).
     #[cold]
     fn sweep_all(&mut self) {
         let populations = &self.populations;
@@ -309,7 +309,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// When the first event is due that was sent for one of the next windows and is wanted.
+    /// Returns the time of the first matching event in the ring.
     fn near(&self, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the buffers of other shards are not part of
         // it.
@@ -342,7 +342,7 @@ impl<M: Message> Engine<M> {
         first
     }
 
-    /// What this shard has to say before the next window.
+    /// Returns this shard's vote for the next window.
     fn vote(&mut self, config: &Config) -> Vote {
         let inbound = self.inbound_pending;
         let busy = std::mem::take(&mut self.busy);
@@ -377,9 +377,9 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Fills the parcels for the other shards, with no events that are due later than the `next`
-    /// window for which this shard votes. What is not due stays in the buffer to which more events
-    /// are still to come, so that the number of buffers does not depend on that of shards.
+    /// Fills the batches for the other shards with events up to the `next` window for which this shard votes.
+    /// Later events stay in their buffer, which gets more events, so that the number of buffers does not
+    /// depend on the number of shards.
     fn hand_over(&mut self, next: u64) {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the batches are not part of it.
         let shard = unsafe { &mut *self.shard };
@@ -408,8 +408,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Takes what the others have handed over, does the spawns that anybody asked for, and makes what was sent
-    /// to many.
+    /// Takes the batches of the other shards, does the requested spawns, and makes multicast messages.
     fn absorb(&mut self) {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the inbox is not part of it.
         let shard = unsafe { &mut *self.shard };
@@ -471,7 +470,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// From when on spawns wait before a pause.
+    /// Sets the time from which spawns wait before a pause.
     fn set_spawns_wait<P: Pause>(&mut self, pause: &P) {
         self.shard().spawns_wait_from = pause.also().map_or(u64::MAX, |_| pause.before());
     }

@@ -41,7 +41,7 @@ use super::stored_event::StoredEvent;
 use super::turn_cell::TurnCell;
 use crate::contract::random::Streams;
 use crate::contract::{Config, DeadLetters, Latency, Message, Panics, TimerHandle, Token};
-use handles::Due;
+use handles::TimerOutcome;
 use own_messages::OwnMessages;
 use queues::Queues;
 use std::collections::HashMap;
@@ -243,7 +243,7 @@ impl<M: Message> Shard<M> {
     /// again.
     #[inline(always)]
     pub(super) fn handle_due(&mut self, own: u32) -> Option<u32> {
-        let Due::Fires { token, period } = self.waits.handle_due(self.turn.me, own) else {
+        let TimerOutcome::Fires { token, period } = self.waits.handle_due(self.turn.me, own) else {
             return None;
         };
         if period > 0 {

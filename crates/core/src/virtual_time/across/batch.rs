@@ -24,12 +24,12 @@ const FAR: u8 = 2;
 const SPAWN: u8 = 3;
 const MULTICAST: u8 = 4;
 
-/// The bytes of a vote: four numbers and the flags.
+/// The size of a vote in bytes: four numbers and the flags.
 const VOTE: usize = 33;
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
-    /// Appends the parcels of this shard for the shards of another process to the batch for that process. The memory of
-    /// the events goes back to its owners with `back`.
+    /// Appends the batches of this shard for the shards of another process to the message for that process.
+    /// The memory of the events is returned to its owners with `back`.
     ///
     /// # Errors
     /// If a parcel cannot be serialized.
@@ -97,12 +97,12 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     }
 }
 
-/// Writes how many events there are in front of them, at a place that was left for it.
+/// Writes the number of events into the space reserved before them.
 fn write_count(at: usize, count: u32, to: &mut [u8]) {
     to[at..at + 4].copy_from_slice(&count.to_le_bytes());
 }
 
-/// Leaves a place for the number of events.
+/// Reserves space for the number of events.
 fn begin_count(to: &mut Vec<u8>) -> usize {
     to.extend_from_slice(&[0; 4]);
     to.len() - 4
@@ -161,7 +161,7 @@ fn write_parcel<M: Message>(
     Ok(())
 }
 
-/// Adds what a section has to a parcel.
+/// Adds the contents of a section to a batch.
 fn read_parcel<M: Message>(
     kinds: &Kinds<M>,
     pool: &mut Pool<M>,

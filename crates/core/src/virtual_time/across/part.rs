@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Which part of a run a process has.
+/// The part of a distributed run that one process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessPart {
     /// The number of the process, from 0.
@@ -28,7 +28,7 @@ pub struct ProcessPart {
     pub processes: NonZeroUsize,
     /// How many workers each of them has.
     pub workers: NonZeroUsize,
-    /// Where the run stops, if that is before its end: the same in all processes.
+    /// The time at which the run stops, if that is before its end; equal in all processes.
     pub until: Option<Time>,
 }
 
@@ -42,26 +42,26 @@ impl ProcessPart {
     }
 }
 
-/// Says which messages are injected when, and to whom.
+/// Returns the messages to inject, with their times and receivers.
 type Inject<'a, M> = dyn Fn(Addr) -> Vec<(Time, Addr, M)> + 'a;
 
-/// Where the part of a run begins.
+/// The start of a part of a run.
 #[allow(
     missing_debug_implementations,
     reason = "what a kind has need not have one"
 )]
 pub enum Beginning<'a, M, S: Kind> {
-    /// With its root, a script of kind `S`.
+    /// A new run, whose root is a script of kind `S`.
     Root(S::Parameters, S::Local),
-    /// Where it was saved, by any number of workers in any number of processes.
+    /// A saved run, from any number of workers and processes.
     Saved(&'a Snapshot),
-    /// The same, as a branch: a message is [injected](crate::Simulation::inject) there. The function gets the first address
-    /// that
-    /// the root has spawned, and is called in each process that has an actor of that spawn; all must return the same.
+    /// A branch of a saved run, into which a message is [injected](crate::Simulation::inject). The function
+    /// gets the first address that the root has spawned, and is called in each process that has an actor of
+    /// that spawn; all must return the same.
     Branch(&'a Snapshot, &'a Inject<'a, M>),
 }
 
-/// Runs the part of a run that one process has, to the end of the run. Returns the serialized outcome, which
+/// Runs one process's part of a run, to the end of the run. Returns the serialized outcome, which
 /// [`conclude_parts`] takes in the first process. The number of workers comes from `part`, not from `config`.
 ///
 /// The first worker, which runs on the calling thread, uses the carrier. If one process has a `saving`, all have one.
@@ -132,7 +132,7 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     Ok(report)
 }
 
-/// The failure that explains the others: a shard that fails makes those of its process lose it.
+/// Returns the failure that caused the others: a shard that fails makes the other shards of its process fail.
 fn worst(failures: Vec<Option<Failure>>) -> Option<RunError> {
     let mut failures: Vec<_> = failures.into_iter().flatten().collect();
     let here = failures

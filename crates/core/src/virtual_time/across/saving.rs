@@ -1,8 +1,9 @@
 //! Saves a run over several processes while it runs.
 //!
-//! A worker that wants it says so at a barrier, so that all shards know of it at once: each pauses before the next
-//! window, writes what it has, and continues. At points of virtual time that were set before the run they pause
-//! without a word. Either way the parts are of one moment, because nothing is on its way between shards then.
+//! A worker requests a checkpoint at a barrier, so that all shards learn of it at once: each pauses before
+//! the next window, writes its state, and continues. At points of virtual time set before the run they pause
+//! without a request. Either way the parts belong to the same moment, because no message is between shards
+//! then.
 
 use super::{Across, Carrier};
 use crate::contract::{Config, Message, Time};
@@ -11,13 +12,13 @@ use crate::virtual_time::exchange::{Exchange as _, Vote};
 use crate::virtual_time::pause::Before;
 use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
-/// Who saves the part of a run that one process has.
+/// Saves the part of a run that one process has.
 pub trait Saving: Sync {
-    /// How many times the run should have been saved by now. Each worker asks before each meeting; if it is more than
-    /// there were, at any worker, the run is saved.
+    /// Returns how many checkpoints were requested so far. Each worker asks before each barrier; if a
+    /// worker's number has grown, the run is saved.
     fn wanted(&self) -> u64;
 
-    /// The points of virtual time at which it is saved besides, in order: the same in all processes.
+    /// Returns further points of virtual time at which the run is saved, in order; equal in all processes.
     fn times(&self) -> &[Time];
 
     /// A worker has written its part of the run. The workers of this process continue when this has returned to all of them.
@@ -27,22 +28,22 @@ pub trait Saving: Sync {
 /// The part of a saved run that one worker has.
 #[derive(Debug)]
 pub struct SavedPart {
-    /// How many times the run has been saved with this, counted alike by all workers.
+    /// The number of this checkpoint, counted equally by all workers.
     pub number: u64,
-    /// All that is due until then has happened, and nothing later.
+    /// The time of the checkpoint: all events up to it have happened, and no later ones.
     pub time: Time,
-    /// It is one of [`Saving::times`].
+    /// True if it is one of [`Saving::times`].
     pub is_at_its_time: bool,
-    /// The worker's number among those of all processes.
+    /// The worker's number among the workers of all processes.
     pub worker: usize,
-    /// What all parts have in common, from the first worker of all: what
-    /// [`Snapshot::from_parts`](crate::Snapshot::from_parts) takes first.
+    /// The head of the snapshot, only from the first worker of all: the first argument of
+    /// [`Snapshot::from_parts`](crate::Snapshot::from_parts).
     pub head: Option<Vec<u8>>,
     /// The part, or why it cannot be written.
     pub part: Result<Vec<u8>, SnapshotError>,
 }
 
-/// When the next part is to be written.
+/// The schedule of checkpoints.
 pub(super) struct Saves<'a> {
     by: Option<&'a dyn Saving>,
     /// How many times the run has been saved.
@@ -51,7 +52,7 @@ pub(super) struct Saves<'a> {
 }
 
 impl<'a> Saves<'a> {
-    /// For a run that begins, or continues, at this point of virtual time.
+    /// Creates the schedule of a run that starts or continues at this time.
     pub(super) fn new(by: Option<&'a dyn Saving>, now: Time) -> Saves<'a> {
         let number = 0;
         Saves { by, number, now }
@@ -62,24 +63,24 @@ impl<'a> Saves<'a> {
         self.by.is_some_and(|by| by.wanted() > self.number)
     }
 
-    /// The next point of virtual time at which the run pauses by itself.
+    /// Returns the next scheduled time of a checkpoint.
     pub(super) fn next(&self) -> Option<Time> {
         let times = self.by.map_or(&[][..], |by| by.times());
         times.iter().copied().find(|&time| time > self.now)
     }
 }
 
-/// What the heads of all checkpoints of a run have in common.
+/// The fields that the heads of all checkpoints of a run share.
 #[derive(Clone, Copy)]
 pub(super) struct Constant {
-    /// From which random numbers derive.
+    /// The seed of the random numbers.
     pub(super) stream_seed: u64,
     /// How many messages were injected.
     pub(super) injected: u32,
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
-    /// Runs to the end of the run, or until it is to stop, and saves it on the way.
+    /// Runs to the end of the run, or until it stops, and saves it on the way.
     pub(super) fn run(
         &mut self,
         config: &Config,
@@ -117,7 +118,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         }
     }
 
-    /// Where in virtual time the shards have paused, which `stop` is if they were not asked to before.
+    /// Returns the time at which the shards paused: `stop`, unless a pause was requested before.
     fn paused_at(&self, config: &Config, stop: Option<Time>) -> Time {
         let bits = config.lookahead_nanos().ilog2();
         let begin = self.agreed.next.checked_shl(bits).unwrap_or(u64::MAX);
@@ -134,7 +135,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         !self.local.is_broken()
     }
 
-    /// The shard has paused, where it was to pause by itself or not: writes its part.
+    /// Writes the shard's part, after a scheduled or requested pause.
     fn save(
         &mut self,
         config: &Config,

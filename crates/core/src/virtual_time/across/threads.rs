@@ -3,7 +3,7 @@
 use super::{Carrier, ProcessLost};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// One of the carriers that [`thread_carriers`] connects. Dropping it ends the run of the others with [`ProcessLost`].
+/// A carrier that [`thread_carriers`] connects. Dropping it ends the run of the others with [`ProcessLost`].
 #[derive(Debug)]
 pub struct ThreadCarrier {
     process: usize,
@@ -11,8 +11,8 @@ pub struct ThreadCarrier {
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// Connects a number of "processes" of this process, each of which runs on a thread of its own. Returns the carrier of
-/// each, in the order of their numbers.
+/// Connects a number of simulated processes, each of which runs on its own thread. Returns the carrier of
+/// each, in order.
 pub fn thread_carriers(processes: usize) -> Vec<ThreadCarrier> {
     let carrier = |process| ThreadCarrier {
         process,

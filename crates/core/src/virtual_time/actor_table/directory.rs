@@ -3,7 +3,7 @@
 use crate::contract::Addr;
 use crate::contract::spawn::Names;
 
-/// What a batch is called: mostly a word in the program.
+/// The name of a batch, usually a literal of the program.
 pub(super) enum BatchName {
     Static(&'static str),
     Other(Box<Names>),
@@ -41,9 +41,9 @@ pub(in super::super) struct NamedRange {
     pub(in super::super) names: Names,
 }
 
-/// Which spawn got which addresses, so that reports can name actors.
+/// The addresses and names of spawns, for reports.
 pub(in super::super) struct Directory {
-    /// In the order of addresses.
+    /// The named ranges, in the order of addresses.
     named: Vec<NamedRange>,
 }
 

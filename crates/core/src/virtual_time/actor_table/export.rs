@@ -1,4 +1,4 @@
-//! What a shard knows of its actors' places, for one who writes it down.
+//! The serializable contents of a shard's actor table.
 
 use super::{ActorTable, NAMED, NamedRange, PAGE, PAGE_BITS, Page};
 use crate::contract::Spawn;
@@ -33,7 +33,7 @@ pub(in super::super) fn addresses_of(page: u32, first: u32, count: u32) -> Range
 }
 
 impl ActorTable {
-    /// In the order of addresses.
+    /// Returns the groups, in the order of addresses.
     pub(in super::super) fn groups(&self) -> Vec<GroupEntry<'_>> {
         let seen = self.groups.iter().map(|group| {
             let page = group.first >> PAGE_BITS;
@@ -51,7 +51,7 @@ impl ActorTable {
         seen
     }
 
-    /// In the order of addresses.
+    /// Returns the batches, in the order of addresses.
     pub(in super::super) fn batches(&self) -> Vec<BatchEntry> {
         let seen = self.batches.iter().map(|batch| BatchEntry {
             first: batch.first,
@@ -83,7 +83,7 @@ impl ActorTable {
         self.shared.get(page).is_some_and(|page| page.closed)
     }
 
-    /// Those of actors that were forgotten.
+    /// Returns the names of removed actors.
     pub(in super::super) fn forgotten_names(&self) -> &[NamedRange] {
         &self.ended
     }

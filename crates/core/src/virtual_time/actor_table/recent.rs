@@ -1,4 +1,4 @@
-//! Where actors are that share pages, for those that were looked for last: in sparse windows they are few.
+//! A cache of the locations of actors that share pages; sparse windows have few actors.
 
 use super::{PAGE_BITS, SharedSlot};
 use std::cell::Cell;
@@ -10,8 +10,7 @@ const RECENT: usize = 8;
 /// See the [module](self).
 pub(super) struct RecentSlots {
     slots: [Cell<Recent>; RECENT],
-    /// Of the actors with pages of their own that were looked for last: the first, how many they are, and their
-    /// population.
+    /// The most recent group of actors with their own pages: first address, count and population.
     group: Cell<(u32, u32, u32)>,
 }
 
@@ -23,7 +22,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// Nothing, in this place: no actor with this address would be remembered there.
+    /// An empty entry: no actor with this address belongs at this index.
     const fn nothing(place: usize) -> Recent {
         Recent {
             addr: place as u32 ^ 1,
@@ -37,7 +36,7 @@ impl Recent {
     }
 }
 
-/// Where an actor is remembered.
+/// Returns the index of an address in the cache.
 #[inline(always)]
 const fn place(addr: u32) -> usize {
     scatter(addr) % RECENT
@@ -57,7 +56,7 @@ impl RecentSlots {
         }
     }
 
-    /// Where this actor is, if it is remembered.
+    /// Returns the cached location of this actor.
     #[inline(always)]
     pub(super) fn get(&self, addr: u32) -> Option<SharedSlot> {
         let recent = self.slots[place(addr)].get();
@@ -132,7 +131,7 @@ mod tests {
             [256, 257, 512].map(index),
             [Some(256), Some(257), Some(512)]
         );
-        // One that has the same place takes it.
+        // An address with the same index replaces it.
         recent.set(256 + RECENT as u32, slot(9));
         assert_eq!(index(256), None);
         recent.forget(257, 2);

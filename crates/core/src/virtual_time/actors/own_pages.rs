@@ -1,5 +1,5 @@
-//! A population that has pages of its own: its actors lie side by side, and each begins at a cache
-//! line, so that none shares one with another and all that it has can be fetched ahead.
+//! A population with its own pages: its actors are adjacent in memory, and each begins at a cache line, so
+//! that actors share no lines and all data of an actor can be prefetched.
 
 use super::Actors;
 use super::shared_pages::SharedPages;
@@ -78,7 +78,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
     }
 }
 
-/// The population of a spawn that has pages of its own.
+/// The population of a spawn with its own pages.
 struct OwnPages<M, F> {
     form: Arc<F>,
     first: u32,
@@ -86,7 +86,7 @@ struct OwnPages<M, F> {
     born: u64,
     /// The first slot of each page; null if another shard has it.
     starts: Vec<*mut u8>,
-    /// Where the slots are.
+    /// The memory of the slots.
     region: Region,
     _message: PhantomData<M>,
 }

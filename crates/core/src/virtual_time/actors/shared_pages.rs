@@ -1,8 +1,8 @@
-//! Actors that share pages with others: few were spawned together, perhaps each by itself.
+//! Actors that share pages with others, because few were spawned together.
 //!
-//! There is one population for all of them that are of one type. Actors that were spawned together lie
-//! side by side in a piece of memory that is given back when the last of them has ended; what an
-//! actor is made from waits in its own slot until it begins.
+//! All of one type have one population. Actors that were spawned together are adjacent in a piece of memory
+//! that is freed when the last of them has ended; the parameters of an actor wait in its slot until it
+//! begins.
 
 use super::Actors;
 use crate::contract::{Message, Reason};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The actors of one type that share pages with others.
 pub(super) struct SharedPages<M, F> {
-    /// Its number on this shard.
+    /// The number of the population on this shard.
     number: u32,
     _form: PhantomData<fn(M, F)>,
 }

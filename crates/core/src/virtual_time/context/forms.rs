@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task;
 
-/// From what actors of a spawn are made that have no use for a context then.
+/// Makes the actors of a spawn without a context.
 pub(super) trait Maker<A>: Send + Sync + 'static {
     /// Makes the actor with this index.
     fn make(&self, index: u32) -> A;
@@ -141,7 +141,7 @@ where
     }
 }
 
-/// The form of the root, whose body is made once.
+/// Creates the form of the root, whose body is made once.
 pub(in super::super) fn root_form<M, F, B>(make: F) -> impl Form<M>
 where
     M: Message,
@@ -227,7 +227,7 @@ where
     }
 }
 
-/// Whether a body that was woken while it was polled is to be polled again.
+/// True if a body that was woken during a poll must be polled again.
 #[cold]
 #[inline(never)]
 fn again<M: Message>(shard: ShardCell<M>) -> bool {
@@ -258,7 +258,7 @@ pub(super) fn return_arrived<M: Message>(shard: ShardCell<M>) {
     }
 }
 
-/// Stashes what has arrived, because the body waits for something else than events.
+/// Stashes the current event, because the body is not waiting for events.
 #[cold]
 fn stash_arrived<M: Message>(shard: ShardCell<M>) {
     if let Some(event) = shard.with(Shard::take_arrived)

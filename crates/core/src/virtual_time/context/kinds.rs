@@ -9,9 +9,9 @@ use serde::de::DeserializeSeed;
 use serde::{Deserializer, Serialize, Serializer};
 use std::marker::PhantomData;
 
-/// From what actors of a kind are made.
+/// Makes the actors of a kind.
 pub(super) struct ByKind<K: Kind> {
-    /// None if all of the spawn have begun: they were read, and none will be made.
+    /// The parameters; `None` in a restored spawn whose actors have all begun.
     parameters: Option<K::Parameters>,
     local: K::Local,
 }

@@ -1,4 +1,4 @@
-//! The form of scripts: what they wait for is data, so that they can be written down while they wait.
+//! The form of scripts. Their waits are data, so waiting scripts can be saved.
 
 use super::forms::{Maker, return_arrived};
 use super::waits::next_event;
@@ -20,17 +20,17 @@ pub(super) struct Scripts<S, F> {
     pub(super) _script: PhantomData<fn() -> S>,
 }
 
-/// A script and what it waits for.
+/// A script and its current wait.
 pub(super) struct Scripted<S> {
     until: Until,
     script: S,
 }
 
-/// What it waits for.
+/// A wait of a script.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Until {
-    /// Nothing: it has just begun.
+    /// It has just begun and does not wait.
     Now,
     Event,
     Spawned(u32),
@@ -88,7 +88,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         })
     }
 
-    /// Its first event is its begin.
+    /// A script has no work before its first event.
     fn begin(_: &mut Scripted<S>, _: ShardCell<M>) {}
 
     #[inline(always)]
@@ -162,7 +162,7 @@ fn go_on<M: Message, S: Script<M>>(
     wait_for(actor, shard, wait)
 }
 
-/// Notes what a script waits for.
+/// Records the wait of a script.
 #[inline(always)]
 fn wait_for<M: Message, S>(actor: &mut Scripted<S>, shard: ShardCell<M>, wait: Wait) -> Flow {
     actor.until = match wait {

@@ -1,4 +1,4 @@
-//! Sending where a network says what becomes of messages.
+//! Sending through a network model.
 
 use super::{ShardAccess, VirtualContext};
 use crate::contract::{AddrRange, Message, SpanId, time::nanos};
@@ -21,7 +21,7 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         self.post_by_network(kind, to, delay, answers, body, None)
     }
 
-    /// Sends a message that travels a time of its own, in nanoseconds.
+    /// Sends a message that travels for `transit` nanoseconds.
     #[inline(always)]
     pub(super) fn post_in(&self, transit: u64, to: u32, body: M) -> SpanId {
         let shard = self.shard();
@@ -80,10 +80,10 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         }
     }
 
-    /// Sends a message that travels as the network says, or a time of its `own`.
+    /// Sends a message with the latency of the network, or with its `own` latency.
     ///
-    /// The network is code of the user's, as are the copy and the end of a message: no reference to the
-    /// shard is held while they run.
+    /// The network, the copy of a message and its destructor are user code: no reference to the shard is held
+    /// while they run.
     #[cold]
     #[inline(never)]
     fn post_by_network(

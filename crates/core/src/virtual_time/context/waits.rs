@@ -1,4 +1,4 @@
-//! How bodies wait for events.
+//! The waits of bodies for events.
 
 use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
@@ -18,9 +18,9 @@ pub(super) struct Wait<M, W> {
     pub(super) wanted: W,
 }
 
-/// What a wait waits for.
+/// The condition of a wait.
 pub(super) trait Wanted<M> {
-    /// Looks for it.
+    /// Looks for a matching event.
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>>;
 }
 
@@ -48,7 +48,7 @@ impl<M: Message, W: Wanted<M>> Future for Wait<M, W> {
     }
 }
 
-/// Keeps the waker of a combinator, to be woken as an event arrives.
+/// Stores the waker of a combinator, to be woken when an event arrives.
 #[cold]
 #[inline(never)]
 fn relay<M: Message>(shard: ShardCell<M>, me: u32, waker: &Waker) {
@@ -58,7 +58,8 @@ fn relay<M: Message>(shard: ShardCell<M>, me: u32, waker: &Waker) {
     drop(before);
 }
 
-/// The plain receive: what was stashed, then what has arrived. Four bytes, because a body has one for as long as it lives.
+/// The plain receive: stashed events first, then the current one. It has four bytes, because each body has
+/// one all the time.
 pub(super) struct Receive<M>(pub(super) ForBody<M>);
 
 impl<M: Message> Future for Receive<M> {
@@ -98,7 +99,7 @@ fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     }
 }
 
-/// What was stashed first, then what has arrived.
+/// Returns the first stashed event, or else the current one.
 #[inline(always)]
 pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     while let Some(event) = shard.with(Shard::take_stashed) {
@@ -152,7 +153,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Selected<W> 
 }
 
 impl<W> Selected<W> {
-    /// Looks for it; if what has arrived is an exception, leaves that where it is.
+    /// Looks for an event; if the current event is an exception, it stays.
     fn look_unless<M: Message>(
         &mut self,
         context: &VirtualContext<M, ForBody<M>>,
@@ -224,7 +225,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Until<M, W> 
     }
 }
 
-/// A wait of the library's own, for what was asked for just before.
+/// A wait of the library for a request or spawn that was made just before.
 pub(super) struct Fresh<M> {
     pub(super) access: ForBody<M>,
     pub(super) actor: u32,

@@ -1,4 +1,4 @@
-//! Where actors are, for those that had events last: in sparse windows they are few.
+//! A cache of the locations of actors with recent events; sparse windows have few actors.
 
 use super::AnyPopulation;
 use crate::contract::Message;
@@ -8,7 +8,7 @@ use crate::virtual_time::shard::Shard;
 use crate::virtual_time::slab::Slab;
 use std::ptr::{NonNull, null_mut};
 
-/// How many actors are known, but for those of the group.
+/// The number of cached actors outside the group.
 const MOST: usize = 8;
 
 /// A population of the shard.
@@ -16,14 +16,14 @@ type Its<M> = NonNull<dyn Population<M, Shard<M>>>;
 
 /// Actors of one shard, until that forgets any.
 pub(super) struct ActorCache<M: Message> {
-    /// Those that share pages with others.
+    /// Actors that share pages with others.
     actors: [Option<CachedActor<M>>; MOST],
     /// The first of the actors with pages of their own that were looked for last, and how many they are.
     group: (u32, u32),
     population: Option<Its<M>>,
 }
 
-/// Where an actor is.
+/// The location of an actor.
 struct CachedActor<M: Message> {
     addr: u32,
     slot: *mut Header,
@@ -81,7 +81,7 @@ impl<M: Message> ActorCache<M> {
     }
 }
 
-/// Where an actor is noted.
+/// Returns the index of an address in the cache.
 #[inline(always)]
 const fn place(addr: u32) -> usize {
     crate::virtual_time::actor_table::scatter(addr) % MOST

@@ -15,11 +15,11 @@ pub(super) struct BorrowedShard<M: Message> {
     pub(super) cache: ActorCache<M>,
 }
 
-/// Where a shard is.
+/// Pointers to the parts of a shard.
 pub(super) struct ShardPointers<M: Message> {
     pub(super) engine: *mut Engine<M>,
     pub(super) shard: *mut Shard<M>,
-    /// What has been sent to its actors.
+    /// The events sent to its actors.
     pub(super) own: *mut Outbox<M>,
 }
 
@@ -31,12 +31,12 @@ impl<M: Message> Clone for ShardPointers<M> {
 
 impl<M: Message> Copy for ShardPointers<M> {}
 
-/// What a shard has for windows to come.
+/// The pending windows of a shard.
 #[derive(Clone, Copy)]
 pub(super) struct PendingWindows {
-    /// The first window for which it has anything but what was sent to its actors.
+    /// The first window with events other than those sent to its actors.
     pub(super) later: u64,
-    /// What it has for that window is timers, or such of a later window.
+    /// True if that window has only timers, also timers of a later window.
     pub(super) only_timers: bool,
     /// The first window for which it has anything.
     pub(super) next: u64,
@@ -60,11 +60,12 @@ impl<M: Message> BorrowedShard<M> {
         }
     }
 
-    /// Lets what is due beyond the ring wait. The shard goes along to the window that has been run: what comes to wait
-    /// in a wheel is put by the window that it is at, which may be long over.
+    /// Moves events beyond the ring into the wheel. The shard first advances to the window that was run,
+    /// because the wheel places entries relative to its window.
     ///
     /// # Safety
-    /// As for [`PendingWindows::look`]; shards are [joined](JoinedQueues), and nothing is due before the next window.
+    /// As for [`PendingWindows::look`]; shards are [joined](JoinedQueues), and nothing is due before the next
+    /// window.
     #[inline(never)]
     pub(super) unsafe fn take_far(&mut self, window: u64) {
         // SAFETY: `at.own` points to the outbox of a shard that the thread has; it lies outside of the shard, so no
@@ -113,11 +114,11 @@ impl PendingWindows {
 pub(super) struct JoinedQueues<M: Message>(Vec<*mut Shard<M>>);
 
 impl<M: Message> JoinedQueues<M> {
-    /// Joins them. What they had sent to each other is the receivers' then.
+    /// Joins the queues of the shards. Events that they have sent to each other move to the receivers.
     ///
     /// # Safety
-    /// The thread has all shards of the run, of which these are the borrowed in their order, and no reference to any,
-    /// until this is dropped.
+    /// The thread has all shards of the run, of which these are the borrowed in their order, and no reference
+    /// to any, until this is dropped.
     pub(super) unsafe fn new(borrowed: &[BorrowedShard<M>]) -> JoinedQueues<M> {
         let shards: Vec<_> = borrowed.iter().map(|one| one.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {

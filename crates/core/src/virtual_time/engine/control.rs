@@ -1,5 +1,4 @@
-//! How a [`Simulation`](crate::Simulation) drives a run that can be paused. Ordinary
-//! runs use none of it.
+//! The control of a run that can be paused, for [`Simulation`](crate::Simulation). Other runs do not use it.
 
 use super::{End, Engine, Outcome};
 use crate::contract::{Addr, Config, Message, Probes, SpanId, Spawn, Time};
@@ -19,7 +18,7 @@ use crate::virtual_time::travel::{Common, Kinds, SnapshotError};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// A shard and its loop, between whose windows its owner does as it likes.
+/// A shard and its loop, which its owner controls between windows.
 pub(in super::super) struct PausableShard<M: Message>(pub(super) ManuallyDrop<Engine<M>>);
 
 // SAFETY: a shard owns all that its pointers lead to: the shard, actors and events. Messages and
@@ -70,7 +69,7 @@ impl<M: Message> PausableShard<M> {
         self.as_running(|engine| engine.run(config, exchange, &Never))
     }
 
-    /// Does something as the shard that runs on this thread.
+    /// Calls `act` with the shard as the one that runs on this thread.
     pub(super) fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
         // SAFETY: the shard lives as long as this, which is borrowed exclusively.
         let running = unsafe { Running::new(self.0.shard) };
@@ -89,12 +88,12 @@ impl<M: Message> PausableShard<M> {
         self.as_running(|engine| engine.run(config, exchange, &pause))
     }
 
-    /// The end of the run, of which this shard has this to say.
+    /// Ends the run and returns this shard's outcome.
     pub(in super::super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
         self.as_running(|engine| engine.finish(config, end))
     }
 
-    /// What the shard has counted so far.
+    /// Returns the counters of the shard so far.
     pub(in super::super) fn so_far(&mut self, config: &Config, end: End) -> Outcome {
         let totals = if config.per_actor {
             self.0.totals()
@@ -120,7 +119,8 @@ impl<M: Message> PausableShard<M> {
         counters.failure.is_some() || counters.too_many
     }
 
-    /// Some of the other shards are in other processes.
+    /// Restricts multicasts to messages that other processes can make, because some shards are in other
+    /// processes.
     #[cfg(feature = "serde")]
     pub(in super::super) fn share_what_is_portable(&mut self) {
         let sharing = &mut self.0.shard().settings.sharing;
@@ -129,12 +129,12 @@ impl<M: Message> PausableShard<M> {
         }
     }
 
-    /// Forgets what actors have recorded.
+    /// Drops the measurements of actors.
     pub(in super::super) fn reset_probes(&mut self) {
         self.0.shard().counters.probes = Probes::default();
     }
 
-    /// Notes every event from here on.
+    /// Records every event from here on.
     pub(in super::super) fn record(&mut self) {
         let shard = self.0.shard();
         shard.trail = Some(Vec::new());
@@ -169,7 +169,7 @@ impl<M: Message> PausableShard<M> {
         (next != u64::MAX).then(|| next << bits | ((1 << bits) - 1))
     }
 
-    /// When the next event of this shard's actors, or to actors of others, is due.
+    /// Returns the time of the next event of this shard's actors, or sent by them.
     pub(in super::super) fn next(&mut self) -> Option<Time> {
         self.0.shard().sweep(true);
         match self.0.earliest() {
@@ -178,7 +178,7 @@ impl<M: Message> PausableShard<M> {
         }
     }
 
-    /// When an actor's next event is due, as far as this shard knows; O(what is pending).
+    /// Returns the time of an actor's next event, as far as this shard knows; O(pending).
     pub(in super::super) fn next_of(&mut self, actor: u32) -> Option<u64> {
         self.0
             .earliest_of(|label| label.to == actor, |shard| shard.next_of(actor))
@@ -195,7 +195,7 @@ impl<M: Message> PausableShard<M> {
         self.0.shard().places.first_spawned_by(ROOT).map(Addr)
     }
 
-    /// Puts a message on its way to an actor of this shard.
+    /// Schedules a message to an actor of this shard.
     pub(in super::super) fn inject(
         &mut self,
         time: Time,
@@ -207,7 +207,7 @@ impl<M: Message> PausableShard<M> {
         shard.inject(time.as_nanos(), to.as_u32(), sequence, body)
     }
 
-    /// What there is of an actor. Valid until the shard is used again.
+    /// Returns a view of an actor, valid until the shard is used again.
     pub(in super::super) fn look(&mut self, who: Addr) -> Option<ActorView> {
         let engine = &mut *self.0;
         let number = engine.shard().places.population(who.as_u32())?;
@@ -221,7 +221,7 @@ impl<M: Message> PausableShard<M> {
         self.0.shard().places.name_of(who.as_u32())
     }
 
-    /// What all shards agree on, to be written.
+    /// Returns the state that all shards agree on, for saving.
     #[cfg(feature = "serde")]
     pub(in super::super) fn common(&mut self) -> Common {
         self.0.common()
@@ -262,7 +262,7 @@ impl<M: Message> Drop for PausableShard<M> {
 }
 
 impl<M: Message> Engine<M> {
-    /// Takes what is not before the pause out of the window that is about to be run.
+    /// Takes the events after the pause out of the next window.
     #[cold]
     pub(super) fn set_aside<P: Pause>(&mut self, pause: &P) {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
@@ -294,7 +294,7 @@ impl<M: Message> Engine<M> {
         });
     }
 
-    /// When the first event is due that is wanted, as far as this shard knows; O(pending).
+    /// Returns the time of the first matching event, as far as this shard knows; O(pending).
     fn earliest_of(
         &mut self,
         wanted: impl Fn(&Label) -> bool,

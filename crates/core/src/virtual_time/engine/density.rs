@@ -1,15 +1,15 @@
-//! How many events windows have: whether one thread runs all shards, or each shard has its own.
+//! The density of windows, which decides whether one thread runs all shards or each shard has its own.
 
 use crate::virtual_time::exchange::Vote;
 
-/// A window is sparse if no shard has more events in it than this: what those cost is about what a barrier costs.
+/// A window is sparse if no shard has more events than this: they cost about as much as a barrier.
 const SPARSE: u64 = if cfg!(miri) { 4 } else { 64 };
-/// After this many sparse windows in a row one thread runs all shards.
+/// The number of consecutive sparse windows after which one thread runs all shards.
 const SPARSE_IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };
 /// And after this many dense ones in a row all run their own again.
 const DENSE_IN_A_ROW: u32 = 2;
 
-/// How many of the last windows in a row were sparse, or dense.
+/// The number of consecutive sparse or dense windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Density {
     sparse: u32,
@@ -17,7 +17,7 @@ pub(super) struct Density {
 }
 
 impl Density {
-    /// Counts a window, of which all shards know the same.
+    /// Counts a window. All shards count the same.
     #[inline]
     pub(super) fn count(&mut self, agreed: &Vote) {
         if agreed.events > SPARSE {

@@ -1,4 +1,4 @@
-//! What actors have sent to many becomes events.
+//! Making the events of multicasts.
 
 use super::Engine;
 use crate::contract::Message;
@@ -23,8 +23,8 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Makes all messages that this shard's actors have sent to many: the run pauses, or ends, before the shards share
-    /// that.
+    /// Makes all messages of this shard's multicasts, because the run pauses or ends before the shards share
+    /// that work.
     #[cold]
     pub(super) fn send_all(&mut self) {
         for Multicast { label, bodies } in std::mem::take(&mut self.shard().multicasts) {

@@ -1,4 +1,4 @@
-//! The end of a shard: what it has counted, who still waits, who has panicked.
+//! The outcome of a shard: counters, waiting actors and panics.
 
 use super::{End, Engine};
 use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
@@ -15,22 +15,22 @@ use crate::virtual_time::shard::{Counters, ROOT, Shard};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a shard has to say when the loop has ended.
+/// The outcome of a shard after the loop has ended.
 pub(in super::super) struct Outcome {
     pub(in super::super) end: End,
     pub(in super::super) counters: Counters,
     pub(in super::super) spawned: u64,
     pub(in super::super) windows: u64,
-    /// When the first event that did not happen would have been.
+    /// The time of the first event that did not happen.
     pub(in super::super) next: u64,
     pub(in super::super) waiting: Vec<WaitingActor>,
     pub(in super::super) totals: Vec<ActorTotals>,
-    /// For the names in reports.
+    /// Names for reports.
     pub(in super::super) names: Vec<NamedRange>,
 }
 
 impl<M: Message> Engine<M> {
-    /// After the last window: who still waits, totals, and all bodies dropped.
+    /// Finishes the shard after the last window: lists waiting actors, adds up totals, and drops all bodies.
     pub(super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
         // None of it arrives, but making it may panic, and that is reported.
         self.send_all();
@@ -99,7 +99,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// What every actor has done so far, in the order of addresses.
+    /// Returns the totals of all actors, in the order of addresses.
     pub(super) fn totals(&mut self) -> Vec<ActorTotals> {
         let shard = self.shard;
         let mut totals = Vec::new();
@@ -115,7 +115,7 @@ impl<M: Message> Engine<M> {
         totals
     }
 
-    /// Lets every actor that lives do what it does when the run is over, in the order of addresses.
+    /// Calls `finish` of every living actor, in the order of addresses.
     fn finish_actors(&mut self) {
         let shard = self.shard;
         // SAFETY: no reference to the shard is held while populations or actors are asked.
@@ -132,8 +132,8 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Drops all bodies, and then whatever else is foreign code to drop, one by one: a destructor that panics is a
-    /// panic of whose it was.
+    /// Drops all bodies, and then all other values with foreign destructors, one by one: a panic in a
+    /// destructor is attributed to its owner.
     pub(super) fn clear(&mut self) {
         let shard = self.cell();
         shard.with(Shard::leave);
@@ -153,7 +153,7 @@ impl<M: Message> Engine<M> {
         self.drop_unread();
     }
 
-    /// Drops all messages that nobody will receive, and what is left of wakers, spawns and messages to many.
+    /// Drops all undelivered messages, and the remaining wakers, spawns and multicasts.
     fn drop_unread(&mut self) {
         let shard = self.cell();
         let drop_one = move |event: ScheduledEvent<M>| {

@@ -1,4 +1,4 @@
-//! A shard is made from what was written, by this number of shards or another.
+//! Restoring a shard from a saved run with any number of shards.
 
 use super::{Engine, PausableShard};
 use crate::contract::random::{Streams, key};
@@ -81,7 +81,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// What belongs to some pages beside the actors of groups.
+    /// Restores the state of some pages outside of the actors of groups.
     fn restore_rest(&mut self, from: &mut Input<'_>, kinds: &Kinds<M>) -> Result<(), CodecError> {
         let codec = kinds.codec();
         for _ in 0..get::<u64>(from)? {
@@ -262,7 +262,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// What is to happen at a time that has not come.
+    /// Restores a future event.
     fn restore_event(&mut self, time: u64, mut event: ScheduledEvent<M>) -> Result<(), CodecError> {
         let shard = self.shard();
         let (number, bits) = (shard.window.number, shard.settings.window_bits);
@@ -286,7 +286,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// Keeps an event for later receives of an actor.
+    /// Restores a stashed event of an actor.
     fn keep_for(&mut self, actor: u32, event: ScheduledEvent<M>) -> Result<(), CodecError> {
         let unknown = CodecError::Number(actor.into(), "actor");
         let number = self.shard().places.population(actor);

@@ -11,7 +11,7 @@ use crate::virtual_time::travel::{
     SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
 };
 
-/// How many of some actors have not ended, and how many of those have begun.
+/// The number of living actors, and of those that have begun.
 #[derive(Default)]
 struct Census {
     living: u32,
@@ -19,7 +19,7 @@ struct Census {
 }
 
 impl<M: Message> Engine<M> {
-    /// What all shards agree on.
+    /// Returns the state that all shards agree on.
     pub(super) fn common(&mut self) -> Common {
         let (spawned, windows, counted) = (self.spawned, self.windows, self.counted);
         let shard = self.shard();
@@ -244,7 +244,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// All that is to happen, and what is kept for later receives.
+    /// Saves all future and stashed events.
     fn save_events(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
         // SAFETY: the shard is valid as long as the engine, on this thread only; buffers are not part of it, and nothing
         // changes it here.
@@ -274,7 +274,7 @@ impl<M: Message> Engine<M> {
         self.save_kept(codec, rests)
     }
 
-    /// What lies in buffers for the windows that come.
+    /// Saves the events in buffers for later windows.
     fn save_buffers(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
         // SAFETY: the shard is valid as long as the engine, on this thread only; buffers are not part of it, and nothing
         // changes it here.
@@ -331,13 +331,13 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Where one thing more is written.
+/// Counts an entry and returns the buffer for it.
 fn counted(to: &mut Counted) -> &mut Vec<u8> {
     to.count += 1;
     &mut to.bytes
 }
 
-/// What could not be written.
+/// Describes what could not be written.
 fn written(what: &str, error: CodecError) -> SnapshotError {
     SnapshotError::Write {
         what: what.to_owned(),

@@ -98,7 +98,7 @@ unsafe fn run_all<M: Message, P: Pause>(
     }
 }
 
-/// Hands over what the shards have for each other.
+/// Exchanges the batches of the shards.
 ///
 /// # Safety
 /// As for [`run_all`].

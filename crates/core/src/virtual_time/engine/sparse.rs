@@ -1,8 +1,8 @@
-//! Windows with few events, one after the other, by one thread that has all shards.
+//! Sparse windows, run in sequence by one thread that has all shards.
 //!
-//! Between two windows that concern nobody but actors, shards have nothing to agree on, so there is no vote, and
-//! nothing is handed over: what actors send is written where its receiver's shard reads it. What ends a run, a pause,
-//! spawns and whatever else concerns all shards is left for the [loop](super) of all windows.
+//! Between two windows that concern only actors, shards have nothing to agree on, so there is no vote and no
+//! exchange: messages are written where the receiver's shard reads them. Ends, pauses, spawns and everything
+//! else that concerns all shards are left to the [loop](super) of all windows.
 
 use super::actor_cache::ActorCache;
 use super::borrowed_shards::{BorrowedShard, JoinedQueues, PendingWindows, ShardPointers};
@@ -47,7 +47,7 @@ impl<M> Drop for Rooms<M> {
     }
 }
 
-/// How far one thread has come.
+/// The progress of the thread.
 #[derive(Clone, Copy)]
 struct Progress {
     /// Windows before this one end before the limit and before the pause.
@@ -57,9 +57,9 @@ struct Progress {
     window: u64,
     /// Windows in which something has happened, but for that one.
     windows: u64,
-    /// Something has happened in it.
+    /// True if the window had events.
     busy: bool,
-    /// There is something on which all shards have to agree, or windows are dense.
+    /// True if all shards must agree on something, or windows are dense.
     stops: bool,
     density: Density,
 }
@@ -84,8 +84,8 @@ impl Progress {
     }
 }
 
-/// Runs windows as long as each concerns nobody but actors, and, unless the shard is `ALONE`, until windows are dense
-/// again.
+/// Runs windows as long as each concerns only actors, and, unless the shard is `ALONE`, until windows are
+/// dense again.
 ///
 /// # Safety
 /// The thread has all shards of the run, of which these are the borrowed in their order, and no reference to any.
@@ -158,19 +158,19 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
     }
 }
 
-/// What came of a window.
+/// The result of a window.
 #[derive(Default)]
 struct WindowResult {
     /// How many events there were.
     events: u64,
-    /// Something has happened.
+    /// True if the window had events.
     busy: bool,
-    /// There is something on which all shards have to agree.
+    /// True if all shards must agree on something.
     concerns_all: bool,
 }
 
-/// Runs windows of one shard before `until`, from which on others have something to do, as long as others have got
-/// nothing from it.
+/// Runs windows of one shard before `until`, when other shards have events, as long as it sends nothing to
+/// other shards.
 ///
 /// # Safety
 /// As for [`run_sparse`]; the lane's next window is before `until`.
@@ -280,7 +280,7 @@ unsafe fn run_together<M: Message, P: Pause>(
     all
 }
 
-/// Shards may have got something in the window that has been run.
+/// Looks for events that other shards got from the window.
 ///
 /// # Safety
 /// As for [`run_in_turn`]; nothing is due before the next window.
@@ -344,7 +344,7 @@ unsafe fn run_own<M: Message, P: Pause>(
     }
 }
 
-/// Runs a window of one shard, which is there, whatever it has.
+/// Runs a window of one shard with any kind of events.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -469,10 +469,10 @@ unsafe fn run_few<M: Message>(
     }
 }
 
-/// Puts a few events in order; those of one receiver are next to each other then. Equals stay as they are.
+/// Sorts a few events; events of one receiver become adjacent. The sort is stable.
 ///
 /// # Safety
-/// The events are there.
+/// The events exist.
 #[inline(always)]
 unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     for i in 1..events.len() {
@@ -514,7 +514,7 @@ unsafe fn run_many<M: Message, P: Pause>(
 }
 
 impl<M: Message> Shard<M> {
-    /// Whether something is to be done on which all shards have to agree, or in an order that they share.
+    /// True if all shards must agree on something, or do it in a common order.
     fn concerns_all(&self) -> bool {
         let counters = &self.counters;
         !self.spawns.is_empty()

@@ -10,7 +10,8 @@ use crate::virtual_time::shard::Shard;
 use std::sync::Arc;
 
 impl<M: Message> Engine<M> {
-    /// Every shard does the same spawns in the same order, and so gives the same addresses.
+    /// Does the requested spawns. Every shard does the same spawns in the same order, and so assigns the same
+    /// addresses.
     pub(super) fn spawn_all(&mut self, mut spawns: Vec<SpawnRequest<M, Shard<M>>>) {
         spawns.sort_by_key(|spawn| (spawn.time, spawn.parent, spawn.request));
         for SpawnRequest {
@@ -48,8 +49,8 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Gives addresses to actors spawned together, and memory to those of this shard. They are
-    /// there from `born` on. Returns the first address.
+    /// Assigns addresses to actors spawned together, and memory to those of this shard. They exist from
+    /// `born` on. Returns the first address.
     pub(super) fn place(
         &mut self,
         parent: u32,
@@ -134,7 +135,7 @@ impl<M: Message> Engine<M> {
         places.add_batch(first, parent, spawn, population, slots);
     }
 
-    /// Forgets the actors of spawns of which none is left here, and gives their memory back.
+    /// Removes the spawns without living actors here, and frees their memory.
     pub(super) fn forget_ended(&mut self) {
         self.shard().places.count_ended();
         // Totals are wanted of all actors, to the end.
@@ -158,7 +159,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Remembers a population that has memory of its own to be thought of while the shard waits, if it has.
+    /// Adds a population to those that are pre-faulted while the shard waits, if it has memory of its own.
     fn note_growing(&mut self, number: u32) {
         let population = self.populations.get(number);
         // SAFETY: this is the shard's thread, and no actor runs.

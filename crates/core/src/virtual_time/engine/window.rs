@@ -1,4 +1,4 @@
-//! One window: its events are gathered, ordered, and handed to their populations.
+//! The run of one window: its events are gathered, ordered, and passed to their populations.
 
 use super::actor_cache::ActorCache;
 use super::outcome::note_panic;
@@ -14,7 +14,7 @@ use crate::virtual_time::stored_event::StoredEvent;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message> Engine<M> {
-    /// Puts the events of one window together.
+    /// Gathers the events of one window.
     pub(super) fn gather_window(&mut self, window: u64) {
         let inbound = &mut self.inbound[(window % RING) as usize];
         self.inbound_pending &= !(1 << (window % RING));
@@ -50,7 +50,7 @@ impl<M: Message> Engine<M> {
         shard.window.base.saturating_add(width - 1)
     }
 
-    /// Takes the events after the limit out of the window. They do not happen.
+    /// Defers the events after the limit: they do not happen.
     #[cold]
     fn hold_back(&mut self) {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
@@ -72,7 +72,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// What changes whenever something has happened.
+    /// Returns counters that change with every event.
     pub(super) fn counts(&mut self) -> (u64, u64) {
         let counters = &self.shard().counters;
         (counters.digest, counters.fired + counters.others)
@@ -117,7 +117,7 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Hands the only event of a window to its population.
+/// Passes the only event of a window to its population.
 ///
 /// # Safety
 /// As for [`run_order`].
@@ -142,10 +142,10 @@ pub(super) unsafe fn run_event<M: Message>(
     }
 }
 
-/// Hands events to their populations, in this order.
+/// Passes events to their populations, in this order.
 ///
 /// # Safety
-/// The shard is valid, these are its populations, and no reference to it is held. The events are there, and are
+/// The shard is valid, these are its populations, and no reference to it is held. The events exist, and are
 /// moved out.
 #[inline(always)]
 pub(super) unsafe fn run_order<M: Message>(

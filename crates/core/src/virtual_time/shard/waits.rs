@@ -1,7 +1,7 @@
 //! What a shard notes of waits: tokens, timers that are over, wakers of combinators.
 
 use super::Shard;
-use super::handles::{Due, Handles};
+use super::handles::{Handles, TimerOutcome};
 use super::timer::{Timer, actor, key};
 use crate::Token;
 use crate::virtual_time::event::Kind;
@@ -223,7 +223,7 @@ impl Waits {
 
     /// What becomes of a timer that is due and that its actor can cancel.
     #[inline]
-    pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> Due {
+    pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> TimerOutcome {
         self.handles.due(actor, own)
     }
 
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(next, [NUMBERS - 1, 0, 5]);
         // The next time round they are free.
         assert!(waits.cancel_handle(7, first));
-        assert_eq!(waits.handle_due(7, first.0), Due::Cancelled);
+        assert_eq!(waits.handle_due(7, first.0), TimerOutcome::Cancelled);
         assert!(waits.take_cancelled(8, fourth.0));
         waits.own_tokens = NUMBERS - 1;
         waits.note_in_use(std::iter::empty());
