@@ -12,7 +12,7 @@
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use corsair_courier::{ConversationId, Node, Options, UserId, serve};
-use corsair_courier_load::client::{ClientError, Http, Login, Said, Socket};
+use corsair_courier_load::client::{ClientError, Http, Login, ServerMessage, Socket};
 use serde::Deserialize;
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
@@ -129,7 +129,7 @@ impl Client {
             match Socket::open(&self.host, &self.login.token, &query).await {
                 Ok(mut socket) => {
                     while let Ok(Ok(Some(said))) = timeout(SILENCE, socket.next()).await {
-                        let Said::Message { sequence, message } = said else {
+                        let ServerMessage::Message { sequence, message } = said else {
                             continue;
                         };
                         if sequence <= last {

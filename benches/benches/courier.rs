@@ -4,7 +4,7 @@
 //! Server and clients share the process and its cores.
 
 use corsair_courier::{Limits, Node, Options, Serving, serve};
-use corsair_courier_load::client::{Http, Said, Socket};
+use corsair_courier_load::client::{Http, ServerMessage, Socket};
 use corsair_courier_load::{Bare, Posters, Target};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::num::NonZeroU32;
@@ -89,7 +89,7 @@ fn post_to_socket(c: &mut Criterion) {
                     let number = stored.expect("stored").number;
                     let said = said.expect("an open socket").expect("a message");
                     assert!(
-                        matches!(said, Said::Message { message, .. } if message.number == number)
+                        matches!(said, ServerMessage::Message { message, .. } if message.number == number)
                     );
                 }
                 total

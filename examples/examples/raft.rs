@@ -61,10 +61,10 @@ impl Network for Unreliable {
         Duration::from_micros(1_000 + u64::from(random.below(19_000)))
     }
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
-        let [from, to] = [way.from, way.to].map(Addr::as_u32);
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
+        let [from, to] = [route.from, route.to].map(Addr::as_u32);
         let apart = |who: u32| who < FIRST + 2;
-        let parted = PARTED.contains(&way.sent) && apart(from) != apart(to);
+        let parted = PARTED.contains(&route.sent) && apart(from) != apart(to);
         if from == 0 || to == 0 || !parted && random.below(5) > 0 {
             return Delivery::Arrives;
         }

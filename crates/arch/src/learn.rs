@@ -29,7 +29,7 @@ use crate::definition::{CheckedDefinition, Definition, DefinitionError, read_tex
 use crate::plan::SimulateError;
 use corsair::{Config, Random};
 use invocation::Invocations;
-use read::Recorded;
+use read::SpanSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ pub fn learn_with(
     name: &str,
     options: &LearnOptions,
 ) -> Result<LearnReport, LearnError> {
-    let mut recorded = Recorded::read(files)?;
+    let mut recorded = SpanSet::read(files)?;
     let spans = recorded.spans.len() as u64;
     let mut all = Invocations::join(&recorded);
     recorded.spans = Vec::new();

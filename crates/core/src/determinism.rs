@@ -1,12 +1,12 @@
-//! Whether a scenario is deterministic, and if not, where it first differs from itself.
+//! Checks whether a scenario is deterministic, and otherwise finds the first difference.
 
 use crate::contract::{Addr, Config, Message, Report, RunError, Scenario, Time};
 use crate::virtual_time::{LoggedEvent, LoggedKind, Simulation};
 use std::fmt;
 use std::num::NonZeroUsize;
 
-/// Runs a scenario twice in virtual time, with one worker and with more, and compares every event, and in the
-/// end what the reports say. Returns the report if all are the same.
+/// Runs a scenario twice in virtual time, with one worker and with several, and compares all events and both
+/// reports. Returns the report if they are equal.
 ///
 /// The library does the same thing twice; what does not is a scenario that depends on something else
 /// than its context. The usual reason is the order of a `HashMap`:
@@ -112,7 +112,7 @@ pub enum NotDeterministic {
     /// Two runs differ.
     #[error("{0}")]
     Differs(Box<Difference>),
-    /// Both fail.
+    /// Both runs fail.
     #[error(transparent)]
     Failed(RunError),
 }
@@ -120,10 +120,10 @@ pub enum NotDeterministic {
 /// The first event in which two runs of a scenario differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// When it happened, in the run in which it was earlier.
+    /// The time of the difference, in the run in which it was earlier.
     pub time: Time,
-    /// What happened in the first run, with one worker, and in the second; `None` if nothing did
-    /// there until the end of the window.
+    /// The event in the first run, with one worker, and in the second; `None` if a run had no event until the
+    /// end of the window.
     pub happened: [Option<String>; 2],
     /// The last event before it in that window, which both runs had; `None` if it was in an earlier one.
     pub last_common: Option<String>,
@@ -181,7 +181,7 @@ fn first_difference<M: Message>(
     }
 }
 
-/// In what the reports of runs differ whose events were the same.
+/// Returns a difference of the reports of runs with equal events.
 fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
     // As text, in which NaN equals itself.
     let told = |report: &Report| {

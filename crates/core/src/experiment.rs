@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// A scenario whose root returns a value, the result of the run.
 pub trait Experiment<M: Message>: Send + 'static {
-    /// What the root returns.
+    /// The type of the root's return value.
     type Value: Send + 'static;
 
     /// The root's body. When it returns, the run is over.
@@ -91,9 +91,9 @@ impl<M: Message, E: Experiment<M>> Scenario<M> for Valued<E, E::Value> {
 pub struct Replication<T> {
     /// The seed of the run.
     pub seed: u64,
-    /// What its root returned.
+    /// The value that its root returned.
     pub value: T,
-    /// What it did.
+    /// Its report.
     pub report: Report,
 }
 
@@ -103,13 +103,13 @@ pub struct Replication<T> {
 pub struct ReplicationError {
     /// The seed of the run.
     pub seed: u64,
-    /// Why.
+    /// The cause.
     #[source]
     pub source: RunError,
 }
 
-/// Runs an experiment in virtual time with `runs` seeds in a row, from that of the configuration on,
-/// and returns what came of them in the order of seeds.
+/// Runs an experiment in virtual time with `runs` consecutive seeds, starting with the configured one, and
+/// returns the results in the order of seeds.
 ///
 /// As many runs as [`Config::workers`] says are under way at a time, each on one thread. The result
 /// does not depend on how many.

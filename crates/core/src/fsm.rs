@@ -50,31 +50,29 @@ use crate::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scena
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The scenario: how many pirates talk for how long.
+/// The scenario: a number of pirates who talk for a time.
 ///
-/// It runs with [`run`], or with [`corsair::run`](crate::run) and a configuration made by
-/// [`config`].
+/// It runs with [`run`], or with [`corsair::run`](crate::run) and a configuration made by [`config`].
 #[derive(Clone, Debug)]
 pub struct Fsm<W: Watch = ()> {
     /// The first part of the pirates' names.
     pub arch: String,
-    /// How many pirates. A [`network`](Fsm::network) brings its own number, and this one is not
-    /// looked at.
+    /// The number of pirates. It is ignored with a [`network`](Fsm::network).
     pub population: u32,
-    /// How long they talk before the FSM says goodbye; may be zero.
+    /// The duration of the talk before the FSM says goodbye; may be zero.
     pub talk: Duration,
-    /// Which form the pirates take.
+    /// The form of the pirates.
     pub form: Form,
     /// Start from these pirates and who knows whom, instead of random buddies.
     pub network: Option<Network>,
-    /// How often each pirate chats; without it, each has a random period from 100 ms to 9,999 ms.
+    /// The chat period of each pirate. Default: a random period from 100 ms to 9,999 ms for each.
     pub chat: Option<Duration>,
     /// The observer of the run.
     pub watch: W,
 }
 
 impl Default for Fsm {
-    /// A hundred pirates with random buddies and ten seconds of talk, not watched.
+    /// A hundred pirates with random buddies and ten seconds of talk, without an observer.
     fn default() -> Self {
         Fsm {
             arch: "fsm".to_owned(),
@@ -88,7 +86,7 @@ impl Default for Fsm {
     }
 }
 
-/// Which form the pirates take. They do the same in both.
+/// The form of the pirates. Both forms behave equally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Form {
     /// An `async fn` that receives in a loop.
@@ -162,7 +160,7 @@ pub enum FsmError {
     /// The executor failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It cannot continue from where it was saved.
+    /// The saved run cannot be restored.
     #[cfg(feature = "serde")]
     #[error(transparent)]
     Saved(crate::SnapshotError),
@@ -219,7 +217,7 @@ pub fn run<W: Watch>(
     Ok((report, tally))
 }
 
-/// The kinds of a run of pirates, whose FSM and pirates have this of the process.
+/// Returns the kinds of a run of pirates, with the observers of this process.
 #[cfg(feature = "serde")]
 pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
     crate::Kinds::plain()
@@ -243,9 +241,9 @@ impl<W: Watch> Scenario<Msg> for Tallied<W> {
     }
 }
 
-/// What stands before the number in a pirate's name, without the architecture.
+/// The part of a pirate's name before the number, without the architecture.
 const BEFORE_NUMBER: &str = ".atlantic.bermuda.blackbeard";
-/// What stands after it.
+/// The part after the number.
 const AFTER_NUMBER: &str = ".pirate";
 
 /// The name of the pirate with this index, as [`Spawn`](crate::Spawn) makes it on demand.

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module and the paths outside it that it may name. `crate::*` stands for the types that the crate's root
-/// exports.
+/// A module and the external paths that it may use. `crate::*` means the types that the crate's root exports.
 struct Room {
     module: &'static str,
     allowed: &'static [&'static str],
@@ -60,7 +59,7 @@ fn code(file: &Path) -> String {
         .collect()
 }
 
-/// All paths that begin with `crate::` or `corsair::`, with the braces of `use` resolved.
+/// Returns all paths that begin with `crate::` or `corsair::`, with the braces of `use` resolved.
 fn paths(code: &str) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     for root in ["crate::", "corsair::"] {
@@ -74,7 +73,7 @@ fn paths(code: &str) -> BTreeSet<String> {
     paths
 }
 
-/// Adds the paths that `rest` continues `prefix` with, and returns how much of `rest` they take.
+/// Adds the paths with which `rest` continues `prefix`, and returns the length of `rest` that they take.
 fn resolve(prefix: &str, rest: &str, paths: &mut BTreeSet<String>) -> usize {
     let blank = rest.len() - rest.trim_start().len();
     let (start, rest) = (blank, &rest[blank..]);

@@ -1,25 +1,25 @@
-//! How much memory there is and how much this process has, where the system tells (Linux does).
+//! The memory of the machine and of this process, where the system reports it (Linux does).
 
 use std::fs;
 
-/// The most memory this process has had resident, in bytes, if the system tells (Linux does).
+/// Returns the peak resident memory of this process in bytes, if the system reports it (Linux does).
 pub fn peak_memory() -> Option<u64> {
     size("/proc/self/status", "VmHWM:")
 }
 
-/// The memory that this process has resident now, in bytes, if the system tells (Linux does).
+/// Returns the resident memory of this process in bytes, if the system reports it (Linux does).
 pub fn resident_memory() -> Option<u64> {
     size("/proc/self/status", "VmRSS:")
 }
 
-/// What of [`resident_memory`] are pages of files, in bytes, if the system tells (Linux does): of
-/// the program and of libraries, most of them read ahead and shared with other processes.
+/// Returns the part of [`resident_memory`] that is pages of files, in bytes, if the system reports it (Linux
+/// does): the program and libraries, mostly read ahead and shared with other processes.
 pub fn file_memory() -> Option<u64> {
     size("/proc/self/status", "RssFile:")
 }
 
-/// The memory that this process may still take, in bytes, if the system tells (Linux does): what
-/// the machine has left, and no more than its control group allows.
+/// Returns the memory that this process can still allocate, in bytes, if the system reports it (Linux does):
+/// the available memory of the machine, within the limit of the process's control group.
 pub fn available_memory() -> Option<u64> {
     let machine = size("/proc/meminfo", "MemAvailable:")?;
     let group = |file: &str| -> Option<u64> {

@@ -13,7 +13,7 @@ use crate::contract::{Addr, Random, Time};
 use std::fmt;
 use std::time::Duration;
 
-/// What a message's way is like, in virtual time ([`Config::network`](crate::Config::network)).
+/// The model of a network in virtual time ([`Config::network`](crate::Config::network)).
 ///
 /// A network is a function: what it says of a message depends on its way and on random numbers that
 /// follow from the seed and the way, so that a run is the same for any number of workers. It is asked
@@ -67,55 +67,54 @@ use std::time::Duration;
 /// library's own: they take the longest latency, so that nothing that was sent before comes later,
 /// and are never lost.
 pub trait Network: fmt::Debug + Send + Sync + 'static {
-    /// No message travels a shorter time. At least a nanosecond.
+    /// Returns a lower bound of all latencies, at least a nanosecond.
     fn least(&self) -> Duration;
 
-    /// No message travels longer.
+    /// Returns an upper bound of all latencies.
     fn most(&self) -> Duration;
 
-    /// How long a message travels. What is out of the range above is brought into it.
-    fn latency(&self, way: &Route, random: &mut Random) -> Duration;
+    /// Returns the latency of a message; values outside the bounds are clamped.
+    fn latency(&self, route: &Route, random: &mut Random) -> Duration;
 
-    /// What becomes of a message.
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
-        let _ = (way, random);
+    /// Returns the outcome of a message.
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
+        let _ = (route, random);
         Delivery::Arrives
     }
 
-    /// Whether messages of a pair of actors keep their order: one that would overtake another waits
-    /// for it. A network that says no reorders what its latencies reorder.
+    /// True if messages of a pair of actors keep their order: a message that would overtake another waits for
+    /// it. Otherwise messages are reordered by their latencies.
     fn keeps_order(&self) -> bool {
         false
     }
 
-    /// Whether some messages arrive [twice](Fate::Twice). A run whose messages cannot be
-    /// [copied](crate::Message::DUPLICATES) is refused then.
+    /// True if some messages arrive [twice](Delivery::Twice). A run whose messages cannot be
+    /// [copied](crate::Message::DUPLICATES) is then refused.
     fn duplicates(&self) -> bool {
         false
     }
 }
 
-/// The way of one message.
+/// The sender, receiver and send time of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Who sends it.
+    /// The sender.
     pub from: Addr,
-    /// To whom.
+    /// The receiver.
     pub to: Addr,
-    /// When.
+    /// The send time.
     pub sent: Time,
 }
 
-/// What becomes of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Delivery {
     /// It arrives.
     #[default]
     Arrives,
-    /// It does not, and neither side is notified; [`Report::lost`](crate::Report::lost) counts it.
+    /// It is lost, and neither side is notified; [`Report::lost`](crate::Report::lost) counts it.
     Lost,
-    /// It arrives twice, each with a latency of its own, if its type can be
-    /// [copied](crate::Message::duplicate).
+    /// It arrives twice, with two separate latencies, if its type can be [copied](crate::Message::duplicate).
     Twice,
 }
 

@@ -1,12 +1,12 @@
-//! What actors hand in.
+//! Results that actors hand in.
 
 use crate::contract::{Addr, Context, Message};
 use crate::sync::lock;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Where actors hand in results, in the order of their addresses, not of their ends: for
-/// [`Actor::finish`](crate::Actor::finish). Clones are the same place.
+/// Collects results of actors, in the order of their addresses rather than of their ends, for
+/// [`Actor::finish`](crate::Actor::finish). Clones share the results.
 ///
 /// ```
 /// use corsair::*;
@@ -56,7 +56,7 @@ use std::sync::{Arc, Mutex};
 pub struct Results<T>(Arc<Mutex<Vec<(Addr, T)>>>);
 
 impl<T> Results<T> {
-    /// Nothing has been handed in.
+    /// Creates an empty collection.
     pub fn new() -> Results<T> {
         Results(Arc::default())
     }
@@ -66,7 +66,8 @@ impl<T> Results<T> {
         lock(&self.0).push((cx.me(), result));
     }
 
-    /// Takes what was handed in, in the order of addresses; of one actor in the order of handing in.
+    /// Takes all results, in the order of addresses; several results of an actor are in the order of handing
+    /// in.
     pub fn take(&self) -> Vec<(Addr, T)> {
         let mut results = std::mem::take(&mut *lock(&self.0));
         results.sort_by_key(|(who, _)| *who);

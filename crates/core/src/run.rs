@@ -1,10 +1,10 @@
-//! One way to run a scenario on any executor.
+//! Running a scenario on any executor.
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Script};
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
-/// Runs a scenario on an executor and reports what it did.
+/// Runs a scenario on an executor and returns its report.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Executor, Message, Report, RunError, Scenario, Spawn, run};
@@ -49,8 +49,8 @@ pub fn run<M: Message>(
     }
 }
 
-/// [`run`] on an executor of the wall clock. What runs in virtual time is not compiled for the scenario:
-/// programs that never do build faster with it.
+/// Like [`run`], on a wall-clock executor. The code of virtual time is not compiled for the scenario, so
+/// programs without virtual time build faster.
 ///
 /// # Errors
 /// See [`RunError`].

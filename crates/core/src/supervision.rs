@@ -12,7 +12,7 @@ use std::time::Duration;
 pub use group::{Strategy, Supervised, Supervisor};
 use incarnation::Incarnation;
 
-/// What to do when an actor panics.
+/// The policy for restarting an actor that panics.
 ///
 /// ```
 /// use corsair::{RestartPolicy, Then};
@@ -31,17 +31,17 @@ use incarnation::Incarnation;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RestartPolicy {
-    /// How often it is restarted within the time below; one more panic is the last.
+    /// The maximum number of restarts within the time below; one more panic is final.
     pub most: u32,
-    /// In which time restarts are counted.
+    /// The time within which restarts are counted.
     pub within: Duration,
-    /// How long it rests before its second restart in that time; before the first it does not.
+    /// The pause before the second restart within that time; there is none before the first.
     pub backoff: Duration,
-    /// By which each further rest is longer.
+    /// The factor by which each further pause is longer.
     pub factor: f64,
     /// The longest rest.
     pub longest: Duration,
-    /// What becomes of it in the end.
+    /// The action after the final panic.
     pub then: Then,
 }
 
@@ -73,7 +73,7 @@ impl RestartPolicy {
     }
 }
 
-/// A power by squaring: multiplications only, so that it is the same on every machine.
+/// A power by squaring: only multiplications, so that it is equal on every machine.
 fn power(mut base: f64, mut exponent: u32) -> f64 {
     let mut power = 1.0;
     while exponent > 0 {
@@ -86,20 +86,20 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
     power
 }
 
-/// What becomes of an actor that has panicked too often.
+/// The action after an actor's final panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Then {
-    /// The panic is its own again: the actor ends with it, and its parent is notified
-    /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)), or the run ends, as
-    /// [`Config::panics`](crate::Config::panics) says.
+    /// The panic is passed on: the actor ends with it, and its parent is notified
+    /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)), or the run
+    /// ends, depending on [`Config::panics`](crate::Config::panics).
     #[default]
     Escalate,
-    /// It ends in peace, as if it had returned.
+    /// The actor ends as if it had returned.
     GiveUp,
 }
 
-/// The async body of a handler that is rebuilt after a panic, in its place: its address stays, what
-/// arrives while it rests waits, and the event on which it panicked is lost. On every executor.
+/// The async body of a handler that is rebuilt in place after a panic: its address stays, events wait during
+/// the pause, and the event on which it panicked is lost. It works on every executor.
 ///
 /// ```
 /// use corsair::*;
@@ -167,7 +167,7 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
                 Then::GiveUp => return,
             }
         };
-        // Its payload may panic as it is dropped; that says nothing new.
+        // The payload of a panic may panic when it is dropped; that panic is ignored.
         let _ = attempt(|| drop(panic));
         if !rest.is_zero() {
             cx.sleep(rest).await;
@@ -178,7 +178,7 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
 /// The restarts of late.
 struct Restarts {
     policy: RestartPolicy,
-    /// When they were, as far as that counts.
+    /// The times of the counted restarts.
     times: VecDeque<Time>,
 }
 
@@ -188,7 +188,7 @@ impl Restarts {
         Restarts { policy, times }
     }
 
-    /// How long to rest before a restart now; `None` if it would be one too many.
+    /// Returns the pause before a restart now; `None` if it would be one too many.
     fn next(&mut self, now: Time) -> Option<Duration> {
         while let Some(&first) = self.times.front()
             && now.since(first) > self.policy.within
@@ -206,7 +206,7 @@ impl Restarts {
 
 type Panic = Box<dyn Any + Send>;
 
-/// Whatever panics is not used again, and a context has no state that could be torn.
+/// After a panic the value is not used again, and a context has no state that could be inconsistent.
 fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(act))
 }

@@ -43,8 +43,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Measures time by the clock of the wall, where there is one: on bare WebAssembly there is none, and no
-/// time passes.
+/// Measures time by the wall clock; on bare WebAssembly there is none, and no time passes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))] std::time::Instant,
@@ -66,8 +65,8 @@ impl Stopwatch {
     }
 }
 
-/// Locks what stays consistent even if a thread has panicked with it: no code of an actor runs under
-/// such a lock.
+/// Locks a mutex and ignores poisoning: no code of an actor runs under such a lock, so its value stays
+/// consistent if a thread panics.
 #[inline]
 pub(crate) fn lock<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
@@ -75,8 +74,8 @@ pub(crate) fn lock<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGu
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// How often a thread that waits for `waiters` others spins before it lets others run: not at all
-/// if there is no core for each. Asks the system; keep the answer.
+/// Returns how often a thread that waits for `waiters` others spins before it yields: zero if there are fewer
+/// cores than threads. It asks the system, so store the result.
 pub(crate) fn spins(waiters: usize) -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // Under miri one thread runs at a time.

@@ -1,4 +1,4 @@
-//! Events of the crate `tracing` with the virtual time and the actor in whose code they are.
+//! Events of the crate `tracing` with virtual time and actor.
 
 use crate::contract::{Addr, Time};
 use crate::sync::lock;
@@ -11,7 +11,8 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The virtual time and the actor whose code is being run on this thread; `None` outside of virtual time.
+/// Returns the virtual time and the actor whose code is running on this thread; `None` outside of virtual
+/// time.
 pub fn here() -> Option<(Time, Addr)> {
     running()
 }
@@ -19,15 +20,15 @@ pub fn here() -> Option<(Time, Addr)> {
 /// An event, or the begin of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// In whose code, and when; `None` outside of virtual time.
+    /// The time and the actor; `None` outside of virtual time.
     pub here: Option<(Time, Addr)>,
-    /// How important it is.
+    /// The level.
     pub level: Level,
     /// The span's name, or `None` for an event.
     pub span: Option<&'static str>,
-    /// What it says; empty for a span.
+    /// The message; empty for a span.
     pub message: String,
-    /// Its other fields.
+    /// The other fields.
     pub fields: Vec<(&'static str, String)>,
     /// The names of the spans around it, the outermost first.
     pub within: Vec<&'static str>,
@@ -74,12 +75,12 @@ pub struct TraceRecord {
 pub struct TestLayer(Arc<Mutex<Vec<TraceRecord>>>);
 
 impl TestLayer {
-    /// Nothing has happened.
+    /// Creates a layer without records.
     pub fn new() -> TestLayer {
         TestLayer::default()
     }
 
-    /// Takes what has happened, in the order of time and actor; what was outside of virtual time comes first.
+    /// Takes the records, in the order of time and actor; records from outside of virtual time come first.
     pub fn take(&self) -> Vec<TraceRecord> {
         let mut all = std::mem::take(&mut *lock(&self.0));
         all.sort_by_key(|traced| traced.here);

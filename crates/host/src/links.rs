@@ -61,7 +61,7 @@ impl Links {
         }
     }
 
-    fn is_cut(&self, way: &Route) -> bool {
+    fn is_cut(&self, route: &Route) -> bool {
         let cuts = self.cuts.read().unwrap_or_else(PoisonError::into_inner);
         if cuts.is_empty() {
             return false;
@@ -71,11 +71,11 @@ impl Links {
                 .get()
                 .and_then(|directory| directory.host(who))
         };
-        let (Some(from), Some(to)) = (host(way.from), host(way.to)) else {
+        let (Some(from), Some(to)) = (host(route.from), host(route.to)) else {
             return false;
         };
         cuts.iter()
-            .any(|cut| cut.from <= way.sent && way.sent < cut.until && cut.parts(from, to))
+            .any(|cut| cut.from <= route.sent && route.sent < cut.until && cut.parts(from, to))
     }
 }
 
@@ -113,14 +113,14 @@ impl Network for Links {
         self.model.most()
     }
 
-    fn latency(&self, way: &Route, random: &mut Random) -> Duration {
-        self.model.latency(way, random)
+    fn latency(&self, route: &Route, random: &mut Random) -> Duration {
+        self.model.latency(route, random)
     }
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
-        match self.is_cut(way) {
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
+        match self.is_cut(route) {
             true => Delivery::Lost,
-            false => self.model.fate(way, random),
+            false => self.model.delivery(route, random),
         }
     }
 
@@ -142,12 +142,12 @@ mod tests {
         let links = Links::new(model, Arc::new(OnceLock::from(directory)));
         let second = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         let is_lost = |from: u32, to: u32, at| {
-            let way = Route {
+            let route = Route {
                 from: Addr::from_u32(10 + from),
                 to: Addr::from_u32(10 + to),
                 sent: second(at),
             };
-            links.fate(&way, &mut Random::new(1)) == Delivery::Lost
+            links.delivery(&route, &mut Random::new(1)) == Delivery::Lost
         };
         links.cut(second(2), [vec![0], vec![1, 2]]);
         links.heal(second(4), [vec![1], vec![0]]);

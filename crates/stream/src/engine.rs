@@ -25,7 +25,7 @@ mod write;
 mod write_log;
 
 pub use options::{AlertLogs, EngineOptions, TaskOptions};
-pub use saved::{EngineState, SavedError};
+pub use saved::{EngineSnapshot, SavedError};
 pub(crate) use status::escaped;
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, WriteReport};
@@ -417,7 +417,7 @@ impl Engine {
     ///
     /// What is saved is for [`Engine::restore`]. After the deadline it takes as long as nodes need
     /// for what lies on their edges.
-    pub async fn suspend(&self, deadline: Duration) -> EngineState {
+    pub async fn suspend(&self, deadline: Duration) -> EngineSnapshot {
         let shared = &self.shared;
         shared.suspended.store(true, Ordering::SeqCst);
         {
@@ -438,7 +438,7 @@ impl Engine {
             };
             tasks.insert(task.name.to_string(), saved);
         }
-        EngineState {
+        EngineSnapshot {
             tasks,
             log: shared.log.rest(),
             place: shared.place(),
@@ -455,7 +455,7 @@ impl Engine {
 
     /// Resumes tasks that are added after this call from their saved state, if they have the same name
     /// and text.
-    pub fn restore(&self, saved: EngineState) {
+    pub fn restore(&self, saved: EngineSnapshot) {
         let shared = &self.shared;
         shared.log.refill(saved.log, &Counts::default());
         shared.saved.lock().extend(saved.tasks);

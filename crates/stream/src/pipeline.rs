@@ -33,7 +33,7 @@ pub(crate) use error::{MAX_COUNT, MIN_INTERVAL};
 pub use error::{PipelineError, Rule};
 pub use subscription::Subscription;
 pub use template::Template;
-pub(crate) use template::{Place, written_duration};
+pub(crate) use template::{AlertField, written_duration};
 pub(crate) use writer::{Field, Text, Time, Writer};
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Replays a recording: lines from a file into an engine, as fast as it takes them or in the points'
 //! own time.
 
-use crate::engine::{BadLine, Engine, Write, WriteError, Written};
+use crate::engine::{BadLine, Engine, Write, WriteError, WriteReport};
 use crate::line::{self, Precision};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
@@ -25,7 +25,7 @@ pub struct Replayed {
     pub accepted: usize,
     /// Lines that are none.
     pub rejected: usize,
-    /// The first of them, at most [`Written::MOST_ERRORS`].
+    /// The first of them, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,
     /// Bytes read.
     pub bytes: u64,
@@ -179,10 +179,10 @@ impl Replayed {
         Ok(())
     }
 
-    fn add(&mut self, written: Written, lines_before: usize) {
+    fn add(&mut self, written: WriteReport, lines_before: usize) {
         self.accepted += written.accepted;
         self.rejected += written.rejected;
-        let room = Written::MOST_ERRORS - self.errors.len();
+        let room = WriteReport::MOST_ERRORS - self.errors.len();
         let errors = written.errors.into_iter().take(room);
         self.errors.extend(errors.map(|error| BadLine {
             line: error.line + lines_before,

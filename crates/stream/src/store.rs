@@ -4,11 +4,11 @@
 //! DIRECTORY/lock               locked by the process that uses the directory
 //! DIRECTORY/tasks/NAME.json    {"text", "capacity", "overflow", "origin", "checksum"}
 //! DIRECTORY/log/               the writes behind the last checkpoint, see `corsair_journal`
-//! DIRECTORY/saved              the state of all tasks, see `engine::EngineState`
+//! DIRECTORY/saved              the state of all tasks, see `engine::EngineSnapshot`
 //! ```
 //! A file appears complete or not at all.
 
-use crate::engine::{EngineState, SavedError, TaskOptions, TaskOrigin};
+use crate::engine::{EngineSnapshot, SavedError, TaskOptions, TaskOrigin};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -161,10 +161,10 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn saved(&self) -> Result<Option<EngineState>, StoreError> {
+    pub fn saved(&self) -> Result<Option<EngineSnapshot>, StoreError> {
         let path = self.directory.join("saved");
         match fs::read(&path) {
-            Ok(bytes) => EngineState::from_bytes(&bytes)
+            Ok(bytes) => EngineSnapshot::from_bytes(&bytes)
                 .map(Some)
                 .map_err(|error| StoreError::Saved { path, error }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -176,11 +176,11 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&self, saved: &EngineState) -> Result<(), StoreError> {
+    pub fn save(&self, saved: &EngineSnapshot) -> Result<(), StoreError> {
         self.save_bytes(&saved.to_bytes())
     }
 
-    /// Replaces the saved state of the tasks by what [`EngineState::to_bytes`] has returned.
+    /// Replaces the saved state of the tasks by what [`EngineSnapshot::to_bytes`] has returned.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -33,6 +33,6 @@ pub use series::{Point, Series};
 pub use server::{ServeError, Server};
 pub use services::Services;
 pub use session::{
-    Control, Handle, Make, Session, SessionRequest, Shown, Status, StepBy, Until, Watching,
+    CheckpointInfo, Control, Handle, Make, Session, SessionRequest, Status, StepBy, Until, Watching,
 };
 pub use world::{ExtraCapacity, GroupSample, Sample, Scene, SceneNode, World};

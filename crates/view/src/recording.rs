@@ -22,7 +22,7 @@ pub struct Recording {
     /// The flags of the run, by their long names.
     pub flags: Map<String, Value>,
     /// Capacity for instances of services beyond the definition.
-    #[serde(default, skip_serializing_if = "Room::is_empty")]
+    #[serde(default, skip_serializing_if = "ExtraCapacity::is_empty")]
     pub room: ExtraCapacity,
     /// The commands, in the order in which they were given.
     pub commands: Vec<Command>,

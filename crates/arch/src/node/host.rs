@@ -5,7 +5,7 @@ use super::health::{Deferred, Health};
 use super::job::{Job, PendingRequest, PendingRequests};
 use super::queue::Queue;
 use super::work::{InProgress, Piece};
-use crate::live::seen::Seen;
+use crate::live::seen::InstanceHistory;
 use crate::message::{Answer, Call, Msg};
 use crate::model::Model;
 use crate::ordered::Ordered;
@@ -56,7 +56,7 @@ pub(crate) struct Host {
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
     /// What it remembers while it is watched.
-    pub(super) seen: Option<Box<Seen>>,
+    pub(super) seen: Option<Box<InstanceHistory>>,
 }
 
 state!(Host {

@@ -3,13 +3,13 @@
 
 use super::host::Host;
 use super::job::PendingRequest;
-use crate::live::seen::{Seen, SpanSeen};
+use crate::live::seen::{InstanceHistory, SpanSeen};
 use crate::message::{Answer, Msg};
 use corsair::{Context, SpanId};
 
 impl Host {
     /// The number of the interval that is watched, and where to remember what happens in it.
-    fn watched(&mut self) -> Option<(u32, &mut Seen)> {
+    fn watched(&mut self) -> Option<(u32, &mut InstanceHistory)> {
         let interval = self.model.interval();
         (interval > 0).then(|| (interval, &mut **self.seen.get_or_insert_default()))
     }

@@ -1,7 +1,7 @@
 //! What can be seen of an instance from outside, between two events.
 
 use super::Node;
-use crate::live::seen::Seen;
+use crate::live::seen::InstanceHistory;
 use crate::live::seen::{Details, InstanceState, MessageSeen, RequestSeen};
 use crate::node::role::Role;
 use corsair::{Addr, Message, Time};
@@ -38,7 +38,7 @@ impl Node {
     }
 
     /// What it remembers of the time in which it was watched.
-    pub(crate) fn seen(&self) -> Option<&Seen> {
+    pub(crate) fn seen(&self) -> Option<&InstanceHistory> {
         self.host.seen.as_deref()
     }
 

@@ -1,4 +1,4 @@
-//! What independent runs say of a mean.
+//! Estimates of a mean from independent runs.
 
 use crate::contract::normal_quantile;
 use std::fmt;
@@ -51,7 +51,7 @@ impl Estimate {
         if self.count == 0 { f64::NAN } else { self.mean }
     }
 
-    /// Their standard deviation, as an estimate of that of all there could be.
+    /// Returns their standard deviation, an estimate of the standard deviation of all possible runs.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {
             return f64::NAN;
@@ -75,8 +75,8 @@ impl Estimate {
         student_quantile(1.0 - confidence, (self.count - 1) as f64) * error
     }
 
-    /// Where the true mean is with this confidence, if observations are independent and roughly
-    /// normally distributed, as means of runs are.
+    /// Returns the confidence interval of the mean, if observations are independent and roughly normally
+    /// distributed, as means of runs are.
     ///
     /// # Panics
     /// If the confidence is not between 0 and 1.
@@ -117,8 +117,8 @@ impl fmt::Display for Digits {
     }
 }
 
-/// What Student's t with `freedom` degrees of freedom exceeds, in either direction, with probability
-/// `p`: algorithm 396 of Hill (Communications of the ACM 13, 1970), to about six digits.
+/// Returns the value that the absolute value of Student's t with `freedom` degrees of freedom exceeds with
+/// probability `p`: algorithm 396 of Hill (Communications of the ACM 13, 1970), to about six digits.
 fn student_quantile(p: f64, freedom: f64) -> f64 {
     use std::f64::consts::FRAC_PI_2;
     if freedom < 1.5 {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 
-/// More workers than this are refused.
+/// The maximum number of workers.
 pub const MAX_WORKERS: usize = 1024;
 
 /// Worker threads among which forks are shared.
@@ -43,11 +43,11 @@ pub struct Pool {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Why there is no pool.
+/// Why a pool could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// No worker.
+    /// The number of workers is zero.
     #[error("a pool of no workers does no work; give at least 1")]
     NoWorkers,
     /// Too many workers.
@@ -58,9 +58,9 @@ pub enum PoolError {
     /// The system refused a thread.
     #[error("cannot start the thread of worker {worker}: {source}; use fewer workers")]
     Thread {
-        /// Which worker.
+        /// The index of the worker.
         worker: usize,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -113,11 +113,11 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The pool that serves every thread that belongs to none, with a worker for every core unless
-    /// [`Pool::set_global`] has said otherwise.
+    /// Returns the pool for all threads that belong to no pool. It has a worker for every core, or the number
+    /// of [`Pool::set_global`].
     ///
     /// # Panics
-    /// If the system refuses even one thread.
+    /// If the system refuses to create any thread.
     pub fn global() -> &'static Pool {
         GLOBAL.get_or_init(|| {
             let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -127,10 +127,10 @@ impl Pool {
         })
     }
 
-    /// Makes the global pool one of this many workers.
+    /// Sets the number of workers of the global pool.
     ///
     /// # Errors
-    /// As [`Pool::new`]; and if the global pool is in use already.
+    /// See [`Pool::new`]; also if the global pool is already in use.
     pub fn set_global(workers: usize) -> Result<(), PoolError> {
         GLOBAL
             .set(Pool::new(workers)?)
@@ -175,7 +175,7 @@ impl Pool {
         Worker::current().filter(|worker| ptr::eq(worker.registry(), &*self.registry))
     }
 
-    /// Hands `work` to the pool and blocks the calling thread until it is done.
+    /// Runs `work` on the pool and blocks the calling thread until it is done.
     fn run_root<R: Send, F: FnOnce() -> R + Send>(&self, work: F) -> R {
         let root = Root {
             // SAFETY: the address of this root is what `Root::run` takes; it is queued once.

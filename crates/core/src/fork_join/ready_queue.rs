@@ -33,10 +33,10 @@ pub(super) struct ReadyQueue {
     head: AtomicUsize,
     /// The number of the next to be put in; only the owner writes it.
     tail: AtomicUsize,
-    /// What is at number `n` is in slot `n % size`; only the owner puts another ring here.
+    /// The ring: the job with number `n` is in slot `n % size`. Only the owner replaces it.
     ring: AtomicPtr<Ring>,
-    /// All rings, also those that became too small, in which others may still be reading; the
-    /// owner's.
+    /// All rings, including outgrown ones, from which other workers may still be reading. Only the owner uses
+    /// it.
     rings: RefCell<Vec<NonNull<Ring>>>,
 }
 
@@ -69,15 +69,14 @@ impl ReadyQueue {
         }
     }
 
-    /// Whether nothing is in it; only a hint for everybody but the owner, for whom "no" may be
-    /// out of date too.
+    /// True if the queue is empty; exact only for the owner if it returns true, otherwise a hint.
     pub(super) fn is_empty(&self) -> bool {
         // In this order: what is missed then was put in after this began.
         let head = self.head.load(Ordering::Acquire);
         self.tail.load(Ordering::Acquire) == head
     }
 
-    /// Puts one in behind the others. Only the owner calls this.
+    /// Appends a job. Only the owner calls it.
     pub(super) fn push(&self, job: NonNull<Job>) {
         let tail = self.tail.load(Ordering::Relaxed);
         let ring = self.ring_with_room_for(1, tail);
@@ -86,7 +85,7 @@ impl ReadyQueue {
         self.tail.store(tail.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes out the oldest. Only the owner calls this.
+    /// Takes the oldest job. Only the owner calls it.
     pub(super) fn pop(&self) -> Option<NonNull<Job>> {
         let tail = self.tail.load(Ordering::Relaxed);
         let ring = self.ring();
@@ -107,8 +106,8 @@ impl ReadyQueue {
         None
     }
 
-    /// Takes out the older half, if there are `least` or more: the oldest to be run now, the others
-    /// into `own`, the queue of the worker that calls this.
+    /// Takes the older half of the jobs, if there are at least `least`: returns the oldest, and moves the
+    /// others into `own`, the queue of the calling worker.
     pub(super) fn steal(&self, least: usize, own: &ReadyQueue) -> Option<NonNull<Job>> {
         let head = self.head.load(Ordering::Acquire);
         let length = self.tail.load(Ordering::Acquire).wrapping_sub(head);
@@ -144,8 +143,8 @@ impl ReadyQueue {
         NonNull::new(first)
     }
 
-    /// The ring, with capacity for this many more; the owner's. Growing takes time in proportion to what
-    /// is in it.
+    /// Returns the ring with capacity for this many more jobs. Only the owner calls it. Growing takes time in
+    /// proportion to the length.
     #[inline(always)]
     fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {
         // Acquire: a thread that has taken something out is done with its slot.
@@ -164,7 +163,7 @@ impl ReadyQueue {
         unsafe { &*self.ring.load(Ordering::Acquire) }
     }
 
-    /// Puts a ring of this size in place.
+    /// Replaces the ring by one of this size.
     #[cold]
     #[inline(never)]
     fn grow(&self, head: usize, tail: usize, size: usize) -> &Ring {

@@ -1,4 +1,4 @@
-//! What the workers of one pool share.
+//! The shared state of the workers of one pool.
 #![allow(unsafe_code, reason = "blocks hold the registry by a counted pointer")]
 
 use super::job::Job;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
-/// How many jobs a worker takes from the queue in one go, beside the one it runs at once.
+/// The number of jobs that a worker takes from the queue at once, besides the one that it runs.
 const MOST_AT_ONCE: usize = 64;
 
 /// The workers of a pool, the queue they share, and who of them sleeps.
@@ -24,7 +24,7 @@ pub(super) struct Registry {
     /// The queue's length, to be read without its lock.
     queued: AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
-    /// How many sleepers there are, to be read without their lock.
+    /// The number of sleeping workers, readable without their lock.
     sleeping: AtomicUsize,
     pub(super) roots: Roots,
     stopped: AtomicBool,
@@ -60,12 +60,12 @@ impl Registry {
         registry
     }
 
-    /// Keeps a registry alive for a block. Workers take references in bulk, so that the count,
-    /// which all of them share, is not touched for every block.
+    /// Keeps a registry alive for a block. Workers take references in bulk, so that the shared count does not
+    /// change for every block.
     ///
     /// # Safety
-    /// The registry is alive, and the pointer is that of [`Worker::registry_pointer`], which
-    /// reaches the whole `Arc`; a reference does not.
+    /// The registry is alive, and the pointer comes from [`Worker::registry_pointer`], which points to the
+    /// whole `Arc`; a reference does not.
     pub(super) unsafe fn hold(registry: *const Registry) {
         match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.spend_reference(),
@@ -77,7 +77,7 @@ impl Registry {
     /// Ends a [`Registry::hold`].
     ///
     /// # Safety
-    /// The caller has held the registry through the same pointer, and does not use it after.
+    /// The caller has held the registry through the same pointer, and does not use it afterwards.
     pub(super) unsafe fn let_go(registry: *const Registry) {
         match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.regain_reference(),
@@ -86,7 +86,7 @@ impl Registry {
         }
     }
 
-    /// Whether a thread that is of no pool may wait awake without keeping a worker from its core.
+    /// True if a thread outside of the pool may spin without keeping a worker from its core.
     pub(super) fn has_spare_core(&self) -> bool {
         self.workers.len() < self.cores
     }
@@ -101,10 +101,10 @@ impl Registry {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Puts a job where the first free worker takes it.
+    /// Queues a job for the first free worker.
     ///
     /// # Safety
-    /// The job stays valid until it has run, and is not anywhere else.
+    /// The job stays valid until it has run, and is not queued elsewhere.
     pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
         let mut queue = self.queue();
         queue.push_back(Queued(job));
@@ -174,7 +174,7 @@ impl Registry {
                 .any(|worker| !worker.mailbox().is_empty() || !worker.woken().is_empty())
     }
 
-    /// Lets the workers' threads end once nothing is left to do.
+    /// Lets the workers' threads end once no work is left.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.workers.iter().for_each(Worker::wake);

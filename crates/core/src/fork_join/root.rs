@@ -44,7 +44,7 @@ unsafe impl<F: Future> Home for Only<F> {
 #[derive(Default)]
 pub(super) struct Roots(Mutex<HashMap<NonNull<Header>, Canceller>>);
 
-/// How to cancel a root, and how to give up the entry's part in its block.
+/// The functions that cancel a root and release the entry's share of its block.
 #[derive(Clone, Copy)]
 struct Canceller {
     abort: unsafe fn(NonNull<Header>),
@@ -61,7 +61,7 @@ impl Roots {
         lock(&self.0).insert(block, entry);
     }
 
-    /// Removes a root of which the caller speaks for a party.
+    /// Removes a root; the caller acts for one party.
     fn remove(&self, block: NonNull<Header>) {
         let entry = lock(&self.0).remove(&block);
         if let Some(entry) = entry {
@@ -84,8 +84,8 @@ impl Roots {
 }
 
 impl Pool {
-    /// Begins to run a future on the workers of this pool. What comes back is a future for its
-    /// result, which may be awaited anywhere; dropping it cancels.
+    /// Starts a future on the workers of this pool. The returned future yields its result and may be awaited
+    /// anywhere; dropping it cancels the spawned future.
     ///
     /// ```
     /// use corsair::fork_join::{Pool, fork_join};
@@ -167,8 +167,8 @@ impl Wake for WakeWorker {
 #[error("the pool was dropped before what was spawned in it was over; keep the pool longer")]
 pub struct PoolDropped;
 
-/// The result to come of what was [spawned](Pool::spawn) in a pool: `Err` if the pool was dropped
-/// before. Dropping this cancels the future.
+/// The pending result of a future that was [spawned](Pool::spawn) in a pool: `Err` if the pool was dropped
+/// first. Dropping it cancels the future.
 #[must_use = "dropping this cancels what was spawned"]
 pub struct Task<F: Future> {
     /// `None` once the result was taken.

@@ -19,8 +19,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Runs `body`, which may spawn work that borrows what lives longer than the scope, and returns
-/// when the body and everything spawned are over.
+/// Runs `body`, which may spawn work that borrows values from outside of the scope, and returns when the body
+/// and all spawned work are done.
 ///
 /// A spawn costs an allocation and a place in the pool's queue; where two halves will do,
 /// [`join`](super::join) costs a tenth of it. Outside a pool the scope moves to the
@@ -73,7 +73,7 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
     }
 }
 
-/// Where work can be spawned that ends before the scope does. See [`scope`].
+/// Spawns work that ends before the scope does. See [`scope`].
 pub struct Scope<'scope> {
     /// The body, while it runs, and the spawns that are not over.
     open: AtomicUsize,
@@ -92,7 +92,7 @@ unsafe impl Sync for Scope<'_> {}
 unsafe impl Send for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {
-    /// Lets a worker of the pool run `work` some time before the scope ends.
+    /// Spawns `work`, which a worker of the pool runs before the scope ends.
     pub fn spawn<W>(&self, work: W)
     where
         W: FnOnce(&Scope<'scope>) + Send + 'scope,
@@ -114,10 +114,10 @@ impl<'scope> Scope<'scope> {
         };
     }
 
-    /// One of those that kept the scope open is over; true if it was the last.
+    /// Closes one of the parties that keep the scope open; true if it was the last.
     ///
     /// # Safety
-    /// The caller speaks for one of them, and does not touch the scope after.
+    /// The caller acts for one of them, and does not use the scope afterwards.
     unsafe fn close_one(scope: *const Self) -> bool {
         // SAFETY: the scope is there until the last one has closed.
         unsafe { (*scope).open.fetch_sub(1, Ordering::AcqRel) == 1 }

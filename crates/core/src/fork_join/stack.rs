@@ -1,9 +1,8 @@
-//! How deep a recursion may go.
+//! The maximum depth of recursion.
 //!
-//! Forks nest on the machine's stack. Where a stack nears its end, the worker continues on a fresh
-//! one: a further thread takes the worker's place, and the thread before waits for it. So the
-//! depth of a recursion is bounded by memory, and where memory ends there is a panic that says so
-//! instead of an overflow.
+//! Forks nest on the machine's stack. Near the end of a stack, the worker continues on a fresh one: a further
+//! thread takes the worker's place, and the previous thread waits for it. So only memory bounds the depth of
+//! a recursion, and without memory there is a panic with a message instead of an overflow.
 #![allow(unsafe_code, reason = "the extent of a stack is asked of libc")]
 
 use super::worker::Worker;
@@ -11,11 +10,10 @@ use crate::memory::available_memory;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The size of a stack, in bytes. Only what is used of it takes memory.
+/// The size of a stack in bytes. Only the used part takes memory.
 pub(super) const STACK: usize = 64 << 20;
 
-/// What is kept free below the deepest fork, in bytes: for the user's code between two forks, and
-/// for what the system needs.
+/// The reserve below the deepest fork in bytes, for the user's code between two forks, and for the system.
 pub(super) const RESERVE: usize = 256 << 10;
 
 /// The stack on which a worker runs.
@@ -25,7 +23,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// No bounds: of a worker that has no thread yet.
+    /// The unlimited extent of a worker that has no thread yet.
     pub(super) const UNLIMITED: Extent = Extent { lowest_fork: 0 };
 
     /// The stack of this size of the calling thread, which has used next to nothing of it.
@@ -64,7 +62,7 @@ thread_local! {
     static OWN: Extent = Extent::of_this_thread();
 }
 
-/// Whether the calling function is as deep in the stack as a fork may be.
+/// True if the calling function is too deep in the stack for another fork in place.
 #[inline(never)]
 pub(super) fn is_low() -> bool {
     let here = 0u8;
@@ -76,8 +74,8 @@ pub(super) fn is_low() -> bool {
     (&raw const here).addr() < extent.lowest_fork
 }
 
-/// The lowest address of the calling thread's stack, and the stack's size in bytes, if the system
-/// tells.
+/// Returns the lowest address of the calling thread's stack, and its size in bytes, if the system reports
+/// them.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn lowest_address() -> Option<(usize, usize)> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -95,7 +93,7 @@ fn lowest_address() -> Option<(usize, usize)> {
     }
 }
 
-/// As on Linux; elsewhere the system is not asked.
+/// Returns `None`: only Linux is asked.
 #[cfg(any(not(target_os = "linux"), miri))]
 fn lowest_address() -> Option<(usize, usize)> {
     None
@@ -134,8 +132,8 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
     })
 }
 
-/// Whether there is memory for another stack, and for as much again beside it, so that the panic
-/// that ends too deep a recursion has what it needs.
+/// True if there is memory for another stack, and as much again, so that the panic at the end of a deep
+/// recursion has enough.
 fn has_room() -> bool {
     let wanted = 2 * STACK;
     let mut addresses = Vec::<u8>::new();

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 const HELD: u32 = 1;
 /// Woken while it was held.
 const WOKEN: u32 = 2;
-/// The future is gone. Its result is in place unless [`CANCELLED`] is set too.
+/// The future was dropped. Its result is in place unless [`CANCELLED`] is set too.
 const OVER: u32 = 4;
 /// The result is not wanted any more.
 const CANCELLED: u32 = 8;
@@ -28,9 +28,9 @@ const CANCELLED: u32 = 8;
 const BOTH_OVER: u32 = Side::First.bits(OVER) | Side::Second.bits(OVER);
 /// The join has left a waker.
 const WAITING: u32 = 1 << 8;
-/// One party; the count of parties takes all bits from here on.
+/// One party; the count of parties is in the bits from here on.
 const PARTY: u32 = 1 << 9;
-/// This many parties are refused, well before the count would overflow.
+/// The maximum number of parties, well below an overflow of the count.
 const MOST: u32 = (u32::MAX / PARTY) / 2;
 
 /// One of the two halves of a block.
@@ -44,7 +44,7 @@ pub(super) enum Side {
 /// The state of one block.
 pub(super) struct State(AtomicU32);
 
-/// What the runner is to do after a poll that was not ready.
+/// The action of the runner after a poll that was not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
     /// Leave it: the thread that wakes it will queue it.
@@ -55,10 +55,10 @@ pub(super) enum Pause {
     Discard,
 }
 
-/// How far the wait for both halves has come, as the join sees it.
+/// The progress of the wait for both halves, from the join's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// No waker is left in the block, and only the join could do so.
+    /// No waker is stored in the block, and only the join can store one.
     NotBegun,
     /// The join has left a waker.
     WakerLeft,
@@ -66,21 +66,20 @@ pub(super) enum Wait {
     Over,
 }
 
-/// What the canceller is to do.
+/// The action of the canceller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cancel {
     /// Throw the future away, now.
     Discard,
     /// Queue the half, so that a worker throws the future away.
     Queue,
-    /// Nothing: the worker that runs it or will run it throws it away, or has.
+    /// None: the worker that runs it or will run it drops it, or has done so.
     Leave,
     /// The half is over: drop its result.
     Over,
 }
 
-/// What is to be done after a step that gave something up. Unless this says so, the block may be
-/// gone.
+/// The action after a step that released something. Without an action, the block may be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum After {
@@ -99,7 +98,7 @@ pub(super) enum After {
 pub(super) struct Unwanted;
 
 impl Side {
-    /// Flags of a half in their place.
+    /// Shifts the flags of a half into position.
     const fn bits(self, flags: u32) -> u32 {
         match self {
             Side::First => flags,
@@ -109,14 +108,14 @@ impl Side {
 }
 
 impl State {
-    /// Of a fork that begins: the caller holds both halves, and the join is the only party.
+    /// The state of a new fork: the caller holds both halves, and the join is the only party.
     #[inline(always)]
     pub(super) const fn of_fork() -> u32 {
         PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    /// Of a root that the caller is about to queue, with this many parties. Of its two halves only the first
-    /// is a half.
+    /// The state of a root that the caller is about to queue, with this many parties. Only the first half is
+    /// used.
     pub(super) fn of_root(parties: u32) -> u32 {
         (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)
     }
@@ -126,14 +125,13 @@ impl State {
         State(AtomicU32::new(state))
     }
 
-    /// Whether the state is still, or again, that in which a fork begins: the join is the only
-    /// party, and no half was woken.
+    /// True if the state is that of a new fork: the join is the only party, and no half was woken.
     #[inline(always)]
     pub(super) fn is_untouched(&self) -> bool {
         self.0.load(Ordering::Acquire) == State::of_fork()
     }
 
-    /// How far the wait for both halves has come.
+    /// Returns the progress of the wait for both halves.
     pub(super) fn wait_so_far(&self) -> Wait {
         let state = self.0.load(Ordering::Acquire);
         if state & BOTH_OVER == BOTH_OVER {
@@ -145,13 +143,12 @@ impl State {
         }
     }
 
-    /// Whether the half was cancelled, so that there never will be a result.
+    /// True if the half was cancelled, so that it will have no result.
     pub(super) fn is_cancelled(&self, side: Side) -> bool {
         self.0.load(Ordering::Acquire) & side.bits(CANCELLED) != 0
     }
 
-    /// To be called before a poll, by who holds the half. False if it was cancelled and is to be
-    /// thrown away.
+    /// Called before a poll by the holder of the half. False if it was cancelled and must be dropped.
     pub(super) fn begin(&self, side: Side) -> bool {
         let mut state = self.0.load(Ordering::Acquire);
         if state & side.bits(WOKEN) != 0 {
@@ -179,10 +176,10 @@ impl State {
         pause
     }
 
-    /// The half is over and its result in place.
+    /// Records that the half is over and its result in place.
     ///
     /// # Errors
-    /// If the result is not wanted: it is to be dropped, and the half to be [ended](State::end).
+    /// If the result is not wanted: it must be dropped, and the half [ended](State::end).
     pub(super) fn finish(&self, side: Side) -> Result<After, Unwanted> {
         let mut after = After::Nothing;
         let finished = self.update(|state| {
@@ -225,7 +222,7 @@ impl State {
         woken && idle
     }
 
-    /// As [`State::wake`], by a party that goes with that.
+    /// Like [`State::wake`], by a party that leaves at the same time.
     pub(super) fn wake_and_leave(&self, side: Side) -> After {
         let mut after = After::Nothing;
         self.update(|state| {
@@ -256,8 +253,7 @@ impl State {
         Some((state | side.bits(flag), idle))
     }
 
-    /// Takes back the wish for a result; with `defer` the caller does not throw away the future
-    /// itself.
+    /// Cancels a half; with `defer` the caller does not drop the future itself.
     pub(super) fn cancel(&self, side: Side, defer: bool) -> Cancel {
         let mut cancel = Cancel::Leave;
         self.update(|state| {
@@ -279,13 +275,13 @@ impl State {
         cancel
     }
 
-    /// Leaves a waker, which the caller, the join, has put into place; false if both halves are
-    /// over, and the waker still is the join's.
+    /// Records the waker that the caller, the join, has stored; false if both halves are over, and the waker
+    /// still belongs to the join.
     pub(super) fn wait(&self) -> bool {
         self.update(|state| (state & BOTH_OVER != BOTH_OVER).then_some(state | WAITING))
     }
 
-    /// Takes the join's waker back; false if there is none, or another one has taken it.
+    /// Takes the join's waker back; false if there is none, or another party has taken it.
     pub(super) fn wait_no_more(&self) -> bool {
         self.update(|state| (state & WAITING != 0).then_some(state & !WAITING))
     }
@@ -299,7 +295,7 @@ impl State {
         );
     }
 
-    /// A party goes.
+    /// Removes a party.
     pub(super) fn leave(&self) -> After {
         // Where no other party is left it takes no step to decide who frees the block.
         if self.0.load(Ordering::Acquire) == PARTY | BOTH_OVER {
@@ -309,7 +305,7 @@ impl State {
         State::freed(before - PARTY)
     }
 
-    /// What is to be done with a block that has come to this state.
+    /// Returns the action for a block in this state.
     fn freed(state: u32) -> After {
         if state < PARTY && state & BOTH_OVER == BOTH_OVER {
             After::Free
@@ -318,8 +314,8 @@ impl State {
         }
     }
 
-    /// One step: to what `next` says, if anything. False if there was none to make. In either case
-    /// the caller sees what led to the state that it was decided on.
+    /// Makes one step to the state that `next` returns, if any. False if it returned none. In either case the
+    /// caller sees all writes that led to the previous state.
     #[inline(always)]
     fn update(&self, mut next: impl FnMut(u32) -> Option<u32>) -> bool {
         let mut state = self.0.load(Ordering::Acquire);

@@ -50,10 +50,10 @@ pub(super) struct Worker {
     pub(super) offers: Offers,
     frames: Frames,
     stack: Cell<Extent>,
-    /// The half that was woken by the end of the last job, which comes before the others: what it
-    /// waited for, mostly the results of its own halves, is still in the processor's caches.
+    /// The half that the end of the last job woke. It comes first, because the values that it waited for,
+    /// mostly results of its own halves, are still in the caches.
     next: Cell<Option<NonNull<Job>>>,
-    /// Whether the job that runs is at its end, so that what it wakes is found at once.
+    /// True while the running job ends, so that the half that it wakes is found at once.
     ending: Cell<bool>,
     /// How often in a row `next` has come first.
     streak: Cell<u32>,
@@ -66,17 +66,17 @@ pub(super) struct Worker {
     public: Public,
 }
 
-/// What other workers read and write; on cache lines of its own.
+/// The fields that other workers read and write, on separate cache lines.
 #[repr(C, align(128))]
 struct Public {
     /// The lowest address at which a fork may begin, or [`ASKED`].
     guard: AtomicUsize,
-    /// When the worker last answered, on the registry's clock.
+    /// The time of the worker's last answer, on the registry's clock.
     answered: AtomicU64,
     mailbox: Mailbox,
-    /// Whether others should wait for an offer rather than take what was woken here: the worker
-    /// had one when it last answered, or has not answered yet. An offer stands for more work, and
-    /// its blocks will be those of who takes it.
+    /// True if others should wait for an offer rather than take woken halves: the worker had an offer when it
+    /// last answered, or has not answered yet. An offer stands for more work, and its blocks will belong to
+    /// the worker that takes it.
     offers: AtomicBool,
     /// Blocks of this worker's that were given back elsewhere.
     returned: Returned,
@@ -117,7 +117,7 @@ impl Worker {
         }
     }
 
-    /// To be called once, where the worker is to stay.
+    /// Initialises the worker, once, in its final place.
     pub(super) fn settle(&self) {
         self.offers.settle();
     }
@@ -130,7 +130,7 @@ impl Worker {
         unsafe { CURRENT.get().as_ref() }
     }
 
-    /// Makes the calling thread this worker for the time of `work`.
+    /// Makes the calling thread this worker while it runs `work`.
     ///
     /// # Safety
     /// No other thread is this worker at the time, or the one that is waits until this returns.
@@ -184,12 +184,12 @@ impl Worker {
         self.frames.take()
     }
 
-    /// Sees to it that there is memory for a block at hand.
+    /// Ensures that memory for a block is available.
     pub(super) fn refill_frames<T>(&self) {
         self.frames.refill::<T>(&self.public.returned);
     }
 
-    /// Gives back a block of this worker's, on its thread.
+    /// Returns a block of this worker, on its thread.
     ///
     /// # Safety
     /// As for [`Frames::give_back`].
@@ -199,7 +199,7 @@ impl Worker {
         unsafe { self.frames.give_back(block) };
     }
 
-    /// Gives back a block of this worker's, on whichever thread.
+    /// Returns a block of this worker, on any thread.
     ///
     /// # Safety
     /// As for [`Returned::give_back`].
@@ -250,13 +250,13 @@ impl Worker {
         self.public.bell.ring();
     }
 
-    /// Whether a fork at this address has to call [`Worker::attend`].
+    /// True if a fork at this address must call [`Worker::attend`].
     #[inline(always)]
     pub(super) fn must_attend(&self, address: usize) -> bool {
         address < self.public.guard.load(Ordering::Relaxed)
     }
 
-    /// What was woken here, for others to take from.
+    /// Returns the queue of halves that were woken here, from which others may take.
     pub(super) fn woken(&self) -> &ReadyQueue {
         &self.public.woken
     }

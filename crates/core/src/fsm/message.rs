@@ -1,10 +1,10 @@
-//! What the FSM and the pirates say: eight bytes.
+//! The messages of the FSM and the pirates: eight bytes.
 
 use crate::{Addr, Message};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-/// What the FSM and the pirates say to each other.
+/// A message of the FSM or a pirate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 #[cfg_attr(
     feature = "serde",
@@ -16,9 +16,9 @@ pub enum Msg {
         /// The index of the pirate's name.
         name: u32,
     },
-    /// There is somebody you may want to know.
+    /// Introduces a possible buddy.
     NameDrop {
-        /// Who.
+        /// The buddy.
         buddy: Addr,
     },
     /// Gold for you: the pieces.
@@ -30,12 +30,12 @@ pub enum Msg {
     },
     /// To a pirate: end. From a pirate: it has ended.
     Goodbye {
-        /// What the pirate had at its end; zero from the FSM.
+        /// The pirate's gold at its end; zero from the FSM.
         gold: u32,
     },
 }
 
-/// A chat period as the message has it; none if it is zero, too long, or not a whole number of
+/// Converts a chat period to milliseconds; `None` if it is zero, too long, or not a whole number of
 /// milliseconds.
 pub(super) fn millis(chat: Duration) -> Option<NonZeroU16> {
     let whole = chat.subsec_nanos().is_multiple_of(1_000_000);

@@ -22,13 +22,12 @@ use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// After sending to this many pirates the FSM lets them work, so that neither the events on their
-/// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
+/// After sending to this many pirates the FSM lets them work, so that pending events and active pirates fit
+/// into the caches, and wall-clock mailboxes can drain.
 const CHUNK: u32 = 4096;
 
-/// It takes no more steps than this: pirates who know their buddies talk while it speaks to the others, so that the talk
-/// would
-/// grow with the square of the population.
+/// The maximum number of steps: pirates with buddies talk while the FSM addresses the others, so otherwise
+/// the talk would grow with the square of the population.
 const MOST_STEPS: u32 = 4096;
 
 /// How many pirates it speaks to in one step.
@@ -42,11 +41,11 @@ fn end_of_step(pirates: AddrRange, start: u32) -> u32 {
     start.saturating_add(at_once(pirates)).min(pirates.len())
 }
 
-/// Where the FSM puts its tally at the end.
+/// The cell for the FSM's final tally.
 pub(super) type TallyCell = Arc<Mutex<Option<Tally>>>;
 
-/// The whole script as an async body, with pirates of either form. Returns when all pirates have said
-/// goodbye and all gold is back, or when it is certain that what is missing has been lost.
+/// The whole script as an async body, with pirates of either form. It returns when all pirates have said
+/// goodbye and all gold is back, or when missing messages are certainly lost.
 pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C) -> Tally {
     let form = fsm.form;
     let mut monster = Monster::new(fsm, TallyCell::default());
@@ -80,7 +79,7 @@ pub struct Monster<W: Watch = ()> {
     tally: TallyCell,
 }
 
-/// What the FSM does next.
+/// The next action of the FSM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Stage {
@@ -91,7 +90,7 @@ enum Stage {
     Broadcast(u32),
     /// Sends a chunk their gifts: all know their buddies.
     Give(u32),
-    /// All has been handled.
+    /// All messages have been handled.
     Delivered,
     Shutdown,
     Farewell,
@@ -143,7 +142,7 @@ impl<W: Watch> Monster<W> {
         self.stage = Stage::Broadcast(0);
     }
 
-    /// Asks for the pirates.
+    /// Requests the pirates.
     fn spawn<C: Context<Msg>>(&mut self, cx: &mut C) -> u32 {
         let (how, watch) = (self.announce(), self.watch.pirate());
         #[cfg(feature = "serde")]
@@ -194,9 +193,8 @@ impl<W: Watch> Monster<W> {
         self.sent += 2 * u64::from(count);
     }
 
-    /// Sends each pirate of a chunk its name, with the edges of a network for buddies. All of them
-    /// know their buddies before the first gets its chat period, so that no other pirate takes a buddy's
-    /// place.
+    /// Sends each pirate of a chunk its name, and the edges of a network as buddies. All of them know their
+    /// buddies before the first gets its chat period, so that no other pirate takes a buddy's place.
     fn introduce<C: Context<Msg>>(
         &mut self,
         network: &Network,
@@ -226,7 +224,7 @@ impl<W: Watch> Script<Msg> for Monster<W> {
 }
 
 impl<W: Watch> Monster<W> {
-    /// All that comes before the goodbyes, and what follows the last.
+    /// The steps before the goodbyes, and after the last one.
     #[inline(never)]
     fn go_on_to_farewell<C: Context<Msg>>(
         &mut self,
@@ -312,7 +310,7 @@ impl<W: Watch> Monster<W> {
     }
 }
 
-/// What a pirate gets beside its name and its buddies.
+/// The messages for a pirate other than its name and buddies.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Gifts {
@@ -322,7 +320,7 @@ struct Gifts {
 }
 
 impl Gifts {
-    /// The next messages of `count` pirates, each of which has drawn `used_before` random numbers.
+    /// Returns the next messages of `count` pirates, each of which has drawn `used_before` random numbers.
     fn take(&mut self, pirates: u32, used_before: u64) -> Share {
         let share = Share {
             period_ms: self.period_ms,

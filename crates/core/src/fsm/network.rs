@@ -3,7 +3,7 @@
 use super::MAX_BUDDIES;
 use std::sync::Arc;
 
-/// Pirates by name, and who of them knows whom: what a saved run starts again from.
+/// Pirates by name with their buddies, from which a run can start again.
 ///
 /// No pirate knows itself, or one buddy twice, or more than [`MAX_BUDDIES`].
 ///
@@ -61,8 +61,8 @@ impl TryFrom<Unchecked> for Network {
 }
 
 impl Network {
-    /// The network of these pirates with an edge for each pair (who, knows whom) of indices into
-    /// `names`. An edge given again is the same edge. The order of a pirate's edges is kept.
+    /// Creates a network of these pirates with an edge for each pair of indices into `names`: who knows, and
+    /// who is known. A repeated edge is ignored. The order of a pirate's edges is kept.
     ///
     /// # Errors
     /// See [`NetworkError`].
@@ -117,7 +117,7 @@ impl Network {
         &self.names
     }
 
-    /// Whom this pirate knows.
+    /// Returns the buddies of this pirate.
     ///
     /// # Panics
     /// If there is no pirate with this index.
@@ -126,7 +126,7 @@ impl Network {
         &self.buddies[self.starts[pirate]..self.starts[pirate + 1]]
     }
 
-    /// All edges, in the order of who knows.
+    /// Iterates over all edges, ordered by the pirate that knows.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..self.len()).flat_map(|pirate| {
             self.buddies(pirate)
@@ -136,7 +136,7 @@ impl Network {
     }
 }
 
-/// Why some names and edges are no network of pirates.
+/// Why names and edges are not a network of pirates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// An edge of a pirate that is not there.

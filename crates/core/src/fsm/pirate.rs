@@ -23,13 +23,13 @@ const TO_CHAT: Token = Token::new(0);
 /// Its random numbers, its address and all else it needs come from its context.
 #[derive(Clone, Debug)]
 pub struct Pirate<W: PirateWatch = ()> {
-    /// Whom it knows, in the order in which it got to know them; entries from `known` on are unused.
+    /// The buddies in the order of acquaintance; entries from `known` on are unused.
     buddies: [Addr; MAX_BUDDIES],
-    /// How much gold each buddy has given since it became one.
+    /// The gold that each buddy has given since it became one.
     given: [u32; MAX_BUDDIES],
-    /// How much gold all others have given.
+    /// The gold that all others have given.
     given_by_others: u32,
-    /// How much gold it has.
+    /// Its gold.
     booty: u32,
     /// Its index among the pirates.
     name: u32,
@@ -57,22 +57,22 @@ impl<W: PirateWatch> Pirate<W> {
         }
     }
 
-    /// Whom it knows, in the order in which it got to know them.
+    /// Returns its buddies in the order of acquaintance.
     pub fn buddies(&self) -> &[Addr] {
         &self.buddies[..usize::from(self.known)]
     }
 
-    /// How much gold each of them has given since it became a buddy, and all others together.
+    /// Returns the gold that each buddy has given since it became one, and the gold of all others.
     pub fn given(&self) -> (&[u32], u32) {
         (&self.given[..usize::from(self.known)], self.given_by_others)
     }
 
-    /// How much gold it has.
+    /// Returns its gold.
     pub fn gold(&self) -> u32 {
         self.booty
     }
 
-    /// How often it chats, once it does.
+    /// Returns its chat period, once it chats.
     pub fn period(&self) -> Option<Duration> {
         let period = self.period_ms?;
         Some(Duration::from_millis(period.get().into()))
@@ -96,7 +96,7 @@ impl<W: PirateWatch> Pirate<W> {
         }
     }
 
-    /// Does what the event asks for.
+    /// Handles an event.
     #[inline(always)]
     fn handle<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
         match event {
@@ -134,7 +134,7 @@ impl<W: PirateWatch> Pirate<W> {
         Flow::Continue
     }
 
-    /// Makes somebody a buddy, unless it is one, or is this pirate, or there are ten.
+    /// Adds a buddy, unless it is known, is this pirate, or there are ten buddies.
     #[inline]
     fn meet<C: Context<Msg>>(&mut self, buddy: Addr, cx: &C) {
         let known = usize::from(self.known);
@@ -151,7 +151,7 @@ impl<W: PirateWatch> Pirate<W> {
         }
     }
 
-    /// Takes gold and remembers who gave it.
+    /// Takes gold and records its giver.
     #[inline]
     fn take(&mut self, from: Addr, gold: u32) {
         self.booty += gold;
@@ -165,8 +165,8 @@ impl<W: PirateWatch> Pirate<W> {
     /// Introduces the first buddy to the others, or gives some gold to one of them.
     #[inline]
     fn chat<C: Context<Msg>>(&mut self, cx: &mut C) {
-        // One number for all: bit 63 says what to do, the bits below it to whom, the low half how
-        // much.
+        // One random number decides everything: bit 63 the action, the bits below it the buddy, the low half
+        // the amount.
         let random = cx.random();
         let known = self.known;
         if random >> 63 == 0 {

@@ -1,13 +1,13 @@
-//! What the FSM has counted.
+//! The tally of the FSM.
 
-/// What the FSM has counted by the end of a run.
+/// The counts of the FSM at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
     /// How many pirates there were.
     pub pirates: u32,
-    /// How many of them answered the goodbye. Fewer than all only where messages were dropped, or
-    /// a pirate was stopped or panicked.
+    /// The number of pirates that answered the goodbye. It is smaller than the population only if messages
+    /// were dropped, or a pirate was stopped or panicked.
     pub goodbyes: u32,
     /// Gold that the FSM gave to pirates.
     pub minted: u64,
@@ -25,7 +25,7 @@ impl Tally {
         (i128::from(self.minted) - back) as i64
     }
 
-    /// Whether all pirates have answered, and all gold has come back.
+    /// True if all pirates have answered, and all gold has come back.
     pub fn is_complete(&self) -> bool {
         self.goodbyes == self.pirates && self.missing_gold() == 0
     }

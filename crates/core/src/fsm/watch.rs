@@ -11,23 +11,23 @@ use std::time::Duration;
 /// [`shutdown`](Watch::shutdown), [`ended`](Watch::ended) for every pirate that answers,
 /// [`exit`](Watch::exit). Every method does nothing by default.
 pub trait Watch: Clone + Send + Sync + 'static {
-    /// What the pirates tell.
+    /// The observer of the pirates.
     type Pirate: PirateWatch;
 
-    /// What every pirate gets a clone of.
+    /// Returns the observer, of which every pirate gets a clone.
     fn pirate(&self) -> Self::Pirate;
 
-    /// This many pirates are about to be spawned.
+    /// Called before this many pirates are spawned.
     fn population(&self, count: u32) {
         let _ = count;
     }
 
-    /// These are the addresses of the FSM and of the pirates, in the order of their indices.
+    /// Called with the addresses of the FSM and of the pirates, in the order of their indices.
     fn spawned(&self, at: Time, fsm: Addr, pirates: AddrRange) {
         let _ = (at, fsm, pirates);
     }
 
-    /// The FSM begins to send, and the pirates will talk for this long.
+    /// Called when the FSM begins to send; the pirates will talk for this long.
     fn talk(&self, talk: Duration) {
         let _ = talk;
     }
@@ -37,7 +37,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
         let _ = (at, messages);
     }
 
-    /// The talk is over, the goodbyes begin.
+    /// Called when the talk is over and the goodbyes begin.
     fn shutdown(&self, at: Time) {
         let _ = at;
     }
@@ -47,7 +47,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
         let _ = (at, pirate);
     }
 
-    /// All is over.
+    /// Called at the end.
     fn exit(&self, at: Time, tally: &Tally) {
         let _ = (at, tally);
     }
@@ -55,21 +55,21 @@ pub trait Watch: Clone + Send + Sync + 'static {
 
 /// The observer that every pirate calls, and the FSM for the messages that it receives.
 ///
-/// Every pirate has a clone. One without a size, such as `()`, costs nothing. The calls come from
-/// several threads; those of different pirates in no particular order.
+/// Every pirate has a clone. An observer without a size, such as `()`, costs nothing. Calls come from several
+/// threads; calls of different pirates are in no particular order.
 pub trait PirateWatch: Clone + Send + Sync + 'static {
     /// Whether edges are recorded.
     const EDGES: bool;
     /// Whether messages are recorded.
     const MESSAGES: bool;
 
-    /// If [`PirateWatch::EDGES`]: a pirate has got to know a buddy, which it did not know before.
+    /// Called if [`PirateWatch::EDGES`] is set: a pirate has a new buddy.
     fn edge(&self, at: Time, pirate: Addr, buddy: Addr) {
         let _ = (at, pirate, buddy);
     }
 
-    /// If [`PirateWatch::MESSAGES`]: a pirate or the FSM was given a message. Its sender is in the
-    /// envelope.
+    /// Called if [`PirateWatch::MESSAGES`] is set: a pirate or the FSM received a message. Its sender is in
+    /// the envelope.
     fn message(&self, at: Time, receiver: Addr, message: &Msg, envelope: &Envelope) {
         let _ = (at, receiver, message, envelope);
     }

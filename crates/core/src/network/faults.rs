@@ -1,4 +1,4 @@
-//! What goes wrong in a network, around any other.
+//! Faults that wrap another network.
 
 use super::latencies::NetworkError;
 use super::{Delivery, Network, Route, unit};
@@ -15,7 +15,7 @@ pub(super) fn probability(part: f64) -> Result<f64, NetworkError> {
     Err(NetworkError::Probability(part))
 }
 
-/// Passes on what a network says of latencies.
+/// Forwards the latency methods to the inner network.
 macro_rules! of_inner {
     () => {
         fn least(&self) -> Duration {
@@ -26,8 +26,8 @@ macro_rules! of_inner {
             self.inner().most()
         }
 
-        fn latency(&self, way: &Route, random: &mut Random) -> Duration {
-            self.inner().latency(way, random)
+        fn latency(&self, route: &Route, random: &mut Random) -> Duration {
+            self.inner().latency(route, random)
         }
     };
 }
@@ -40,7 +40,7 @@ pub struct Lossy<N> {
 }
 
 impl<N: Network> Lossy<N> {
-    /// `part` of the messages are lost, each by itself.
+    /// Loses each message with the probability `part`.
     ///
     /// # Errors
     /// If `part` is not a probability from 0 to 1.
@@ -57,11 +57,11 @@ impl<N: Network> Lossy<N> {
 impl<N: Network> Network for Lossy<N> {
     of_inner!();
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
         if unit(random) < self.part {
             return Delivery::Lost;
         }
-        self.inner.fate(way, random)
+        self.inner.delivery(route, random)
     }
 
     fn duplicates(&self) -> bool {
@@ -82,7 +82,7 @@ pub struct Duplicating<N> {
 }
 
 impl<N: Network> Duplicating<N> {
-    /// `part` of the messages arrive twice, each by itself.
+    /// Delivers each message twice with the probability `part`.
     ///
     /// # Errors
     /// If `part` is not a probability from 0 to 1.
@@ -99,11 +99,11 @@ impl<N: Network> Duplicating<N> {
 impl<N: Network> Network for Duplicating<N> {
     of_inner!();
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
         let twice = unit(random) < self.part;
-        match self.inner.fate(way, random) {
+        match self.inner.delivery(route, random) {
             Delivery::Arrives if twice => Delivery::Twice,
-            fate => fate,
+            delivery => delivery,
         }
     }
 
@@ -119,7 +119,7 @@ impl<N: Network> Network for Duplicating<N> {
 /// A network in which messages of a pair of actors keep their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fifo<N>(
-    /// The network whose latencies it has.
+    /// The wrapped network.
     pub N,
 );
 
@@ -132,8 +132,8 @@ impl<N: Network> Fifo<N> {
 impl<N: Network> Network for Fifo<N> {
     of_inner!();
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
-        self.0.fate(way, random)
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
+        self.0.delivery(route, random)
     }
 
     fn duplicates(&self) -> bool {
@@ -156,8 +156,8 @@ pub struct Cutoff {
 }
 
 impl Cutoff {
-    /// From `during.start` on and before `during.end`, what is sent from one actor to another is lost
-    /// if `is_cut` says so, which says the same each time.
+    /// Loses messages sent from `during.start` on and before `during.end` for whose sender and receiver
+    /// `is_cut` is true. That function must return the same for two actors each time.
     pub fn new(
         during: Range<Time>,
         is_cut: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -189,13 +189,14 @@ impl fmt::Debug for Cutoff {
 #[derive(Clone, Debug)]
 pub struct Partitioned<N> {
     inner: N,
-    /// In the order of their begin. They are a tree: the root is the middle one, and so on on both sides.
+    /// The partitions in the order of their start. They form a tree: the root is the middle one, and likewise
+    /// on both sides.
     cutoffs: Vec<Cutoff>,
-    /// When the last one below and including each has ended.
+    /// For each partition, the latest end in its subtree.
     ended: Vec<Time>,
 }
 
-/// For each of these, the end of the last one in its part of the tree.
+/// Computes the latest end of each subtree.
 fn last_ends(cutoffs: &[Cutoff], ended: &mut [Time]) -> Time {
     if cutoffs.is_empty() {
         return Time::ZERO;
@@ -208,20 +209,20 @@ fn last_ends(cutoffs: &[Cutoff], ended: &mut [Time]) -> Time {
 }
 
 /// Whether one of these holds for a message.
-fn holds(cutoffs: &[Cutoff], ended: &[Time], way: &Route) -> bool {
+fn holds(cutoffs: &[Cutoff], ended: &[Time], route: &Route) -> bool {
     let middle = cutoffs.len() / 2;
-    if ended.get(middle).is_none_or(|&ended| ended <= way.sent) {
+    if ended.get(middle).is_none_or(|&ended| ended <= route.sent) {
         return false;
     }
     let Cutoff { during, is_cut } = &cutoffs[middle];
-    during.contains(&way.sent) && is_cut(way.from, way.to)
-        || holds(&cutoffs[..middle], &ended[..middle], way)
-        || during.start <= way.sent && holds(&cutoffs[middle + 1..], &ended[middle + 1..], way)
+    during.contains(&route.sent) && is_cut(route.from, route.to)
+        || holds(&cutoffs[..middle], &ended[..middle], route)
+        || during.start <= route.sent && holds(&cutoffs[middle + 1..], &ended[middle + 1..], route)
 }
 
 impl<N: Network> Partitioned<N> {
-    /// With these partitions. A message is lost if one holds at the time at which it is sent. How many
-    /// there are at other times costs next to nothing.
+    /// Wraps a network with these partitions. A message is lost if a partition holds when it is sent.
+    /// Partitions at other times cost almost nothing.
     pub fn new(inner: N, mut cutoffs: Vec<Cutoff>) -> Partitioned<N> {
         cutoffs.retain(|cutoff| !cutoff.during.is_empty());
         cutoffs.sort_by_key(|cutoff| cutoff.during.start);
@@ -242,11 +243,11 @@ impl<N: Network> Partitioned<N> {
 impl<N: Network> Network for Partitioned<N> {
     of_inner!();
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
-        if holds(&self.cutoffs, &self.ended, way) {
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
+        if holds(&self.cutoffs, &self.ended, route) {
             return Delivery::Lost;
         }
-        self.inner.fate(way, random)
+        self.inner.delivery(route, random)
     }
 
     fn duplicates(&self) -> bool {
@@ -284,11 +285,11 @@ mod tests {
             for (sent, from) in (0..170).flat_map(|sent| (0..3).map(move |from| (sent, from))) {
                 let (to, sent) = (Addr(9), Time(sent));
                 let from = Addr(from);
-                let fate = parted.fate(&Route { from, to, sent }, &mut random);
+                let delivery = parted.delivery(&Route { from, to, sent }, &mut random);
                 let lost = ranges
                     .iter()
                     .any(|&(start, end, whom)| (start..end).contains(&sent.0) && whom == from.0);
-                assert_eq!(fate == Delivery::Lost, lost, "{ranges:?} at {sent}");
+                assert_eq!(delivery == Delivery::Lost, lost, "{ranges:?} at {sent}");
             }
         }
     }
@@ -309,7 +310,7 @@ mod tests {
         let (from, to) = (Addr(0), Addr(1));
         let mut random = Random::new(1);
         for sent in 0..1000 {
-            let fate = parted.fate(
+            let delivery = parted.delivery(
                 &Route {
                     from,
                     to,
@@ -317,7 +318,7 @@ mod tests {
                 },
                 &mut random,
             );
-            assert_eq!(fate == Delivery::Lost, sent % 10 < 5);
+            assert_eq!(delivery == Delivery::Lost, sent % 10 < 5);
         }
         assert_eq!(asked.load(Relaxed), 500);
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why there is no such network.
+/// Why the parameters do not describe a network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -21,7 +21,7 @@ pub enum NetworkError {
         /// The upper end.
         most: Duration,
     },
-    /// A probability that is none.
+    /// A number that is not a probability.
     #[error("a probability is from 0 to 1, not {0}")]
     Probability(f64),
     /// A table that is not square, or empty.
@@ -36,7 +36,7 @@ pub enum NetworkError {
         /// How many columns it has.
         columns: usize,
     },
-    /// A speed that is none.
+    /// A speed that is not positive.
     #[error("a speed is a positive number of units a second, not {0}")]
     Speed(f64),
     /// A parameter of a distribution.
@@ -54,12 +54,12 @@ fn range(least: Duration, most: Duration) -> Result<(), NetworkError> {
     Ok(())
 }
 
-/// Every message travels equally long.
+/// All messages have the same latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant(Duration);
 
 impl Constant {
-    /// So long.
+    /// Creates a network with this latency.
     ///
     /// # Errors
     /// [`NetworkError::NoLatency`] if the latency is zero.
@@ -83,8 +83,8 @@ impl Network for Constant {
     }
 }
 
-/// Each message travels a time of its own, evenly between two bounds. (A time for each *pair* is what
-/// [`Latency::between`](crate::Latency::between) gives.)
+/// Each message has its own latency, uniform between two bounds.
+/// ([`Latency::between`](crate::Latency::between) draws a latency for each *pair* instead.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     least: Duration,
@@ -92,10 +92,10 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Between these.
+    /// Creates a network with latencies between these bounds.
     ///
     /// # Errors
-    /// If the range is none, or begins at zero.
+    /// If the range is empty, or starts at zero.
     pub fn new(least: Duration, most: Duration) -> Result<Jitter, NetworkError> {
         range(least, most)?;
         Ok(Jitter { least, most })
@@ -118,8 +118,8 @@ impl Network for Jitter {
     }
 }
 
-/// Each message travels a time whose logarithm is normally distributed, within two bounds: the
-/// latencies of real networks, with their long tail.
+/// Each message has its own lognormal latency within two bounds, like the latencies of real networks with
+/// their long tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LognormalLatency {
     least: Duration,
@@ -128,11 +128,11 @@ pub struct LognormalLatency {
 }
 
 impl LognormalLatency {
-    /// With this median; `sigma` is the standard deviation of the logarithm. What is drawn below
-    /// `least` or above `most` is that.
+    /// Creates a network with this median; `sigma` is the standard deviation of the logarithm. Latencies
+    /// outside `least` and `most` are clamped.
     ///
     /// # Errors
-    /// If the range is none, or begins at zero, or there is no such distribution.
+    /// If the range is empty or starts at zero, or the parameters do not describe a distribution.
     pub fn new(
         median: Duration,
         sigma: f64,
@@ -163,11 +163,10 @@ impl Network for LognormalLatency {
     }
 }
 
-/// Which group an actor belongs to.
+/// Returns the group of an actor.
 type GroupOf = Arc<dyn Fn(Addr) -> usize + Send + Sync>;
 
-/// Actors belong to groups (racks, zones, regions), and a table says how long messages travel between
-/// them.
+/// A table of latencies between groups of actors, such as racks, zones or regions.
 ///
 /// ```
 /// use corsair::network::Table;
@@ -190,9 +189,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// `rows[from][to]` is the latency from one group to another. `group` says where an actor belongs;
-    /// what is beyond the table belongs to its last group. It must say the same of an address each
-    /// time.
+    /// Creates a table in which `rows[from][to]` is the latency from one group to another. `group` returns
+    /// the group of an actor, the same each time; numbers beyond the table mean its last group.
     ///
     /// # Errors
     /// If the table is not square, is empty, or has a latency of zero.
@@ -240,13 +238,14 @@ impl Network for Table {
         self.most
     }
 
-    fn latency(&self, way: &Route, _: &mut Random) -> Duration {
-        let [from, to] = [way.from, way.to].map(|who| (self.group)(who).min(self.rows.len() - 1));
+    fn latency(&self, route: &Route, _: &mut Random) -> Duration {
+        let [from, to] =
+            [route.from, route.to].map(|who| (self.group)(who).min(self.rows.len() - 1));
         self.rows[from][to]
     }
 }
 
-/// Where an actor is.
+/// Returns the position of an actor.
 type Position = Arc<dyn Fn(Addr) -> (f64, f64) + Send + Sync>;
 
 /// Actors have places on a plane, and messages travel with one speed.
@@ -259,11 +258,11 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// `position` says where an actor is, the same each time; `speed` is in units a second; no message
-    /// takes less than `least` or more than `most`.
+    /// Creates a network in which `position` returns the position of an actor, the same each time; `speed` is
+    /// in units per second; latencies are clamped to `least` and `most`.
     ///
     /// # Errors
-    /// If the speed is not positive, or the range is none or begins at zero.
+    /// If the speed is not positive, or the range is empty or starts at zero.
     pub fn new(
         position: impl Fn(Addr) -> (f64, f64) + Send + Sync + 'static,
         speed: f64,
@@ -300,8 +299,8 @@ impl Network for Plane {
         self.most
     }
 
-    fn latency(&self, way: &Route, _: &mut Random) -> Duration {
-        let [(x, y), (u, v)] = [way.from, way.to].map(|who| (self.position)(who));
+    fn latency(&self, route: &Route, _: &mut Random) -> Duration {
+        let [(x, y), (u, v)] = [route.from, route.to].map(|who| (self.position)(who));
         let distance = libm::sqrt((x - u) * (x - u) + (y - v) * (y - v));
         crate::contract::seconds(distance / self.speed)
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Longer schedules end after this many times.
 const MOST_TIMES: u64 = 100_000;
 
-/// When something happens: at a time, and perhaps again and again, each time with a probability.
+/// The times of a fault: once or periodically, each time with a probability.
 ///
 /// ```
 /// use corsair::Time;
@@ -30,12 +30,12 @@ pub struct Schedule {
     pub first: Time,
     /// The time from one to the next; `None` if there is only one.
     pub every: Option<Duration>,
-    /// How likely it happens each time, from 0 to 1.
+    /// The probability of each occurrence, from 0 to 1.
     pub probability: f64,
 }
 
 impl Schedule {
-    /// Once, for certain.
+    /// Creates a schedule with one certain occurrence.
     pub const fn once(first: Time) -> Schedule {
         Schedule {
             first,
@@ -69,7 +69,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Whether something of this probability happens, by 64 random bits.
+/// Returns whether an event of this probability happens, by 64 random bits.
 fn is_drawn(probability: f64, bits: u64) -> bool {
     // Casts of floats saturate, so that 1 is all bits.
     probability > 0.0 && bits <= (probability * 2f64.powi(64)) as u64
@@ -78,33 +78,33 @@ fn is_drawn(probability: f64, bits: u64) -> bool {
 /// Whether a fault concerns messages from one actor to another.
 type Applies = Arc<dyn Fn(Addr, Addr) -> bool + Send + Sync>;
 
-/// Something that goes wrong, during some spans of time, with messages from some actors to others. It may
-/// lose messages, deliver them twice and delay them.
+/// A fault that affects messages between some actors during some intervals: it may lose, duplicate and delay
+/// them.
 #[derive(Clone)]
 pub struct LinkFault {
     applies: Applies,
-    /// In the order of their starts, none of which is before the one before it has started.
+    /// The intervals by start.
     during: Vec<Range<Time>>,
     loss: f64,
     duplication: f64,
     delay: Option<(Distribution, Duration)>,
 }
 
-/// What faults of links do to a message.
+/// The effect of link faults on a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkEffect {
-    /// It is lost.
+    /// The message is lost.
     pub is_lost: bool,
-    /// It arrives twice.
+    /// The message arrives twice.
     pub is_doubled: bool,
-    /// How much longer it travels.
+    /// The additional latency.
     pub delay: Duration,
 }
 
 impl LinkFault {
-    /// A fault that does nothing yet, during these spans of time, to messages for which `applies(from, to)`
-    /// is true. That function must say the same of two actors each time. Where spans overlap, only the one
-    /// that starts last counts.
+    /// Creates a fault without effect, for messages for which `applies(from, to)` is true, during these
+    /// intervals. That function must return the same for two actors each time. Where intervals overlap, only
+    /// the one that starts last counts.
     pub fn new(
         during: impl IntoIterator<Item = Range<Time>>,
         applies: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -148,16 +148,16 @@ impl LinkFault {
     }
 
     /// True if it concerns a message.
-    pub fn concerns(&self, way: &Route) -> bool {
-        let started = (self.during).partition_point(|span| span.start <= way.sent);
+    pub fn concerns(&self, route: &Route) -> bool {
+        let started = (self.during).partition_point(|span| span.start <= route.sent);
         let last = started.checked_sub(1).map(|last| &self.during[last]);
-        last.is_some_and(|span| way.sent < span.end) && (self.applies)(way.from, way.to)
+        last.is_some_and(|span| route.sent < span.end) && (self.applies)(route.from, route.to)
     }
 
-    /// Adds what it does to a message that is sent this way. `bits` gives random bits; a fault that does not
-    /// concern the message asks for none.
-    pub fn apply(&self, way: &Route, effect: &mut LinkEffect, mut bits: impl FnMut() -> u64) {
-        if !self.concerns(way) {
+    /// Adds the effect on a message of this route. `bits` returns random bits; a fault that does not affect
+    /// the message draws none.
+    pub fn apply(&self, route: &Route, effect: &mut LinkEffect, mut bits: impl FnMut() -> u64) {
+        if !self.concerns(route) {
             return;
         }
         effect.is_lost |= self.loss > 0.0 && is_drawn(self.loss, bits());
@@ -183,7 +183,7 @@ impl fmt::Debug for LinkFault {
     }
 }
 
-/// A network some of whose links go wrong.
+/// A network with link faults.
 ///
 /// ```
 /// use corsair::network::{Constant, FaultyLinks, LinkFault};
@@ -219,10 +219,10 @@ impl<N: Network> FaultyLinks<N> {
         }
     }
 
-    fn effect(&self, way: &Route, random: &mut Random) -> LinkEffect {
+    fn effect(&self, route: &Route, random: &mut Random) -> LinkEffect {
         let mut effect = LinkEffect::default();
         for fault in &self.faults {
-            fault.apply(way, &mut effect, || random.bits());
+            fault.apply(route, &mut effect, || random.bits());
         }
         effect
     }
@@ -237,19 +237,19 @@ impl<N: Network> Network for FaultyLinks<N> {
         self.most
     }
 
-    fn latency(&self, way: &Route, random: &mut Random) -> Duration {
-        let latency = self.inner.latency(way, random);
-        latency.saturating_add(self.effect(way, random).delay)
+    fn latency(&self, route: &Route, random: &mut Random) -> Duration {
+        let latency = self.inner.latency(route, random);
+        latency.saturating_add(self.effect(route, random).delay)
     }
 
-    fn fate(&self, way: &Route, random: &mut Random) -> Delivery {
-        let effect = self.effect(way, random);
+    fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
+        let effect = self.effect(route, random);
         if effect.is_lost {
             return Delivery::Lost;
         }
-        match self.inner.fate(way, random) {
+        match self.inner.delivery(route, random) {
             Delivery::Arrives if effect.is_doubled => Delivery::Twice,
-            fate => fate,
+            delivery => delivery,
         }
     }
 
@@ -273,7 +273,7 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    fn way(from: u32, to: u32, sent: u64) -> Route {
+    fn route(from: u32, to: u32, sent: u64) -> Route {
         Route {
             from: Addr(from),
             to: Addr(to),
@@ -306,8 +306,8 @@ mod tests {
         let fault = LinkFault::new(spans, |from, _| from.0 == 1);
         for sent in 0..60 {
             let is_now = (10..20).contains(&sent) || (40..50).contains(&sent);
-            assert_eq!(fault.concerns(&way(1, 2, sent)), is_now, "{sent}");
-            assert!(!fault.concerns(&way(2, 1, sent)));
+            assert_eq!(fault.concerns(&route(1, 2, sent)), is_now, "{sent}");
+            assert!(!fault.concerns(&route(2, 1, sent)));
         }
     }
 
@@ -329,17 +329,17 @@ mod tests {
         let (mut lost, mut twice, mut delays) = (0, 0, 0);
         let count = 20_000u32;
         for sent in 0..u64::from(count) {
-            match network.fate(&way(1, 2, sent), &mut random) {
+            match network.delivery(&route(1, 2, sent), &mut random) {
                 Delivery::Lost => lost += 1,
                 Delivery::Twice => twice += 1,
                 Delivery::Arrives => {}
             }
-            delays += network.latency(&way(1, 2, sent), &mut random).as_nanos() as u64 - MS;
+            delays += network.latency(&route(1, 2, sent), &mut random).as_nanos() as u64 - MS;
             assert_eq!(
-                network.fate(&way(2, 1, sent), &mut random),
+                network.delivery(&route(2, 1, sent), &mut random),
                 Delivery::Arrives
             );
-            let other = network.latency(&way(2, 1, sent), &mut random);
+            let other = network.latency(&route(2, 1, sent), &mut random);
             assert_eq!(other, Duration::from_millis(1));
         }
         let part = |n: u32| f64::from(n) / f64::from(count);

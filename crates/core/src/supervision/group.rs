@@ -10,24 +10,24 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-/// Which children are restarted when one of them panics.
+/// The children that are restarted when one of them panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// That one: the children do not depend on each other.
+    /// Only the child that panicked, because the children do not depend on each other.
     #[default]
     OneForOne,
-    /// All: the others are stopped, in the reverse order of their start, and all are started again.
+    /// All children: the others are stopped, in reverse order of their start, and all are started again.
     OneForAll,
-    /// That one and those that were started after it, which depend on it.
+    /// The child that panicked and those started after it, because they depend on it.
     RestForOne,
 }
 
 /// The events that a [`Supervisor`] gives to the code that it is run with.
 #[derive(Debug, PartialEq)]
 pub enum Supervised<M> {
-    /// All children have been started, or restarted; messages sent from now on reach them.
+    /// All children have been started or restarted; messages sent from now on reach them.
     Started,
-    /// An event that is none of the supervisor's own.
+    /// An event that does not concern the supervisor itself.
     Event(Event<M>),
 }
 
@@ -107,7 +107,7 @@ enum State {
     Running,
     /// It has returned.
     Done,
-    /// It is to be started.
+    /// It must be started.
     Down,
 }
 
@@ -148,11 +148,11 @@ impl<M: Message, C: AsyncContext<M>> Drop for Children<M, C> {
 }
 
 impl<C> Supervisor<C> {
-    /// Without children yet.
+    /// Creates a supervisor without children.
     ///
-    /// The policy counts the restarts of all children together; those of one panic are one. After
-    /// too many, all children are stopped, and the supervisor panics or returns, as the policy's
-    /// [`Then`] says.
+    /// The policy counts the restarts of all children together; restarts after one panic count as one. After
+    /// too many, all children are stopped, and the supervisor panics or returns, depending on the policy's
+    /// [`Then`].
     pub fn new(strategy: Strategy, policy: RestartPolicy) -> Supervisor<C> {
         Supervisor {
             strategy,
@@ -161,7 +161,7 @@ impl<C> Supervisor<C> {
         }
     }
 
-    /// One more child, started after those before.
+    /// Adds a child, which is started after the earlier ones.
     #[must_use]
     pub fn child<B>(
         mut self,
@@ -178,17 +178,17 @@ impl<C> Supervisor<C> {
         self
     }
 
-    /// Supervises until every child has returned, or `code` says [`Flow::Stop`]. When it returns, no child
+    /// Supervises until every child has returned, or `code` returns [`Flow::Stop`]. When it returns, no child
     /// is left. If the supervisor is stopped, or `code` panics, its children are stopped as well.
     ///
     /// A child's code begins one smallest latency after the child.
     ///
-    /// `code` is called for each start, and with every event that does not concern the supervisor itself, with the
-    /// children's addresses in the order in which they were added: the address of a child which has ended leads
-    /// nowhere.
+    /// `code` is called for each start, and for every event that does not concern the supervisor itself, with
+    /// the children's addresses in the order in which they were added. Messages to the address of an ended
+    /// child are dead letters.
     ///
     /// # Panics
-    /// If there were too many restarts and the policy says [`Then::Escalate`].
+    /// If there were too many restarts and the policy is [`Then::Escalate`].
     pub async fn run<M: Message>(
         self,
         cx: C,
@@ -263,10 +263,10 @@ impl<C> Supervisor<C> {
     }
 }
 
-/// The body of a child, unless its supervisor has ended without ever knowing of it.
+/// The body of a child; it returns at once if its supervisor has ended before it got the child's address.
 ///
-/// In virtual time that happens if the supervisor has ended before the address would have reached it. The
-/// child looks one smallest latency later, so in a later window: it sees the same on any number of workers.
+/// The child checks one smallest latency after its start, so in a later window: the result is equal for any
+/// number of workers.
 async fn begin<M: Message, C: AsyncContext<M>>(
     mut cx: C,
     start: Arc<Mutex<Start>>,
@@ -295,7 +295,7 @@ impl<M: Message, C: AsyncContext<M>> Children<M, C> {
         code(&mut self.cx, &self.addresses, what)
     }
 
-    /// Which child has ended, if this is the news of it.
+    /// Returns the child that has ended, if the event reports the end of one.
     fn ended(&self, event: &Event<M>) -> Option<(usize, Reason)> {
         let Event::Down { who, reason } = event else {
             return None;

@@ -1,20 +1,20 @@
-//! Events on their way: written once by the sender's shard, read once by the receiver's.
+//! Events: written once by the sender's shard, read once by the receiver's.
 
 use super::header::Header;
 use crate::contract::{Addr, Envelope, Event, Reason, SpanId, Time, Token};
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 
-/// What kind of event it is. Up to [`Kind::DeadLetter`] an event carries a message.
+/// The kind of an event. Up to [`Kind::DeadLetter`] an event carries a message.
 ///
-/// At one instant, events of one sender and one sequence number come in this order: a stop takes
-/// the number of the last message before it, and arrives after that one.
+/// At one instant, events of one sender and one sequence number come in this order: a stop takes the number
+/// of the last message before it, and arrives after that one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A message of which nothing is known but its sender: the run keeps no traces.
+    /// A message with only its sender as metadata: the run keeps no traces.
     Plain,
     Message,
-    /// A message whose sender wants to know if the receiver has ended.
+    /// A message whose sender is notified if the receiver has ended.
     Request,
     /// A request of [`ask`](crate::AsyncContext::ask), which waits for the answer itself.
     Ask,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Stop,
     /// `seq` is the request, `parent` the first address and the count.
     Spawned,
-    /// `from` has ended, `parent` says why.
+    /// `from` has ended; `parent` is the reason.
     Down,
     /// `from` has ended and will not answer the request in `parent`.
     Unanswered,
@@ -39,7 +39,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// All kinds, and a timer for each number without a kind.
+    /// All kinds by number; a timer for each number without a kind.
     const ALL: [Kind; 1 << KIND_BITS] = [
         Kind::Plain,
         Kind::Message,
@@ -86,12 +86,12 @@ const KIND_MASK: u32 = (1 << KIND_BITS) - 1;
 pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
 /// The sender of timers: after every actor, so that at one instant messages come first.
 pub(super) const TIMER_FROM: u32 = u32::MAX;
-/// The sequence number of timers: after that of every message, so that what is sent on behalf of
-/// [`Addr::NONE`](crate::Addr::NONE), which stands for no sender, comes before them, too. Timers of one actor and one
-/// instant stay in the order in which they were set.
+/// The sequence number of timers, above that of every message, so that messages with the sender
+/// [`Addr::NONE`](crate::Addr::NONE), which stands for no sender, also come before them. Timers of one actor
+/// and one instant stay in the order in which they were set.
 pub(super) const TIMER_SEQ: u32 = u32::MAX;
 
-/// What every event has: 16 bytes.
+/// The label that every event has: 16 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Label {
@@ -129,10 +129,10 @@ impl Label {
         }
     }
 
-    /// Where receiver and sender are in it.
+    /// The offset of receiver and sender.
     pub(super) const PARTIES: usize = std::mem::offset_of!(Label, to);
 
-    /// Writes it, in two halves: compilers would write each field by itself.
+    /// Writes the label in two halves, because compilers would write each field separately.
     ///
     /// # Safety
     /// The place is valid for writes.
@@ -179,19 +179,19 @@ impl Label {
         Kind::ALL[(self.key & KIND_MASK) as usize]
     }
 
-    /// Whether it is a message that one actor sent another, without decoding the kind.
+    /// True for a message from one actor to another, without decoding the kind.
     #[inline(always)]
     pub(super) fn is_message(&self) -> bool {
         self.key & KIND_MASK <= Kind::Reply as u32
     }
 
-    /// Whether it is a timer, without decoding the kind.
+    /// True for a timer, without decoding the kind.
     #[inline(always)]
     pub(super) fn is_timer(&self) -> bool {
         self.key & KIND_MASK == Kind::Timer as u32
     }
 
-    /// Whether a buffer keeps the event's [`Cause`], too.
+    /// True if a buffer stores the event's [`Cause`].
     #[inline(always)]
     pub(super) fn has_cause(&self) -> bool {
         let kind = self.key & KIND_MASK;
@@ -204,8 +204,7 @@ impl Label {
         SpanId::new(Addr(self.from), self.seq).as_u64()
     }
 
-    /// Whether both are of one sender to one receiver, and this was sent before the other and is
-    /// due no later.
+    /// True if both have the same sender and receiver, and this one was sent earlier and is not due later.
     #[inline(always)]
     pub(super) fn is_just_before(&self, other: &Label) -> bool {
         (self.to, self.from) == (other.to, other.from)
@@ -220,16 +219,16 @@ impl Label {
         (self.to as u64) << 32 | (self.key & !KIND_MASK) as u64
     }
 
-    /// Whether both are of one kind, and due at one instant of a window at one receiver.
+    /// True if both have the same kind and receiver, and are due at the same instant of a window.
     #[inline(always)]
     pub(super) fn is_alike(&self, other: &Label) -> bool {
         (self.key, self.to) == (other.key, other.to)
     }
 
-    /// By what events of one window are ordered: receiver, then time, sender, sequence, kind.
+    /// The sort key within a window: receiver, then time, sender, sequence, kind.
     ///
-    /// Two events with one order are of one sender and one time; they stay in the order in which
-    /// the sender's shard scheduled them.
+    /// Two events with equal keys have the same sender and time; they stay in the order in which the sender's
+    /// shard scheduled them.
     #[inline(always)]
     pub(super) fn order(&self) -> u128 {
         let (to, from, seq) = (self.to as u64, self.from as u64, self.seq as u64);
@@ -239,21 +238,21 @@ impl Label {
     }
 }
 
-/// All of an event but its message.
+/// An event without its message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) label: Label,
     pub(super) cause: Cause,
 }
 
-/// Why there is an event: what only those have that somebody may ask.
+/// The cause of an event, stored only for events whose receiver may ask for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
-    /// When it was sent.
+    /// The send time.
     pub(super) sent: u64,
-    /// The first span of the trace; 0: what is sent on account of this event begins a new one.
+    /// The first span of the trace; 0: messages sent by the handler of this event start a new trace.
     pub(super) trace: u64,
-    /// The span that caused it, or what [`Kind`] says.
+    /// The span that caused it, or other data as described at [`Kind`].
     pub(super) parent: u64,
 }
 
@@ -281,7 +280,7 @@ impl Head {
         }
     }
 
-    /// What the receiver may know about it.
+    /// Returns the metadata for the receiver.
     pub(super) fn envelope(&self) -> Envelope {
         let kind = self.kind();
         let none = SpanId::NONE;
@@ -344,7 +343,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// The place of the message, which is moved out with it.
+    /// Returns the memory of the message, to which ownership moves.
     #[inline(always)]
     pub(super) fn into_body(self) -> MaybeUninit<M> {
         let mut this = ManuallyDrop::new(self);
@@ -361,7 +360,7 @@ impl<M> ScheduledEvent<M> {
             .then(|| unsafe { self.body.assume_init_ref() })
     }
 
-    /// The same message on its way to the root, because its receiver could not take it.
+    /// Returns the message readdressed to the root, because its receiver could not accept it.
     pub(super) fn returned_to(self, root: u32, now: u64) -> ScheduledEvent<M> {
         let head = self.head;
         let mut returned = Head::new(0, Kind::DeadLetter, root, head.to, head.seq, now);
@@ -373,7 +372,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// As the actor sees it; `None` for what the engine keeps to itself.
+    /// Converts to the actor's event; `None` for internal events of the engine.
     #[inline(always)]
     pub(super) fn into_event(self) -> Option<Event<M>> {
         let this = ManuallyDrop::new(self);
@@ -426,8 +425,8 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// Whether it is for a wait of the library alone: its timer, or that its request will not be
-    /// answered. To any other wait it does not exist.
+    /// True for an event that only the library's own waits receive: a time-out, or the failure of a request.
+    /// Other waits ignore it.
     #[inline(always)]
     pub(super) fn is_own(&self) -> bool {
         match self.head.kind() {
@@ -437,7 +436,8 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// As an actor sees it that waits for anything; `None` for what is not for it.
+    /// Converts to the event for an actor that waits for any event; `None` for an event of the library's own
+    /// waits.
     #[inline(always)]
     pub(super) fn for_actor(self) -> Option<Event<M>> {
         if self.head.is_message() {

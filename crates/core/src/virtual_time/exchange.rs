@@ -22,10 +22,10 @@ use super::writer_cell::Cell;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, spins, wait};
 use std::ops::Deref;
 
-/// What a shard says at a meeting, and what all of them agree on.
+/// A shard's vote at a barrier, and the reduction of all votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
-    /// The window of the next event; `u64::MAX`: there is none.
+    /// The window of the next event; `u64::MAX`: none.
     pub(super) next: u64,
     /// Events after this time are not to happen, because the root has ended.
     pub(super) end: u64,
@@ -33,16 +33,16 @@ pub(super) struct Vote {
     pub(super) halt: bool,
     /// The run is to pause before the next window.
     pub(super) pause: bool,
-    /// Something happened in the last window.
+    /// True if the last window had events.
     pub(super) busy: bool,
     /// The most events that a shard had in the last window.
     pub(super) events: u64,
-    /// When the last message or timer was handled.
+    /// The time at which the last message or timer was handled.
     pub(super) last: u64,
 }
 
 impl Vote {
-    /// What a shard says that has nothing to do and nothing against anything.
+    /// The vote of a shard without events.
     pub(super) const NONE: Vote = Vote {
         next: u64::MAX,
         end: u64::MAX,
@@ -53,7 +53,7 @@ impl Vote {
         last: 0,
     };
 
-    /// What two shards agree on.
+    /// Reduces two votes to one.
     #[inline]
     pub(super) fn and(self, other: Vote) -> Vote {
         Vote {
@@ -70,9 +70,9 @@ impl Vote {
 
 /// A shard's side of the meetings.
 pub(super) trait Exchange<P> {
-    /// Hands `out[to]` to every other shard, fills `inbox[from]` from every other shard, and
-    /// returns what all agree on. What was in `inbox` is handed back empty to its sender, some
-    /// rounds later, in `out`. While it waits it is `idle`, which says whether there is more to do.
+    /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the
+    /// reduction of all votes. The contents of `inbox` return empty to their sender, some rounds later, in
+    /// `out`. During the wait it calls `idle`, which returns true as long as it has work.
     fn exchange(
         &mut self,
         vote: Vote,
@@ -86,11 +86,11 @@ pub(super) trait Exchange<P> {
         true
     }
 
-    /// Lends a shard's loop to the first shard, which gets all others instead. All shards do so
-    /// after the same exchange. Only the first shard uses what is lent, until this returns.
+    /// Lends a shard's loop to the first shard, which gets the loops of all others. All shards call it after
+    /// the same exchange. Until it returns, only the first shard uses the loop.
     fn lend<E>(&mut self, mine: *mut E) -> Loan<E>;
 
-    /// Gives the loops back. Only for who has got them.
+    /// Returns the loops. Only the first shard calls it.
     fn give_back(&mut self);
 }
 
@@ -114,7 +114,7 @@ impl<P> Exchange<P> for Alone {
 pub(super) struct Matrix<P> {
     shards: usize,
     spins: u32,
-    /// For each parity of the round: parcels by `from * shards + to`.
+    /// For each parity of the round: batches by `from * shards + to`.
     batches: [Box<[Cell<P>]>; 2],
     /// For each parity of the round: votes by shard.
     votes: [Box<[Cell<Vote>]>; 2],
@@ -150,7 +150,7 @@ impl<P: Default> Matrix<P> {
         }
     }
 
-    /// Some shard will never arrive; the shards that wait for it stop.
+    /// Marks that a shard will never arrive; shards that wait for it stop.
     pub(super) fn abandon(&self) {
         self.broken.store(true, Ordering::Release);
         self.lending.wake();
@@ -182,7 +182,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
         }
     }
 
-    /// This shard will not come any more.
+    /// Marks that this shard will not arrive any more.
     #[cfg(feature = "serde")]
     pub(super) fn abandon(&self)
     where
@@ -282,7 +282,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Drop for Port<P, R> {
 mod tests {
     use super::*;
 
-    /// Every shard sends its number and the round to every other one, and checks what it gets.
+    /// Every shard sends its number and the round to every other shard, and checks what it receives.
     fn meet(shards: usize, rounds: u64) {
         let matrix = Matrix::<Vec<u64>>::new(shards);
         std::thread::scope(|scope| {
@@ -455,8 +455,8 @@ mod loom_tests {
         });
     }
 
-    /// Under every interleaving, what is lent is used by one side at a time, and what the first shard
-    /// has written is seen by its owner.
+    /// Under every interleaving, one side at a time uses a loan, and the owner sees what the first shard has
+    /// written.
     #[test]
     fn loom_a_loop_is_lent_and_given_back() {
         use loom::cell::UnsafeCell;

@@ -1,4 +1,4 @@
-//! What an actor is made of: its form, and its place in memory.
+//! The form of an actor, and its slot in memory.
 
 use super::delivery::{MessageDelivery, TimerDelivery};
 use super::header::{Header, State};
@@ -11,26 +11,25 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// What an actor's type has to do with events.
+/// The operations of an actor's type.
 pub(super) trait Form<M>: Send + Sync + 'static {
-    /// What lies in a slot.
+    /// The type in the slot.
     type Actor: 'static;
 
-    /// Whether an actor that handles a message may take the next ones of its row itself, because resuming a body costs more
-    /// than
-    /// a message.
+    /// True if an actor may take the next messages of the same instant itself while it handles one, because
+    /// resuming a body costs more than a message.
     const TAKES_ROWS: bool = false;
 
     /// Makes the actor with this index.
     fn make(&self, shard: ShardCell<M>, index: u32) -> Self::Actor;
 
-    /// Does what it does before its first event. The actor is in its slot, here and for the other functions.
+    /// Runs the work before the first event. For this and the other functions, the actor is in its slot.
     fn begin(actor: &mut Self::Actor, shard: ShardCell<M>);
 
-    /// Lets it handle the event that has arrived, if one has; if not, it has just begun.
+    /// Lets the actor handle the current event, if there is one; otherwise it has just begun.
     fn handle(actor: &mut Self::Actor, shard: ShardCell<M>) -> Flow;
 
-    /// Lets an actor that has begun handle a message.
+    /// Lets a started actor handle a message.
     #[inline(always)]
     fn receive(actor: &mut Self::Actor, shard: ShardCell<M>, message: MessageDelivery<M>) -> Flow
     where
@@ -40,7 +39,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
         Self::handle(actor, shard)
     }
 
-    /// Lets an actor that has begun handle a timer of its own.
+    /// Lets a started actor handle one of its timers.
     #[inline(always)]
     fn due(actor: &mut Self::Actor, shard: ShardCell<M>, timer: TimerDelivery<M>) -> Flow
     where
@@ -72,38 +71,38 @@ pub(super) trait Form<M>: Send + Sync + 'static {
         Err(CodecError::NoKind)
     }
 
-    /// Its state as a value, if it shows that.
+    /// Returns its state as a value, if the actor shows it.
     ///
     /// # Safety
     /// `actor` points to an actor of this form, which nothing changes during the call.
     #[cfg(feature = "serde")]
     unsafe fn state(actor: *const ()) -> Option<serde_json::Value>;
 
-    /// Lets it do what it does when the run is over.
+    /// Calls the actor's `finish` at the end of the run.
     fn finish(actor: &mut Self::Actor, shard: ShardCell<M>);
 
-    /// Lets it say in the shard's `waiting` what it waits for.
+    /// Makes the actor record in the shard's `waiting` why it waits.
     fn ask(actor: &mut Self::Actor, shard: ShardCell<M>);
 }
 
-/// An actor's place in memory.
+/// An actor in memory.
 #[repr(C)]
 pub(super) struct Slot<M, F: Form<M>> {
     pub(super) header: Header,
     pub(super) content: Content<M, F>,
 }
 
-/// What comes after the header.
+/// The content after the header.
 #[repr(C)]
 pub(super) union Content<M, F: Form<M>> {
     /// Initialised exactly if the header's state is [`State::Live`].
     pub(super) actor: ManuallyDrop<F::Actor>,
-    /// In a page shared with others, initialised exactly if the state is [`State::Fresh`].
+    /// In a shared page; initialised exactly if the state is [`State::Fresh`].
     pub(super) origin: ManuallyDrop<Origin<F>>,
     _message: ManuallyDrop<PhantomData<M>>,
 }
 
-/// How an actor is made that has not begun, and from when on it is there.
+/// The parameters of an actor that has not begun, and the time from which it exists.
 pub(super) struct Origin<F> {
     pub(super) form: Arc<F>,
     pub(super) born: u64,
@@ -120,7 +119,7 @@ impl<M, F: Form<M>> Slot<M, F> {
         unsafe { (&raw mut (*slot).content.actor).cast() }
     }
 
-    /// What an actor that shares a page is made from.
+    /// Returns the parameters of an actor that shares a page.
     ///
     /// # Safety
     /// The slot is valid.
@@ -130,10 +129,10 @@ impl<M, F: Form<M>> Slot<M, F> {
         unsafe { (&raw mut (*slot).content.origin).cast() }
     }
 
-    /// Puts an actor into its slot.
+    /// Writes an actor into its slot.
     ///
     /// # Safety
-    /// The slot is valid, and holds nothing that is to be dropped.
+    /// The slot is valid, and has no content to drop.
     #[inline(always)]
     pub(super) unsafe fn begin(slot: *mut Self, actor: F::Actor) {
         // SAFETY: the slot is valid and holds nothing that is to be dropped, so it can be written over.

@@ -1,4 +1,4 @@
-//! What the engine keeps in front of every actor.
+//! The header of every actor.
 
 use crate::contract::Reason;
 
@@ -7,13 +7,13 @@ use crate::contract::Reason;
 #[repr(C)]
 pub(super) struct Header {
     pub(super) state: State,
-    /// Why it ended, and [`SPAWNS`].
+    /// The reason of its end, and [`SPAWNS`].
     reason: u8,
     /// The random numbers that it has drawn, in units of 2^32.
     drawn_high: u16,
     /// How many sendings it has made.
     pub(super) seq: u32,
-    /// How many random numbers it has drawn, modulo 2^32.
+    /// The number of drawn random numbers, modulo 2^32.
     drawn: u32,
     /// The first of the stashed events; see [`super::stash`].
     pub(super) stashed: u32,
@@ -22,7 +22,7 @@ pub(super) struct Header {
 /// The actor has asked for spawns.
 const SPAWNS: u8 = 1 << 7;
 
-/// Where an actor is in its life.
+/// The state of an actor's life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(super) enum State {
@@ -47,7 +47,7 @@ impl Header {
         before
     }
 
-    /// Notes that it asks for spawns.
+    /// Marks that it has requested spawns.
     pub(super) fn set_spawns(&mut self) {
         self.reason |= SPAWNS;
     }
@@ -63,8 +63,8 @@ impl Header {
         self.reason = self.reason & SPAWNS | Header::reason_number(reason) as u8;
     }
 
-    /// What is written of it: state, reason and whether it has asked for spawns as one number, then how many
-    /// sendings it has made and how many random numbers it has drawn.
+    /// Returns the serialized form: state, reason and whether it has requested spawns as one number, then the
+    /// number of sent messages and of drawn random numbers.
     #[cfg(feature = "serde")]
     pub(super) fn to_numbers(self) -> (u8, u32, u64) {
         let spawns = u8::from(self.has_spawns());
@@ -96,13 +96,13 @@ impl Header {
         self.drawn_high = (drawn >> 32) as u16;
     }
 
-    /// Forgets what it has sent and drawn since it was like `before`.
+    /// Resets the counts of sent messages and drawn numbers to those of `before`.
     pub(super) fn count_like(&mut self, before: &Header) {
         self.seq = before.seq;
         (self.drawn, self.drawn_high) = (before.drawn, before.drawn_high);
     }
 
-    /// How it ended, if it has.
+    /// Returns the reason of its end, if it has ended.
     pub(super) fn ended(&self) -> Option<Reason> {
         (self.state == State::Ended).then(|| Header::reason_of((self.reason & !SPAWNS) as u32))
     }

@@ -1,10 +1,10 @@
-//! How one thread comes to run all shards for a while, and gives them back.
+//! Loans of shards to one thread, which runs all shards for a time and returns them.
 //!
-//! Where a window has few events, meeting costs more than running it. All shards see that from what
-//! they agree on, and in the same round each but the first puts a pointer to its loop here and
-//! sleeps. The first thread waits for all pointers, and has everything they lead to for itself, until
-//! it gives them back: what it has written is seen by who wakes up, because the count of returns is
-//! raised with release and read with acquire, as that of loans was before.
+//! In a sparse window a barrier costs more than the events. All shards see that from the votes, and in the
+//! same round every shard except the first stores a pointer to its loop here and sleeps. The first thread
+//! waits for all pointers, and has exclusive access to all loops until it returns them. The sleeping threads
+//! see its writes, because the count of returns is incremented with release and read with acquire, like the
+//! count of loans before.
 
 use super::writer_cell::Cell;
 #[cfg(not(loom))]
@@ -13,7 +13,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, wait};
 #[cfg(not(loom))]
 use std::{sync::Mutex, thread::Thread};
 
-/// What became of a loan.
+/// The outcome of a loan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loan<E> {
     /// The loops of all other shards, for the first one, which is to
@@ -28,9 +28,9 @@ pub(super) enum Loan<E> {
 /// See the [module](self).
 pub(super) struct Loans {
     spins: u32,
-    /// By shard.
+    /// The loops by shard.
     loops: Box<[Cell<*mut ()>]>,
-    /// Loans and returns of loans, over the whole run.
+    /// The number of loans and returns over the whole run.
     lent: AtomicU64,
     returned: AtomicU64,
     #[cfg(not(loom))]
@@ -110,13 +110,13 @@ impl Loans {
     #[cfg(loom)]
     fn sleep(&self, _: u64, _: &AtomicBool) {}
 
-    /// Gives all loops back. Only for the shard that has them.
+    /// Returns all loops. Only the shard that has them calls it.
     pub(super) fn give_back(&self) {
         self.returned.fetch_add(1, Ordering::Release);
         self.wake();
     }
 
-    /// Wakes the sleeping threads, which then look at what has changed.
+    /// Wakes the sleeping threads, which then check what has changed.
     pub(super) fn wake(&self) {
         #[cfg(not(loom))]
         for sleeper in lock(&self.sleepers).drain(..) {

@@ -1,9 +1,9 @@
-//! Messages of one actor to many, made by the shards that have the receivers.
+//! Multicasts: messages of one actor to many, made by the shards of the receivers.
 //!
-//! An actor that speaks to all others would be alone with the work of it, while the other shards wait. So
-//! what is sent is noted once, with the sequence numbers that its messages have, and every shard makes those
-//! for its own actors when the shards meet, all at once. Nothing of it shows: a message's time and its place
-//! in the order are a matter of its sender, its number and its receiver, whoever makes it.
+//! An actor that sends to all others would do all the work alone while the other shards wait. So a multicast
+//! is recorded once, with the sequence numbers of its messages, and every shard makes the messages for its
+//! own actors at the barrier, in parallel. The result is the same: the time and order of a message depend on
+//! its sender, its number and its receiver, not on the shard that makes it.
 
 use super::addresses::PAGE;
 #[cfg(feature = "serde")]
@@ -12,7 +12,7 @@ use super::turn_cell::TurnCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an actor sends to each of a range of others, without the messages.
+/// A multicast without its messages.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct MulticastLabel {
@@ -38,7 +38,7 @@ impl MulticastLabel {
     }
 }
 
-/// What an actor sends to each of a range of others.
+/// A multicast.
 pub(super) struct Multicast<S> {
     pub(super) label: MulticastLabel,
     pub(super) bodies: Arc<dyn Bodies<S>>,
@@ -55,24 +55,24 @@ impl<S> Clone for Multicast<S> {
 
 /// The messages for each receiver. `S` is the shard that makes them.
 pub(super) trait Bodies<S>: Send + Sync {
-    /// Puts the messages for the receivers with these indices on their way.
+    /// Schedules the messages for the receivers with these indices.
     fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: TurnCell<S>);
 
     /// The name of their kind; `None`: a closure, which cannot travel.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 
-    /// Writes what they are made from.
+    /// Writes the parameters of the messages.
     #[cfg(feature = "serde")]
     fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
 }
 
-/// Which messages to many are made by the shards that have the receivers.
+/// The multicasts whose messages the receivers' shards make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
-    /// None: there is one shard, or more is known of a message than its sender.
+    /// None: there is one shard, or messages have more metadata than the sender.
     None,
-    /// Those that can go to other processes.
+    /// Those that can be sent to other processes.
     #[cfg(feature = "serde")]
     Portable,
     /// All.

@@ -14,9 +14,9 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Order<M> {
     /// The events, buffer after buffer.
     events: Vec<*mut StoredEvent<M>>,
-    /// How many of them, from the first one on, are in order.
+    /// The number of leading events that are in order.
     sorted: usize,
-    /// All events so far are in order.
+    /// True if all events so far are in order.
     in_order: bool,
     /// The last run of each hash of a receiver, while grouping; else all [`NONE`].
     table: Vec<u32>,
@@ -64,7 +64,7 @@ impl<M> Order<M> {
         self.in_order = true;
     }
 
-    /// Adds the events of a buffer, which outlive what is done with their order.
+    /// Adds the events of a buffer, which must exist as long as their order is used.
     #[inline]
     pub(super) fn add(&mut self, buffer: &Buffer<M>) {
         let from = self.events.len();
@@ -87,7 +87,7 @@ impl<M> Order<M> {
         &self.events
     }
 
-    /// Takes events out of the window for which `keep` is false.
+    /// Removes the events for which `keep` is false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(*mut StoredEvent<M>) -> bool) {
         self.events.retain(|&event| keep(event));
         // What is in order stays so.
@@ -98,8 +98,7 @@ impl<M> Order<M> {
         self.sorted = self.events.len().min(sorted.count() + 1);
     }
 
-    /// The events such that those of one receiver are next to each other and in order, and whether
-    /// they are scattered in memory.
+    /// Returns the events grouped by receiver and ordered, and whether they are scattered in memory.
     pub(super) fn arrange(&mut self) -> (&[*mut StoredEvent<M>], bool) {
         let Order { events, sorted, .. } = self;
         let (count, sorted) = (events.len(), *sorted);
@@ -182,7 +181,7 @@ impl<M> Order<M> {
         }
     }
 
-    /// Finds the runs, links those of one hash, and notes the last of them in the table.
+    /// Finds the runs, links runs with equal hashes, and puts the last of each into the table.
     fn link_runs(&mut self, bits: u32) {
         let table = &mut self.table[..1 << bits];
         self.runs.clear();
@@ -211,8 +210,8 @@ impl<M> Order<M> {
         });
     }
 
-    /// Orders the events of one hash, from run `number` on, which are many: those that one receiver gets from
-    /// many senders. Sorting them by time is linear; those of one time are few.
+    /// Orders the many events of one hash, from run `number` on: one receiver gets them from many senders.
+    /// Sorting by time is linear; few have equal times.
     #[cold]
     fn gather_many(&mut self, number: usize) {
         let Order {
@@ -281,8 +280,8 @@ impl<M> Order<M> {
         order.extend(keys.iter().map(|&key| events[key as u32 as usize]));
     }
 
-    /// The usual window of one sender that addresses its receivers in turn: all but a few events
-    /// are in order. The others, such as that sender's timers, are put behind or between them.
+    /// Handles the usual window of one sender that addresses its receivers in turn: almost all events are in
+    /// order. The others, such as that sender's timers, are merged.
     fn merge(&mut self) -> &[*mut StoredEvent<M>] {
         // SAFETY: the events are valid.
         let order = |event: *mut StoredEvent<M>| unsafe { (*event).label.order() };
@@ -322,7 +321,7 @@ impl<M> Order<M> {
     }
 }
 
-/// The place of a receiver in a table of 2^`bits`.
+/// Returns the index of a receiver in a table of 2^`bits` entries.
 #[inline(always)]
 fn hash(to: u32, bits: u32) -> usize {
     (to.wrapping_mul(0x9E37_79B1) >> (32 - bits)) as usize
@@ -343,8 +342,8 @@ fn insert(group: &mut [(u128, u32)]) {
     }
 }
 
-/// Sorts by the upper half, in whose bits `differ` keys differ, digit after digit. Keys whose upper halves
-/// are equal stay in their order.
+/// Sorts by the upper half of the keys, by digits; `differ` has the bits in which keys differ. The sort is
+/// stable.
 fn sort_by_digits(keys: &mut Vec<u64>, memory: &mut Vec<u64>, differ: u32) {
     const DIGIT: u32 = 10;
     // What is in it is written over.
@@ -383,7 +382,7 @@ mod tests {
         ScheduledEvent::bare(Head::new(offset, Kind::Stop, to, from, seq, 0))
     }
 
-    /// The labels of these events in order, with the place that each had before.
+    /// Returns the labels of these events in order, with their previous indices.
     fn arrange(order: &mut Order<()>, events: Vec<ScheduledEvent<()>>) -> Vec<(usize, Label)> {
         let (mut buffer, mut pool) = (Buffer::new(), Pool::new());
         let before: Vec<u128> = events.iter().map(|event| event.head.order()).collect();

@@ -13,7 +13,8 @@ pub(super) struct OverflowEvent<M> {
 }
 
 impl<M> Due for OverflowEvent<M> {
-    /// No pieces: overflow events are large, so a long list is in memory of its own, which goes back to the system.
+    /// No pieces: overflow events are large, so a long list has memory of its own, which is returned to the
+    /// system.
     const PIECE: usize = usize::MAX;
 
     #[inline]
@@ -26,11 +27,11 @@ impl<M> Due for OverflowEvent<M> {
 pub(super) struct ShardBatch<M, S> {
     /// Events for the receiver's actors that are due in the next window, by window.
     pub(super) windows: Vec<(u64, Buffer<M>)>,
-    /// Those too far ahead.
+    /// The events beyond the ring.
     pub(super) far: Vec<OverflowEvent<M>>,
     /// Spawns that actors of the sender asked for.
     pub(super) spawns: Vec<SpawnRequest<M, S>>,
-    /// What actors of the sender have sent to each of a range of others.
+    /// The multicasts of the sender's actors.
     pub(super) multicasts: Vec<Multicast<S>>,
     /// The memory of buffers that the receiver once sent.
     pub(super) spent: Vec<FreeChunks<M>>,
@@ -58,16 +59,16 @@ impl<M, S> ShardBatch<M, S> {
     }
 }
 
-/// What a shard has written for another (or for itself) and not yet handed over: a buffer for each
+/// The events that a shard has written for another shard (or itself) and not exchanged yet: a buffer for each
 /// of the next 63 windows, by window mod 64.
 pub(super) struct Outbox<M> {
     pub(super) ring: [Buffer<M>; RING as usize],
-    /// Which of them hold events.
+    /// A bit for each buffer with events.
     pub(super) pending: u64,
     pub(super) far: Vec<OverflowEvent<M>>,
 }
 
-/// Windows of the ring; the current one's place is free for what arrives 64 windows later.
+/// The number of windows in the ring. The current window's buffer is free for events 64 windows later.
 pub(super) const RING: u64 = 64;
 
 impl<M> Outbox<M> {
@@ -80,7 +81,7 @@ impl<M> Outbox<M> {
     }
 }
 
-/// The first window after `window` whose bit is set; `u64::MAX` if none is.
+/// Returns the first window after `window` whose bit is set; `u64::MAX` if there is none.
 #[inline]
 pub(super) fn next_pending(pending: u64, window: u64) -> u64 {
     if pending == 0 {

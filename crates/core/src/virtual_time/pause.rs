@@ -6,15 +6,15 @@
 //! before it and due after it ([`Shard::put_off`](super::shard::Shard::put_off)). The rest is run as
 //! the same window again.
 
-/// How far shards go before they pause. What never pauses compiles to nothing.
+/// The point where shards pause. A type that never pauses compiles to nothing.
 pub(super) trait Pause {
     /// Whether there may be one.
     const EVER: bool;
 
-    /// Nothing happens at this time or later; `u64::MAX`: there is no pause.
+    /// Events at this time or later do not happen; `u64::MAX`: no pause.
     fn before(&self) -> u64;
 
-    /// The actor whose first event at that time happens, nevertheless.
+    /// The actor whose first event at that time still happens.
     fn also(&self) -> Option<u32>;
 
     /// Whether the run is to pause when nothing is left to happen.
@@ -48,7 +48,7 @@ impl Pause for Never {
 pub(super) struct Before {
     pub(super) time: u64,
     pub(super) also: Option<u32>,
-    /// It pauses there; else it ends.
+    /// True if the run pauses there; otherwise it ends.
     pub(super) pauses: bool,
 }
 

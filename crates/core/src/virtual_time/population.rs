@@ -1,6 +1,6 @@
-//! What the engine asks of the actors of one spawn, whatever they are made of.
+//! The interface between the engine and the actors of one spawn, whatever their type.
 //!
-//! `S` is the shard, which has requests for spawns but knows nothing of how they are carried out.
+//! `S` is the shard, which has requests for spawns but does not know how they are done.
 
 use super::header::{Header, State};
 use super::region::Prefault;
@@ -37,61 +37,60 @@ impl<M, S> Clone for SpawnRequest<M, S> {
 pub(super) struct Pages {
     pub(super) first: u32,
     pub(super) count: u32,
-    /// From when on the actors are there.
+    /// The time from which the actors exist.
     pub(super) born: u64,
     /// The pages that this shard has, counted from the first one, and how many actors are in each.
     pub(super) own: Vec<(u32, u32)>,
 }
 
-/// From which every shard makes its part of a population.
+/// A description of a population, from which every shard makes its part.
 pub(super) trait Blueprint<M, S>: Send + Sync {
     /// The actors of these pages, a population by themselves.
     fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, S>>;
 
-    /// What tells one type of actors from another.
+    /// Identifies the type of the actors.
     fn kind(&self) -> TypeId;
 
     /// The population, with this number on its shard, of all actors of this type that share pages
     /// with others.
     fn shared_population(&self, number: u32) -> Box<dyn Population<M, S>>;
 
-    /// Memory for a number of actors of that population, which are there from `born` on. It is given back
-    /// by [`Population::clear`].
+    /// Allocates memory for `count` actors, which exist from `born` on. [`Population::clear`] frees it.
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
 
     /// The name of the kind of these actors; `None`: a closure or an async body, which cannot travel.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 
-    /// Writes what they are made from.
+    /// Writes the parameters of the actors.
     #[cfg(feature = "serde")]
     fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
 }
 
-/// An actor as it is seen from outside.
+/// An actor as seen from outside.
 pub(super) struct ActorView {
     pub(super) state: State,
     /// Its type, if its state is [`State::Live`].
     pub(super) kind: TypeId,
-    /// What its type is called.
+    /// The name of its type.
     pub(super) called: &'static str,
-    /// Where it is.
+    /// Its location in memory.
     pub(super) place: *const (),
     /// How many messages it has sent.
     pub(super) sent: u32,
-    /// Its state as a value, given its place, if it shows that.
+    /// Returns its state as a value, given its location, if the actor shows it.
     #[cfg(feature = "serde")]
     pub(super) value: unsafe fn(*const ()) -> Option<serde_json::Value>,
 }
 
-/// Some actors of one type.
+/// Actors of one type.
 pub(super) trait Population<M, S> {
-    /// Runs the events `order[at..]` as long as they are for this population, and returns the
-    /// place of the first one that is not. Sets the shard's `cursor` to the one being handled.
+    /// Runs the events `order[at..]` as long as they belong to this population, and returns the index of the
+    /// first one that does not. Sets the shard's `cursor` to the event being handled.
     ///
     /// # Safety
-    /// Called on the shard's thread, with a shard to which no reference is held. The events from
-    /// `at` on have not been moved out.
+    /// Called on the shard's thread, with a shard to which no reference is held. The events from `at` on have
+    /// not been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
 
     /// Runs one event, which is for this population; `slot`: its actor's header, or null.
@@ -112,43 +111,42 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; this shard has the address.
     unsafe fn header(&self, shard: *mut S, actor: u32) -> *mut Header;
 
-    /// Lets an actor say what it waits for, in the shard's `waiting`.
+    /// Makes an actor record in the shard's `waiting` why it waits.
     ///
     /// # Safety
-    /// As for [`Population::run`]; `actor` is one of this population and lives on this shard.
+    /// As for [`Population::run`]; `actor` belongs to this population and lives on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
-    /// Lets an actor do what it does when the run is over. If it panics, so does this.
+    /// Calls an actor's `finish` at the end of the run. A panic of it is passed on.
     ///
     /// # Safety
     /// As for [`Population::ask`].
     unsafe fn finish(&self, shard: *mut S, actor: u32);
 
-    /// What there is of an actor; `None` if it is not one of this population.
+    /// Returns a view of an actor; `None` if it does not belong to this population.
     ///
     /// # Safety
-    /// As for [`Population::run`]; this shard has the address. What is seen is only used while no
-    /// actor runs.
+    /// As for [`Population::run`]; this shard has the address. The view is only used while no actor runs.
     unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<ActorView>;
 
-    /// Does something about the memory that its actors need next, if that is its own.
+    /// Pre-faults the memory that its actors need next, if the population has memory of its own.
     ///
     /// # Safety
     /// Called on the shard's thread, while no actor runs.
     unsafe fn populate_ahead(&self) -> Prefault;
 
-    /// Drops what is left of the actors that were spawned together with this one. If they share pages
-    /// with others, their memory is given back.
+    /// Drops the actors that were spawned together with this one. If they share pages with others, their
+    /// memory is freed.
     ///
     /// # Safety
-    /// As for [`Population::run`]; nothing else is done with these actors afterwards.
+    /// As for [`Population::run`]; these actors are not used afterwards.
     unsafe fn clear(&self, shard: *mut S, actor: u32);
 
     /// The name of the kind of its actors, if they are of one.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 
-    /// Writes what an actor that has not begun is made from. Returns from when on it is there.
+    /// Writes the parameters of an actor that has not begun. Returns the time from which it exists.
     ///
     /// # Safety
     /// As for [`Population::look`]; the actor's state is [`State::Fresh`].
@@ -163,7 +161,7 @@ pub(super) trait Population<M, S> {
     #[cfg(feature = "serde")]
     unsafe fn save(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Makes an actor that has not begun the one that was written.
+    /// Replaces an actor that has not begun by the saved one.
     ///
     /// # Safety
     /// As for [`Population::origin`].

@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// Memory for the actors of one spawn on one shard: zeroed, fixed in place, given back as a whole.
+/// Memory for the actors of one spawn on one shard: zeroed, at a fixed address, freed as a whole.
 pub(super) struct Region {
     start: NonNull<u8>,
     bytes: usize,
@@ -21,12 +21,12 @@ pub(super) struct Region {
     populated: Cell<usize>,
 }
 
-/// What there was to do about the memory that is needed next.
+/// The outcome of pre-faulting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefault {
-    /// Nothing, and there never will be.
+    /// Nothing was needed, and nothing will be.
     Done,
-    /// Nothing yet: what has memory is not in use.
+    /// Nothing is needed yet: some resident memory is still unused.
     Early,
     /// The next huge page has got its memory.
     Populated,
@@ -95,9 +95,9 @@ impl Region {
         self.align == HUGE
     }
 
-    /// Lets the system put memory under the huge page that comes next, if those that have memory are in use but for
-    /// a sixteenth, or for one: values that are used in order are then used without waiting for that. A thread
-    /// does it that has nothing else to do.
+    /// Makes the system allocate the next huge page, if all but a sixteenth (or one) of the values in
+    /// resident memory are in use. Values that are used in order then cause no page faults. It is called on a
+    /// thread that is idle.
     ///
     /// # Safety
     /// The first byte of a value is not zero exactly if it is in use, and is not being written.
@@ -138,7 +138,7 @@ impl Region {
         // SAFETY: the page is mapped, and its contents do not change.
         let done = unsafe { libc::madvise(page, HUGE, libc::MADV_POPULATE_WRITE) };
         if done != 0 {
-            // An older system, or no memory: what is used tells.
+            // On an older system, or without memory, pages are faulted in when they are used.
             self.populated.set(usize::MAX);
             return Prefault::Done;
         }
@@ -160,7 +160,7 @@ impl Region {
         known && resident & 1 == 1
     }
 
-    /// There is nothing to do where memory is the allocator's.
+    /// Does nothing, because the memory is the allocator's.
     ///
     /// # Safety
     /// None.

@@ -53,7 +53,7 @@ use waits::Waits;
 /// The root is the first actor of a run.
 pub(super) const ROOT: u32 = 0;
 
-/// What the network's random numbers begin with.
+/// The purpose of the network's random numbers, mixed into their key.
 pub(super) const NETWORK: u64 = 0x4E45_5457_4F52_4B21;
 
 /// The cell of a shard of this message type.
@@ -69,7 +69,7 @@ pub(super) struct Shard<M> {
     pub(super) places: ActorTable,
     pub(super) queues: Queues<M>,
     pub(super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
-    /// What its actors have sent to each of a range of others, until the shards meet.
+    /// The multicasts of its actors, until the barrier.
     pub(super) multicasts: Vec<Multicast<Shard<M>>>,
     pub(super) stash: Stash<M>,
     pub(super) counters: Counters,
@@ -78,21 +78,21 @@ pub(super) struct Shard<M> {
     pub(super) rest: Vec<ScheduledEvent<M>>,
     /// The run is over: what fails from here on is reported only if nothing failed before.
     pub(super) over: bool,
-    /// Something has been done since the window began but sending and timers: an actor has ended, a spawn was asked for,
-    /// something is to be sent to many, something failed.
+    /// True if the window had more than messages and timers: an actor has ended or failed, or requested a
+    /// spawn or a multicast.
     pub(super) notable: bool,
-    /// Spawns asked for at this time or later are not carried out: somebody may still ask for one at
-    /// this instant, and they are in one order.
+    /// Spawns requested at this time or later wait: another actor may still request one at this instant, and
+    /// they need a common order.
     pub(super) spawns_wait_from: u64,
-    /// All events so far, if they are to be compared with those of another run.
+    /// All events so far, if they are to be compared with another run.
     pub(super) trail: Option<Vec<LoggedEvent>>,
     /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
     held: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time, to be dropped with the shard.
     never: Vec<ScheduledEvent<M>>,
-    /// How many spawns each actor has asked for, if any.
+    /// The number of spawns that each actor has requested.
     requests: HashMap<u32, u32>,
-    /// When the last message of a pair arrives, if the network keeps their order.
+    /// The arrival of the last message of each pair, if the network keeps their order.
     last: HashMap<(u32, u32), u64>,
     /// Messages of actors to themselves that take no time.
     own: OwnMessages<M>,
@@ -158,10 +158,10 @@ impl<M: Message> Shard<M> {
         })
     }
 
-    /// Goes to the window with this number, before which nothing is due here.
+    /// Advances to the window with this number, before which nothing is due here.
     ///
-    /// Where what is due later waits goes along, also if nothing does: what comes to wait there is put by the
-    /// window that it is at, and an earlier one would make the shard ask for a window that is over.
+    /// The wheels advance too, also if the shard has no events: they place entries relative to their window,
+    /// and an old window would make the shard ask for a window that is over.
     #[inline]
     pub(super) fn go_to(&mut self, window: u64) {
         self.window.go_to(window, self.settings.window_bits);
@@ -169,7 +169,7 @@ impl<M: Message> Shard<M> {
         self.queues.far.advance(window);
     }
 
-    /// No actor runs any more: code that still runs acts for none.
+    /// Marks that no actor runs: code that still runs acts for none.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();
         self.resume(Turn::<M>::nothing());
@@ -187,8 +187,8 @@ impl<M: Message> Shard<M> {
             .saturating_add(self.settings.latency.spread)
     }
 
-    /// What is sent now arrives after the longest latency at the latest; one more window lets
-    /// the shards get there, too.
+    /// The time until all messages sent now have arrived: the longest latency, plus a window in which the
+    /// shards get there.
     pub(super) fn time_to_settle(&self) -> u64 {
         self.max_latency().saturating_add(self.min_latency())
     }
@@ -239,8 +239,8 @@ impl<M: Message> Shard<M> {
         self.waits.cancel_handle(self.turn.me, timer.0)
     }
 
-    /// A timer that the actor being run can cancel is due: the actor's token, if it was not cancelled. A periodic one is set
-    /// again.
+    /// Handles a due timer that its actor can cancel: returns the actor's token, unless it was cancelled. A
+    /// periodic timer is set again.
     #[inline(always)]
     pub(super) fn handle_due(&mut self, own: u32) -> Option<u32> {
         let TimerOutcome::Fires { token, period } = self.waits.handle_due(self.turn.me, own) else {
@@ -266,18 +266,18 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Whether enough timers were cancelled that removing them from the wheel pays.
+    /// True if enough timers were cancelled that removing them from the wheel pays off.
     #[inline]
     pub(super) fn waits_are_many(&self) -> bool {
         self.waits.are_many()
     }
 
-    /// Whether no event was deferred after the limit, or waits behind a pause.
+    /// True if no event was deferred after the limit or behind a pause.
     pub(super) fn has_set_nothing_aside(&self) -> bool {
         self.held.is_empty() && self.rest.is_empty()
     }
 
-    /// Holds back an event that is due after the limit.
+    /// Defers an event that is due after the limit.
     pub(super) fn hold(&mut self, time: u64, event: &Head) {
         let key = match event.kind() {
             Kind::Timer => timer::key(event.to, event.cause.parent as u32),
@@ -286,7 +286,7 @@ impl<M: Message> Shard<M> {
         self.held.push((time, key));
     }
 
-    /// Holds back a spawn whose actors would be there only after the limit.
+    /// Defers a spawn whose actors would exist only after the limit.
     pub(super) fn hold_spawn(&mut self, born: u64) {
         self.held.push((born, u64::MAX));
     }
@@ -301,15 +301,14 @@ impl<M: Message> Shard<M> {
             .retain(|(_, key)| *key == u64::MAX || alive(timer::actor(*key)));
     }
 
-    /// When the first deferred event was due.
+    /// Returns the time of the first deferred event.
     pub(super) fn beyond(&self) -> u64 {
         let due = self.held.iter();
         let due = due.filter(|(_, key)| !self.waits.is_cancelled(*key));
         due.map(|(time, _)| *time).min().unwrap_or(u64::MAX)
     }
 
-    /// A window in which a deferred event is due; not the current one, which is over
-    /// then.
+    /// Returns a window in which a deferred event is due; not the current one, which is then over.
     #[inline]
     pub(super) fn window_beyond(&self) -> u64 {
         if self.held.is_empty() {
@@ -354,8 +353,8 @@ impl<M: Message> Shard<M> {
         *requests
     }
 
-    /// Forgets what is noted beside the memory of the actor being run, which has ended. What is
-    /// returned is to be dropped.
+    /// Removes the shard's data about the actor being run, which has ended. The caller drops the returned
+    /// waker.
     #[inline]
     #[must_use = "dropping a waker is foreign code: done where no reference is held"]
     pub(super) fn forget(&mut self) -> Option<Waker> {

@@ -86,15 +86,15 @@ pub struct Simulation<M: Message> {
     config: Config,
     /// A shard for each worker. They are free while the run is paused.
     shards: Vec<Arc<Mutex<PausableShard<M>>>>,
-    /// All that is due until then has happened, and nothing later.
+    /// The current time: all events up to it have happened, and no later ones.
     now: Time,
-    /// Something may have happened at the start already.
+    /// True if events at the start may have happened.
     begun: bool,
     end: Option<End>,
     injected: u32,
     pace: Option<Pace>,
     started: Stopwatch,
-    /// None: it cannot be saved, because its root is an async body.
+    /// `None`: it cannot be saved, because its root is an async body.
     #[cfg(feature = "serde")]
     saving: Option<checkpoint::Saving<M>>,
 }
@@ -143,15 +143,15 @@ impl<M: Message> Simulation<M> {
         })
     }
 
-    /// Runs until all has happened that is due until `time`, inclusive. Returns whether anything is left
-    /// after it: a run whose [`Config::end`] is before `time` is over.
+    /// Runs all events up to `time`, inclusive. Returns true if events are left after it; a run whose
+    /// [`Config::end`] is before `time` is over.
     pub fn run_until(&mut self, time: Time) -> bool {
         self.keep_pace(self.within(time));
         self.advance(time)
     }
 
-    /// Runs until something has happened: through the next window of virtual time, as wide
-    /// as the lookahead, in which there is anything. False if there is none, or the run is over.
+    /// Runs the next window of virtual time that has events; its width is the lookahead. False if no events
+    /// are left, or the run is over.
     pub fn step(&mut self) -> bool {
         loop {
             let before = self.counts();
@@ -205,8 +205,8 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Runs, a [step](Simulation::step) at a time, as long as the condition holds and there is
-    /// anything to do. Returns whether anything is left.
+    /// Runs in [steps](Simulation::step), as long as the condition holds and events are left. Returns true if
+    /// events are left.
     ///
     /// ```
     /// # use corsair::*;
@@ -231,16 +231,16 @@ impl<M: Message> Simulation<M> {
         self.end.is_none()
     }
 
-    /// How far the run has come: all that is due until now has happened, and nothing later.
+    /// Returns the current time: all events up to it have happened, and no later ones.
     ///
-    /// After [`Simulation::step_actor`] there may be more to happen at this very instant.
+    /// After [`Simulation::step_actor`] there may be further events at this instant.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// When the next event is due; `None` if nothing is left to happen, or the run is over.
+    /// Returns the time of the next event; `None` if no events are left, or the run is over.
     ///
-    /// Looks through all that is pending.
+    /// It looks through all pending events.
     #[allow(
         clippy::should_implement_trait,
         reason = "a simulation is not an iterator: looking at the next event's time does not take it"
@@ -252,14 +252,14 @@ impl<M: Message> Simulation<M> {
         self.shards().filter_map(|mut shard| shard.next()).min()
     }
 
-    /// Whether the run is over: its root has returned and what it caused has happened, an actor has
+    /// True if the run is over: its root has returned and the consequences have happened, an actor has
     /// failed, or it was cancelled.
     pub fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Lets a message without a sender ([`Addr::NONE`]) arrive at a time that has not come yet. At one
-    /// instant it comes after the messages of actors, and in the order of injection.
+    /// Injects a message without a sender ([`Addr::NONE`]) at a future time. At one instant it comes after
+    /// the messages of actors, and injected messages arrive in the order of injection.
     ///
     /// # Errors
     /// If that time has passed, or the run is over.
@@ -302,13 +302,13 @@ impl<M: Message> Simulation<M> {
         conclude(M::KINDS, config, self.started.elapsed(), outcomes)
     }
 
-    /// Forgets what actors have recorded so far: [`Report::probes`] has what they record from here on.
-    /// [`Config::warm_up`] does it at a time.
+    /// Drops the measurements of actors so far: [`Report::probes`] has those from here on.
+    /// [`Config::warm_up`] does it at a given time.
     pub fn reset_probes(&mut self) {
         self.shards().for_each(|mut shard| shard.reset_probes());
     }
 
-    /// Notes every event from here on.
+    /// Records every event from here on.
     pub(crate) fn record(&mut self) {
         self.shards().for_each(|mut shard| shard.record());
     }
@@ -358,7 +358,7 @@ impl<M: Message> Simulation<M> {
         next.min().map(Time::from_nanos)
     }
 
-    /// That time, or the end that the configuration sets if that is before.
+    /// Returns the earlier of this time and the configured end.
     fn within(&self, time: Time) -> Time {
         self.config.end.map_or(time, |end| time.min(end))
     }

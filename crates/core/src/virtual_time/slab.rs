@@ -7,7 +7,7 @@ pub(super) struct Slab<T> {
     chunks: Vec<Box<[Option<T>; CHUNK]>>,
     /// Numbers that have been given back.
     free: Vec<u32>,
-    /// Numbers given out so far.
+    /// The number of assigned numbers.
     used: u32,
 }
 
@@ -40,7 +40,7 @@ impl<T> Slab<T> {
         number
     }
 
-    /// Takes the value with this number out.
+    /// Removes and returns the value with this number.
     pub(super) fn remove(&mut self, number: u32) -> Option<T> {
         let value = self.chunks[number as usize / CHUNK][number as usize % CHUNK].take();
         if value.is_some() {
@@ -49,7 +49,7 @@ impl<T> Slab<T> {
         value
     }
 
-    /// Takes all values out.
+    /// Removes and returns all values.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         let all = std::mem::replace(self, Slab::new());
         all.chunks.into_iter().flat_map(|chunk| *chunk).flatten()
@@ -68,7 +68,7 @@ impl<T> Slab<T> {
         chunk[number as usize % CHUNK].as_mut()
     }
 
-    /// All values, by number.
+    /// Iterates over all values by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter()).flatten()
     }

@@ -1,8 +1,7 @@
-//! Memory for things that wait, used again by size.
+//! Memory for waiting entries, reused by size.
 //!
-//! What waits for a time far ahead begins in a small piece, and moves to one of twice the capacity
-//! when that is full. So what pieces take depends on what is in them, not on what once was in
-//! others.
+//! Entries for a time far ahead start in a small piece, and move to a piece of twice the capacity when it is
+//! full. So the memory of pieces depends on their contents, not on their history.
 
 use super::blocks::{Block, Blocks};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
@@ -13,7 +12,7 @@ pub(super) struct Piece<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
-    /// Where the memory is from; null: from the allocator.
+    /// The block of the memory; null: it is from the allocator.
     block: *const Block,
 }
 
@@ -27,7 +26,7 @@ pub(super) struct Spare<T> {
 const BLOCKED: usize = 8192;
 
 impl<T> Piece<T> {
-    /// Without capacity.
+    /// A piece without capacity.
     pub(super) const fn new() -> Piece<T> {
         Piece {
             start: NonNull::dangling(),
@@ -41,7 +40,7 @@ impl<T> Piece<T> {
         Layout::array::<T>(capacity).expect("what waits fits into memory")
     }
 
-    /// With a capacity of `count`, which is more than zero.
+    /// Creates a piece with this capacity, which is not zero.
     fn with_capacity(capacity: usize, blocks: &mut Blocks) -> Piece<T> {
         const { assert!(size_of::<T>() > 0) }
         let layout = Piece::<T>::layout(capacity);
@@ -75,7 +74,7 @@ impl<T> Piece<T> {
         self.len == 0
     }
 
-    /// Adds an entry, for which there must be room.
+    /// Adds an entry; the piece must have the capacity.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
         assert!(self.len < self.capacity, "there is room");
@@ -84,7 +83,7 @@ impl<T> Piece<T> {
         self.len += 1;
     }
 
-    /// Hands out all entries. If that panics those that are left are leaked.
+    /// Calls `each` with all entries. If that panics, the remaining entries are leaked.
     #[inline]
     pub(super) fn drain(&mut self, mut each: impl FnMut(T)) {
         let len = std::mem::replace(&mut self.len, 0);
@@ -112,7 +111,7 @@ impl<T> Piece<T> {
         self.len = kept;
     }
 
-    /// Moves all entries behind those of another piece, which has the capacity for them.
+    /// Appends all entries to another piece, which has the capacity for them.
     fn move_to(&mut self, other: &mut Piece<T>) {
         assert!(
             self.len <= other.capacity - other.len,
@@ -126,7 +125,7 @@ impl<T> Piece<T> {
         other.len += std::mem::replace(&mut self.len, 0);
     }
 
-    /// Makes the allocator's memory larger, which may move it.
+    /// Enlarges memory of the allocator, which may move it.
     fn extend(&mut self, capacity: usize) {
         debug_assert!(self.block.is_null() && 0 < self.capacity && self.capacity < capacity);
         let layout = Piece::<T>::layout(capacity);
@@ -178,7 +177,7 @@ impl<T> Spare<T> {
         }
     }
 
-    /// Takes back a piece, which is empty.
+    /// Returns an empty piece.
     pub(super) fn push(&mut self, piece: Piece<T>) {
         debug_assert!(piece.is_empty());
         let Some(class) = piece.capacity().checked_ilog2() else {
@@ -201,7 +200,7 @@ impl<T> Spare<T> {
         used.unwrap_or_else(|| Piece::with_capacity(capacity, &mut self.blocks))
     }
 
-    /// Moves what is in a piece that is full to one with twice the room.
+    /// Moves the contents of a full piece to one of twice the capacity.
     #[cold]
     #[inline(never)]
     pub(super) fn make_room(&mut self, piece: &mut Piece<T>) {

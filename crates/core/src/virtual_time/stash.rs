@@ -1,10 +1,10 @@
-//! Events that actors have skipped in a selective receive, kept for later ones.
+//! Stashed events: those that actors have skipped in a selective receive.
 //!
-//! One table per shard with a list per actor threaded through it, so that an actor that keeps
-//! nothing pays four bytes. Lists are in order of arrival; adding and removing are O(1) anywhere.
+//! One table per shard has a list for each actor, so an actor without stashed events costs four bytes. Lists
+//! are in order of arrival; adding and removing are O(1) anywhere.
 //!
-//! Entries are numbered as they are added. A wait that has looked through a list remembers the
-//! number of the last entry, and next time looks only at what was added since.
+//! Entries are numbered as they are added. A wait that has looked through a list remembers the number of the
+//! last entry, and next time looks only at later ones.
 
 use super::event::{Head, ScheduledEvent};
 
@@ -17,7 +17,7 @@ pub(super) struct Stash<M> {
     added: u64,
 }
 
-/// An entry of a list. Lists are closed to rings: before the first entry comes the last one.
+/// An entry of a list. Lists are circular: the entry before the first is the last.
 struct Entry<M> {
     /// `None` while a predicate looks at the event.
     event: Option<ScheduledEvent<M>>,
@@ -36,7 +36,7 @@ impl<M> Stash<M> {
         }
     }
 
-    /// How many entries were ever added: no entry of any list has a greater number.
+    /// Returns the number of entries ever added; no entry has a greater number.
     pub(super) fn added(&self) -> u64 {
         self.added
     }
@@ -82,7 +82,7 @@ impl<M> Stash<M> {
         None
     }
 
-    /// The first entry of a list whose number is above `seen`.
+    /// Returns the first entry of a list with a number above `seen`.
     pub(super) fn first_after(&self, list: u32, seen: u64) -> Option<u32> {
         let first = list.checked_sub(1)?;
         let mut at = self.entries[first as usize].before;
@@ -105,31 +105,31 @@ impl<M> Stash<M> {
         (next + 1 != list).then_some(next)
     }
 
-    /// What is known about the event of an entry.
+    /// Returns an entry's event without its message; `None` while the event is lent.
     pub(super) fn head(&self, at: u32) -> Option<Head> {
         let event = self.entries[at as usize].event.as_ref();
         event.map(|event| event.head)
     }
 
-    /// The event of an entry, unless a predicate looks at it.
+    /// Returns the stashed event; `None` while a selective-receive predicate borrows it.
     #[cfg(feature = "serde")]
     pub(super) fn event(&self, at: u32) -> Option<&ScheduledEvent<M>> {
         self.entries[at as usize].event.as_ref()
     }
 
-    /// Lends out the event of an entry, to be given back.
+    /// Lends the event of an entry, to be returned by [`Stash::put_back`].
     pub(super) fn lend(&mut self, at: u32) -> Option<(u64, ScheduledEvent<M>)> {
         let entry = &mut self.entries[at as usize];
         Some((entry.number, entry.event.take()?))
     }
 
-    /// Whether the entry is still the one that was lent out under this number.
+    /// True if the entry is still the one that was lent under this number.
     pub(super) fn is_lent(&self, at: u32, number: u64) -> bool {
         let entry = self.entries.get(at as usize);
         entry.is_some_and(|entry| entry.number == number && entry.event.is_none())
     }
 
-    /// Puts a lent event back.
+    /// Returns a lent event.
     pub(super) fn put_back(&mut self, at: u32, event: ScheduledEvent<M>) {
         self.entries[at as usize].event = Some(event);
     }
@@ -157,7 +157,7 @@ impl<M> Stash<M> {
         all.entries.into_iter().filter_map(|entry| entry.event)
     }
 
-    /// How many events a list has; O(n).
+    /// Returns the length of a list; O(n).
     pub(super) fn len(&self, list: u32) -> usize {
         let next = |&at: &u32| self.next(list, at);
         std::iter::successors(list.checked_sub(1), next).count()

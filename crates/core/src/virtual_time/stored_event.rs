@@ -4,7 +4,7 @@
 use super::event::{Cause, Head, Kind, Label, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use std::mem::{ManuallyDrop, MaybeUninit};
 
-/// An event in a buffer; with its [`Cause`] behind it, if its kind [has one](Label::has_cause).
+/// An event in a buffer, followed by its [`Cause`] if its kind [has one](Label::has_cause).
 #[repr(C)]
 pub(super) struct StoredEvent<M> {
     pub(super) label: Label,
@@ -15,7 +15,7 @@ pub(super) struct StoredEvent<M> {
 union Content<M> {
     /// Initialised exactly if the label's kind has a body.
     _body: ManuallyDrop<MaybeUninit<M>>,
-    /// Of a timer.
+    /// The token of a timer.
     token: u32,
 }
 
@@ -23,7 +23,7 @@ union Content<M> {
 #[repr(C)]
 struct StoredWithCause<M> {
     stored: StoredEvent<M>,
-    /// In halves, so that it needs no more alignment than a label.
+    /// In halves, so that it needs no stricter alignment than a label.
     cause: [u32; 6],
 }
 
@@ -37,9 +37,9 @@ impl<M> EventSpace<M> {
 }
 
 impl<M> StoredEvent<M> {
-    /// No event takes more bytes than this.
+    /// The maximum size of an event.
     pub(super) const MOST: usize = size_of::<StoredWithCause<M>>();
-    /// How an event is to be aligned.
+    /// The alignment of an event.
     pub(super) const ALIGN: usize = align_of::<StoredWithCause<M>>();
 
     /// How many bytes an event with this label takes.
@@ -52,7 +52,7 @@ impl<M> StoredEvent<M> {
         }
     }
 
-    /// Writes an event. Returns how many bytes it takes.
+    /// Writes an event. Returns its size in bytes.
     ///
     /// # Safety
     /// `place` is valid for writes of [`StoredEvent::MOST`] bytes and aligned.
@@ -79,7 +79,7 @@ impl<M> StoredEvent<M> {
         Self::size(&label)
     }
 
-    /// Writes a message of which nothing is known but its sender. Returns how many bytes it takes.
+    /// Writes a message with only its sender as metadata. Returns its size in bytes.
     ///
     /// # Safety
     /// As for [`StoredEvent::write`].
@@ -111,7 +111,7 @@ impl<M> StoredEvent<M> {
         size_of::<StoredEvent<M>>()
     }
 
-    /// All of a stored event but its message; `now` is when it is handled.
+    /// Returns a stored event without its message; `now` is the time of handling.
     ///
     /// # Safety
     /// `this` is a stored event, of which at most the message has been moved out.
@@ -144,7 +144,7 @@ impl<M> StoredEvent<M> {
         }
     }
 
-    /// Whether two events of a window may be run in this order.
+    /// True if two events of a window may be run in this order.
     ///
     /// # Safety
     /// They are stored events.
@@ -192,7 +192,7 @@ impl<M> StoredEvent<M> {
         unsafe { (*this).content.token }
     }
 
-    /// Gives a timer another token.
+    /// Replaces the token of a timer.
     ///
     /// # Safety
     /// `this` is a stored timer.
@@ -201,11 +201,11 @@ impl<M> StoredEvent<M> {
         unsafe { (*this).content.token = token }
     }
 
-    /// The message of an event.
+    /// Returns a pointer to the message of an event.
     ///
     /// # Safety
-    /// `this` is a stored event; what is returned is initialised exactly if its kind has a body
-    /// that has not been moved out.
+    /// `this` is a stored event; the message is initialised exactly if its kind has a body that has not been
+    /// moved out.
     #[inline(always)]
     pub(super) unsafe fn body(this: *mut StoredEvent<M>) -> *mut M {
         // SAFETY: `this` is a stored event, so this is an address inside it.

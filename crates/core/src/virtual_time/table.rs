@@ -1,5 +1,5 @@
-//! Hash tables whose keys are numbers of the engine's own: addresses, tokens. Nobody outside can choose those so that
-//! they collide, so one multiplication is enough.
+//! Hash tables with internal numbers as keys: addresses and tokens. Nobody can choose colliding keys from
+//! outside, so one multiplication is a sufficient hash.
 
 use crate::contract::config::fold;
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
-//! What leaves a process: events, spawns and shards as bytes.
+//! Serialization of events, spawns and shards.
 //!
-//! Numbers are varints, bodies and states are what their types serialize to, by postcard. Nothing written
-//! depends on the number of shards or on the width of windows: times are absolute, and what belongs to an
-//! actor is found by its address.
+//! Numbers are varints; bodies and states are serialized by postcard. The bytes do not depend on the number
+//! of shards or on the width of windows: times are absolute, and all data of an actor is stored by its
+//! address.
 
 mod codec;
 mod error;

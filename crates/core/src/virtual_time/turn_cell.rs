@@ -1,4 +1,4 @@
-//! How actors, their contexts and the engine reach a shard in turn.
+//! Access to a shard by actors, their contexts and the engine in turn.
 
 /// A shard that several places have a pointer to, as bevy's `UnsafeWorldCell` is for a world.
 ///
@@ -24,11 +24,11 @@ impl<S> Clone for TurnCell<S> {
 impl<S> Copy for TurnCell<S> {}
 
 impl<S> TurnCell<S> {
-    /// The cell of a shard.
+    /// Creates the cell of a shard.
     ///
     /// # Safety
-    /// While the cell or a copy of it is used, the shard is there, only this thread uses it, and no reference to it is
-    /// held that is not made by [`TurnCell::with`].
+    /// While the cell or a copy of it is used, the shard exists, only this thread uses it, and the only
+    /// references to it are those of [`TurnCell::with`].
     #[inline(always)]
     pub(super) unsafe fn new(shard: *mut S) -> TurnCell<S> {
         TurnCell(shard)

@@ -52,8 +52,8 @@ pub(super) fn of(actor: u32) -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
 }
 
-/// The waker for a body that is asked what it awaits: a future that keeps a copy of it waits to be woken. It is none that
-/// a future has already, so a future that compares wakers takes a copy, too.
+/// Returns the waker with which a body is polled to find out what it awaits: a future that clones it waits to be woken.
+/// It differs from the actor's waker, so that a future that compares wakers clones it too.
 pub(super) fn of_question() -> Waker {
     TAKEN.set(false);
     let number = std::ptr::without_provenance(QUESTION);
@@ -61,18 +61,18 @@ pub(super) fn of_question() -> Waker {
     unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
 }
 
-/// Whether a future has taken a copy since [`of_question`].
+/// True if a future has cloned the waker since [`of_question`].
 pub(super) fn was_taken() -> bool {
     TAKEN.get()
 }
 
-/// Whether a waker is an actor's, not one of a combinator.
+/// True for the waker of an actor, false for the waker of a combinator.
 #[inline(always)]
 pub(super) fn is_of(waker: &Waker, actor: u32) -> bool {
     waker.data().addr() == actor as usize + 1 && std::ptr::eq(waker.vtable(), &raw const TABLE)
 }
 
-/// Says that the body of an actor is about to be polled.
+/// Records that the body of an actor is about to be polled.
 #[inline(always)]
 pub(super) fn begin(actor: u32) {
     POLLED.set((actor as usize + 1, false));

@@ -14,13 +14,13 @@ mod bitmap;
 use super::spare::{Piece, Spare};
 use bitmap::Bitmap;
 
-/// What waits for one window, or for a block of them.
+/// The entries of one window, or of a block of windows.
 struct Slot<T> {
-    /// What was added first, if nothing has left since: a window with one entry needs no more memory.
+    /// The first added entry, if none has left since: a window with one entry needs no further memory.
     first: Option<T>,
-    /// What was added last.
+    /// The entries added last.
     last: Piece<T>,
-    /// What was added before, in pieces that are full.
+    /// The entries added earlier, in full pieces.
     full: Vec<Piece<T>>,
 }
 
@@ -63,7 +63,7 @@ impl<T: Due> Slot<T> {
         self.full.push(std::mem::replace(&mut self.last, piece));
     }
 
-    /// Hands out all entries in the order in which they were added.
+    /// Calls `each` with all entries in the order in which they were added.
     #[inline]
     fn drain(&mut self, spare: &mut Spare<T>, mut each: impl FnMut(T)) {
         if let Some(entry) = self.first.take() {
@@ -107,13 +107,13 @@ impl<T: Due> Slot<T> {
     }
 }
 
-/// What can wait in a wheel: it knows its time.
+/// An entry of a wheel.
 pub(super) trait Due {
-    /// When it is due, in nanoseconds.
+    /// Returns the due time in nanoseconds.
     fn time(&self) -> u64;
 
-    /// Where there are more than this, they are in pieces of so many: those need no more memory than they
-    /// fill, and nothing in them is ever moved. A power of two, or none.
+    /// Longer lists are stored in pieces of this length, which never move and waste no memory. A power of
+    /// two, or `usize::MAX` for no pieces.
     const PIECE: usize;
 }
 
@@ -121,7 +121,7 @@ const DIGIT: u32 = 7;
 const SLOTS: usize = 1 << DIGIT;
 
 struct Level<T> {
-    /// Which slots have entries.
+    /// The slots with entries.
     occupied: Bitmap,
     slots: Box<[Slot<T>]>,
 }
@@ -248,7 +248,7 @@ impl<T: Due> Wheel<T> {
         nearest.is_some_and(|level| level.occupied.has(now))
     }
 
-    /// Takes the only entry that is due in the current window, in which some are; nothing if there are several.
+    /// Takes the only entry that is due in the current window; `None` if several are due.
     #[inline(always)]
     pub(super) fn take_only(&mut self) -> Option<T> {
         let slot = self.now as usize % SLOTS;
@@ -260,7 +260,7 @@ impl<T: Due> Wheel<T> {
         slots[slot].first.take()
     }
 
-    /// How many entries are due in the current window, if they are not many.
+    /// Returns the number of entries due in the current window, if they are few.
     #[inline]
     pub(super) fn few_due(&self) -> Option<usize> {
         let slot = self
@@ -271,7 +271,7 @@ impl<T: Due> Wheel<T> {
             .map(|slot| usize::from(slot.first.is_some()) + slot.last.len())
     }
 
-    /// Hands out the entries of the current window in the order in which they were added.
+    /// Calls `each` with the entries of the current window in the order in which they were added.
     #[inline]
     pub(super) fn drain(&mut self, each: impl FnMut(T)) {
         let Some(Level { occupied, slots }) = self.levels.first_mut() else {
@@ -285,7 +285,7 @@ impl<T: Due> Wheel<T> {
         slots[slot].drain(&mut self.spare, each);
     }
 
-    /// Takes all entries out, in no particular order.
+    /// Calls `each` with all entries and removes them, in no particular order.
     pub(super) fn take_all(&mut self, mut each: impl FnMut(T)) {
         for level in std::mem::take(&mut self.levels) {
             for mut slot in level.slots {
@@ -312,20 +312,20 @@ impl<T: Due> Wheel<T> {
         left
     }
 
-    /// Shows every entry; those of one window in the order in which they were added.
+    /// Calls `each` with every entry; entries of one window in the order in which they were added.
     pub(super) fn for_each(&self, each: impl FnMut(&T)) {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
         slots.flat_map(Slot::iter).for_each(each);
     }
 
-    /// When the first entry is due; O(n).
+    /// Returns the time of the first entry; O(n).
     pub(super) fn earliest(&self) -> Option<u64> {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
         slots.flat_map(Slot::iter).map(Due::time).min()
     }
 
-    /// No entry is due before this window; `u64::MAX` if there is none. Exact within the current
-    /// block of 128 windows, else the begin of the block in which the next entry is due.
+    /// Returns a window before which no entry is due; `u64::MAX` if there are no entries. It is exact within
+    /// the current block of 128 windows, and otherwise the start of the next block with entries.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         let Some(Level { occupied, .. }) = self.levels.first() else {

@@ -12,12 +12,12 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(super) struct WindowTimer {
     pub(super) time: u64,
     pub(super) token: u32,
-    /// It was set for the instant at which it was set.
+    /// True if it was set for the current instant.
     at_once: bool,
 }
 
 impl WindowTimer {
-    /// Its event in the window that begins at `base`.
+    /// Returns its event in the window that begins at `base`.
     pub(super) fn event<M>(self, base: u64, actor: u32) -> ScheduledEvent<M> {
         let offset = (self.time - base) as u32;
         let mut head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, self.time);
@@ -45,15 +45,15 @@ impl Later {
 
 /// See the [module](self).
 pub(super) struct WindowTimers {
-    /// When the next one is due; the end of time: there is none.
+    /// The time of the next timer; the end of time if there is none.
     next: u64,
-    /// Tokens of those that were set for the instant at which they were set, which is that at which the actor is. Of the
-    /// others, those that are due then were set before.
+    /// Tokens of timers that were set for the current instant. Timers in the other lists that are due now
+    /// were set earlier.
     at_once: VecDeque<u32>,
-    /// When those are due.
+    /// The instant of the timers in `at_once`.
     instant: u64,
     first: Later,
-    /// Those after the first one.
+    /// The timers after the first one.
     queue: VecDeque<Later>,
     heap: BinaryHeap<Reverse<Later>>,
     set: u64,
@@ -89,7 +89,7 @@ impl WindowTimers {
         self.next == u64::MAX
     }
 
-    /// When the next one is due, if there is one; else the end of time.
+    /// Returns the time of the next timer; the end of time if there is none.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         self.next
@@ -195,7 +195,7 @@ impl WindowTimers {
         0
     }
 
-    /// Counts an event that the actor has caused in another way.
+    /// Counts an event that the actor has caused without a timer.
     #[inline]
     pub(super) fn count_caused(&mut self, actor: u32, time: u64) -> u32 {
         if (self.chain.actor, self.chain.time) != (actor, time) {

@@ -1,8 +1,8 @@
-//! What threads write in turn.
+//! A cell that threads write in turn.
 
 use crate::sync::UnsafeCell;
 
-/// What belongs to one writer between two barriers, in cache lines of its own.
+/// A value that belongs to one writer between two barriers, on separate cache lines.
 #[repr(align(128))]
 pub(super) struct Cell<T>(pub(super) UnsafeCell<T>);
 

@@ -1,4 +1,4 @@
-//! What wakes one actor when its next timer is due.
+//! The alarm that wakes one actor when its next timer is due.
 
 use super::clock::Clock;
 use super::threads;
@@ -14,18 +14,18 @@ pub(super) enum Alarm {
     Clock(Option<Pending>),
 }
 
-/// A wake-up that was asked for. One that comes too early costs less than a new request for every time-out
-/// that was not needed, so only one that comes too late is called off.
+/// A requested wake-up. A spurious wake-up costs less than a new request for every unused time-out, so only a
+/// request that is too late is cancelled.
 pub(super) struct Pending {
     due: Time,
     wake: Wake,
-    /// It wakes the task that runs the actor, and not something between the two.
+    /// True if it wakes the task that runs the actor, and not something between the two.
     is_task: bool,
 }
 
 impl Alarm {
-    /// It is `now`. `task` will be woken at a later time or before; what that is, and whether it is the
-    /// task that runs the actor, is asked when it must be known.
+    /// Requests a wake-up of `task` when the time is `now` and the next timer is due later. The due time, and
+    /// whether the task runs the actor, are only computed when needed.
     pub(super) fn set<M>(
         &mut self,
         clock: &Clock<M>,
@@ -67,7 +67,7 @@ impl Alarm {
         !matches!(self, Alarm::Clock(None))
     }
 
-    /// Nothing is to be woken any more.
+    /// Cancels the wake-up.
     pub(super) fn cancel<M>(&mut self, clock: &Clock<M>) {
         if let Alarm::Clock(pending) = self
             && let Some(pending) = pending.take()

@@ -1,5 +1,5 @@
-//! The life of an actor as what polls it knows it. It comes in a box, so the code of an actor is compiled
-//! once for the wall clock, and not once for each executor.
+//! The life of an actor as its poller sees it. It is boxed, so that the code of an actor is compiled once for
+//! all wall-clock executors.
 
 use std::pin::Pin;
 

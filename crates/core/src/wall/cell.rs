@@ -1,4 +1,4 @@
-//! What others see of an actor.
+//! The public part of an actor.
 
 use super::mailbox::Mailbox;
 use super::overflow_count::OverflowCount;
@@ -14,18 +14,18 @@ pub(crate) struct Cell<M: Message> {
     pub(super) mailbox: Mailbox<M>,
     pub(super) handle: Handle,
     pub(super) state: AtomicU8,
-    /// Its messages in other mailboxes above the bound.
+    /// The number of its messages in other mailboxes above their capacity.
     pub(super) owed: OverflowCount,
-    /// It waits for letters alone, as far as its context knows.
+    /// True if it waits only for messages, as far as its context knows.
     pub(super) idle: AtomicBool,
-    /// Its body is being polled: a context that is dropped now goes with a body that ends.
+    /// True while its body is polled: a context that is dropped meanwhile belongs to a body that ends.
     pub(super) polled: AtomicBool,
     /// Whether its context was dropped.
     pub(super) left: AtomicBool,
 }
 
-/// How often a cell is held when its body waits: by the table, the life, the waker with which the body
-/// is polled, and the context.
+/// The number of holders of a cell while its body waits: the table, the life, the waker of the body, and the
+/// context.
 const HOLDERS: usize = 4;
 
 /// The relay: see [`life`](super::life).
@@ -65,7 +65,7 @@ impl<M: Message> Cell<M> {
         self.state.load(Acquire) & STOPPING != 0
     }
 
-    /// Whether a body is polled with the [relay](super::life) itself.
+    /// True if a body is polled with the [relay](super::life) itself.
     #[inline]
     pub(super) fn is_relay(&self, task: &Context<'_>) -> bool {
         task.waker().data() == std::ptr::from_ref(self).cast()
@@ -87,7 +87,7 @@ impl<M: Message> Cell<M> {
         }
     }
 
-    /// Why it ended, if it has.
+    /// Returns the reason of its end, if it has ended.
     pub(super) fn reason(&self) -> Option<Reason> {
         match self.state.load(Acquire) {
             RETURNED => Some(Reason::Returned),

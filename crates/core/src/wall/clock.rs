@@ -1,8 +1,8 @@
-//! The time of a run, and what is to happen at a later time.
+//! The time of a run, and its scheduled work.
 //!
-//! The thread that called [`run`](crate::run()) keeps the clock: it delivers delayed messages,
-//! wakes the actors of executors that have no timers of their own, and in between looks every few
-//! milliseconds whether the run was cancelled, has gone past its end, or stands still.
+//! The thread that called [`run`](crate::run()) keeps the clock: it delivers delayed messages, wakes the
+//! actors of executors without timers, and checks every few milliseconds whether the run was cancelled, is
+//! past its end, or is deadlocked.
 
 use super::clock_waiter::ClockWaiter;
 use super::mailbox_entry::MailboxEntry;
@@ -33,7 +33,7 @@ pub(crate) struct Clock<M> {
 struct Agenda<M> {
     deadlines: BinaryHeap<Deadline<M>>,
     order: u64,
-    /// How many there are, one that is being delivered included.
+    /// The number of delayed messages, including one that is being delivered.
     delayed: u64,
     over: bool,
 }
@@ -114,7 +114,7 @@ impl<M> Clock<M> {
         self.agenda().delayed
     }
 
-    /// Lets [`Clock::keep`] return. What was still to be delivered comes back.
+    /// Makes [`Clock::keep`] return. Returns the undelivered messages.
     pub(crate) fn stop(&self) -> impl Iterator<Item = (Addr, MailboxEntry<M>)> + use<M> {
         let mut agenda = self.agenda();
         agenda.over = true;
@@ -126,8 +126,7 @@ impl<M> Clock<M> {
             .map(|Deadline { to, letter, .. }| (to, letter))
     }
 
-    /// Does at its time what is to be done, until [`Clock::stop`]. Every few milliseconds it calls
-    /// `look`.
+    /// Does the scheduled work at its time, until [`Clock::stop`]. Every few milliseconds it calls `look`.
     pub(crate) fn keep(&self, look: impl Fn(Time), deliver: impl Fn(Addr, MailboxEntry<M>)) {
         let mut next_look = Time::ZERO;
         let mut tasks = Vec::new();
@@ -148,7 +147,7 @@ impl<M> Clock<M> {
         }
     }
 
-    /// Delivers what is due, and returns when the next message is due; an error says that the clock was stopped.
+    /// Delivers due messages, and returns the time of the next one; an error if the clock was stopped.
     fn deliver_due(
         &self,
         now: Time,

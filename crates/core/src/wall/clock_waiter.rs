@@ -1,10 +1,10 @@
-//! The sleep of the thread that keeps the clock, from which it is woken only by who has something earlier
-//! for it.
+//! The sleep of the thread that keeps the clock. It is woken only for work that is due before the end of its
+//! sleep.
 //!
-//! The keeper says that it looks, then looks at all that is to be done, and then sleeps until the first of
-//! it. Who adds something does so under a lock under which the keeper looks, and then compares. If the
-//! keeper came first, then what it had said before is seen: that it looks, or until when it sleeps. If it
-//! comes later, it sees what was added.
+//! The clock thread announces that it looks, looks at all work, and then sleeps until the first due time.
+//! Another thread adds work under a lock that the clock thread also takes to look, and then compares. If the
+//! clock thread took the lock first, its announcement is visible: that it looks, or until when it sleeps. If
+//! it takes the lock later, it sees the added work.
 
 use crate::contract::Time;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct ClockWaiter {
-    /// Nothing due later needs to wake it.
+    /// Work that is due later need not wake it.
     until: AtomicU64,
     told: Mutex<bool>,
     changed: Condvar,
@@ -33,13 +33,13 @@ impl ClockWaiter {
         }
     }
 
-    /// It is about to look: from here on everything new wakes it.
+    /// Announces that it is about to look: from here on all new work wakes it.
     pub(super) fn look(&self) {
         self.until.store(u64::MAX, Relaxed);
     }
 
-    /// It sleeps until then, or for that long, or until something earlier wakes it, which may have
-    /// happened since it began to look.
+    /// Sleeps until `until`, for `pause`, or until earlier work wakes it, which may have happened since the
+    /// announcement.
     pub(super) fn sleep(&self, until: Time, pause: Duration) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if !*told {
@@ -52,7 +52,7 @@ impl ClockWaiter {
         *told = false;
     }
 
-    /// Something was added that is due then.
+    /// Announces added work with this due time.
     pub(super) fn tell(&self, due: Time) {
         if due.0 < self.until.load(Relaxed) {
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,9 +72,9 @@ mod loom {
     use loom::thread;
     use std::time::Duration;
 
-    /// Threads that add something due at these times each, and a keeper that takes out what it finds. It
-    /// sleeps without an end, first until 10 and then until 20, so that loom finds it waiting for ever where
-    /// it is not woken.
+    /// Each thread adds work with the given due times, and a clock thread takes out what it finds. It sleeps
+    /// without a limit, first until 10 and then until 20, so that loom finds it waiting forever if a wake-up
+    /// is lost.
     fn keeper_finds_all(added: &'static [&'static [u64]]) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

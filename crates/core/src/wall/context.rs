@@ -28,7 +28,7 @@ use std::task::Poll;
 use std::time::Duration;
 use waits::{Look, is_of};
 
-/// After this many events without a wait, an actor lets others run.
+/// The number of events without a wait after which an actor lets others run.
 const TURN: u32 = 512;
 
 /// Spawns the root and starts it.
@@ -41,7 +41,7 @@ pub(super) fn spawn_root<M: Message>(system: &Arc<System<M>>, scenario: impl Sce
     spawn(system, &Spawn::one("root"), Addr::NONE, make);
 }
 
-/// Spawns actors; `None` if there is no room, which also ends the run.
+/// Spawns actors; `None` if there are too many, which also ends the run.
 fn spawn<M, B, F>(system: &Arc<System<M>>, how: &Spawn, parent: Addr, make: F) -> Option<AddrRange>
 where
     M: Message,
@@ -68,7 +68,7 @@ where
     system.add(how, parent, start)
 }
 
-/// What makes bodies: that of all actors that were spawned together, or of some that begin together.
+/// Makes the bodies of actors that were spawned together or begin together.
 enum Make<F> {
     Own(F),
     Shared(Arc<Make<F>>),
@@ -83,14 +83,13 @@ impl<F> Make<F> {
     }
 }
 
-/// An actor's view of the run, and what is its own: what has arrived, what it sends, its timers.
+/// An actor's view of the run, and its own state: received events, sent messages and timers.
 ///
-/// Events are taken out of the mailbox all at once, into `batch`, and due timers are put behind
-/// them; the clock is read then, once for the batch. So a flood of messages delays a timer by one
-/// batch at most.
+/// All events are taken out of the mailbox at once, into `batch`, followed by the due timers; the clock is
+/// read then, once for the batch. So a flood of messages delays a timer by one batch at most.
 pub(crate) struct WallContext<M: Message> {
     system: RunHandle<M>,
-    /// What others see of this actor.
+    /// The public part of this actor.
     cell: Arc<Cell<M>>,
     me: Addr,
     parent: Addr,
@@ -99,7 +98,7 @@ pub(crate) struct WallContext<M: Message> {
     /// The trace that sendings continue, and their parent in it; `NONE`: each begins its own.
     trace: (SpanId, SpanId),
     handled: Handled,
-    /// Messages sent, random numbers drawn, and spawns requested so far.
+    /// The number of messages sent, random numbers drawn, and spawns requested.
     sendings: u32,
     draws: u64,
     requests: u32,
@@ -107,16 +106,16 @@ pub(crate) struct WallContext<M: Message> {
     batch: VecDeque<MailboxEntry<M>>,
     /// Looked at and kept by selective receives.
     stash: VecDeque<MailboxEntry<M>>,
-    /// Whether something it sent may still lie above the bound of a mailbox.
+    /// True if a message that it sent may still be above the capacity of a mailbox.
     over: bool,
     timers: Timers,
     alarm: Alarm,
     ledger: Ledger,
-    /// Messages received so far, and events since the last wait.
+    /// The number of messages received, and of events since the last wait.
     received: u64,
     turn: u32,
     waiting: Option<Waiting>,
-    /// When it last looked at the clock.
+    /// The time of its last clock reading.
     looked: Time,
 }
 
@@ -191,7 +190,8 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// So long from now, for a timer: a batch may have taken longer than the timer is to take.
+    /// Returns the due time of a timer. It reads the clock, because handling a batch may have taken longer
+    /// than the timer.
     fn due(&mut self, after: Duration) -> Time {
         self.looked = self.system.clock.now();
         self.looked.after(after)
@@ -496,7 +496,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
     }
 }
 
-/// Between two looks of an actor that settles.
+/// The first pause between two checks of an actor that settles.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 

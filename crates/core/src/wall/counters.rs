@@ -60,7 +60,7 @@ impl Mine<'_> {
     }
 }
 
-/// All sums at about one moment.
+/// All sums, at about the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Scan {
     live: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Whether no letter is under way and all live actors wait for letters alone.
+    /// True if no message is in flight and all live actors wait only for messages.
     pub(crate) fn is_still(&self) -> bool {
         self.sent == self.done && self.idle.wrapping_sub(self.busy) == self.live
     }
@@ -135,7 +135,7 @@ impl Counters {
             .add(|shard| &shard.done[epoch as usize & 1], 1, Release);
     }
 
-    /// An actor begins to wait for letters alone.
+    /// Records that an actor begins to wait only for messages.
     #[inline]
     pub(crate) fn idle(&self) {
         self.mine().add(|shard| &shard.idle, 1, Release);
@@ -147,8 +147,8 @@ impl Counters {
         self.mine().add(|shard| &shard.busy, 1, Release);
     }
 
-    /// Begins a new epoch and answers the old one. Not to be called again before the old one
-    /// [is settled](Counters::is_settled) or given up.
+    /// Starts a new epoch and returns the old one. It must not be called again before the old one [is
+    /// settled](Counters::is_settled) or abandoned.
     pub(crate) fn turn(&self) -> u8 {
         (self.epoch.fetch_add(1, AcqRel) & 1) as u8
     }
@@ -159,7 +159,8 @@ impl Counters {
         done == self.sum(|shard| &shard.sent[epoch as usize & 1])
     }
 
-    /// All sums, those first which the others run ahead of; `live` actors were live before.
+    /// Returns all sums, starting with those that lag behind the others; `live` is an earlier number of live
+    /// actors.
     pub(crate) fn scan(&self, live: u64) -> Scan {
         let done = self
             .sum(|s| &s.done[0])

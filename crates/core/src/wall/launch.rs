@@ -1,5 +1,5 @@
-//! A run on each of the wall-clock executors: its threads or tasks are made, the run is kept until it is
-//! over, and whoever is left is ended.
+//! A run on one of the wall-clock executors: creates its threads or tasks, waits until the run is over, and
+//! ends the remaining actors.
 
 use super::context;
 use super::pool::Pool;

@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-/// How a body came to its end.
+/// The way in which a body ended.
 enum Exit {
     Returned,
     Stopped,
     Panicked {
-        /// What it did, if its context does not know.
+        /// A description of its last event, if its context does not know it.
         at: &'static str,
         message: String,
     },
@@ -78,7 +78,7 @@ where
     }
 }
 
-/// Whose life it is.
+/// The owner of a life.
 struct Whose<M: Message> {
     system: RunHandle<M>,
     cell: Arc<Cell<M>>,
@@ -125,7 +125,7 @@ struct Body<'a, M: Message, B> {
     relay: Waker,
     /// The mailbox knows what polls it.
     attached: bool,
-    /// It is counted as idle.
+    /// True if it is counted as idle.
     idle: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'a, M: Message, B> Body<'a, M, B> {
     }
 }
 
-/// A life may be dropped as it is, by a runtime that ends: nothing else would report a destructor that panics.
+/// A runtime that ends may drop a life as it is: then only this reports a destructor that panics.
 impl<M: Message, B> Drop for Body<'_, M, B> {
     fn drop(&mut self) {
         if self.body.is_some()
@@ -206,7 +206,7 @@ impl<M: Message, B: Future<Output = ()>> Body<'_, M, B> {
 
 type Panic = Box<dyn Any + Send>;
 
-/// What a panic said.
+/// Returns the text of a panic.
 fn said(panic: Panic) -> String {
     let text = panic_text(&*panic);
     // Its own end may panic as well; that says nothing new.

@@ -1,19 +1,19 @@
-//! How many threads this process may start, as far as the system tells.
+//! The number of threads that this process may start, if the system reports it.
 
 use std::fs;
 
-/// Never more than this, whatever the system says.
+/// The maximum, whatever the system reports.
 const MOST: u64 = 30_000;
 /// Left for everybody else.
 const RESERVE: u64 = 256;
-/// A thread's stack, the guard before it, and the same again for its signal stack.
+/// A thread's stack, its guard page, and as many for its signal stack.
 const MAPS_PER_THREAD: u64 = 4;
 
-/// How many threads this process may start from here on, at most 30,000.
+/// Returns the number of threads that this process may still start, at most 30,000.
 ///
-/// The system bounds threads (`threads-max`, `pid_max`, the process limit of the user) and pieces
-/// of address space (`max_map_count`). What cannot be read is not taken as a bound: then the
-/// system itself refuses a thread, which is an error of the run as well.
+/// The system limits threads (`threads-max`, `pid_max`, the process limit of the user) and address ranges
+/// (`max_map_count`). A limit that cannot be read is not applied: then the system itself refuses a thread,
+/// which is also an error of the run.
 pub(crate) fn threads() -> u64 {
     let read = |path: &str| fs::read_to_string(path).ok();
     let number = |path: &str| read(path)?.trim().parse::<u64>().ok();

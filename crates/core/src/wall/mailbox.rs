@@ -152,7 +152,7 @@ impl<M> Mailbox<M> {
         pushed
     }
 
-    /// Puts a letter in, room or not; gives it back if the mailbox is closed.
+    /// Puts an entry in, even above the capacity; returns it if the mailbox is closed.
     pub(crate) fn push_always(&self, letter: MailboxEntry<M>) -> Result<(), MailboxEntry<M>> {
         match self.push(&mut iter::once(letter), usize::MAX, false) {
             Ok(_) => Ok(()),
@@ -160,7 +160,7 @@ impl<M> Mailbox<M> {
         }
     }
 
-    /// Removes the message that has waited longest, to make room.
+    /// Removes the oldest message, to free capacity.
     pub(crate) fn pop_oldest(&self) -> Option<MailboxEntry<M>> {
         let mut inner = self.lock();
         let oldest = inner.letters.iter().position(MailboxEntry::is_message)?;
@@ -168,9 +168,9 @@ impl<M> Mailbox<M> {
         inner.letters.remove(oldest)
     }
 
-    /// Moves everything to the end of `batch`, and the senders of what lay above the bound to
-    /// `released`. If there is nothing, returns `false`, and the next letter wakes `receiver`, or else what
-    /// polls the receiver.
+    /// Moves all entries to the end of `batch`, and the senders of those above the capacity to `released`. If
+    /// there are no entries, returns `false`, and the next entry wakes `receiver`, or else the poller of the
+    /// receiver.
     #[inline]
     pub(crate) fn take(
         &self,
@@ -209,12 +209,12 @@ impl<M> Mailbox<M> {
         self.lock().task = Some(task.clone());
     }
 
-    /// What polls the receiver, once it was polled, and until the end.
+    /// Returns the waker of the receiver's task, from its first poll to its end.
     pub(crate) fn task(&self) -> Option<Waker> {
         self.lock().task.clone()
     }
 
-    /// The receiver takes nothing out any more: what was to be woken in its place may hold it.
+    /// Drops the receiver's waker, because the receiver takes nothing out any more.
     pub(crate) fn leave(&self) {
         let receiver = self.lock().receiver.take();
         drop(receiver);
@@ -228,7 +228,7 @@ impl<M> Mailbox<M> {
         }
     }
 
-    /// Lets nothing in any more, and returns what had not been taken, as [`Mailbox::take`].
+    /// Closes the mailbox, and returns the remaining entries, like [`Mailbox::take`].
     pub(crate) fn close(&self) -> (VecDeque<MailboxEntry<M>>, Vec<Addr>) {
         let mut inner = self.lock();
         inner.closed = true;
@@ -272,8 +272,8 @@ mod loom {
         }
     }
 
-    /// Two senders put in a row each, `again` of which the first sends once more; the receiver takes
-    /// out until it has all. Where a wake-up is lost, loom finds it waiting for ever.
+    /// Two senders put in a row each; the first sends `again` of its messages a second time; the receiver
+    /// takes them out until it has all. If a wake-up is lost, loom finds it waiting forever.
     fn all_arrive(capacity: usize, again: u32) {
         loom::model(move || {
             let mailbox = Arc::new(Mailbox::new());

@@ -1,4 +1,4 @@
-//! What lies in a mailbox: an event and what is known about it.
+//! The entry of a mailbox: an event and its metadata.
 
 use crate::contract::{Addr, Envelope, Event, SpanId, Time, Token};
 
@@ -11,26 +11,26 @@ pub(crate) struct MailboxEntry<M> {
     pub(crate) parent: SpanId,
     pub(crate) span: SpanId,
     pub(crate) answers: SpanId,
-    /// Who is notified if the receiver cannot answer.
+    /// The wait that is notified if the receiver cannot answer.
     pub(crate) asks: Asks,
     /// Under which epoch of the [`Counters`](super::counters::Counters) it counts as sent.
     pub(crate) epoch: u8,
 }
 
-/// Who waits for the answer to a message.
+/// The wait for the answer to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// It is not a request.
     None,
     /// The sender, somehow.
     Sender,
-    /// One wait of the sender; no other wait learns that there is no answer.
+    /// One wait of the sender; no other wait learns of the failure.
     Wait,
 }
 
 impl<M> MailboxEntry<M> {
-    /// Whether it is for a wait of the library alone: its timer, or that its request will not be
-    /// answered. To any other wait it does not exist.
+    /// True for an event that only the library's own waits receive: a time-out, or the failure of a request.
+    /// Other waits ignore it.
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         match self.event {
@@ -40,8 +40,8 @@ impl<M> MailboxEntry<M> {
         }
     }
 
-    /// A message of the actor that `span` names. In a trace that is `known`, with its parent there, or
-    /// else it begins its own.
+    /// Creates a message of the actor in `span`. It belongs to the `known` trace, with that parent, or starts
+    /// its own trace.
     #[inline]
     pub(crate) fn message(
         span: SpanId,
@@ -83,7 +83,7 @@ impl<M> MailboxEntry<M> {
         matches!(self.event, Event::Message { .. })
     }
 
-    /// What the receiver `me` may know about it.
+    /// Returns the metadata for the receiver `me`.
     #[inline]
     pub(crate) fn envelope(&self, me: Addr) -> Envelope {
         let from = match self.event {

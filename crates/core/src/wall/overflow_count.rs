@@ -1,8 +1,8 @@
-//! How many messages of an actor lie above the bound of a mailbox.
+//! The number of an actor's messages above the capacity of mailboxes.
 //!
-//! The sender adds one after it has put the message there, so the receiver may have taken it out
-//! before: the number may be below zero for a moment. A sender that waits first says where to be woken,
-//! then looks at the number; who takes the last message out first subtracts, then wakes.
+//! The sender counts a message after it has put it into the mailbox, so the receiver may have taken it out
+//! before: the number may be negative for a moment. A sender that waits stores its waker first, then reads
+//! the number; a receiver that takes out the last message decrements first, then wakes.
 
 use crate::sync::{AtomicI32, Ordering};
 use Ordering::{AcqRel, Acquire};
@@ -12,13 +12,13 @@ use Ordering::{AcqRel, Acquire};
 pub(super) struct OverflowCount(AtomicI32);
 
 impl OverflowCount {
-    /// This many messages more lie above the bound.
+    /// Adds this many messages.
     pub(super) fn add(&self, count: usize) {
         // No mailbox holds 2^31 of one sender.
         self.0.fetch_add(count as i32, AcqRel);
     }
 
-    /// One was taken out. True if it was the last: then its sender is to be woken.
+    /// Removes one message. True if it was the last: then its sender must be woken.
     pub(super) fn release(&self) -> bool {
         self.0.fetch_sub(1, AcqRel) == 1
     }
@@ -36,8 +36,8 @@ mod loom {
     use loom::sync::{Arc, Mutex, Notify};
     use loom::thread;
 
-    /// A sender that puts these rows of messages above the bound, and then waits; a receiver that takes
-    /// out each as it comes. Where a wake-up is lost, loom finds the sender waiting for ever.
+    /// A sender puts these rows of messages above the capacity, and then waits; a receiver takes each out as
+    /// it arrives. If a wake-up is lost, loom finds the sender waiting forever.
     fn sender_goes_on(rows: &'static [u32]) {
         loom::model(move || {
             let count = rows.iter().sum();

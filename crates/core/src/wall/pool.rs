@@ -1,7 +1,7 @@
 //! A fixed pool of OS threads that runs any number of actors.
 //!
-//! Actors that have something to do lie in one run queue, each at most once. A worker takes one,
-//! polls it until it waits, and takes the next. Its [`Turn`] says who may queue it.
+//! Actors with work are in one run queue, each at most once. A worker takes one, polls it until it waits, and
+//! takes the next. The actor's [`Turn`] decides who may queue it.
 
 mod turn;
 
@@ -17,7 +17,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{Builder, JoinHandle};
 use turn::Turn;
 
-/// What is kept of an actor to be able to end it: in a pool its job, elsewhere nothing.
+/// The handle by which an actor can be ended: in a pool its job, otherwise nothing.
 pub(super) type Handle = OnceLock<Arc<Job>>;
 
 /// The run queue's end for actors that become ready.
@@ -33,10 +33,10 @@ pub(super) struct Crew {
     quit: Arc<AtomicBool>,
 }
 
-/// What a worker takes out of the run queue.
+/// An entry of the run queue.
 enum Work {
     Poll(Arc<Job>),
-    /// Nothing; look whether to quit.
+    /// No job: check whether to quit.
     Look,
 }
 
@@ -48,8 +48,8 @@ pub(super) struct Job {
     ready: Arc<Sender<Work>>,
 }
 
-/// Begins lives. They share its end of the run queue, so that not every worker counts its actors in the
-/// same place.
+/// Starts lives. A group of lives shares its end of the run queue, so that workers do not all update the same
+/// counter.
 pub(super) struct Starter(Arc<Sender<Work>>);
 
 impl Starter {
@@ -86,7 +86,7 @@ impl Pool {
         Ok((pool, crew))
     }
 
-    /// What begins lives, best many of them.
+    /// Returns a starter of lives, to be used for many of them.
     pub(super) fn starter(&self) -> Starter {
         Starter(Arc::new(self.ready.clone()))
     }
@@ -112,7 +112,7 @@ impl Crew {
         Ok(())
     }
 
-    /// Lets the workers finish what they are at, and forgets what was queued.
+    /// Lets the workers finish their current jobs, and drops the queued ones.
     pub(super) fn dismiss(self) {
         self.quit.store(true, Relaxed);
         for _ in &self.workers {
@@ -148,7 +148,7 @@ impl Job {
         }
     }
 
-    /// Drops the life, wherever it is; no worker is there any more.
+    /// Drops the life; no worker is left.
     pub(super) fn abandon(&self) {
         let life = lock(&self.life).take();
         drop(life);

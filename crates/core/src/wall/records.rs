@@ -1,12 +1,12 @@
-//! What the report says of single actors, as far as their contexts know it.
+//! The report's records of single actors.
 
 use crate::contract::{Addr, Report, Waiting};
 use std::collections::BTreeMap;
 
-/// What contexts record when they are dropped.
+/// The records that contexts make when they are dropped.
 #[derive(Default)]
 pub(crate) struct Records {
-    /// Who still waited, for what, and how many events it kept; the lowest addresses.
+    /// The waiting actors with the lowest addresses: the reason, and the number of stashed events.
     pub(super) waiting: BTreeMap<Addr, (Waiting, usize)>,
     pub(super) waiting_total: u64,
     /// Sent and received.
@@ -24,7 +24,7 @@ impl Records {
         }
     }
 
-    /// What an actor did.
+    /// Records the totals of an actor.
     pub(super) fn count(&mut self, who: Addr, sent: u64, received: u64) {
         self.totals.push((who, sent, received));
     }

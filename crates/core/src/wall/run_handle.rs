@@ -1,7 +1,7 @@
-//! A hold on the run, which actors that begin together share.
+//! A handle of the run, which actors that begin together share.
 //!
-//! Each actor keeps its run alive. If all of them counted themselves in one place, then every worker that
-//! begins or ends an actor would write to the same line of memory, and wait for the others to have written.
+//! Each actor keeps its run alive. If all of them counted themselves in one place, every worker that begins
+//! or ends an actor would write to the same cache line, and wait for the others.
 
 use super::system::System;
 use crate::contract::Message;

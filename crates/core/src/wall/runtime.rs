@@ -1,4 +1,4 @@
-//! Where the bodies of actors are polled: one type for all executors.
+//! The runtime that polls the bodies of actors: one type for all executors.
 
 use super::alarm::Alarm;
 use super::boxed::Life;
@@ -8,7 +8,7 @@ use super::threads::Threads;
 use super::tokio::Tasks;
 use std::io;
 
-/// Where bodies are polled.
+/// The runtime that polls bodies.
 pub(super) enum Runtime {
     #[cfg(feature = "tokio")]
     Tasks(Tasks),
@@ -17,7 +17,7 @@ pub(super) enum Runtime {
 }
 
 impl Runtime {
-    /// How many actors it can run at once, if it is limited.
+    /// Returns the maximum number of concurrent actors, if there is one.
     pub(super) fn limit(&self) -> Option<u64> {
         match self {
             Runtime::Threads(threads) => Some(threads.limit()),
@@ -30,7 +30,7 @@ impl Runtime {
         !matches!(self, Runtime::Threads(_))
     }
 
-    /// What begins lives, best many of them.
+    /// Returns a starter of lives, to be used for many of them.
     pub(super) fn starter(&self) -> Starter<'_> {
         match self {
             #[cfg(feature = "tokio")]
@@ -40,7 +40,7 @@ impl Runtime {
         }
     }
 
-    /// What is to wake an actor of this runtime.
+    /// Returns the alarm for an actor of this runtime.
     pub(super) fn alarm(&self) -> Alarm {
         match self {
             Runtime::Threads(_) => Alarm::Park,
@@ -49,7 +49,7 @@ impl Runtime {
     }
 }
 
-/// Begins to run the lives of actors.
+/// Starts the lives of actors.
 pub(super) enum Starter<'a> {
     #[cfg(feature = "tokio")]
     Tasks(&'a Tasks),
@@ -58,10 +58,10 @@ pub(super) enum Starter<'a> {
 }
 
 impl Starter<'_> {
-    /// Begins to run the life of an actor.
+    /// Starts the life of an actor.
     ///
     /// # Errors
-    /// The system has no thread for it.
+    /// If the system refuses a thread for it.
     pub(super) fn start(
         &self,
         handle: &Handle,

@@ -1,22 +1,21 @@
-//! How much stack the threads have that run actors.
+//! Stack sizes of threads that run actors.
 //!
 //! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the
-//! receiver; without optimisation each of these moves has memory of its own. So it is for a body that
-//! begins.
+//! receiver; without optimisation each move uses separate memory. The same holds for a body that begins.
 
 use super::mailbox_entry::MailboxEntry;
 
-/// What a thread has if nobody says otherwise.
+/// The default stack size of a thread.
 const USUAL: usize = 2 << 20;
 /// Stack headroom, in copies of the message type.
 const COPIES: usize = 32;
 
-/// What messages of this type need beside everything else.
+/// The additional bytes for messages of this type.
 pub(super) const fn for_messages<M>() -> usize {
     size_of::<MailboxEntry<M>>() * COPIES
 }
 
-/// What the life of an actor needs, by its size.
+/// The bytes for the life of an actor of this size.
 pub(super) const fn for_life(size: usize) -> usize {
     size * COPIES
 }

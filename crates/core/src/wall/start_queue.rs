@@ -1,9 +1,9 @@
-//! Actors that have been sent their first message and have not begun yet.
+//! Actors that have received their first message and have not begun yet.
 //!
-//! Who sends a first message to thousands in one step would be the one that makes them all, and each that
-//! begins would wake another worker for itself. So they are noted, and begin together: when [`BATCH`] are
-//! noted, when the step of their sender is over, or when the keeper of the clock looks after them, whichever
-//! comes first. A batch is made by whoever is free: see [`System::begin`](super::system::System::begin).
+//! If thousands of actors get their first message in one step, their sender would otherwise make them all,
+//! and each that begins would wake another worker. So they are queued, and begin together: when [`BATCH`] are
+//! queued, when the step of their sender is over, or when the clock thread looks after them, whichever comes
+//! first. Any idle worker makes a batch: see [`System::begin`](super::system::System::begin).
 
 use super::thread_slot::{self, SHARDS};
 use crate::contract::Addr;
@@ -12,17 +12,17 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::Mutex;
 
-/// This many begin together.
+/// The number of actors that begin together.
 const BATCH: usize = 256;
 
-/// What this thread is at.
+/// The state of this thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// It does not poll a body.
+    /// It is not polling a body.
     None,
-    /// It does.
+    /// It is polling a body.
     Begun,
-    /// It does, and has noted actors during that step.
+    /// It is polling a body, and has queued actors during that step.
     Noted,
 }
 
@@ -32,7 +32,7 @@ thread_local! {
 
 /// See the [module](self).
 pub(super) struct StartQueue {
-    /// By thread.
+    /// The queues by thread.
     shards: Box<[CachePadded<Mutex<Vec<Addr>>>]>,
 }
 
@@ -44,7 +44,7 @@ impl StartQueue {
         }
     }
 
-    /// This thread begins to poll a body.
+    /// Records that this thread begins to poll a body.
     #[inline]
     pub(super) fn begin_step() {
         STEP.set(Step::Begun);
@@ -59,7 +59,7 @@ impl StartQueue {
             .flatten()
     }
 
-    /// Notes an actor. Returns who is to begin now.
+    /// Queues an actor. Returns the actors to begin now.
     pub(super) fn note(&self, who: Addr) -> Option<Vec<Addr>> {
         if STEP.get() == Step::None {
             return Some(vec![who]);
@@ -73,7 +73,7 @@ impl StartQueue {
         (noted.len() >= BATCH).then(|| std::mem::take(&mut *noted))
     }
 
-    /// All that were noted and have not been taken.
+    /// Takes all queued actors.
     pub(super) fn take_all(&self) -> impl Iterator<Item = Vec<Addr>> {
         (0..SHARDS).filter_map(|shard| self.take(shard))
     }

@@ -1,5 +1,4 @@
-//! What all actors of a run share: who there is, how a letter reaches its receiver, what becomes
-//! of it if there is none, and how the run ends.
+//! The shared state of a run: its actors, the delivery of messages, dead letters, and the end of the run.
 
 mod ending;
 
@@ -33,7 +32,8 @@ pub(crate) struct System<M: Message> {
     pub(super) clock: Clock<M>,
     pub(super) counters: Counters,
     pub(super) cells: Table<Arc<Cell<M>>>,
-    /// By first address, which is beside them so that a search touches no others.
+    /// The groups by first address. The addresses are stored beside the groups, so that a search does not
+    /// access the groups.
     groups: Mutex<Vec<(u32, Arc<Group<M>>)>>,
     pub(super) nursery: StartQueue,
     /// Whether an actor turns the epochs of the counters.
@@ -49,15 +49,15 @@ pub(crate) struct System<M: Message> {
     pub(super) dead: Box<[AtomicU64]>,
     pub(super) first_dead: Mutex<Option<String>>,
     pub(super) panics: Mutex<Vec<PanicReport>>,
-    /// What the contexts of ended actors left behind that has not been counted yet.
+    /// The remains of ended actors whose contexts have not been counted yet.
     pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
     pub(super) records: Mutex<Records>,
     pub(super) probes: Mutex<Probes>,
-    /// By which a run has failed that was over.
+    /// A panic after the end of the run, which makes it fail.
     pub(super) late_panic: Mutex<Option<Box<PanicReport>>>,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Debug)]
 pub(crate) enum End {
     Completed,
@@ -95,10 +95,10 @@ impl<M: Message> Group<M> {
     }
 }
 
-/// From this many actors that begin at once on, leaving their start to others pays.
+/// The number of simultaneous starts from which other workers share the work.
 const MANY: usize = 8;
 
-/// Begins the lives of actors of a group.
+/// Starts the lives of actors of a group.
 pub(super) type Start<M> = Box<
     dyn Fn(&Arc<System<M>>, &mut dyn Iterator<Item = Newborn<'_, M>>) -> io::Result<()>
         + Send
@@ -141,7 +141,8 @@ impl<M: Message> System<M> {
 
     // Who there is.
 
-    /// Adds actors that `start` starts; `None` if there is no room, which also ends the run, or if the run is over.
+    /// Adds actors that `start` starts; `None` if the run is over, or if there are too many actors, which
+    /// also ends the run.
     pub(super) fn add(
         self: &Arc<Self>,
         how: &Spawn,
@@ -195,7 +196,7 @@ impl<M: Message> System<M> {
         self.most_live.fetch_max(live, Relaxed);
     }
 
-    /// Begins the lives of actors of one group, unless the run is over.
+    /// Starts the lives of actors of one group, unless the run is over.
     fn start<'a>(
         self: &Arc<Self>,
         group: &Group<M>,
@@ -209,8 +210,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Begins the lives of actors that have been sent their first message. Many are left to whoever is
-    /// free.
+    /// Starts actors that have received their first message. Idle workers share the work of many starts.
     pub(super) fn begin(self: &Arc<Self>, noted: Vec<Addr>) {
         self.count_live(noted.len() as u64);
         if noted.len() < MANY {
@@ -248,7 +248,7 @@ impl<M: Message> System<M> {
         group.has(who).then(|| look(group))
     }
 
-    /// What an actor is called.
+    /// Returns the name of an actor.
     pub(super) fn name(&self, who: Addr) -> String {
         match self.group(who) {
             Some(group) => group.names.get(who.0 - group.first),
@@ -272,8 +272,8 @@ impl<M: Message> System<M> {
 
     // How a letter reaches its receiver.
 
-    /// Gives messages of one sender to their receiver, or to whom the configuration says. For how
-    /// many of them their sender is to wait until they are released.
+    /// Posts messages of one sender to their receiver, or to the receiver of dead letters. Returns the number
+    /// of messages for whose release the sender must wait.
     #[inline]
     pub(super) fn post(
         self: &Arc<Self>,
@@ -304,7 +304,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// A mailbox was full for a message whose sender does not wait.
+    /// Handles a message for a full mailbox whose sender does not wait.
     #[cold]
     fn overflow(self: &Arc<Self>, to: Addr, cell: &Cell<M>, mut letter: MailboxEntry<M>) {
         let overflow = self.config.overflow;
@@ -350,8 +350,8 @@ impl<M: Message> System<M> {
         over
     }
 
-    /// Posts a message that was sent a while ago. Its sender cannot wait for room, so with
-    /// [`Overflow::Block`] it goes in above the bound.
+    /// Posts a delayed message. Its sender cannot wait for capacity, so with [`Overflow::Block`] the message
+    /// is put above the capacity.
     pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
         letter.epoch = self.counters.sent(1);
         // Counted for when it is released; its sender does not know and need not wait.
@@ -362,7 +362,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Wakes senders whose messages above the bound were taken out.
+    /// Wakes senders whose messages above the capacity were received.
     #[inline]
     pub(super) fn release(&self, senders: Vec<Addr>) {
         for sender in senders {
@@ -394,7 +394,7 @@ impl<M: Message> System<M> {
         self.discard(to, letter);
     }
 
-    /// Disposes of a letter whose receiver has ended.
+    /// Handles a message whose receiver has ended.
     #[cold]
     pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, letter: MailboxEntry<M>) {
         let epoch = letter.epoch;

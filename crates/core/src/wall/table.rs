@@ -1,8 +1,7 @@
-//! An append-only table that is read without locks: address → what is known of the actor.
+//! An append-only table from addresses to the public part of actors, which is read without locks.
 //!
-//! Entries are made once, in any order, and stay where they are as long as the table lives. They
-//! lie in buckets of 64, 128, 256, … entries, each allocated when its first entry is made, so that
-//! a look-up is two loads of words that are not written any more.
+//! Entries are added once, in any order, and never move. They are in buckets of 64, 128, 256, … entries, each
+//! allocated with its first entry, so that a look-up is two loads of words that do not change any more.
 
 use std::sync::OnceLock;
 
@@ -48,7 +47,7 @@ impl<T> Table<T> {
         (entry, made)
     }
 
-    /// All entries made so far.
+    /// Iterates over all entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.buckets
             .iter()
@@ -58,7 +57,7 @@ impl<T> Table<T> {
     }
 }
 
-/// The bucket of an index and its place there.
+/// Returns the bucket of an index and the offset in it.
 #[inline]
 const fn place(index: u32) -> (usize, usize) {
     let shifted = index as u64 + (1 << FIRST);

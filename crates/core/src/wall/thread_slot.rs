@@ -1,22 +1,22 @@
-//! The place of a thread among all threads of the process: which part of shared state is its own.
+//! The slot of a thread among all threads of the process, which selects its part of sharded state.
 
 use crate::sync::lock;
 use std::sync::Mutex;
 
 /// Places that belong to one thread at a time.
 const OWNED: usize = if cfg!(loom) { 2 } else { 32 };
-/// All places; threads that get none for themselves share the others.
+/// The number of slots; threads that get no slot of their own share the others.
 pub(super) const SHARDS: usize = OWNED + if cfg!(loom) { 1 } else { 16 };
 
 /// See the [module](self).
 #[derive(Clone, Copy)]
 pub(super) struct ThreadSlot {
     pub(super) index: usize,
-    /// No other thread has it as long as this one lives.
+    /// True if no other thread has the slot while this one lives.
     pub(super) owned: bool,
 }
 
-/// The place of this thread, in every run.
+/// Returns the slot of this thread, equal in every run.
 #[inline]
 pub(super) fn mine() -> ThreadSlot {
     // A thread that is ending, and has given its place back, uses one that is shared.
@@ -26,7 +26,7 @@ pub(super) fn mine() -> ThreadSlot {
     })
 }
 
-/// Which places are free.
+/// The free slots.
 struct Free {
     /// Given back by threads that have ended.
     returned: Vec<usize>,
@@ -42,7 +42,7 @@ static FREE: Mutex<Free> = Mutex::new(Free {
     without: 0,
 });
 
-/// Gives the place back with its thread.
+/// Frees the slot when its thread ends.
 struct Held(ThreadSlot);
 
 impl Held {

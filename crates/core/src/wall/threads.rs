@@ -1,8 +1,7 @@
-//! An OS thread and a mailbox per actor, for up to as many actors as the system can hold
-//! threads.
+//! One OS thread and one mailbox for each actor, for as many actors as the system has threads.
 //!
-//! A thread polls its actor's body, and parks while it waits. The stacks are small
-//! ([`STACK`]): they are reserved, and only what is used of them takes memory.
+//! A thread polls its actor's body, and parks while it waits. The stacks are small ([`STACK`]): they are
+//! reserved, and only the used part takes memory.
 
 use super::boxed::Life;
 use super::limit;
@@ -21,7 +20,7 @@ const STACK: usize = 256 * 1024;
 pub(super) struct Threads {
     running: Arc<Running>,
     limit: u64,
-    /// What a thread has, its body left out.
+    /// The stack size of a thread without its body.
     stack: usize,
 }
 
@@ -53,7 +52,7 @@ impl Running {
     }
 }
 
-/// Counts a thread as long as it lives.
+/// Counts a thread while it lives.
 struct Counted(Arc<Running>);
 
 impl Drop for Counted {
@@ -63,7 +62,7 @@ impl Drop for Counted {
 }
 
 impl Threads {
-    /// Threads whose stacks have this many bytes for messages.
+    /// Creates threads whose stacks have this many bytes for messages.
     pub(super) fn new(for_messages: usize) -> Threads {
         Threads {
             running: Arc::default(),
@@ -82,7 +81,7 @@ impl Threads {
         self.limit
     }
 
-    /// Begins a life on a thread of this name.
+    /// Starts a life on a thread with this name.
     pub(super) fn start(&self, name: String, life: Life) -> io::Result<()> {
         self.running.add(1);
         let counted = Counted(self.running.clone());
@@ -114,7 +113,7 @@ impl Wake for Unpark {
 }
 
 thread_local! {
-    /// When the actor of this thread is to be woken, and by what.
+    /// The time at which this thread's actor is woken, with its waker.
     static ALARM: RefCell<Option<(Instant, Waker)>> = const { RefCell::new(None) };
 }
 
@@ -136,7 +135,7 @@ fn run_to_end(mut life: Life) {
     }
 }
 
-/// Has the actor's own thread wake up in time.
+/// Makes the actor's own thread wake at this time.
 pub(super) fn wake_at(due: Instant, task: Waker) {
     ALARM.set(Some((due, task)));
 }

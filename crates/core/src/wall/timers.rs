@@ -1,9 +1,9 @@
-//! The pending timers of one actor, in the order in which they fire: by due time, and at the same
-//! due time in the order in which they were set.
+//! The pending timers of one actor, in the order in which they fire: by due time, then by the order of
+//! setting.
 //!
-//! Waits that have a time of their own (sleeps, time-outs of requests) come one after the other,
-//! so there is one place for theirs, and a new one takes the place of one that is not waited for
-//! any more. A million requests answered in time leave nothing behind.
+//! Waits with a time-out (sleeps, requests) follow each other, so there is one slot for their timer, and a
+//! new timer replaces one that is not waited for any more. A million requests answered in time leave nothing
+//! behind.
 
 use crate::contract::{Time, Token};
 use std::cmp::Reverse;
@@ -28,7 +28,7 @@ impl Pending {
 
 /// See the [module](self).
 pub(crate) struct Timers {
-    /// One of those that were set: most actors have no more.
+    /// One of the timers: most actors have no more.
     one: Pending,
     /// The timer of a wait.
     own: Pending,
@@ -38,12 +38,12 @@ pub(crate) struct Timers {
     more: Option<Box<More>>,
 }
 
-/// What few actors have.
+/// State that few actors have.
 #[derive(Default)]
 struct More {
-    /// All that were set but one. The first was not cancelled.
+    /// All timers except one. The first one is not cancelled.
     set: BinaryHeap<Reverse<Pending>>,
-    /// Those that can be cancelled, by the tokens of the library's own that they have in `set`.
+    /// Timers that can be cancelled, by their internal tokens in `set`.
     handles: HashMap<u32, Handle>,
     /// How many in `set` were cancelled.
     cancelled: usize,
@@ -53,7 +53,7 @@ struct More {
 const FEW: usize = 64;
 
 impl More {
-    /// One in `set` was cancelled, or the first was removed.
+    /// Removes cancelled timers from the front of `set`.
     fn tidy(&mut self) {
         let (set, handles) = (&mut self.set, &self.handles);
         let is_cancelled = |pending: &Pending| {
@@ -112,7 +112,7 @@ impl Timers {
         }
     }
 
-    /// Sets one that can be cancelled, and comes again if it has a period.
+    /// Sets a timer that can be cancelled; it repeats if it has a period.
     pub(crate) fn set_handle(
         &mut self,
         due: Time,
@@ -159,12 +159,12 @@ impl Timers {
         known
     }
 
-    /// Forgets the timer of a wait that is over.
+    /// Removes the timer of a wait that is over.
     pub(crate) fn forget_own(&mut self) {
         self.own = Pending::NONE;
     }
 
-    /// When the next one is due.
+    /// Returns the time of the next timer.
     #[inline]
     pub(crate) fn next(&self) -> Option<Time> {
         let first = self.first();
@@ -180,7 +180,7 @@ impl Timers {
         }
     }
 
-    /// Removes the next one if it is due, and returns when it was.
+    /// Removes the next timer if it is due, and returns its time.
     #[inline]
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Time, Token)> {
         let first = self.first();
@@ -202,8 +202,8 @@ impl Timers {
         Some((first.due, Token(self.token_of(first, now))))
     }
 
-    /// The actor's token of one that is due. One that comes again is set again, for the first time that is
-    /// still to come: an actor that cannot keep up with a period would have ever more to catch up with.
+    /// Returns the actor's token of a due timer. A periodic timer is set again for its next future time:
+    /// otherwise an actor that is slower than the period would fall behind more and more.
     fn token_of(&mut self, due: Pending, now: Time) -> u32 {
         let Some(more) = &mut self.more else {
             return due.token;

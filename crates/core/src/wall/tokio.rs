@@ -22,7 +22,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A runtime of a run's own, whose threads have stacks of this many bytes.
+/// Creates a runtime for a run, whose threads have stacks of this many bytes.
 pub(super) fn build(workers: NonZeroUsize, stack: usize) -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.get())
@@ -45,28 +45,28 @@ pub(super) fn end(runtime: Runtime) {
 
 pub(super) struct Tasks {
     handle: Handle,
-    /// If the runtime is not the run's own.
+    /// Set if the runtime belongs to the caller.
     guest: Option<Arc<Guest>>,
 }
 
 /// The resources with which a run on an existing runtime ends well.
 struct Guest {
     cancel: CancelToken,
-    /// No more may begin.
+    /// True if no more tasks may begin.
     over: AtomicBool,
     lives: Mutex<Lives>,
     /// A life has ended when the run is over.
     gone: Condvar,
 }
 
-/// The lives that there are, by the numbers that they have been given.
+/// The current lives, by number.
 #[derive(Default)]
 struct Lives {
     begun: u64,
     all: HashMap<u64, Arc<Slot>>,
 }
 
-/// Where a life is that a task runs: locked while it is polled, `None` when it has ended.
+/// The life that a task runs: locked while it is polled, `None` when it has ended.
 type Slot = Mutex<Option<Life>>;
 
 /// A life as a task. If the runtime drops that before it has ended, the run is over.
@@ -129,16 +129,16 @@ impl Guest {
     }
 }
 
-/// A run's stay on another's runtime.
+/// A run's use of the caller's runtime.
 pub(super) struct Visit {
     guest: Arc<Guest>,
     handle: Handle,
 }
 
 impl Visit {
-    /// Lets no more tasks begin, and waits until those that there are have ended, as they do when woken.
+    /// Prevents further tasks, and waits until the current ones have ended, as they do when woken.
     pub(super) fn end(self, wake: impl FnOnce()) {
-        /// So long the runtime has for them.
+        /// The time that the runtime has for them.
         const PATIENCE: Duration = Duration::from_millis(50);
         let Visit { guest, handle } = self;
         let mut lives = lock(&guest.lives);
@@ -173,7 +173,7 @@ impl Tasks {
         }
     }
 
-    /// Tasks of another's runtime. If that drops one of them, the run is cancelled.
+    /// Runs tasks on the caller's runtime. If the runtime drops one of them, the run is cancelled.
     pub(super) fn guest(handle: &Handle, cancel: &CancelToken) -> (Tasks, Visit) {
         let guest = Arc::new(Guest {
             cancel: cancel.clone(),
@@ -189,7 +189,7 @@ impl Tasks {
         (tasks, Visit { guest, handle })
     }
 
-    /// Begins a life as a task.
+    /// Starts a life as a task.
     pub(super) fn start(&self, life: Life) {
         let Some(guest) = &self.guest else {
             drop(self.handle.spawn(life));

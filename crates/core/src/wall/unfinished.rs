@@ -1,13 +1,13 @@
-//! What an actor leaves that ends during the run.
+//! The remains of an actor that ended during the run.
 
 use super::mailbox_entry::MailboxEntry;
 use std::collections::VecDeque;
 
-/// What an actor leaves when its context is dropped.
+/// The remains of an actor after its context was dropped.
 pub(crate) struct Unfinished<M> {
-    /// What it was handling as it panicked; empty if that is not known.
+    /// The event that it was handling when it panicked; empty if unknown.
     pub(crate) handled: String,
-    /// What it had received and not handled.
+    /// Its received, unhandled events.
     pub(crate) unread: VecDeque<MailboxEntry<M>>,
 }
 

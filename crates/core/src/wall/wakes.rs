@@ -1,7 +1,7 @@
-//! Who is to be woken at which time.
+//! Scheduled wake-ups.
 //!
-//! Nearly all of it is asked for, and called off again, by the workers that run actors. So each thread has
-//! deadlines of its own, and finds their lock free unless the keeper of the clock looks after them.
+//! Nearly all of them are requested and cancelled by the workers that run actors. So each thread has its own
+//! deadlines, and finds their lock free unless the clock thread looks at them.
 
 use super::thread_slot::{self, SHARDS};
 use crate::contract::Time;
@@ -14,7 +14,7 @@ use std::task::Waker;
 
 /// See the [module](self).
 pub(super) struct Wakes {
-    /// By thread.
+    /// The deadlines by thread.
     shards: Box<[CachePadded<Mutex<Deadlines>>]>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Wake {
     used: u32,
 }
 
-/// Those that one thread has asked for.
+/// The deadlines that one thread has requested.
 #[derive(Default)]
 struct Deadlines {
     /// Times and slots, the earliest first. Some may have been called off.
@@ -37,16 +37,16 @@ struct Deadlines {
     called_off: usize,
 }
 
-/// Its place is in the order until it is due, also if it was called off before.
+/// An entry of the order, until it is due, even if it was cancelled.
 struct Slot {
     used: u32,
     task: Option<Waker>,
 }
 
-/// So few that were called off may stay where they are.
+/// The number of cancelled entries that may stay.
 const FEW: usize = 64;
 
-/// As many as a worker wakes at a time.
+/// The number of wake-ups that a worker does at a time.
 const SOME: usize = 32;
 
 impl Wakes {
@@ -57,8 +57,8 @@ impl Wakes {
         }
     }
 
-    /// Asks for a wake-up. It is `now`, and who has been asked for by this thread and is due is woken: that
-    /// costs a worker less than the keeper.
+    /// Requests a wake-up. At the time `now`, due requests of this thread are woken, because that is cheaper
+    /// for a worker than for the clock thread.
     pub(super) fn add(&self, due: Time, now: Time, task: Waker) -> Wake {
         let shard = thread_slot::mine().index;
         let mut deadlines = lock(&self.shards[shard]);
@@ -81,13 +81,13 @@ impl Wakes {
         drop(task);
     }
 
-    /// Takes out whom to wake now, and returns when the next is due.
+    /// Takes the due wakers, and returns the time of the next one.
     pub(super) fn take_due(&self, now: Time, tasks: &mut Vec<Waker>) -> Option<Time> {
         let next = |shard: &CachePadded<Mutex<Deadlines>>| lock(shard).take_due(now, tasks);
         self.shards.iter().filter_map(next).min()
     }
 
-    /// Forgets all.
+    /// Removes all.
     pub(super) fn clear(&self) {
         for shard in &self.shards {
             let left = std::mem::take(&mut *lock(shard));
@@ -121,7 +121,7 @@ impl Deadlines {
         Some(task)
     }
 
-    /// Removes what was called off.
+    /// Removes cancelled entries.
     fn sweep(&mut self) {
         let (slots, free) = (&mut self.slots, &mut self.free);
         self.order.retain(|&Reverse((_, slot))| {
@@ -153,7 +153,7 @@ impl Deadlines {
             .is_some_and(|&Reverse((due, _))| due <= now)
     }
 
-    /// Takes out the first, which may have been called off.
+    /// Takes the first entry; `None` if it was cancelled.
     fn take_first(&mut self) -> Option<Waker> {
         let Reverse((_, slot)) = self.order.pop()?;
         let place = &mut self.slots[slot as usize];

@@ -2,7 +2,7 @@
 
 use crate::node::{PASSWORD, counted, host, http, in_memory, limits, quiet, said, users, with};
 use corsair_courier::{Limits, Serving};
-use corsair_courier_load::client::{Http, Login, Said, Socket};
+use corsair_courier_load::client::{Http, Login, ServerMessage, Socket};
 use hyper::Method;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -128,7 +128,7 @@ async fn sockets_that_are_not_read_hold_little_and_get_everything_in_the_end() {
     assert_ne!(overflows, "0");
     for expected in 1..=400 {
         match said(&mut slow).await {
-            Said::Message { sequence, .. } => assert_eq!(sequence, expected),
+            ServerMessage::Message { sequence, .. } => assert_eq!(sequence, expected),
             other => panic!("{other:?}"),
         }
     }
@@ -164,12 +164,12 @@ async fn however_many_leave_at_once_those_who_watch_keep_their_sockets() {
     let _last = quiet(&node, &last, "").await;
     loop {
         match said(&mut watcher).await {
-            Said::Online { users, .. } | Said::Connect { users } => {
+            ServerMessage::Online { users, .. } | ServerMessage::Connect { users } => {
                 if users.iter().any(|user| user.id == last.user) {
                     break;
                 }
             }
-            Said::Disconnect { .. } => {}
+            ServerMessage::Disconnect { .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -326,7 +326,10 @@ async fn acknowledgements_of_what_was_acknowledged_count_once() {
     }
     // An answer to what comes after them shows that they were read.
     socket.send(Frame::Text("nonsense".into())).await.unwrap();
-    assert!(matches!(said(&mut socket).await, Said::Error { .. }));
+    assert!(matches!(
+        said(&mut socket).await,
+        ServerMessage::Error { .. }
+    ));
     let metrics = http.metrics().await.unwrap();
     assert!(
         metrics.contains("courier_acknowledged_total 1\n"),

@@ -1,7 +1,7 @@
 //! Frames that are wrong: an error or the end of that socket, and the node continues.
 
 use crate::node::{counted, host, http, in_memory, message, quiet, said, users};
-use corsair_courier_load::client::{Said, Socket};
+use corsair_courier_load::client::{ServerMessage, Socket};
 use hyper::header::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::Message as Frame;
 /// The code of the error that comes next.
 async fn fault(socket: &mut Socket) -> String {
     match said(socket).await {
-        Said::Error { code, message } => {
+        ServerMessage::Error { code, message } => {
             assert!(message.len() > 10, "{message}");
             code
         }
@@ -69,7 +69,7 @@ async fn frames_that_mean_nothing_are_errors_and_too_many_end_the_socket() {
         socket.send(Frame::text("nonsense")).await.unwrap();
     }
     while let Some(said) = socket.next().await.unwrap() {
-        assert!(matches!(said, Said::Error { .. }), "{said:?}");
+        assert!(matches!(said, ServerMessage::Error { .. }), "{said:?}");
     }
     assert!(counted(&mut http, "malformed_frame").await);
     quiet(&node, &people[0], "").await.close().await.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::node::{PASSWORD, http, in_memory, limits, quiet, said, start, users};
 use corsair_courier::{Options, Registration};
-use corsair_courier_load::client::{Http, Login, Said};
+use corsair_courier_load::client::{Http, Login, ServerMessage};
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -257,7 +257,7 @@ async fn an_account_that_is_deleted_is_gone_and_what_it_said_stays() {
     );
     // Before that there is what anne has said herself.
     while let Some(said) = socket.next().await.unwrap() {
-        assert!(matches!(said, Said::Message { sequence: 1, .. }));
+        assert!(matches!(said, ServerMessage::Message { sequence: 1, .. }));
     }
     assert_eq!(
         send(&mut http, anne, Method::DELETE, path, None, right)

@@ -1,7 +1,7 @@
 //! Conversations whose members and titles change.
 
 use crate::node::{call, http, in_memory, message, quiet, said, users};
-use corsair_courier_load::client::{Login, Said};
+use corsair_courier_load::client::{Login, ServerMessage};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ async fn who_is_added_reads_on_and_back_and_who_leaves_does_not() {
     let add = json!({ "users": [jack.user] });
     let (status, _) = call(&mut http, mary, Method::POST, &members, add.clone()).await;
     assert_eq!(status, 204);
-    let changed = Said::Changed { conversation: room };
+    let changed = ServerMessage::Changed { conversation: room };
     assert_eq!(said(&mut socket).await, changed);
     let (_, view) = call(&mut http, jack, Method::GET, &path, Value::Null).await;
     assert_eq!(view["members"], json!([anne.user, mary.user, jack.user]));

@@ -3,7 +3,7 @@
 
 use crate::node::{PATIENCE, http, in_memory, quiet};
 use corsair_courier::{ConversationId, Serving};
-use corsair_courier_load::client::{Http, Login, Said, Socket};
+use corsair_courier_load::client::{Http, Login, ServerMessage, Socket};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::time::timeout;
@@ -72,7 +72,7 @@ impl Person {
         while self.received < self.queue.len() as u64 {
             let said = timeout(PATIENCE, socket.next()).await.expect("in time");
             match said.unwrap() {
-                Some(Said::Message { sequence, message }) => {
+                Some(ServerMessage::Message { sequence, message }) => {
                     assert_eq!(sequence, self.received + 1);
                     assert_eq!(message.text, self.queue[self.received as usize]);
                     self.received = sequence;

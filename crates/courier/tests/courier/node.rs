@@ -1,7 +1,7 @@
 //! A node for one test, and people who use it.
 
 use corsair_courier::{Limits, Message, Node, Options, Serving, serve};
-use corsair_courier_load::client::{Http, Login, Said, Socket};
+use corsair_courier_load::client::{Http, Login, ServerMessage, Socket};
 use hyper::Method;
 use serde_json::Value;
 use std::num::NonZeroU32;
@@ -113,7 +113,7 @@ pub async fn counted(http: &mut Http, why: &str) -> bool {
 }
 
 /// What the node says next.
-pub async fn said(socket: &mut Socket) -> Said {
+pub async fn said(socket: &mut Socket) -> ServerMessage {
     let said = tokio::time::timeout(PATIENCE, socket.next()).await;
     said.expect("something within the time")
         .unwrap()
@@ -123,7 +123,7 @@ pub async fn said(socket: &mut Socket) -> Said {
 /// The next message, with its sequence.
 pub async fn message(socket: &mut Socket) -> (u64, Message) {
     match said(socket).await {
-        Said::Message { sequence, message } => (sequence, message),
+        ServerMessage::Message { sequence, message } => (sequence, message),
         other => panic!("{other:?} instead of a message"),
     }
 }

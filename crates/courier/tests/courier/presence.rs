@@ -2,7 +2,7 @@
 
 use crate::node::{host, http, in_memory, limits, quiet, said, users, with};
 use corsair_courier::Limits;
-use corsair_courier_load::client::{Said, Socket};
+use corsair_courier_load::client::{ServerMessage, Socket};
 use hyper::Method;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn who_comes_and_goes_is_told_to_those_who_are_there() {
     let mut first = Socket::open(&host(&node), &people[0].token, "")
         .await
         .unwrap();
-    let Said::Online { total, users } = said(&mut first).await else {
+    let ServerMessage::Online { total, users } = said(&mut first).await else {
         panic!("first comes who is online");
     };
     assert_eq!((total, users[0].id), (1, people[0].user));
@@ -22,10 +22,12 @@ async fn who_comes_and_goes_is_told_to_those_who_are_there() {
     // Its own connection may be reported first.
     let came = loop {
         match said(&mut first).await {
-            Said::Connect { users } if users.iter().any(|face| face.id == people[1].user) => {
+            ServerMessage::Connect { users }
+                if users.iter().any(|face| face.id == people[1].user) =>
+            {
                 break users;
             }
-            Said::Connect { .. } => {}
+            ServerMessage::Connect { .. } => {}
             other => panic!("{other:?} instead of somebody who comes"),
         }
     };
@@ -40,7 +42,7 @@ async fn who_comes_and_goes_is_told_to_those_who_are_there() {
     assert_eq!(online["total"], 2);
     second.close().await.unwrap();
     match said(&mut first).await {
-        Said::Disconnect { users } => assert_eq!(users[0].id, people[1].user),
+        ServerMessage::Disconnect { users } => assert_eq!(users[0].id, people[1].user),
         other => panic!("{other:?} instead of somebody who goes"),
     }
     node.stop().await;
@@ -59,14 +61,17 @@ async fn a_user_is_online_until_the_last_socket_ends() {
     one.close().await.unwrap();
     let silence = tokio::time::timeout(Duration::from_millis(500), async {
         loop {
-            if let Said::Disconnect { users } = said(&mut watcher).await {
+            if let ServerMessage::Disconnect { users } = said(&mut watcher).await {
                 return users;
             }
         }
     });
     assert!(silence.await.is_err());
     other.close().await.unwrap();
-    assert!(matches!(said(&mut watcher).await, Said::Disconnect { .. }));
+    assert!(matches!(
+        said(&mut watcher).await,
+        ServerMessage::Disconnect { .. }
+    ));
     node.stop().await;
 }
 
@@ -87,7 +92,7 @@ async fn a_peer_that_says_nothing_any_more_is_noticed() {
     let dead = quiet(&node, &people[1], "").await;
     loop {
         // One that reads does.
-        if let Said::Disconnect { users } = said(&mut watcher).await {
+        if let ServerMessage::Disconnect { users } = said(&mut watcher).await {
             assert_eq!(users[0].id, people[1].user);
             break;
         }

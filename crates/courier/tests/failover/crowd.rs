@@ -1,7 +1,7 @@
 //! Users that post and listen whatever happens to the nodes, and the account of it.
 
 use corsair_courier::{ConversationId, Message, UserId};
-use corsair_courier_load::client::{ClientError, Http, Login, Said, Socket, Stored};
+use corsair_courier_load::client::{ClientError, Http, Login, PostReceipt, ServerMessage, Socket};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -266,7 +266,7 @@ async fn post(
         }
         let text = format!("{user} {turn} in {}", room.conversation);
         let key = format!("{}-{turn}", room.conversation);
-        let stored: Stored = loop {
+        let stored: PostReceipt = loop {
             posted.fetch_add(1, Relaxed);
             let attempt = timeout(ATTEMPT, async {
                 if http.is_none() {
@@ -333,7 +333,7 @@ fn last(inbox: &Mutex<Inbox>) -> u64 {
 async fn receive(mut socket: Socket, user: usize, inbox: &Mutex<Inbox>) {
     let mut before = None;
     while let Ok(Some(said)) = socket.next().await {
-        let Said::Message { sequence, message } = said else {
+        let ServerMessage::Message { sequence, message } = said else {
             continue;
         };
         {

@@ -1,7 +1,7 @@
 //! Several nodes on one NATS server: any of them does for any user.
 
 use crate::process::{Nats, NodeProcess, free_port};
-use corsair_courier_load::client::{Http, Said, Socket};
+use corsair_courier_load::client::{Http, ServerMessage, Socket};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -27,7 +27,7 @@ pub async fn nodes_with(count: usize, flags: &[&str]) -> (TempDir, Nats, Vec<Nod
     (dir, nats, nodes)
 }
 
-async fn said(socket: &mut Socket) -> Said {
+async fn said(socket: &mut Socket) -> ServerMessage {
     let said = timeout(PATIENCE, socket.next()).await.expect("in time");
     said.unwrap().expect("an open socket")
 }
@@ -90,7 +90,7 @@ async fn what_one_node_was_told_all_know_at_once() {
         );
         assert!(matches!(
             said(&mut socket).await,
-            Said::Message { sequence: 1, .. }
+            ServerMessage::Message { sequence: 1, .. }
         ));
         // Logged out at one node, it is out at the others.
         let bearer = format!("Bearer {}", anne.token);
@@ -124,7 +124,8 @@ async fn users_of_a_node_that_dies_are_told_to_be_gone() {
     let mut watcher = Socket::open(&here, &anne.token, "").await.unwrap();
     let away = Socket::open(&there, &mary.token, "").await.unwrap();
     loop {
-        let (Said::Connect { users } | Said::Online { users, .. }) = said(&mut watcher).await
+        let (ServerMessage::Connect { users } | ServerMessage::Online { users, .. }) =
+            said(&mut watcher).await
         else {
             panic!("mary comes before she goes");
         };
@@ -135,7 +136,7 @@ async fn users_of_a_node_that_dies_are_told_to_be_gone() {
     nodes[1].kill();
     let begun = Instant::now();
     match said(&mut watcher).await {
-        Said::Disconnect { users } => assert_eq!(users[0].id, mary.user),
+        ServerMessage::Disconnect { users } => assert_eq!(users[0].id, mary.user),
         other => panic!("{other:?} instead of mary's end"),
     }
     assert!(begun.elapsed() < Duration::from_secs(10));
@@ -143,7 +144,7 @@ async fn users_of_a_node_that_dies_are_told_to_be_gone() {
     // Back at the other node.
     let _here = Socket::open(&here, &mary.token, "").await.unwrap();
     match said(&mut watcher).await {
-        Said::Connect { users } => assert_eq!(users[0].id, mary.user),
+        ServerMessage::Connect { users } => assert_eq!(users[0].id, mary.user),
         other => panic!("{other:?} instead of mary"),
     }
 }

@@ -24,7 +24,7 @@ fn draft(files: &[(&str, &[u8])]) -> Draft {
 
 fn names(below: &Path) -> Vec<String> {
     let found = all(below).unwrap();
-    let name = |found: &Found| {
+    let name = |found: &CheckpointEntry| {
         found
             .path
             .file_name()

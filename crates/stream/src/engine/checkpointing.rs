@@ -1,7 +1,7 @@
 //! A checkpoint of a running engine.
 
 use super::saved::SavedTask;
-use super::{Engine, EngineState};
+use super::{Engine, EngineSnapshot};
 use crate::checkpoint::Barrier;
 use crate::node::queue::Queue;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Engine {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn checkpoint(&self) -> EngineState {
+    pub async fn checkpoint(&self) -> EngineSnapshot {
         let shared = &self.shared;
         let (barrier, reports) = Barrier::new();
         let (tasks, place) = {
@@ -70,7 +70,7 @@ impl Engine {
         for task in saved.values_mut() {
             task.nodes.sort_unstable_by_key(|(place, _)| *place);
         }
-        EngineState {
+        EngineSnapshot {
             tasks: saved,
             log: shared.log.rest(),
             place,

@@ -8,7 +8,7 @@
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
 use crate::node::Counter;
-use crate::pending::{Element, Load, PendingWrite, Sender, Sent};
+use crate::pending::{Element, FlowElement, Load, PendingWrite, Sender};
 use crate::pipeline::Subscription;
 use corsair::edge::{Overflow, TrySendError};
 use parking_lot::Mutex;
@@ -107,7 +107,7 @@ impl Entrance {
         }
         let load = Some(Load::new(bytes, &self.held));
         self.put(
-            Element::Flow(Sent {
+            Element::Flow(FlowElement {
                 flow,
                 pending,
                 load,

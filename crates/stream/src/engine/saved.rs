@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What an engine leaves behind at a stop, and takes up at the next start.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub struct EngineState {
+pub struct EngineSnapshot {
     pub(super) tasks: BTreeMap<String, SavedTask>,
     /// Lines that have not been logged.
     pub(super) log: Vec<Undelivered>,
@@ -52,7 +52,7 @@ pub enum SavedError {
 
 const FORMAT: &[u8] = b"corsair-stream saved 4\n";
 
-impl EngineState {
+impl EngineSnapshot {
     /// The position of the last write in the log whose points are in it; 0 without a log.
     pub fn position(&self) -> u64 {
         self.place.position
@@ -75,7 +75,7 @@ impl EngineState {
     ///
     /// # Errors
     /// See [`SavedError`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<EngineState, SavedError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<EngineSnapshot, SavedError> {
         let rest = bytes.strip_prefix(FORMAT).ok_or(SavedError::Format)?;
         let (sum, rest) = rest.split_first_chunk().ok_or(SavedError::Damaged)?;
         if u32::from_le_bytes(*sum) != crc32fast::hash(rest) {
@@ -99,20 +99,20 @@ mod tests {
 
     #[test]
     fn altered_or_cut_bytes_are_refused() {
-        let mut saved = EngineState::default();
+        let mut saved = EngineSnapshot::default();
         saved.log.push(Undelivered {
             number: 0,
             text: "m v=1 1\n".into(),
         });
         let bytes = saved.to_bytes();
-        assert_eq!(EngineState::from_bytes(&bytes).unwrap().log, saved.log);
+        assert_eq!(EngineSnapshot::from_bytes(&bytes).unwrap().log, saved.log);
         for cut in 0..bytes.len() {
-            assert!(EngineState::from_bytes(&bytes[..cut]).is_err(), "{cut}");
+            assert!(EngineSnapshot::from_bytes(&bytes[..cut]).is_err(), "{cut}");
         }
         for at in 0..bytes.len() {
             let mut altered = bytes.clone();
             altered[at] ^= 1;
-            assert!(EngineState::from_bytes(&altered).is_err(), "{at}");
+            assert!(EngineSnapshot::from_bytes(&altered).is_err(), "{at}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::sink::Sink;
 use super::state::State;
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
-use crate::pending::{Element, Load, PendingWrite, Points, Receiver, Sent};
+use crate::pending::{Element, FlowElement, Load, PendingWrite, Points, Receiver};
 use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -44,7 +44,7 @@ struct Alignment {
 /// What a node has received.
 enum Arrival {
     /// Points or windows of an input.
-    Sent(usize, Sent),
+    FlowElement(usize, FlowElement),
     /// A barrier, from all inputs that have not ended.
     Barrier(Barrier),
     /// The end of all inputs.
@@ -69,7 +69,7 @@ impl Inputs {
     async fn next(&mut self) -> Arrival {
         loop {
             match self.arrived.pop() {
-                Some(Element::Flow(sent)) => return Arrival::Sent(self.from, sent),
+                Some(Element::Flow(sent)) => return Arrival::FlowElement(self.from, sent),
                 Some(Element::Barrier(barrier)) if self.edges.len() == 1 => {
                     return Arrival::Barrier(barrier);
                 }
@@ -218,7 +218,7 @@ async fn send(
 ) {
     for flow in out.drain(..) {
         let (pending, load) = (pending.clone(), load.cloned());
-        let parcel = Element::Flow(Sent {
+        let parcel = Element::Flow(FlowElement {
             flow,
             pending,
             load,
@@ -241,7 +241,7 @@ pub(crate) async fn operate(
     let mut clock = operator.clock();
     loop {
         match next(&mut inputs, clock.as_mut()).await {
-            Next::Arrived(Arrival::Sent(input, sent)) => {
+            Next::Arrived(Arrival::FlowElement(input, sent)) => {
                 for part in parts(sent.flow, operator.most_rows()) {
                     operator.take(input, part, &mut out);
                     send(&mut out, &sent.pending, sent.load.as_ref(), &mut outputs).await;
@@ -310,7 +310,7 @@ pub(crate) async fn deliver(
     let aborted = || ending() == Ending::Aborted;
     loop {
         let sent = match inputs.next().await {
-            Arrival::Sent(_, sent) => sent,
+            Arrival::FlowElement(_, sent) => sent,
             Arrival::Barrier(barrier) => {
                 report(&barrier, sink.save());
                 let _ = outputs.send(Element::Barrier(barrier)).await;

@@ -16,7 +16,7 @@ pub struct Template(Vec<Segment>);
 #[derive(Clone, Debug, PartialEq)]
 enum Segment {
     Text(String),
-    AlertField(AlertField, Option<Format>),
+    Field(AlertField, Option<Format>),
     /// The first template whose test holds.
     Either(Vec<(Test, Template)>),
 }
@@ -70,7 +70,7 @@ impl Template {
         let (template, end) = reader.template(0)?;
         match end {
             End::Text => Ok(template),
-            End::Place(place, _) => Err(place.into()),
+            End::Field(place, _) => Err(place.into()),
         }
     }
 
@@ -85,7 +85,7 @@ impl Template {
         for part in &self.0 {
             match part {
                 Segment::Text(part) => text.push_str(part),
-                Segment::Place(place, format) => {
+                Segment::Field(place, format) => {
                     let value = look(place);
                     match (value, format) {
                         (value, Some(format)) => format.write(value.as_ref(), text),
@@ -149,8 +149,8 @@ pub(crate) fn written_duration(nanos: i64) -> String {
 /// What ended a part of a template.
 enum End<'t> {
     Text,
-    /// A place that is none by itself: as it is written, and its words.
-    AlertField(&'t str, Vec<Word>),
+    /// A field that is not complete in itself: its text and its words.
+    Field(&'t str, Vec<Word>),
 }
 
 /// A word within the braces.
@@ -183,11 +183,11 @@ impl<'t> Reader<'t> {
                     parts.push(self.either(written, &words[1..], depth + 1)?);
                 }
                 Some(Word::Bare(word)) if word == "else" || word == "end" => {
-                    return Ok((Template(parts), End::Place(written, words)));
+                    return Ok((Template(parts), End::Field(written, words)));
                 }
                 _ => {
                     let (place, format) = piped(&words).ok_or(written)?;
-                    parts.push(Segment::Place(place, format));
+                    parts.push(Segment::Field(place, format));
                 }
             }
         }
@@ -203,7 +203,7 @@ impl<'t> Reader<'t> {
         let mut branches = Vec::new();
         loop {
             let (template, end) = self.template(depth)?;
-            let End::Place(written, words) = end else {
+            let End::Field(written, words) = end else {
                 return Err(begun.into());
             };
             let last = test == Test::Always;

@@ -4,7 +4,7 @@ use crate::http::Service;
 use crate::sinks::{Hung, Stuck};
 use axum::Router;
 use axum::routing::post;
-use corsair_stream::engine::{Saved, TaskOptions};
+use corsair_stream::engine::{EngineSnapshot, TaskOptions};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn restarted(service: Service, deadline: Duration) -> (Service, Vec<String
     let logged = service.log.lines();
     let tasks = service.engine.statuses();
     assert!(service.engine.close().await.unwrap().is_ok());
-    let saved = Saved::from_bytes(&saved.to_bytes()).unwrap();
+    let saved = EngineSnapshot::from_bytes(&saved.to_bytes()).unwrap();
     let next = Service::new();
     next.engine.restore(saved);
     for task in tasks {
@@ -142,7 +142,9 @@ async fn a_stop_does_not_lower_the_rate_of_points() {
     assert!(service.engine.close().await.unwrap().is_ok());
     tokio::time::sleep(stop).await;
     let service = Service::new();
-    service.engine.restore(Saved::from_bytes(&saved).unwrap());
+    service
+        .engine
+        .restore(EngineSnapshot::from_bytes(&saved).unwrap());
     service.task("t", text).await;
     service.write(&points).await;
     while rates(&service).len() < 2 {

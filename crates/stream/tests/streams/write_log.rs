@@ -2,7 +2,7 @@
 
 use crate::http::Service;
 use axum::http::{Method, StatusCode};
-use corsair_stream::engine::{Durability, LogError, Saved};
+use corsair_stream::engine::{Durability, EngineSnapshot, LogError};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,11 @@ const SUM: &str = "stream | from('m') | window(10s, every 10s) | sum(v) | log('s
 const INTERVAL: Durability = Durability::Interval(Duration::from_millis(10));
 
 /// A service with a log in this directory and the task `sum`, restored from a state.
-async fn service(directory: &Path, saved: Option<Saved>, durability: Durability) -> Service {
+async fn service(
+    directory: &Path,
+    saved: Option<EngineSnapshot>,
+    durability: Durability,
+) -> Service {
     let service = Service::new();
     if let Some(saved) = saved {
         service.engine.restore(saved);
@@ -112,7 +116,7 @@ async fn a_torn_record_is_left_out_and_damage_before_it_is_refused_or_ends_the_l
         let mut bytes = fs::read(file).unwrap();
         bytes[ends[damaged] - 4] ^= 1;
         fs::write(file, bytes).unwrap();
-        let saved = Saved::from_bytes(&saved).unwrap();
+        let saved = EngineSnapshot::from_bytes(&saved).unwrap();
         let Some(expected) = expected else {
             let after = Service::new();
             after.engine.restore(saved);

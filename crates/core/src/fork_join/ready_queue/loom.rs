@@ -16,7 +16,7 @@ unsafe impl Sync for Shared {}
 // SAFETY: the jobs are numbers here that nobody dereferences.
 unsafe impl Send for Shared {}
 
-/// Puts in `count` jobs, takes out one halfway and all at the end, while another worker steals `times` times.
+/// Appends `count` jobs, takes one halfway and all at the end, while another worker steals `times` times.
 fn every_job_is_taken_once(count: usize, times: usize) {
     loom::model(move || {
         let jobs = jobs(count);

@@ -1,4 +1,4 @@
-//! The queue by itself: order, growth, and who gets what.
+//! The queue alone: order, growth, and stealing.
 #![allow(unsafe_code, reason = "jobs of the test are addresses")]
 
 use crate::fork_join::job::Job;

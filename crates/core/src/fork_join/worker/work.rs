@@ -18,18 +18,18 @@ const PACE: u64 = 50_000;
 /// How often an idle worker looks around before it falls asleep.
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
 
-/// The same where there are more workers than cores: one that is not running may have
-/// what it looks for, or need the core to finish.
+/// The limit if there are more workers than cores: a worker that is not running may have the needed job, or
+/// need the core to finish.
 const PATIENCE_IN_A_CROWD: u32 = 4;
 
-/// At every such look for a job the queue comes before what was woken here.
+/// At every n-th search for a job, the queue of the pool comes before the halves that were woken here.
 const FAIRNESS: u32 = 64;
 
-/// How many times in a row the half that was woken last may come before those that wait longer.
+/// The number of times in a row that the half woken last may come before older ones.
 const STREAK: u32 = 16;
 
 impl Worker {
-    /// The whole life of a worker: runs jobs until the pool is stopped, and then what is left.
+    /// Runs jobs until the pool is stopped, and then the remaining ones.
     pub(in crate::fork_join) fn live(&self) {
         let registry = self.registry();
         self.work_until(|| registry.is_stopped());
@@ -56,8 +56,8 @@ impl Worker {
         address >= lowest
     }
 
-    /// Puts the oldest offer into the mailbox, if that is free. Without an offer, others may take
-    /// what was woken here.
+    /// Puts the oldest offer into the mailbox, if that is free. Without an offer, others may take halves that
+    /// were woken here.
     fn answer(&self) {
         if !self.mailbox().is_empty() {
             return;
@@ -73,7 +73,7 @@ impl Worker {
         }
     }
 
-    /// Asks all others for work; `urgently` without regard to the pace.
+    /// Asks all other workers for work; `urgently` ignores the minimum interval.
     fn ask(&self, urgently: bool) {
         let registry = self.registry();
         let now = registry.now();
@@ -90,7 +90,7 @@ impl Worker {
         }
     }
 
-    /// Does what is to be done at the end of a job, after which this worker looks for the next.
+    /// Runs a closure at the end of a job, after which this worker searches for the next.
     pub(in crate::fork_join) fn at_the_end<R>(&self, of_job: impl FnOnce() -> R) -> R {
         self.ending.set(true);
         let result = of_job();
@@ -98,8 +98,8 @@ impl Worker {
         result
     }
 
-    /// Queues a half that waits no more: before others that were woken here, if that is what this
-    /// worker comes to next, else where any free worker finds it.
+    /// Queues a half that no longer waits: as the next one of this worker if a job is ending, otherwise where
+    /// any free worker finds it.
     ///
     /// # Safety
     /// As for [`Registry::enqueue`](super::Registry::enqueue).
@@ -162,7 +162,7 @@ impl Worker {
         let others = || after[1..].iter().chain(before);
         others()
             .find_map(|other| other.mailbox().take())
-            // A worker's own mailbox comes last: what is in it was meant for others.
+            // A worker's own mailbox comes last, because its job was meant for others.
             .or_else(|| self.mailbox().take())
             .or_else(|| others().find_map(|other| self.steal_from(other, patiently)))
     }

@@ -10,13 +10,13 @@ const GOLD: u32 = 100;
 /// The shortest random period to chat at, in milliseconds. The longest is 9,999.
 const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
 
-/// Gold and a period to chat at. Each pirate has random numbers of its own, so that nobody need be asked in turn: some that
-/// are used before, one for its gold, and one for its period.
+/// Gold and a chat period. Each pirate has its own random numbers, so they can be computed in any order: some
+/// are used earlier, one is for its gold, and one for its period.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Share {
     pub(super) period_ms: Option<NonZeroU16>,
-    /// Those of the first pirate.
+    /// The random numbers of the first pirate.
     pub(super) random: Random,
     pub(super) used_before: u64,
 }
@@ -30,7 +30,7 @@ impl Share {
         random
     }
 
-    /// How much gold pirates get, up to this one.
+    /// Returns the gold of all pirates up to this one.
     pub(super) fn minted(&self, pirates: u32) -> u64 {
         let golds = (0..pirates).map(|index| {
             let mut random = self.random_of(index);
@@ -62,7 +62,7 @@ pub(crate) struct Introduction {
     pub(super) pirates: AddrRange,
     /// The index of the first receiver among them.
     pub(super) first: u32,
-    /// One less than there are: the numbers from a pirate's own on stand for the next higher.
+    /// The number of other pirates: random numbers from a pirate's own index on mean the next higher index.
     pub(super) others: u32,
     pub(super) share: Share,
 }

@@ -11,10 +11,10 @@ const SILENCE: Token = Token::new(1);
 /// The while. Where all messages arrive, answers take far less; so it decides nothing but how
 /// long a run that has lost some lasts.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The token of the timer that marks the end of what has arrived.
+/// The token of the timer that marks the end of the received messages.
 const MARK: Token = Token::new(2);
-/// Once everything sent has been handled: answers, coins under way, and coins returned are three
-/// generations of messages, and each is waited for once. What is not there then will not come.
+/// The generations of messages to wait for once all sent messages were handled: answers, coins in flight, and
+/// returned coins. What has not arrived after them will not arrive.
 const GENERATIONS: u32 = 3;
 
 /// See the [module](self).
@@ -24,14 +24,14 @@ pub(super) struct Farewell {
     pub(super) tally: Tally,
     /// How many pirates have been sent goodbye.
     asked: u32,
-    /// Something has happened since the timer of silence was set.
+    /// True if a message has arrived since the timer of silence was set.
     broken: bool,
-    /// Nothing has happened for a while.
+    /// True if no message has arrived for a while.
     certain: bool,
     step: Step,
 }
 
-/// What it is at.
+/// The current step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Step {
@@ -39,13 +39,13 @@ enum Step {
     Begin,
     /// It sends goodbyes.
     Ask,
-    /// It takes in answers, before it sends more goodbyes.
+    /// It receives answers before it sends more goodbyes.
     TakeIn,
-    /// It takes in answers, and has sent all goodbyes.
+    /// It receives answers, and has sent all goodbyes.
     Last,
-    /// All that was sent before has been handled, in this generation.
+    /// All earlier messages have been handled, in this generation.
     Settled(u32),
-    /// It takes in what has arrived, up to the mark of this generation.
+    /// It receives the messages up to the mark of this generation.
     UpToMark(u32),
 }
 
@@ -60,7 +60,7 @@ impl Farewell {
         recorder: &W::Pirate,
         cx: &mut C,
     ) -> Wait {
-        // Nearly all that ever comes, and it comes often.
+        // The usual case comes first.
         if let Some(Event::Message { from, body }) = event
             && matches!(self.step, Step::TakeIn | Step::Last)
         {
@@ -128,8 +128,8 @@ impl Farewell {
 
     /// Sends the next chunk of goodbyes, if there is one.
     ///
-    /// Answers are taken in while the goodbyes go out, at most two chunks of them outstanding: they
-    /// need no room then, whatever the population.
+    /// Answers are received while the goodbyes are sent, with at most two chunks outstanding, so memory does
+    /// not grow with the population.
     #[inline(never)]
     fn ask<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
         loop {
@@ -148,7 +148,7 @@ impl Farewell {
         }
     }
 
-    /// What there is to wait for before the next chunk of goodbyes.
+    /// Returns the wait before the next chunk of goodbyes.
     fn before_the_next(&mut self, pirates: AddrRange) -> Option<Wait> {
         if self.certain {
             self.step = Step::Ask;
@@ -157,7 +157,7 @@ impl Farewell {
         self.is_owed_a_chunk(pirates).then_some(Wait::Event)
     }
 
-    /// More than a chunk of goodbyes has not been answered.
+    /// True if more than a chunk of goodbyes is unanswered.
     #[inline(always)]
     fn is_owed_a_chunk(&self, pirates: AddrRange) -> bool {
         self.tally.goodbyes + at_once(pirates) < self.asked
@@ -175,7 +175,7 @@ impl Farewell {
         }
     }
 
-    /// Takes in all that will ever come, a generation at a time.
+    /// Receives all remaining messages, one generation at a time.
     fn settle(&mut self, generation: u32) -> Wait {
         if generation == GENERATIONS {
             return Wait::End;
@@ -184,7 +184,7 @@ impl Farewell {
         Wait::Settle
     }
 
-    /// Counts what a message brings.
+    /// Counts a message.
     #[inline(always)]
     fn hear<W: Watch, C: Context<Msg>>(
         &mut self,

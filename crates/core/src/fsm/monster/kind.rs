@@ -16,11 +16,11 @@ use std::time::Duration;
 pub struct FsmParameters {
     /// The first part of the pirates' names.
     pub arch: String,
-    /// How many pirates, unless there is a network.
+    /// The number of pirates, unless there is a network.
     pub population: u32,
     /// How long they talk.
     pub talk: Duration,
-    /// Who knows whom.
+    /// The initial buddies of each pirate.
     pub network: Option<Network>,
     /// How often each pirate chats.
     pub chat: Option<Duration>,
@@ -38,7 +38,7 @@ impl<W: Watch> From<&Fsm<W>> for FsmParameters {
     }
 }
 
-/// What the FSM has of each process: the observer, and the place of its tally.
+/// The FSM's values in each process: the observer, and the cell for its tally.
 #[derive(Clone)]
 pub struct FsmLocal<W: Watch = ()> {
     watch: W,
@@ -54,7 +54,7 @@ impl<W: Watch> FsmLocal<W> {
         }
     }
 
-    /// What the FSM has counted, if it has come to its end in this process.
+    /// Returns the tally, if the FSM has ended in this process.
     pub fn tally(&self) -> Option<Tally> {
         *lock(&self.tally)
     }

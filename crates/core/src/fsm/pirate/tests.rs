@@ -1,4 +1,4 @@
-//! The state machine of a pirate, against a context that writes down what it does.
+//! The state machine of a pirate, with a context that records its actions.
 
 use super::*;
 use crate::{AddrRange, Envelope, Random, ReplyHandle, SpanId, Spawn, Time, TimerHandle};
@@ -14,7 +14,7 @@ fn addr(index: u32) -> Addr {
     AddrRange::new(Addr::from_u32(FIRST), u32::MAX - FIRST).get(index)
 }
 
-/// A context that records what is sent and set, and draws the random numbers that it is given.
+/// A context that records messages and timers, and draws given random numbers.
 struct Recorder {
     me: Addr,
     random: Box<dyn FnMut() -> u64 + Send>,
@@ -33,7 +33,7 @@ impl Recorder {
         }
     }
 
-    /// The context of pirate 0, whose every random number is this one.
+    /// The context of pirate 0, whose every random number is `number`.
     fn drawing(number: u64) -> Recorder {
         Recorder {
             random: Box::new(move || number),
@@ -146,7 +146,7 @@ fn buddies<W: PirateWatch>(pirate: &Pirate<W>) -> &[Addr] {
 
 /// A random number that makes a pirate drop a name.
 const DROP: u64 = 0;
-/// One that makes it give nearly all to its last buddy.
+/// A number for which it gives nearly all gold to its last buddy.
 const GIVE: u64 = u64::MAX;
 
 #[test]

@@ -98,18 +98,18 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         let Some(network) = self.shard().settings.network.clone() else {
             return SpanId(self.shard().post(kind, to, delay, answers, body));
         };
-        let (way, mut random) = self.shard().way(to);
-        let fate = if way.from == way.to {
+        let (route, mut random) = self.shard().route(to);
+        let delivery = if route.from == route.to {
             Delivery::Arrives
         } else {
-            network.fate(&way, &mut random)
+            network.delivery(&route, &mut random)
         };
         // What a transit of its own exceeds the network's longest latency by is a delay.
         let longest = self.shard().max_latency();
         let delay = own.map_or(delay, |own| own.saturating_sub(longest));
-        let mut transit = || own.unwrap_or_else(|| nanos(network.latency(&way, &mut random)));
+        let mut transit = || own.unwrap_or_else(|| nanos(network.latency(&route, &mut random)));
         let first = transit();
-        match fate {
+        match delivery {
             Delivery::Lost => {
                 drop(body);
                 SpanId(self.shard().lose())

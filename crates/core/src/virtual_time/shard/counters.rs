@@ -1,4 +1,4 @@
-//! What a shard counts while it runs, the digest of it, and what it says of single actors.
+//! Counters, digest and failures of a shard.
 
 use super::{ROOT, Shard};
 use crate::contract::config::fold;
@@ -24,7 +24,8 @@ pub(in super::super) struct FirstDead {
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct Failure {
-    /// It happened when the run was over: a consequence of a failure that any shard had before, if one had.
+    /// True if it happened at the end of the run: then it may be the consequence of an earlier failure on any
+    /// shard.
     pub(in super::super) at_end: bool,
     pub(in super::super) time: u64,
     pub(in super::super) who: u32,
@@ -43,23 +44,23 @@ impl Failure {
     }
 }
 
-/// What an actor has done wrong.
+/// The cause of a failure.
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) enum FailureCause {
     /// It panicked.
     Panic {
         report: PanicReport,
-        /// Whose name is to follow in the description of the event: another shard may have it.
+        /// The actor whose name ends the description of the event: another shard may have it.
         whose: Option<u32>,
     },
-    /// It caused itself this many events at one instant.
+    /// It caused this many events at one instant.
     Livelock(u32),
-    /// It sent more messages than there are sequence numbers.
+    /// It used up the sequence numbers of messages.
     Sends,
 }
 
-/// An event that was noted: those of the digest, and all others.
+/// A recorded event: an event of the digest, or another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LoggedEvent {
     pub(crate) time: u64,
@@ -70,22 +71,23 @@ pub(crate) struct LoggedEvent {
     pub(crate) contents: u64,
 }
 
-/// What an event was that was noted.
+/// The kind of a recorded event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum LoggedKind {
     /// A message of this kind; its contents are its fingerprint.
     Message(usize),
-    /// Its contents are its token.
+    /// A timer; its contents are its token.
     Timer,
-    /// A message of this kind that reached nobody.
+    /// A message of this kind that had no receiver.
     DeadLetter(usize),
     /// The actor begins.
     Start,
     /// The actor is stopped.
     Stop,
-    /// It gets the addresses of actors that it has spawned: the contents are the first address and the count.
+    /// The actor gets the addresses of actors that it has spawned: the contents are the first address and the
+    /// count.
     Spawned,
-    /// It is notified that another has ended.
+    /// The actor is notified that another actor has ended.
     Down,
     /// It is notified that a request will not be answered.
     Unanswered,
@@ -93,7 +95,7 @@ pub(crate) enum LoggedKind {
     Returned,
 }
 
-/// What a shard has counted.
+/// The counters of a shard.
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct Counters {
@@ -101,7 +103,7 @@ pub(in super::super) struct Counters {
     pub(in super::super) dead: Vec<u64>,
     pub(in super::super) first_dead: Option<FirstDead>,
     pub(in super::super) fired: u64,
-    /// By the network.
+    /// Messages lost by the network.
     pub(in super::super) lost: u64,
     pub(in super::super) duplicated: u64,
     pub(in super::super) digest: u64,
@@ -112,7 +114,7 @@ pub(in super::super) struct Counters {
     pub(in super::super) last: u64,
     /// Changes with every event that is neither a message nor a timer.
     pub(in super::super) others: u64,
-    /// When the root ended, plus the smallest latency.
+    /// The time when the root ended, plus the smallest latency.
     pub(in super::super) root_end: u64,
     pub(in super::super) root_ended: Option<u64>,
     /// The first in virtual time.
@@ -161,7 +163,7 @@ impl Counters {
         }
     }
 
-    /// Notes a panic that the run survives. The first ones are kept.
+    /// Records a panic that the run survives. Only the first ones are kept.
     fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
         self.panics.push((panicked, whose));
         if self.panics.len() >= 2 * Report::MOST_PANICS {
@@ -170,7 +172,7 @@ impl Counters {
         }
     }
 
-    /// Something has happened at this time.
+    /// Records that an event happened at this time.
     #[inline(always)]
     pub(in super::super) fn note_time(&mut self, now: u64) {
         self.last = self.last.max(now);
@@ -183,8 +185,8 @@ impl Counters {
 }
 
 impl<M: Message> Shard<M> {
-    /// Counts a message being delivered, with its [parties](StoredEvent::parties), its number, and what its type
-    /// says of it; its time has been noted.
+    /// Counts a message that is being delivered, with its [parties](StoredEvent::parties), its number, and
+    /// the fingerprint of its contents; its time was recorded before.
     #[inline(always)]
     pub(in super::super) fn count_message(
         &mut self,
@@ -231,7 +233,7 @@ impl<M: Message> Shard<M> {
         self.counters.digest = self.counters.digest.wrapping_add(outer);
     }
 
-    /// Notes what ordinary runs do not: what is being delivered.
+    /// Records the event being delivered, in runs that compare events.
     #[cold]
     fn attend(&mut self, what: LoggedKind, contents: u64) {
         let head = self.current();
@@ -241,7 +243,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Notes an event that is neither a message nor a timer.
+    /// Records an event that is neither a message nor a timer.
     #[cold]
     pub(in super::super) fn attend_other(&mut self) {
         let head = self.current();
@@ -325,7 +327,7 @@ impl<M: Message> Shard<M> {
         None
     }
 
-    /// Notes that the actor being run has panicked; the name of `whose` is to follow the event.
+    /// Records a panic of the actor being run; the name of `whose` ends the description of the event.
     pub(in super::super) fn note_panic(
         &mut self,
         event: String,
@@ -343,7 +345,7 @@ impl<M: Message> Shard<M> {
         self.tell_panic(report, whose);
     }
 
-    /// Notes a panic, which ends the run unless it survives those of its actors.
+    /// Records a panic, which ends the run unless panics of actors are survived.
     pub(super) fn tell_panic(&mut self, report: PanicReport, whose: Option<u32>) {
         let who = report.who.as_u32();
         if self.settings.survives_panics && who != ROOT {
@@ -358,7 +360,7 @@ impl<M: Message> Shard<M> {
         });
     }
 
-    /// Notes the failure by which the actor being run stops the run, if that is the first in virtual time.
+    /// Records the failure by which the actor being run stops the run, if it is the first in virtual time.
     pub(in super::super) fn fail(&mut self, cause: FailureCause) {
         let failure = Failure {
             at_end: self.over,
@@ -370,7 +372,7 @@ impl<M: Message> Shard<M> {
         self.fail_by(failure);
     }
 
-    /// Notes a failure, if it is the first in virtual time.
+    /// Records a failure, if it is the first in virtual time.
     fn fail_by(&mut self, failure: Failure) {
         self.notable = true;
         let first = self.counters.failure.as_ref();
@@ -379,7 +381,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// The event being handled, in the words of a report, and the actor whose name is to follow.
+    /// Describes the event being handled for a report, with the actor whose name ends the description.
     pub(in super::super) fn describe_current(&self) -> (String, Option<u32>) {
         let head = self.current();
         let own = head.cause.parent as u32 >= Token::OWN;
@@ -401,7 +403,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// What an actor has done.
+    /// Returns the totals of an actor.
     pub(in super::super) fn totals_of(&self, actor: u32, header: &Header) -> ActorTotals {
         let page = self.counters.received.get((actor >> PAGE_BITS) as usize);
         let received = page.and_then(|page| page.get((actor % PAGE) as usize));

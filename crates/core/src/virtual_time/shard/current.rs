@@ -7,14 +7,14 @@ use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
-    /// From here on, what is sent begins a new trace.
+    /// Starts a new trace for the messages sent from here on.
     pub(in super::super) fn new_trace(&mut self) {
         let mut head = self.current();
         head.cause.trace = 0;
         self.resume(head);
     }
 
-    /// From here on, what is sent is on account of this span of this trace.
+    /// Makes this span of this trace the cause of the messages sent from here on.
     #[inline]
     pub(in super::super) fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
         let mut head = self.current();
@@ -24,13 +24,13 @@ impl<M: Message> Shard<M> {
         self.resume(head);
     }
 
-    /// From here on, what is sent is on account of this event, which had been kept.
+    /// Makes a stashed event the cause of the messages sent from here on.
     pub(in super::super) fn resume(&mut self, head: Head) {
         self.turn.resumed = head;
         self.turn.current = std::ptr::null();
     }
 
-    /// Makes a timer due within the window an event, which is there until the next one.
+    /// Turns a timer due within the window into an event, which is valid until the next one.
     #[inline]
     pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> *mut StoredEvent<M> {
         let offset = (timer.time - self.window.base) as u32;
@@ -38,7 +38,7 @@ impl<M: Message> Shard<M> {
         self.turn.scratch.set_timer(offset, me, token)
     }
 
-    /// As [`Shard::resume`], with the kind of its message, if it is one, for reports.
+    /// Like [`Shard::resume`], with the kind of its message, if it has one, for reports.
     pub(in super::super) fn resume_stashed(&mut self, head: Head, kind: Option<usize>) {
         self.turn.kind = kind.unwrap_or(self.turn.kind);
         self.resume(head);
@@ -82,7 +82,7 @@ impl<M: Message> Shard<M> {
         self.take_arrived().and_then(ScheduledEvent::for_actor)
     }
 
-    /// Goes to the next message of the row of the message being handled, if its receiver may take it.
+    /// Advances to the next message of the same instant, if the receiver may take it.
     #[inline(always)]
     pub(in super::super) fn next_of_row(&mut self) -> Option<*mut StoredEvent<M>> {
         if self.turn.current.is_null() {
@@ -112,7 +112,7 @@ impl<M: Message> Shard<M> {
         self.take_arrived()
     }
 
-    /// Keeps an event for a later receive of the actor being run.
+    /// Stashes an event of the actor being run.
     pub(in super::super) fn keep(&mut self, event: ScheduledEvent<M>) {
         let mut list = self.header().stashed;
         self.stash.push(&mut list, event);

@@ -1,4 +1,4 @@
-//! The end of a run, and what nobody receives.
+//! The end of a run, and undelivered events.
 
 use super::Shard;
 use crate::contract::Message;
@@ -14,7 +14,7 @@ impl<M: Message> Shard<M> {
         self.over = true;
     }
 
-    /// Does something on behalf of an actor when the run is over. If it panics, that is a panic of the actor.
+    /// Runs a closure on behalf of an actor at the end of the run. A panic is attributed to the actor.
     pub(in super::super) fn at_end(shard: ShardCell<M>, actor: u32, act: impl FnOnce()) {
         shard.with(|shard| shard.turn.me = actor);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
@@ -26,12 +26,12 @@ impl<M: Message> Shard<M> {
         shard.with(Shard::leave);
     }
 
-    /// Takes an event that nobody will receive, to be dropped when the run is over.
+    /// Keeps an undelivered event, to be dropped at the end of the run.
     pub(in super::super) fn never_happens(&mut self, event: ScheduledEvent<M>) {
         self.never.push(event);
     }
 
-    /// Takes all events that wait beside queues and wheels.
+    /// Takes all events that wait outside of queues and wheels.
     pub(in super::super) fn take_unread(
         &mut self,
     ) -> impl Iterator<Item = ScheduledEvent<M>> + use<M> {

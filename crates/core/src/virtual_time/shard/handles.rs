@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// an actor's timers fire or are cancelled in the order in which they were set, and in O(log n) if not.
 #[derive(Default)]
 pub(super) struct Handles {
-    /// Where in `lists` each actor has its timers.
+    /// The index in `lists` of each actor's timers.
     index: Table<u32, u32>,
     lists: Vec<Timers>,
     /// Lists that no actor has.
@@ -36,14 +36,14 @@ impl Default for Recent {
     }
 }
 
-/// No actor has this address.
+/// The address of no actor.
 const NOBODY: u32 = u32::MAX;
 
-/// This many lists stay allocated when no actor has timers.
+/// The number of lists that stay allocated when no actor has timers.
 const LEAST: usize = 64;
 
-/// The timers of one actor, in the order of the library's tokens. Those that are gone leave when they are the first,
-/// or make up half of all.
+/// The timers of one actor, in the order of the library's tokens. Finished timers are removed when they are
+/// the first, or half of all.
 #[derive(Default)]
 struct Timers {
     timers: VecDeque<Handle>,
@@ -64,22 +64,22 @@ pub(super) struct Handle {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is still to fire.
+    /// It will fire.
     Pending,
-    /// It was cancelled, and still waits in the wheel.
+    /// It was cancelled, and is still in the wheel.
     Cancelled,
     /// It has fired, or has left the wheel.
     Gone,
 }
 
-/// What becomes of a timer that is due.
+/// The outcome of a due timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum TimerOutcome {
     /// It fires with its actor's token, and again after a period that is not 0.
     Fires { token: Token, period: u64 },
     /// It was cancelled.
     Cancelled,
-    /// It is not known: its actor has ended.
+    /// It is unknown, because its actor has ended.
     Unknown,
 }
 
@@ -145,7 +145,7 @@ impl Handles {
         Some(&mut self.lists[self.recent.list as usize])
     }
 
-    /// Makes the list of an actor that has one the recent list.
+    /// Makes an actor's list the recent list, if it has one.
     #[inline(never)]
     fn turn_to(&mut self, actor: u32) -> Option<()> {
         let list = *self.index.get(&actor)?;
@@ -154,7 +154,7 @@ impl Handles {
         Some(())
     }
 
-    /// No list is the recent one; an empty one has no actor from here on.
+    /// Leaves the recent list; an empty list is unassigned.
     fn leave_recent(&mut self) {
         let Recent { actor, list } = std::mem::take(&mut self.recent);
         if actor != NOBODY && self.lists[list as usize].timers.is_empty() {
@@ -234,7 +234,7 @@ impl Handles {
         }
     }
 
-    /// A timer is due: it leaves, unless it is periodic and was not cancelled.
+    /// Handles a due timer: it is removed, unless it is periodic and was not cancelled.
     #[inline]
     pub(super) fn due(&mut self, actor: u32, own: u32) -> TimerOutcome {
         let Some(timers) = self.of(actor) else {
@@ -262,7 +262,7 @@ impl Handles {
         TimerOutcome::Fires { token, period }
     }
 
-    /// A timer of the recent list is due that is not the first.
+    /// Handles a due timer of the recent list that is not the first.
     #[inline(never)]
     fn another_due(&mut self, own: u32) -> TimerOutcome {
         let timers = &mut self.lists[self.recent.list as usize];
@@ -381,12 +381,12 @@ impl Handles {
         self.release(list);
     }
 
-    /// All timers that are still to fire with their actors, in no particular order.
+    /// Iterates over all pending timers with their actors, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Handle)> {
         self.iter_of(State::Pending)
     }
 
-    /// All timers that were cancelled and still wait.
+    /// Iterates over all cancelled timers that are still in the wheel.
     pub(super) fn iter_cancelled(&self) -> impl Iterator<Item = (u32, &Handle)> {
         self.iter_of(State::Cancelled)
     }

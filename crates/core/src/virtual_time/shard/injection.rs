@@ -1,4 +1,4 @@
-//! What reaches a shard from outside of its run, while that is paused.
+//! Operations on a shard from outside its run, while the run is paused.
 
 use super::Shard;
 use super::timer::key;
@@ -9,7 +9,7 @@ use crate::virtual_time::population::SpawnRequest;
 use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
-    /// Puts off a timer of the actor being run that is due within the window, but not before the pause.
+    /// Defers a timer of the actor being run that is due within the window, but not before the pause.
     #[cold]
     pub(in super::super) fn put_off(&mut self, timer: WindowTimer) {
         let event = timer.event(self.window.base, self.turn.me);
@@ -46,7 +46,7 @@ impl<M: Message> Shard<M> {
         self.spawns.iter().filter(move |spawn| spawn.time < from)
     }
 
-    /// Takes the spawns that can be carried out.
+    /// Takes the spawns that can be done.
     pub(in super::super) fn take_ready_spawns(&mut self) -> Vec<SpawnRequest<M, Shard<M>>> {
         if !self.has_waiting_spawns() {
             return std::mem::take(&mut self.spawns);
@@ -63,7 +63,7 @@ impl<M: Message> Shard<M> {
         from != u64::MAX && self.spawns.iter().any(|spawn| spawn.time >= from)
     }
 
-    /// When something is due that waits neither on the ring nor in a wheel.
+    /// Iterates over the times of events that are neither in the ring nor in a wheel.
     pub(in super::super) fn pending(&self) -> impl Iterator<Item = u64> {
         let rest = self.rest.iter();
         let rest = rest.map(|event| self.window.base + event.head.offset() as u64);
@@ -72,7 +72,7 @@ impl<M: Message> Shard<M> {
         rest.chain(spawns)
     }
 
-    /// When this actor's next event is due, as far as the shard knows; O(what is pending).
+    /// Returns the time of this actor's next event, as far as the shard knows; O(pending).
     pub(in super::super) fn next_of(&mut self, actor: u32) -> Option<u64> {
         let mut first = None;
         let mut see = |time: u64| first = Some(first.map_or(time, |first: u64| first.min(time)));

@@ -14,14 +14,14 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Fewer receivers than this are not worth a meeting.
+/// The minimum number of receivers for which a multicast pays off.
 const MANY: u32 = if cfg!(miri) { 4 } else { 2 * PAGE };
 
-/// What the messages for a receiver are made by.
+/// Makes the messages for a receiver.
 pub(in super::super) trait MakeBodies<M, const N: usize>:
     Send + Sync + 'static
 {
-    /// Those for the receiver with this index.
+    /// Makes the messages for the receiver with this index.
     fn make(&self, index: u32) -> [M; N];
 
     /// See [`Bodies::portable`].
@@ -74,7 +74,7 @@ pub(in super::super) fn read_bodies<M: Message, K: EachKind<M, N>, const N: usiz
     Ok(Arc::new(ByIndex(ByKind(kind))))
 }
 
-/// The messages are what somebody makes of the receiver's index.
+/// Messages made by a closure from the receiver's index.
 struct ByIndex<B, const N: usize>(B);
 
 impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByIndex<B, N> {

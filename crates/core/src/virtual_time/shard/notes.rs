@@ -1,4 +1,4 @@
-//! What is noted of single actors beside their memory, as it is written.
+//! The serialized data of single actors that is stored outside of their memory.
 
 use super::waits::{SavedWaits, Waits};
 use super::{Counters, Shard};
@@ -6,23 +6,22 @@ use crate::contract::{Message, Report};
 use crate::virtual_time::addresses::PAGE_BITS;
 use serde::{Deserialize, Serialize};
 
-/// See the [module](self). In no particular order but that of numbers, so that the same run is
-/// written as the same bytes.
+/// See the [module](self). Sorted by numbers, so that equal runs are written as equal bytes.
 #[derive(Default, Serialize, Deserialize)]
 pub(in super::super) struct Notes {
     waits: SavedWaits,
     /// How many spawns each actor has asked for.
     pub(super) requests: Vec<(u32, u32)>,
-    /// When the last message of a pair arrives.
+    /// The arrival of the last message of each pair.
     pub(super) last: Vec<((u32, u32), u64)>,
     /// Events after the limit.
     pub(super) held: Vec<(u64, u64)>,
-    /// What the actors of each page have received.
+    /// The counts of received messages, by page.
     pub(super) received: Vec<(u32, Vec<u64>)>,
 }
 
 impl Notes {
-    /// Deals them out to shards; `owner` says whose an actor is.
+    /// Distributes the notes to shards; `owner` returns an actor's shard.
     pub(in super::super) fn deal(self, shards: usize, owner: impl Fn(u32) -> usize) -> Vec<Notes> {
         let own = || Notes {
             waits: self.waits.without_those_of_actors(),
@@ -57,7 +56,7 @@ impl Notes {
         notes
     }
 
-    /// Adds those of another part.
+    /// Adds the notes of another part.
     pub(in super::super) fn add(&mut self, mut other: Notes) {
         self.waits.add(other.waits);
         self.requests.append(&mut other.requests);
@@ -68,7 +67,7 @@ impl Notes {
 }
 
 impl<M: Message> Shard<M> {
-    /// What there is to note.
+    /// Returns the notes of this shard.
     pub(in super::super) fn notes(&self) -> Notes {
         let mut notes = Notes {
             held: self.held.clone(),
@@ -87,7 +86,7 @@ impl<M: Message> Shard<M> {
         notes
     }
 
-    /// Takes over what was noted.
+    /// Restores notes.
     pub(in super::super) fn take_over(&mut self, notes: Notes) {
         let pages = notes.received.iter().map(|(page, _)| *page as usize + 1);
         self.counters

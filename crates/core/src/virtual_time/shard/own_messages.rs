@@ -1,5 +1,5 @@
-//! Messages of actors to themselves that take no time: each waits with a timer of the library's own,
-//! which is due at once, and is delivered in its stead.
+//! Messages of actors to themselves without latency: each waits with an internal timer, which is due at once,
+//! and is delivered in its place.
 
 use super::Shard;
 use super::waits::is_own_message;
@@ -9,10 +9,10 @@ use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::table::Table;
 use std::collections::VecDeque;
 
-/// Messages that wait, by actor, with the tokens of their timers, in the order in which they were sent.
+/// Waiting messages by actor, with the tokens of their timers, in the order in which they were sent.
 ///
-/// They are due at the instant at which they were sent, so those that wait are those of the actor being run; others
-/// have some only across a pause.
+/// They are due at the instant at which they were sent, so only the actor being run has some, and other
+/// actors only across a pause.
 pub(super) struct OwnMessages<M> {
     actor: u32,
     waiting: VecDeque<(u32, ScheduledEvent<M>)>,
@@ -62,7 +62,7 @@ impl<M> OwnMessages<M> {
         self.of(actor).push_back((token, message));
     }
 
-    /// Takes the one whose timer has this token.
+    /// Takes the message whose timer has this token.
     #[inline(always)]
     fn take(&mut self, actor: u32, token: u32) -> Option<ScheduledEvent<M>> {
         let waiting = self.of(actor);
@@ -77,19 +77,19 @@ impl<M> OwnMessages<M> {
         Some(message)
     }
 
-    /// Takes the first of an actor.
+    /// Takes the first message of an actor.
     fn take_first(&mut self, actor: u32) -> Option<ScheduledEvent<M>> {
         self.of(actor).pop_front().map(|(_, message)| message)
     }
 
-    /// Takes all of them, with their tokens, in no particular order.
+    /// Takes all messages, with their tokens, in no particular order.
     pub(super) fn into_messages(self) -> impl Iterator<Item = (u32, ScheduledEvent<M>)> {
         self.waiting
             .into_iter()
             .chain(self.others.into_values().flatten())
     }
 
-    /// All with their actors and tokens; those of one actor in their order.
+    /// Iterates over all messages with their actors and tokens, in order for each actor.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32, &ScheduledEvent<M>)> {
         let others = self.others.iter().map(|(&actor, waiting)| (actor, waiting));
         let all = others.chain([(self.actor, &self.waiting)]);
@@ -123,7 +123,7 @@ impl<M: Message> Shard<M> {
         span
     }
 
-    /// The message for which the timer that is due stands, if it does.
+    /// Returns the message that belongs to the due timer, if there is one.
     #[inline(always)]
     pub(in super::super) fn take_own(&mut self, token: u32) -> Option<ScheduledEvent<M>> {
         if !is_own_message(token) {
@@ -140,12 +140,12 @@ impl<M: Message> Shard<M> {
         event
     }
 
-    /// Whether the actor being run may have kept an event, or sent itself one.
+    /// True if the actor being run may have stashed events, or messages to itself.
     pub(in super::super) fn has_stashed(&mut self) -> bool {
         self.header().stashed != 0 || !self.own.is_empty()
     }
 
-    /// Takes what the actor being run, which has ended, had sent itself.
+    /// Takes a message that the actor being run, which has ended, had sent to itself.
     pub(in super::super) fn take_any_own(&mut self) -> Option<ScheduledEvent<M>> {
         if self.own.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! What is to happen: events on their way and timers, until their window is run.
+//! Pending events and timers of a shard.
 
 use super::timer::Timer;
 use crate::virtual_time::buffer::{Buffer, Pool};
@@ -11,15 +11,15 @@ use std::ptr::NonNull;
 
 /// Events that a shard's actors have sent, and their timers.
 ///
-/// What is sent goes by [ways](Route) that lead to memory of this shard, or, while it is [joined](Queues::join) with
-/// others, to that of the receivers' shards.
+/// Events are written through [routes](Route) to memory of this shard, or, while it is [joined](Queues::join)
+/// with others, to memory of the receivers' shards.
 pub(in super::super) struct Queues<M> {
-    /// What was sent, by the receivers' shard. From a box, and reached by this pointer only, because the ways of
-    /// joined shards lead there.
+    /// The events for each receiver's shard. Boxed and accessed by this pointer only, because the routes of
+    /// joined shards point to it.
     out: NonNull<[Outbox<M>]>,
-    /// Memory for what is sent; as above.
+    /// The memory of the events; accessed like `out`.
     pool: NonNull<Pool<M>>,
-    /// Where what is sent is written, by the receivers' shard.
+    /// The route for each receiver's shard.
     routes: Box<[Route<M>]>,
     pub(in super::super) timers: Wheel<Timer>,
     /// Events for windows beyond the ring.
@@ -31,7 +31,7 @@ pub(in super::super) struct Queues<M> {
     _owned: PhantomData<(Outbox<M>, Pool<M>)>,
 }
 
-/// Where what is sent to the actors of one shard is written.
+/// The memory into which events for one shard are written.
 struct Route<M> {
     outbox: NonNull<Outbox<M>>,
     pool: NonNull<Pool<M>>,
@@ -54,7 +54,7 @@ impl<M> Queues<M> {
         queues
     }
 
-    /// What has been written in this shard's memory, by the receivers' shard.
+    /// Returns the events in this shard's memory, by the receivers' shard.
     pub(in super::super) fn out(&self) -> &[Outbox<M>] {
         // SAFETY: it is there as long as this, and while somebody has a reference to it nobody writes by a way.
         unsafe { self.out.as_ref() }
@@ -67,14 +67,14 @@ impl<M> Queues<M> {
         unsafe { self.out.as_mut() }
     }
 
-    /// Memory for what is sent.
+    /// Returns the memory of sent events.
     #[inline(always)]
     pub(in super::super) fn pool(&mut self) -> &mut Pool<M> {
         // SAFETY: the pool is there as long as this, which is borrowed exclusively, so nobody writes by a route.
         unsafe { self.pool.as_mut() }
     }
 
-    /// What waits in wheels, and memory for it when it is due.
+    /// Returns the wheels, and memory for events that become due.
     pub(in super::super) fn waiting(
         &mut self,
     ) -> (
@@ -87,7 +87,7 @@ impl<M> Queues<M> {
         (&mut self.timers, &mut self.far, pool)
     }
 
-    /// Where what is sent to the actors of one shard is written in this shard's memory.
+    /// Returns the route to this shard's own memory for events of one shard.
     fn route(&self, to: usize) -> Route<M> {
         assert!(to < self.out.len());
         let first = self.out.cast::<Outbox<M>>();
@@ -98,30 +98,29 @@ impl<M> Queues<M> {
         }
     }
 
-    /// What has been sent to the actors of this shard, by those of others only while they are joined.
+    /// Returns the events sent to the actors of this shard, including those of other shards only while they
+    /// are joined.
     pub(in super::super) fn own(&self) -> NonNull<Outbox<M>> {
         self.route(self.index).outbox
     }
 
-    /// From here on what is sent to the actors of this other shard is written where that shard writes what its actors
-    /// send each other.
+    /// Redirects events for the other shard to that shard's memory.
     ///
     /// # Safety
-    /// Both shards are used by one thread, and are there, until this one has [parted](Queues::part).
+    /// Both shards are used by one thread, and exist, until this one has [parted](Queues::part).
     pub(in super::super) unsafe fn join(&mut self, other: &Queues<M>) {
         self.routes[other.index] = other.route(other.index);
     }
 
-    /// From here on what is sent to the actors of other shards stays in this shard's memory.
+    /// Redirects events for other shards to this shard's memory.
     pub(in super::super) fn part(&mut self) {
         for to in 0..self.out.len() {
             self.routes[to] = self.route(to);
         }
     }
 
-    /// Where an event is written for one of the next 63 windows, which has this place in the ring. Any event fits there, and
-    /// one
-    /// is written.
+    /// Returns the position for an event in one of the next 63 windows, at this index of the ring. Any event
+    /// fits there, and one must be written.
     #[inline(always)]
     pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
         let buffer = self.buffer(to, place);
@@ -142,7 +141,8 @@ impl<M> Queues<M> {
         unsafe { &raw mut (*outbox).ring[place] }
     }
 
-    /// An empty buffer has no room, so here is where a window begins to have events.
+    /// Adds a chunk to a full or empty buffer. A window's first event comes through here, which is where the
+    /// window is marked as pending.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, to: usize, place: usize) {
@@ -181,7 +181,7 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Puts an event that is due beyond the ring on its way; `own`: to an actor of this shard.
+    /// Schedules an event beyond the ring; `own`: to an actor of this shard.
     #[cold]
     #[inline(never)]
     pub(super) fn push_overflow(&mut self, to: usize, own: bool, far: OverflowEvent<M>) {
@@ -194,7 +194,7 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Takes all events for windows beyond the ring.
+    /// Takes all events beyond the ring.
     pub(in super::super) fn take_far(&mut self) -> Wheel<OverflowEvent<M>> {
         let empty = self.far.empty();
         std::mem::replace(&mut self.far, empty)
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
 
-    /// Sends something from the actors of one shard to those of another, due in the window of this place.
+    /// Sends a value from the actors of one shard to those of another, due in the window with this index.
     fn send(queues: &mut Queues<Box<u32>>, to: usize, place: usize) {
         let head = Head::new(0, Kind::Message, 1, 2, 3, 4);
         let event = ScheduledEvent::with_body(head, Box::new(7));
@@ -263,7 +263,7 @@ mod tests {
         let mut events = 0;
         second.out_mut()[1].ring[5].for_each(|_| events += 1);
         assert_eq!(events, 3);
-        // Memory comes from who reads, and goes back there.
+        // The reader provides the memory, and gets it back.
         let read = std::mem::replace(&mut second.out_mut()[1].ring[5], Buffer::new());
         // SAFETY: they are dropped once.
         read.for_each(|event| unsafe { StoredEvent::drop_in_place(event) });

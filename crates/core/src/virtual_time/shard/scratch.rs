@@ -5,9 +5,8 @@ use crate::virtual_time::header::Header;
 use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::NonNull;
 
-/// What a shard's `header` points to where no actor's memory is meant, and a place for an event that
-/// lies in no buffer. In memory of its own, which nothing
-/// borrows together with the shard.
+/// A dummy actor header for a shard without a current actor, and memory for an event that is in no buffer. It
+/// has an allocation of its own, which is never borrowed together with the shard.
 pub(super) struct Scratch<M>(NonNull<ActorTable<M>>);
 
 struct ActorTable<M> {
@@ -30,7 +29,7 @@ impl<M> Scratch<M> {
         unsafe { &raw mut (*self.0.as_ptr()).header }
     }
 
-    /// Puts a timer into the place for an event, where it stays until the next.
+    /// Writes a timer as the event, valid until the next one.
     #[inline]
     pub(super) fn set_timer(&mut self, offset: u32, actor: u32, token: u32) -> *mut StoredEvent<M> {
         // SAFETY: the memory is there as long as this, and a room has the size and alignment of any event;
@@ -42,7 +41,7 @@ impl<M> Scratch<M> {
         }
     }
 
-    /// Puts a message there. It is moved out before the next.
+    /// Writes a message as the event. It must be moved out before the next one.
     pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         // SAFETY: the memory is there as long as this, and has the size and alignment of any event; no reference to the
         // event is held.

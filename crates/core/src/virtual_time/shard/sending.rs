@@ -19,14 +19,14 @@ use crate::virtual_time::outbox::{OverflowEvent, RING};
 use crate::virtual_time::stored_event::StoredEvent;
 
 impl<M: Message> Shard<M> {
-    /// How long messages travel from one actor to another, where there is no network.
+    /// Returns the latency between two actors without a network model.
     #[inline(always)]
     fn latency(&self, from: u32, to: u32) -> u64 {
         let key = self.settings.latency_key;
         self.settings.latency.of(key, Addr(from), Addr(to))
     }
 
-    /// When what is sent now from one actor to another arrives.
+    /// Returns the arrival time of a message sent now.
     #[inline(always)]
     pub(super) fn arrival(&self, from: u32, to: u32) -> u64 {
         if self.settings.network.is_some() {
@@ -49,7 +49,7 @@ impl<M: Message> Shard<M> {
         self.post_in(transit.saturating_add(delay), kind, to, answers, body)
     }
 
-    /// The same for a message of which nothing is known but its sender, where there is no network.
+    /// Posts a message with only its sender as metadata, without a network model.
     #[inline(always)]
     pub(in super::super) fn post_plain(&mut self, to: u32, delay: u64, body: M) -> u64 {
         let (from, now) = (self.turn.me, self.turn.now);
@@ -137,7 +137,7 @@ impl<M: Message> Shard<M> {
         self.queues.push_row(shard, place, head.label, bodies);
     }
 
-    /// Puts messages that are due beyond the ring on their way.
+    /// Schedules messages that are due beyond the ring.
     #[cold]
     #[inline(never)]
     fn schedule_row_overflow<const N: usize>(
@@ -162,8 +162,8 @@ impl<M: Message> Shard<M> {
         head.span()
     }
 
-    /// Sends an event of the engine's own from the actor being run. It comes after what the actor
-    /// has sent before, because it has the number of the last of that, and a later kind.
+    /// Sends an internal event of the engine from the actor being run. It comes after all messages that the
+    /// actor has sent, because it has the number of the last one and a later kind.
     pub(in super::super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
         let (seq, from) = (self.header().seq, self.turn.me);
         let mut head = Head::new(0, kind, to, from, seq, self.turn.now);
@@ -187,7 +187,7 @@ impl<M: Message> Shard<M> {
         self.schedule(time, ScheduledEvent::bare(head));
     }
 
-    /// Puts an event where its receiver's shard will find it. `time` is in a later window.
+    /// Schedules an event at the receiver's shard. `time` is in a later window.
     #[inline(always)]
     pub(in super::super) fn schedule(&mut self, time: u64, mut event: ScheduledEvent<M>) {
         let offset = self.offset(time);
@@ -202,7 +202,7 @@ impl<M: Message> Shard<M> {
         unsafe { buffer.write_with(|place| StoredEvent::write(place, event)) }
     }
 
-    /// The same for a message of which nothing is known but its sender.
+    /// Schedules a message with only its sender as metadata.
     #[inline(always)]
     pub(super) fn schedule_plain(&mut self, time: u64, mut head: Head, body: M) {
         let offset = self.offset(time);
@@ -217,7 +217,7 @@ impl<M: Message> Shard<M> {
         unsafe { buffer.write_with(|place| StoredEvent::write_plain(place, head.label, body)) }
     }
 
-    /// The place in the ring of the window of this time.
+    /// Returns the index in the ring of the window of this time.
     #[inline(always)]
     fn place(&self, time: u64) -> usize {
         ((time >> self.settings.window_bits) % RING) as usize
@@ -229,7 +229,7 @@ impl<M: Message> Shard<M> {
         time as u32 & self.settings.offset_mask
     }
 
-    /// Puts an event that is due beyond the ring on its way.
+    /// Schedules an event beyond the ring.
     #[cold]
     #[inline(never)]
     pub(super) fn schedule_overflow(&mut self, time: u64, event: ScheduledEvent<M>) {

@@ -4,7 +4,7 @@ use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::wheel::Due;
 
-/// Of a timer: when, whose, which.
+/// A timer: time, actor and token.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Timer {
     pub(in super::super) time: u64,
@@ -13,7 +13,7 @@ pub(in super::super) struct Timer {
 }
 
 impl Timer {
-    /// Adds its event to those of the window that begins at `base`.
+    /// Adds the timer's event to the window that begins at `base`.
     #[inline]
     pub(in super::super) fn push<M>(self, base: u64, events: &mut Buffer<M>, pool: &mut Pool<M>) {
         let offset = (self.time - base) as u32;
@@ -26,12 +26,12 @@ impl Timer {
     }
 }
 
-/// What tells a timer of one of the library's own waits from all others of the run.
+/// Returns the key of an internal timer, unique in the run.
 pub(super) fn key(actor: u32, token: u32) -> u64 {
     (actor as u64) << 32 | token as u64
 }
 
-/// Whose timer it is that has this key.
+/// Returns the actor of a key.
 pub(super) fn actor(key: u64) -> u32 {
     (key >> 32) as u32
 }

@@ -1,4 +1,4 @@
-//! Messages that travel as a network says.
+//! Messages with the latency of a network model.
 
 use super::Shard;
 use crate::contract::random::mix;
@@ -6,25 +6,24 @@ use crate::contract::{Addr, Message, Random, Time};
 use crate::network::Route;
 use crate::virtual_time::event::Kind;
 
-/// Pairs that are remembered, or twice as many as had something on its way when they were last
-/// looked through.
+/// The minimum number of remembered pairs before those without messages in flight are removed.
 const LEAST: usize = 1024;
 
 impl<M: Message> Shard<M> {
-    /// The way of the next message of the actor being run, and the random numbers that belong to it.
-    pub(in super::super) fn way(&mut self, to: u32) -> (Route, Random) {
+    /// Returns the route of the next message of the actor being run, and its random numbers.
+    pub(in super::super) fn route(&mut self, to: u32) -> (Route, Random) {
         let (from, next) = (self.turn.me, u64::from(self.header().seq) + 1);
         let pair = u64::from(from) << 32 | u64::from(to);
         let seed = mix(mix(pair ^ self.settings.network_key).wrapping_add(next));
-        let way = Route {
+        let route = Route {
             from: Addr(from),
             to: Addr(to),
             sent: Time::from_nanos(self.turn.now),
         };
-        (way, Random::new(seed))
+        (route, Random::new(seed))
     }
 
-    /// When a notice of the library's own arrives: after all that was sent before.
+    /// Returns the arrival time of an internal notice: after all earlier messages.
     #[cold]
     pub(super) fn arrival_by_network(&self) -> u64 {
         self.turn.now.saturating_add(self.max_latency())
@@ -48,7 +47,7 @@ impl<M: Message> Shard<M> {
         self.post_in(transit.saturating_add(delay), kind, to, answers, body)
     }
 
-    /// How long the message being sent travels if it is not to overtake the last one to this actor.
+    /// Returns the travel time for which the message does not overtake the last one to this actor.
     fn wait_for_last(&mut self, to: u32, transit: u64) -> u64 {
         let (pair, now) = ((self.turn.me, to), self.turn.now);
         if self.last.len() >= LEAST && self.last.len() == self.last.capacity() {
@@ -60,7 +59,7 @@ impl<M: Message> Shard<M> {
         *last - now
     }
 
-    /// The message that was sent just now comes once more.
+    /// Schedules a second delivery of the message sent just now.
     pub(in super::super) fn post_again(
         &mut self,
         transit: u64,

@@ -1,4 +1,4 @@
-//! What a shard is in the middle of: its window, and the event being handled.
+//! The state of a shard within a window: the window, and the event being handled.
 
 use super::ROOT;
 use super::scratch::Scratch;
@@ -14,31 +14,31 @@ use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::window_timers::WindowTimers;
 use std::sync::Arc;
 
-/// The configuration of the run; the same on all shards.
+/// The configuration of the run; equal on all shards.
 pub(in super::super) struct Settings {
     pub(in super::super) streams: Streams,
     pub(in super::super) latency: Latency,
     pub(in super::super) latency_key: u64,
     pub(in super::super) network: Option<Arc<dyn Network>>,
-    /// For the network's random numbers.
+    /// The key of the network's random numbers.
     pub(in super::super) network_key: u64,
     pub(in super::super) most_at_once: u32,
     pub(in super::super) cancel: CancelToken,
     /// log2 of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
-    /// Of a time, the bits that say when in its window it is.
+    /// The bits of a time that are its offset in a window.
     pub(in super::super) offset_mask: u32,
-    /// Nothing is known of a message but its sender, and its latency is that of its pair.
+    /// True if messages have only their sender as metadata and the latency of their pair.
     pub(in super::super) plain: bool,
     pub(in super::super) sharing: Sharing,
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
-    /// What is recorded earlier is left out.
+    /// Measurements before this time are left out.
     pub(in super::super) warm_up: u64,
     pub(in super::super) per_actor: bool,
-    /// Every message has its cause.
+    /// True if every message has its cause.
     pub(in super::super) traces: bool,
-    /// Something is noted of each event, beside what is counted.
+    /// True if events are recorded, not only counted.
     pub(in super::super) attentive: bool,
     /// A panic ends the actor, not the run.
     pub(in super::super) survives_panics: bool,
@@ -47,19 +47,19 @@ pub(in super::super) struct Settings {
 /// The window being run.
 pub(in super::super) struct Window {
     pub(in super::super) number: u64,
-    /// Its begin.
+    /// The start of the window.
     pub(in super::super) base: u64,
     /// The begin of the next one, or the end of time.
     pub(in super::super) end: u64,
-    /// What is due before has a place in the ring of windows; never later than the end of time.
+    /// The first time beyond the ring of windows; at most the end of time.
     pub(in super::super) ring_end: u64,
-    /// Nothing happens after this time.
+    /// Events after this time do not happen.
     pub(in super::super) limit: u64,
     /// Events due at this time or later wait until the simulation is resumed.
     pub(in super::super) pause: u64,
-    /// Its events are not in the order of addresses.
+    /// True if its events are not in the order of addresses.
     pub(in super::super) scattered: bool,
-    /// The place in its order of the event being handled.
+    /// The index of the event being handled.
     pub(in super::super) cursor: usize,
 }
 
@@ -80,7 +80,7 @@ impl Window {
         window
     }
 
-    /// Goes to the window with this number.
+    /// Advances to the window with this number.
     #[inline(always)]
     pub(in super::super) fn go_to(&mut self, number: u64, window_bits: u32) {
         self.number = number;
@@ -90,24 +90,24 @@ impl Window {
     }
 }
 
-/// The event being handled, and whose it is.
+/// The event being handled, and its actor.
 pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
     pub(in super::super) header: *mut Header,
-    /// The event, if it lies where it has arrived; null: it is `resumed`.
+    /// The event, if it is where it arrived; null: it is `resumed`.
     pub(in super::super) current: *const StoredEvent<M>,
     /// The head of an event that had been kept, or that begins a new trace.
     pub(in super::super) resumed: Head,
     /// The event, until it is taken.
     pub(in super::super) arrived: *mut StoredEvent<M>,
-    /// What a body may take of the row of the event.
+    /// The events that a body may take itself.
     pub(in super::super) upcoming: Upcoming<M>,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
-    /// Those of its actor that are due within the window.
+    /// The timers of the actor that are due within the window.
     pub(in super::super) timers: WindowTimers,
-    /// What the actor being asked says it waits for.
+    /// The reason for waiting, as the asked actor reports it.
     pub(in super::super) waiting: Waiting,
     pub(super) scratch: Scratch<M>,
 }

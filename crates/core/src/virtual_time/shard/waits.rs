@@ -1,4 +1,4 @@
-//! What a shard notes of waits: tokens, timers that are over, wakers of combinators.
+//! The waits of a shard's actors: tokens, cancelled timers, wakers of combinators.
 
 use super::Shard;
 use super::handles::{Handles, TimerOutcome};
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::task::Waker;
 
-/// With this many cancelled timers, or more, the wheel is gone through.
+/// The number of cancelled timers from which the wheel is swept.
 const SWEEP_AT: usize = 1024;
 
 /// See the [module](self).
 pub(in super::super) struct Waits {
-    /// The number of the token given out last. Numbers are given out in turn, and again after 2^29 of them.
+    /// The number of the last assigned token. Numbers are assigned in turn, and repeat after 2^29.
     own_tokens: u32,
     /// The quarter of all tokens in which that was when `in_use` was filled.
     quarter: u32,
@@ -31,13 +31,13 @@ pub(in super::super) struct Waits {
     handles: Handles,
 }
 
-/// How many numbers the library's own tokens have. What is above says what a token is for.
+/// The number of internal tokens. Higher bits have the purpose of a token.
 const NUMBERS: u32 = 1 << 29;
 
-/// What the tokens of timers that their actors can cancel have above their number.
+/// The purpose bits of timers that their actors can cancel.
 const HANDLE: u32 = Token::OWN | NUMBERS;
 
-/// What the tokens of messages of an actor to itself have above their number.
+/// The purpose bits of messages of an actor to itself.
 const OWN_MESSAGE: u32 = Token::OWN | (2 * NUMBERS);
 
 /// Whether a token is of a timer that its actor can cancel.
@@ -69,7 +69,7 @@ impl Default for Waits {
     }
 }
 
-/// Waits as they are written. Wakers are none of it: only async bodies have them.
+/// The serialized waits. Wakers are not included: only async bodies have them.
 #[cfg(feature = "serde")]
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct SavedWaits {
@@ -80,20 +80,20 @@ pub(super) struct SavedWaits {
     pub(super) handles: Vec<SavedHandle>,
 }
 
-/// A timer that its actor can cancel, as it is written.
+/// The serialized form of a timer that its actor can cancel.
 #[cfg(feature = "serde")]
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct SavedHandle {
     pub(super) actor: u32,
     own: u32,
     token: u32,
-    /// 0: it comes once.
+    /// 0: it fires once.
     period: u64,
 }
 
 #[cfg(feature = "serde")]
 impl SavedWaits {
-    /// What belongs to no single actor.
+    /// Returns the part that belongs to no single actor.
     pub(super) fn without_those_of_actors(&self) -> SavedWaits {
         SavedWaits {
             own_tokens: self.own_tokens,
@@ -101,7 +101,7 @@ impl SavedWaits {
         }
     }
 
-    /// Adds those of another part.
+    /// Adds the waits of another part.
     pub(super) fn add(&mut self, mut other: SavedWaits) {
         self.own_tokens = self.own_tokens.max(other.own_tokens);
         self.cancelled.append(&mut other.cancelled);
@@ -111,7 +111,7 @@ impl SavedWaits {
 
 #[cfg(feature = "serde")]
 impl Waits {
-    /// What there is to write.
+    /// Returns the serialized waits.
     pub(super) fn save(&self) -> SavedWaits {
         let handles = self.handles.iter().map(|(actor, handle)| SavedHandle {
             actor,
@@ -191,7 +191,7 @@ impl Waits {
         self.own_tokens / QUARTER != self.quarter
     }
 
-    /// Notes which of the tokens to be given out next are in use, of all that timers have.
+    /// Records which of the tokens to be assigned next are used by timers.
     fn note_in_use(&mut self, tokens: impl Iterator<Item = u32>) {
         let given = self.own_tokens;
         self.quarter = given / QUARTER;
@@ -207,7 +207,7 @@ impl Waits {
         self.in_use = soon.collect();
     }
 
-    /// Notes a timer that its actor can cancel. Returns the token under which it is to wait.
+    /// Adds a timer that its actor can cancel. Returns the token for the wheel.
     #[inline]
     pub(super) fn add_handle(&mut self, actor: u32, token: Token, period: u64) -> Token {
         let own = HANDLE | self.next_number();
@@ -221,13 +221,13 @@ impl Waits {
         self.handles.cancel(actor, own.0)
     }
 
-    /// What becomes of a timer that is due and that its actor can cancel.
+    /// Returns the outcome of a due timer that its actor can cancel.
     #[inline]
     pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> TimerOutcome {
         self.handles.due(actor, own)
     }
 
-    /// Forgets the timers of an actor that has ended.
+    /// Removes the timers of an actor that has ended.
     #[inline]
     pub(super) fn forget_handles(&mut self, actor: u32) {
         let cancelled = &mut self.cancelled;
@@ -245,14 +245,14 @@ impl Waits {
             || is_handle(key as u32) && self.handles.is_cancelled(actor(key), key as u32)
     }
 
-    /// Whether the timer that is due was cancelled; it is over now.
+    /// True if the due timer was cancelled; this removes the mark.
     #[inline]
     pub(super) fn take_cancelled(&mut self, actor: u32, token: u32) -> bool {
         !self.cancelled.is_empty() && self.cancelled.remove(&key(actor, token))
     }
 
-    /// Whether enough were cancelled that going through the wheel costs little for each, or tokens are to be looked
-    /// for that are in use.
+    /// True if a sweep of the wheel pays off, because many timers were cancelled or used tokens must be
+    /// found.
     #[inline]
     pub(super) fn are_many(&self) -> bool {
         self.cancelled.len() + self.handles.cancelled() >= self.sweep_at
@@ -279,7 +279,7 @@ impl Waits {
         }
     }
 
-    /// Notes the waker that a combinator gave to a wait. What is returned is to be dropped.
+    /// Stores the waker that a combinator gave to a wait. The caller drops the returned waker.
     #[must_use = "dropping a waker is foreign code: done where no reference is held"]
     pub(in super::super) fn set_relay(&mut self, actor: u32, waker: Waker) -> Option<Waker> {
         self.relays.insert(actor, waker)
@@ -291,7 +291,7 @@ impl Waits {
         !self.relays.is_empty()
     }
 
-    /// Takes all of them, by actor.
+    /// Takes the wakers of all actors.
     pub(in super::super) fn take_relays(&mut self) -> HashMap<u32, Waker> {
         std::mem::take(&mut self.relays)
     }
@@ -313,7 +313,7 @@ impl Waits {
 }
 
 impl<M> Shard<M> {
-    /// Between two windows: sees which timers have tokens that will be given out next, if it is time to.
+    /// Between two windows: finds the timers whose tokens will be assigned next, if it is time to.
     pub(super) fn note_tokens_in_use(&mut self) {
         if !self.waits.are_in_another_quarter() {
             return;

@@ -14,22 +14,22 @@ use crate::virtual_time::travel::{Head, Kinds, Share, Snapshot, SnapshotError, s
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// What a simulation needs to be saved.
+/// The data that a simulation needs to be saved.
 pub(super) struct Saving<M: Message> {
     kinds: Kinds<M>,
-    /// From which random numbers derive: a branch has another seed than its trunk.
+    /// The seed of random numbers: a branch has another seed than its trunk.
     stream_seed: u64,
 }
 
 impl<M: Message> Simulation<M> {
-    /// A run in which nothing has happened yet, and whose root is a script of this kind: it can be saved,
-    /// if all its actors are spawned by kind.
+    /// Creates a run whose root is a script of this kind. It can be saved if all its actors are spawned by
+    /// kind.
     ///
     /// # Errors
     /// As for [`Simulation::new`].
     ///
     /// # Panics
-    /// If the root's kind is none of `kinds`.
+    /// If the root's kind is not in `kinds`.
     pub fn with_kinds<S: Kind + Script<M>>(
         config: &Config,
         kinds: &Kinds<M>,
@@ -51,8 +51,8 @@ impl<M: Message> Simulation<M> {
         Ok(simulation)
     }
 
-    /// Saves the whole run, which continues as if it had not been saved: actors, what is on its way to them,
-    /// timers, random streams, what was counted. Each worker writes what it has.
+    /// Saves the complete run: actors, pending messages, timers, random streams and counters. The run then
+    /// continues unchanged. Each worker writes its own part.
     ///
     /// ```
     /// use corsair::{Config, Context, Event, Kind, Kinds, Message, Script, Simulation, Time, Wait};
@@ -112,9 +112,9 @@ impl<M: Message> Simulation<M> {
         Snapshot::new(&head, parts).map_err(|error| SnapshotError::corrupt(0, error))
     }
 
-    /// Restores a run where another one was saved, with any number of workers, in this process or
-    /// another. `kinds` are those of the program that saved it. The result is that of the saved run,
-    /// had it continued, if the configuration is the same but for its workers.
+    /// Restores a saved run, with any number of workers, in this process or another. `kinds` must be those of
+    /// the program that saved it. The result is equal to that of the saved run, had it continued, if the
+    /// configuration is equal except for the workers.
     ///
     /// # Errors
     /// See [`SnapshotError`].
@@ -151,7 +151,7 @@ impl<M: Message> Simulation<M> {
     }
 }
 
-/// These of as many shards as there are workers, as they were saved by any number of them.
+/// Restores one shard for each worker from the parts of any number of workers.
 pub(in super::super) fn restored<M: Message>(
     config: &Config,
     kinds: &Kinds<M>,

@@ -1,37 +1,37 @@
-//! Why a paused run does not do what it is asked to.
+//! Errors of a paused run.
 
 use crate::contract::{Addr, Time};
 
-/// Why the state of an actor cannot be seen.
+/// Why the state of an actor cannot be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// There is no actor at this address, or not yet.
+    /// No actor has this address, or it does not exist yet.
     #[error("there is no actor at {who}; Simulation::actors lists those that live")]
     NoActor {
         /// The address.
         who: Addr,
     },
-    /// It waits for its first event.
+    /// The actor waits for its first event.
     #[error("{who} has not begun: its state is made when its first event arrives")]
     NotBegun {
-        /// Who.
+        /// The actor.
         who: Addr,
     },
-    /// It has ended.
+    /// The actor has ended.
     #[error("{who} has ended, and its state was dropped")]
     Ended {
-        /// Who.
+        /// The actor.
         who: Addr,
     },
-    /// Its state is of another type.
+    /// The actor's state has another type.
     #[error("the state of {who} is {is}, not {asked}; what an async body holds cannot be seen")]
     OtherType {
-        /// Who.
+        /// The actor.
         who: Addr,
-        /// What its type is called.
+        /// The name of its type.
         is: &'static str,
-        /// What the type asked for is called.
+        /// The name of the requested type.
         asked: &'static str,
     },
 }
@@ -40,18 +40,18 @@ pub enum InspectError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InjectError {
-    /// Its time has passed.
+    /// The time has passed.
     #[error("a message cannot arrive at {time}, the simulation is at {now}; choose a later time")]
     Past {
-        /// When it was to arrive.
+        /// The requested time.
         time: Time,
-        /// How far the run has come.
+        /// The current time of the run.
         now: Time,
     },
     /// The run is over.
     #[error("the simulation is over; a message would reach no one")]
     Over,
-    /// There are no sequence numbers left.
+    /// All sequence numbers are used.
     #[error(
         "2^32 messages were injected, which is all that have distinct numbers; send further messages from an actor"
     )]

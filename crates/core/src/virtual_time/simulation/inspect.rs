@@ -1,4 +1,4 @@
-//! What is seen of a run while it is paused, or after it.
+//! Inspection of a run while it is paused, or after it.
 
 use super::{InspectError, Simulation};
 use crate::contract::{Addr, Message, Outcome, Report};
@@ -8,10 +8,10 @@ use crate::virtual_time::header::State;
 use std::any::{TypeId, type_name};
 
 impl<M: Message> Simulation<M> {
-    /// Looks at the state of an actor in [handler form](crate::Actor), also after the run.
+    /// Calls a closure with the state of an actor in [handler form](crate::Actor), also after the run.
     ///
     /// # Errors
-    /// If there is no such actor, or its state is of another type.
+    /// If there is no such actor, or its state has another type.
     pub fn inspect<A: 'static, T>(
         &mut self,
         who: Addr,
@@ -36,8 +36,8 @@ impl<M: Message> Simulation<M> {
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
-    /// Looks at the state of an actor, whatever its type, as far as [`Actor::state`](crate::Actor::state) shows it;
-    /// `None` if it does not.
+    /// Returns the state of an actor of any type as a value, if [`Actor::state`](crate::Actor::state) shows
+    /// it; `None` if it does not.
     ///
     /// ```
     /// # use corsair::*;
@@ -84,8 +84,8 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// How many messages an actor has sent so far, spawns that it has asked for among them; also after its end.
-    /// It is what the engine numbers them by, so that nothing is counted for this.
+    /// Returns the number of messages that an actor has sent so far, including requested spawns, also after
+    /// its end. It is the actor's sequence number, so counting costs nothing.
     ///
     /// # Errors
     /// If there is no such actor.
@@ -113,7 +113,7 @@ impl<M: Message> Simulation<M> {
         self.shard_of(who).name(who)
     }
 
-    /// The report so far. What actors wait for is reported only when the run has ended.
+    /// Returns the report so far. The waits of actors are reported only at the end of the run.
     pub fn report(&mut self) -> Report {
         let end = self.end.unwrap_or(End::Paused);
         let config = &self.config;
@@ -129,7 +129,7 @@ impl<M: Message> Simulation<M> {
         add_up(M::KINDS, config, self.started.elapsed(), &outcomes, outcome)
     }
 
-    /// The digest of all that has happened so far, which [`Simulation::report`] contains as well.
+    /// Returns the digest of all events so far, which [`Simulation::report`] also contains.
     pub fn digest(&mut self) -> u64 {
         let digests = self.shards().map(|mut shard| shard.digest());
         digests.fold(0, u64::wrapping_add)

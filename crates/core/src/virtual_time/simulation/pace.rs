@@ -13,10 +13,10 @@ pub(super) struct Pace {
     begun: Option<(Time, Stopwatch)>,
 }
 
-/// So far a run may be behind and still catch up.
+/// The maximum delay for which a run catches up.
 const MOST_BEHIND: Duration = Duration::from_millis(100);
 
-/// So long it sleeps at most, so that a cancellation is noticed, and a window is not run late.
+/// The maximum sleep, so that a cancellation is noticed and a window is not run late.
 const NAP: Duration = Duration::from_millis(5);
 
 impl Pace {
@@ -46,11 +46,11 @@ impl Pace {
 }
 
 impl<M: Message> Simulation<M> {
-    /// Sets the pace of what follows: `Some(2.0)` is twice as fast as the clock on the wall, `None`,
-    /// as it is at first, as fast as it goes. The result does not depend on it.
+    /// Sets the pace from here on: `Some(2.0)` is twice as fast as the wall clock, `None`, the default, as
+    /// fast as possible. The result does not depend on it.
     ///
-    /// The pace spans calls: if one call was late, the next ones catch up, at most a tenth of a
-    /// second. A longer pause between calls is not caught up.
+    /// The pace spans calls: if one call was late, the next ones catch up, at most a tenth of a second. A
+    /// longer pause between calls is not caught up.
     ///
     /// # Panics
     /// If the factor is not a positive number.

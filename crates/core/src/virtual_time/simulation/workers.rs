@@ -134,7 +134,7 @@ impl<M: Message> WorkerThreads<M> {
     ) -> End {
         for worker in &self.workers {
             if let Some(orders) = &worker.orders {
-                // A worker that is gone has broken the meeting, which ends the run.
+                // If the worker's thread is gone, the barrier is already abandoned, which ends the run.
                 let _ = orders.send(pause);
             }
         }

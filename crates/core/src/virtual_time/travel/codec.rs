@@ -5,7 +5,7 @@ use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why something cannot be written or read.
+/// Why a value cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub(in super::super) enum CodecError {
     /// An actor that was spawned by a closure, or has an async body.
@@ -17,16 +17,16 @@ pub(in super::super) enum CodecError {
     /// The bytes mean nothing.
     #[error("{0}")]
     Postcard(#[from] postcard::Error),
-    /// What holds the bytes does not give them.
+    /// The storage of the bytes could not be read.
     #[error("{0}: {1}")]
     Unread(String, std::io::Error),
     /// They are others than were written.
     #[error("{0} is not what was written: a checksum or a length differs")]
     Changed(String),
-    /// No message is written like this.
+    /// The bytes are not a message.
     #[error("these bytes are no message")]
     Body,
-    /// A number that stands for nothing.
+    /// A number without a meaning.
     #[error("{0} is no {1}")]
     Number(u64, &'static str),
 }
@@ -73,7 +73,7 @@ pub(in super::super) fn get<T: DeserializeOwned>(from: &mut Input<'_>) -> Result
     Ok(value)
 }
 
-/// All has been read, and this is the end.
+/// Checks that all bytes have been read.
 pub(in super::super) fn expect_end(from: Input<'_>, end: &'static str) -> Result<(), CodecError> {
     match from.len() {
         0 => Ok(()),
@@ -91,7 +91,7 @@ pub(in super::super) fn put_number(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// How messages are written.
+/// The serialization of messages.
 pub(super) trait Bodies<M> {
     fn write(body: &M, to: &mut Vec<u8>) -> Result<(), CodecError>;
     fn read(from: &mut Input<'_>) -> Result<M, CodecError>;
@@ -134,8 +134,8 @@ impl<M: Plain> Bodies<M> for InPlace {
     }
 }
 
-/// How messages of a run are written into what is saved, few bytes for small numbers. It is known only where kinds are,
-/// so that messages need not be serializable.
+/// The serialization of a run's messages in snapshots; small numbers take few bytes. Only kinds provide it,
+/// so messages without kinds need not be serializable.
 pub(in super::super) struct Codec<M> {
     pub(super) encode: fn(&M, &mut Vec<u8>) -> Result<(), CodecError>,
     pub(super) decode: fn(&mut Input<'_>) -> Result<M, CodecError>,

@@ -1,4 +1,4 @@
-//! Why a run cannot be saved or restored.
+//! Errors of saving and restoring.
 
 use super::CodecError;
 use crate::contract::{Addr, RunError};
@@ -16,7 +16,7 @@ pub enum SnapshotError {
         place(*.who)
     )]
     NoKind {
-        /// Its address; [`Addr::NONE`] if it is about to be spawned.
+        /// Its address; [`Addr::NONE`] if it has not been spawned yet.
         who: Addr,
         /// Its name.
         name: String,
@@ -32,27 +32,27 @@ pub enum SnapshotError {
         if *.what == "the seed" { ", or give it another seed by `Snapshot::reseed`" } else { "" }
     )]
     Differs {
-        /// What differs.
+        /// The setting that differs.
         what: &'static str,
-        /// As it was saved.
+        /// The value in the saved run.
         saved: String,
-        /// As it was asked for.
+        /// The value in the configuration.
         given: String,
     },
     /// The bytes are no saved run.
     #[error("part {part} of the saved run cannot be read: {source}")]
     Corrupt {
-        /// Which of its parts; the head is part 0.
+        /// The number of the part; the head is part 0.
         part: usize,
-        /// What was wrong.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A state or a message that refuses to be written.
     #[error("{what} cannot be written: {source}")]
     Write {
-        /// Whose state, or which message.
+        /// The actor or message.
         what: String,
-        /// Why.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The run cannot continue.
@@ -60,7 +60,7 @@ pub enum SnapshotError {
     Run(#[from] RunError),
 }
 
-/// Where an actor is, in words.
+/// Describes the location of an actor.
 fn place(who: Addr) -> String {
     match who {
         Addr::NONE => "about to be spawned".to_owned(),
@@ -69,7 +69,7 @@ fn place(who: Addr) -> String {
 }
 
 impl SnapshotError {
-    /// What was read from this part means nothing.
+    /// Creates the error of an invalid part.
     pub(in super::super) fn corrupt(part: usize, source: CodecError) -> SnapshotError {
         match source {
             CodecError::UnknownKind(kind) => SnapshotError::UnknownKind(kind),

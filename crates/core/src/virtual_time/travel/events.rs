@@ -1,4 +1,4 @@
-//! Events, spawns, and what was sent to many, as bytes.
+//! Serialization of events, spawns and multicasts.
 
 use super::codec::put_number;
 use super::{Codec, CodecError, Input, Kinds, get, put};
@@ -20,7 +20,7 @@ impl<M: Message> Codec<M> {
         self.write(time, &event.head, event.body(), to)
     }
 
-    /// Writes an event as it lies in a buffer for the window that begins at `base`. It stays there.
+    /// Writes an event from a buffer of the window that begins at `base`. The event stays in the buffer.
     ///
     /// # Safety
     /// `event` is a stored event that has not been moved out.
@@ -63,7 +63,7 @@ impl<M: Message> Codec<M> {
         body.map_or(Ok(()), |body| (self.encode)(body, to))
     }
 
-    /// Reads an event and when it is due. Where in its window that is, is for the shard to say.
+    /// Reads an event and its time. The shard computes the offset in its window.
     pub(in super::super) fn read_event(
         &self,
         from: &mut Input<'_>,
@@ -122,7 +122,7 @@ pub(in super::super) fn read_spawn<M: Message>(
     })
 }
 
-/// Writes what was sent to many.
+/// Writes a multicast.
 pub(in super::super) fn write_multicast<M: Message>(
     multicast: &Multicast<Shard<M>>,
     to: &mut Vec<u8>,

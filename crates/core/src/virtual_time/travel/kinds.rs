@@ -1,4 +1,4 @@
-//! Which kinds of actors a program knows.
+//! The kinds of actors in a program.
 
 use super::{Codec, CodecError, Input, Wire, get, put};
 use crate::contract::{Actor, EachKind, Kind, Message, Plain, ProcessState, Script};
@@ -13,11 +13,11 @@ use std::fmt;
 use std::sync::Arc;
 
 type AnyBlueprint<M> = Arc<dyn Blueprint<M, Shard<M>>>;
-/// Makes from written parameters what actors are made from.
+/// Reads the parameters of actors and makes their description.
 type Read<M> = Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError> + Send + Sync>;
 
 type AnyBodies<M> = Arc<dyn Bodies<Shard<M>>>;
-/// Makes from written parameters what messages to many are made from.
+/// Reads the parameters of multicasts.
 type ReadBodies<M> = fn(&mut Input<'_>) -> Result<AnyBodies<M>, CodecError>;
 
 /// The kinds of actors that a program knows, and what this process has for each: what makes it able to
@@ -94,7 +94,7 @@ impl<M: Message + Serialize + DeserializeOwned> Default for Kinds<M> {
 }
 
 impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
-    /// No kinds yet, and how messages are written.
+    /// Creates an empty registry for messages that are serialized.
     pub fn new() -> Kinds<M> {
         Kinds {
             codec: Codec::new(),
@@ -105,7 +105,8 @@ impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
         }
     }
 
-    /// The same for messages that are plain data: they go to other processes without a serializer. What is saved is the same.
+    /// Creates an empty registry for plain messages: they are sent to other processes without a serializer.
+    /// Snapshots have the same format.
     pub fn plain() -> Kinds<M>
     where
         M: Plain,
@@ -183,7 +184,7 @@ impl<M: Message> Kinds<M> {
         self.state.is_some()
     }
 
-    /// What they have changed together; nothing if they do not.
+    /// Returns the saved process state; empty if the kinds have none.
     pub(in super::super) fn save_state(&self) -> Result<Vec<u8>, CodecError> {
         let mut saved = Vec::new();
         match &self.state {
@@ -208,7 +209,7 @@ impl<M: Message> Kinds<M> {
         self.wire
     }
 
-    /// What messages to many of a kind are made from, which was written.
+    /// Reads the parameters of multicasts of a kind.
     pub(in super::super) fn bodies(
         &self,
         kind: &str,
@@ -218,7 +219,7 @@ impl<M: Message> Kinds<M> {
         read.ok_or_else(|| CodecError::UnknownKind(kind.to_owned()))?(from)
     }
 
-    /// What actors of a kind are made from, whose parameters were written.
+    /// Reads the parameters of actors of a kind.
     pub(in super::super) fn blueprint(
         &self,
         kind: &str,

@@ -17,21 +17,21 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
 
-/// What comes behind the index.
+/// The bytes after the index.
 const TRAILER: u64 = 12;
 
 /// A part of a saved run that is kept elsewhere than in memory, such as in a file.
 pub trait StoredPart: Send + Sync {
-    /// What it is called, for people.
+    /// The name for messages.
     fn name(&self) -> String;
 
     /// How many bytes it has.
     fn bytes(&self) -> u64;
 
-    /// Reads the bytes from this place on; all of `into` is filled.
+    /// Reads bytes from this offset on; fills all of `into`.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the bytes cannot be read.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
@@ -80,7 +80,7 @@ impl AnyPart {
         Ok(())
     }
 
-    /// It is not what was written.
+    /// Creates the error of a checksum that does not match.
     fn changed(&self) -> CodecError {
         match self {
             AnyPart::Memory(_) => CodecError::Changed("it".to_owned()),
@@ -95,7 +95,7 @@ impl AnyPart {
         }
     }
 
-    /// Reads what lies there, if it is as it was written.
+    /// Reads an extent and verifies its checksum.
     pub(super) fn read(&self, extent: &Extent, into: &mut Vec<u8>) -> Result<(), CodecError> {
         self.read_at(extent.at, extent.bytes, into)?;
         self.check(into, extent.crc32)
@@ -118,7 +118,7 @@ impl AnyPart {
     }
 }
 
-/// Where something lies in a part, and its CRC-32.
+/// A range of bytes in a part, with its CRC-32.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Extent {
     at: u64,
@@ -127,7 +127,7 @@ pub(in super::super) struct Extent {
 }
 
 impl Extent {
-    /// Of what was written from there on.
+    /// Returns the extent of the bytes from `begin` on.
     pub(in super::super) fn since(begin: usize, to: &[u8]) -> Extent {
         let contents = &to[begin..];
         Extent {
@@ -138,7 +138,7 @@ impl Extent {
     }
 }
 
-/// What there is in a part, and where.
+/// The index of a part.
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct Index {
     pub(in super::super) noted: Noted,
@@ -147,7 +147,7 @@ pub(in super::super) struct Index {
 }
 
 impl Index {
-    /// Ends a part, whose contents are written.
+    /// Completes a part, whose contents are written, by its index.
     pub(in super::super) fn seal(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
         let begin = to.len();
         put(to, self)?;
@@ -168,18 +168,18 @@ pub(in super::super) struct Noted {
     pub(in super::super) names: Vec<NamedRange>,
     /// Pages that get no more actors.
     pub(in super::super) closed: Vec<u32>,
-    /// In one part of each process: what its actors change together.
+    /// The process state, in one part of each process.
     pub(in super::super) state: Vec<u8>,
 }
 
-/// What actors that were spawned together are made from.
+/// The parameters of actors that were spawned together.
 #[derive(Serialize, Deserialize)]
 pub(in super::super) struct SavedOrigin {
     /// The name of their kind.
     pub(in super::super) kind: String,
-    /// From when on those are there that have not begun.
+    /// The time from which its actors exist that have not begun.
     pub(in super::super) born: u64,
-    /// Of those, if there are any.
+    /// Their parameters, if there are such actors.
     pub(in super::super) parameters: Option<Vec<u8>>,
 }
 
@@ -215,7 +215,7 @@ pub(in super::super) struct SavedBatch {
     pub(in super::super) origin: SavedOrigin,
 }
 
-/// What else belongs to actors of some pages.
+/// Other data of the actors of some pages.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(in super::super) struct SavedRest {
     /// The numbers of the pages modulo [`ROUND`]: all of them are one shard's.
@@ -244,7 +244,7 @@ pub(in super::super) struct Rest {
     pub(in super::super) own: Counted,
 }
 
-/// All that is being written beside the actors of groups.
+/// Data that is being written outside of the actors of groups.
 pub(in super::super) struct Rests(Vec<Rest>);
 
 impl Rests {

@@ -1,4 +1,4 @@
-//! What each shard gets of a saved run, whatever the number of shards that have written it.
+//! The division of a saved run among shards, whatever the number of shards that wrote it.
 
 use super::part::{AnyPart, Extent, Noted, SavedGroup, SavedPage};
 use super::{CodecError, Snapshot, SnapshotError};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where something is: in which part, and where in it.
+/// A location: the part, and the extent in it.
 #[derive(Clone)]
 pub(in super::super) struct Whereabouts {
     number: usize,
@@ -24,7 +24,7 @@ impl Whereabouts {
         read.map_err(|error| self.corrupt(error))
     }
 
-    /// What is there means nothing.
+    /// Creates the error of invalid contents at this location.
     pub(in super::super) fn corrupt(&self, error: CodecError) -> SnapshotError {
         SnapshotError::corrupt(self.number, error)
     }
@@ -33,17 +33,17 @@ impl Whereabouts {
 /// The pages of a group that a shard gets.
 pub(in super::super) struct GroupShare {
     pub(in super::super) group: Arc<SavedGroup>,
-    /// By number.
+    /// The pages by number.
     pub(in super::super) pages: BTreeMap<u32, (SavedPage, Whereabouts)>,
 }
 
-/// What a shard gets of all parts.
+/// The share of one shard.
 #[derive(Default)]
 pub(in super::super) struct Share {
     pub(in super::super) groups: BTreeMap<u32, GroupShare>,
     pub(in super::super) rests: Vec<Whereabouts>,
     pub(in super::super) closed: Vec<u32>,
-    /// What actors of processes have changed together.
+    /// The process states.
     pub(in super::super) states: Vec<Vec<u8>>,
     pub(in super::super) notes: Notes,
     pub(in super::super) names: Vec<NamedRange>,
@@ -53,7 +53,8 @@ pub(in super::super) struct Share {
     pub(in super::super) live: u64,
 }
 
-/// Deals the parts of a saved run out to shards, of which some are wanted; `owner` says whose an address is.
+/// Divides the parts of a saved run among shards, and returns those that are wanted; `owner` returns the
+/// shard of an address.
 pub(in super::super) fn shares(
     snapshot: &Snapshot,
     shards: usize,
@@ -131,7 +132,7 @@ fn checked_page(page: u32) -> Result<u32, CodecError> {
     }
 }
 
-/// Deals out what has the address of an actor beside it; the rest is the first shard's.
+/// Distributes the notes of actors by address; the first shard gets the rest.
 fn deal_notes(noted: Noted, shares: &mut [Share], owner: &impl Fn(u32) -> usize) {
     let Noted {
         busy,

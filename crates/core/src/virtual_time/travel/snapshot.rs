@@ -1,6 +1,6 @@
 //! A saved run: a head, which all shards agree on, and a part for each shard.
 //!
-//! A part says of everything whose it is, so that its contents can be dealt out to any number of shards.
+//! All data in a part names its actor, so the contents can be divided among any number of shards.
 
 use super::part::{AnyPart, StoredPart};
 use super::{CodecError, SnapshotError, get};
@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// How parts are written. Another way is another number.
+/// The version of the format.
 const FORMAT: u32 = 4;
 
-/// A run in virtual time that was saved while it was paused: [`Simulation::snapshot`](crate::Simulation::snapshot).
+/// A run in virtual time that was saved while it was paused:
+/// [`Simulation::snapshot`](crate::Simulation::snapshot).
 ///
-/// Its parts are in memory, or where they were [put](Snapshot::stored_in); then only what is needed of them is read.
+/// Its parts are in memory, or in [external storage](Snapshot::stored_in), from which only the needed bytes
+/// are read.
 #[derive(Clone)]
 pub struct Snapshot {
     head: Vec<u8>,
@@ -29,18 +31,18 @@ impl Snapshot {
         Ok(Snapshot { head, parts })
     }
 
-    /// A snapshot from what [`Snapshot::into_parts`] has returned.
+    /// Creates a snapshot from the result of [`Snapshot::into_parts`].
     ///
     /// # Errors
-    /// If the head is none, or belongs to another number of parts.
+    /// If the head is invalid, or belongs to another number of parts.
     pub fn from_parts(head: Vec<u8>, parts: Vec<Vec<u8>>) -> Result<Snapshot, SnapshotError> {
         Snapshot::checked(head, in_memory(parts))
     }
 
-    /// A snapshot whose parts are elsewhere, in their order.
+    /// Creates a snapshot whose parts are in external storage, in their order.
     ///
     /// # Errors
-    /// If the head is none, or belongs to another number of parts.
+    /// If the head is invalid, or belongs to another number of parts.
     pub fn stored_in(
         head: Vec<u8>,
         parts: Vec<Arc<dyn StoredPart>>,
@@ -61,10 +63,10 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// What all parts have in common, and a part for each worker with which the run was saved, in memory.
+    /// Returns the head, and a part for each worker of the saved run, in memory.
     ///
     /// # Errors
-    /// If a part that is elsewhere cannot be read.
+    /// If an external part cannot be read.
     pub fn into_parts(self) -> Result<(Vec<u8>, Vec<Vec<u8>>), SnapshotError> {
         let parts = (1..).zip(self.parts).map(|(number, part)| {
             part.into_bytes()
@@ -83,7 +85,7 @@ impl Snapshot {
         self.head.len() as u64 + parts.sum::<u64>()
     }
 
-    /// Where in virtual time the run was paused.
+    /// Returns the virtual time of the snapshot.
     ///
     /// # Errors
     /// If its head cannot be read.
@@ -91,7 +93,7 @@ impl Snapshot {
         Ok(Time::from_nanos(self.read_head()?.now))
     }
 
-    /// From here on, random numbers are those of another seed: a branch. Latencies that belong to pairs of
+    /// Makes a branch: random numbers after the snapshot come from another seed. The latencies of pairs of
     /// actors stay, so that no message overtakes another.
     ///
     /// # Errors
@@ -126,7 +128,7 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// A head as it is in a snapshot.
+/// Encodes a head.
 pub(in super::super) fn encoded(head: &Head) -> Result<Vec<u8>, CodecError> {
     let mut bytes = Vec::new();
     super::put(&mut bytes, head)?;
@@ -138,7 +140,7 @@ fn in_memory(parts: Vec<Vec<u8>>) -> Vec<AnyPart> {
     parts.map(AnyPart::Memory).collect()
 }
 
-/// What all shards agree on.
+/// The state that all shards agree on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Head {
     format: u32,
@@ -150,7 +152,7 @@ pub(in super::super) struct Head {
     pub(in super::super) common: Common,
 }
 
-/// The part of a head that any one shard can say, because it is the same on all.
+/// The part of a head that any shard can provide, because it is equal on all.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Common {
     pub(in super::super) window: u64,
@@ -197,7 +199,7 @@ impl Head {
     }
 }
 
-/// What decides the result of a run, beside its scenario: what it is called, and its value.
+/// Returns the names and values of the settings that decide the result of a run.
 pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(&'static str, String)> {
     let (min, max) = (config.latency.min(), config.latency.max());
     let bits = config.lookahead_nanos().ilog2();

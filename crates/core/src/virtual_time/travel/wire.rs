@@ -1,4 +1,4 @@
-//! Events as bytes for another process of the run, which has the same program.
+//! Serialization of events for another process of the run, which has the same program.
 //!
 //! ```text
 //! event    its label, its cause if it has one, its message if it has one
@@ -24,7 +24,7 @@ const BLOCK: usize = 4096;
 type ReadEvents<M> =
     fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>;
 
-/// How events of a run are written for other processes, and read.
+/// The serialization of a run's events for other processes.
 pub(in super::super) struct Wire<M> {
     /// Adds the events that lie between these two places. Returns how many.
     ///
@@ -34,7 +34,7 @@ pub(in super::super) struct Wire<M> {
         unsafe fn(*mut u8, *mut u8, &mut Vec<u8>) -> Result<u32, CodecError>,
     /// Adds `count` events to a buffer.
     pub(in super::super) read_events: ReadEvents<M>,
-    /// Adds an event that lies in no buffer.
+    /// Writes an event that is in no buffer.
     pub(in super::super) write_event:
         fn(&ScheduledEvent<M>, &mut Vec<u8>) -> Result<(), CodecError>,
     pub(in super::super) read_event: fn(&mut Input<'_>) -> Result<ScheduledEvent<M>, CodecError>,
@@ -49,7 +49,7 @@ impl<M> Clone for Wire<M> {
 impl<M> Copy for Wire<M> {}
 
 impl<M> Wire<M> {
-    /// For messages that go through a serializer.
+    /// For messages that are serialized.
     pub(super) fn serialized() -> Wire<M>
     where
         M: Serialize + DeserializeOwned,
@@ -57,7 +57,7 @@ impl<M> Wire<M> {
         Wire::of::<Serialized>()
     }
 
-    /// For messages that are plain data.
+    /// For plain messages.
     pub(super) fn plain() -> Wire<M>
     where
         M: Plain,
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// What tells one event from another.
+    /// Returns the fields that distinguish events.
     fn essence(event: &ScheduledEvent<Msg>) -> (u128, [u64; 3], Option<Msg>) {
         let cause = event.head.cause;
         let cause = [cause.sent, cause.trace, cause.parent];

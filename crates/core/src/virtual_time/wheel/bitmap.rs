@@ -1,4 +1,4 @@
-//! Which of the slots of a level have entries.
+//! The slots of a level that have entries.
 
 use super::SLOTS;
 
@@ -24,7 +24,7 @@ impl Bitmap {
         self.0[slot / WORD % 2] &= !(1 << (slot % WORD));
     }
 
-    /// The first slot after this one that has entries; [`SLOTS`] or more: there is none.
+    /// Returns the first slot after this one with entries; [`SLOTS`] or more if there is none.
     #[inline(always)]
     pub(super) fn next_after(&self, slot: usize) -> usize {
         // Shifted twice, because all bits may have to go.

@@ -1,8 +1,7 @@
-//! The end of a context, which is dropped with the body that owned it.
+//! The end of a context, which is dropped with its body.
 //!
-//! During the run, what it leaves is for the actor's [life](crate::wall::life) to settle: what
-//! it was handling, if it panicked, and what it had not read. When the run is over, it records
-//! whether the actor still waited.
+//! During the run, the actor's [life](crate::wall::life) handles what it leaves: the event being handled, if
+//! it panicked, and unread messages. After the run, the context records whether the actor was still waiting.
 
 use super::WallContext;
 use crate::contract::{Message, Token};
@@ -10,7 +9,7 @@ use crate::sync::lock;
 use crate::wall::unfinished::Unfinished;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What an actor was handling, for the report of its panic.
+/// The event that an actor was handling, for the report of its panic.
 #[derive(Clone, Copy)]
 pub(super) enum Handled {
     Start,

@@ -8,11 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 struct Handler<A: Actor<M>, M: Message> {
     actor: A,
     cx: WallContext<M>,
-    /// It has ended by itself, or is handling an event.
+    /// True if it has ended or is handling an event.
     busy: bool,
 }
 
-/// What [`drive`](crate::drive) does, and the finish. No `async fn`, which would store its arguments twice.
+/// Does what [`drive`](crate::drive) does, and the finish. It is no `async fn`, because that would store its
+/// arguments twice.
 pub(super) fn handle<A: Actor<M>, M: Message>(
     actor: A,
     cx: WallContext<M>,

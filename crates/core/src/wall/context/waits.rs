@@ -1,4 +1,4 @@
-//! What an actor on the wall clock waits for: room, letters, timers.
+//! The waits of an actor on the wall clock: for capacity, messages and timers.
 
 use super::ending::Handled;
 use super::{TURN, WallContext};
@@ -9,19 +9,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
-/// A timer that is due later than this after it was set is not due when its actor begins to wait, as a rule.
+/// A timer with a longer duration is usually not due yet when its actor begins to wait.
 const SOON: Duration = Duration::from_millis(1);
 
 impl<M: Message> WallContext<M> {
-    /// What is to be woken if it is not the task: a future between the executor and this context wants to
-    /// know which of several was woken.
+    /// Returns the waker that is not the task's, if there is one: a future between the executor and this
+    /// context that needs to know which of several futures was woken.
     #[inline]
     fn between<'a>(&self, task: &Task<'a>) -> Option<&'a Waker> {
         (!self.cell.is_relay(task)).then(|| task.waker())
     }
 
-    /// Waits until what was sent above the bound of a mailbox was taken out there, and in the meantime
-    /// takes out what arrives here.
+    /// Waits until the messages above the capacity of mailboxes were received, and takes out arriving events
+    /// in the meantime.
     pub(super) fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
         if !self.over {
             return Poll::Ready(());
@@ -52,7 +52,7 @@ impl<M: Message> WallContext<M> {
         arrived
     }
 
-    /// Puts timers that are due behind what has arrived.
+    /// Appends due timers to the received events.
     fn take_due(&mut self) {
         while let Some((due, token)) = self.timers.pop_due(self.now) {
             let mut letter = MailboxEntry::system(Event::Timer(token), due);
@@ -61,7 +61,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// A wait without a time begins: if there is a timer of a wait, then of one that was given up.
+    /// Starts a wait without a time-out; a timer that is still set belongs to an abandoned wait.
     #[inline]
     pub(super) fn begin_untimed(&mut self, look: Look) {
         if look != Look::Again {
@@ -69,7 +69,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// Whether it has handled enough events since it last waited that other actors come first.
+    /// True if it has handled so many events since its last wait that other actors come first.
     #[inline]
     fn gives_way(&mut self, task: &Task<'_>) -> bool {
         let is_over = self.turn >= TURN;
@@ -81,8 +81,8 @@ impl<M: Message> WallContext<M> {
         is_over
     }
 
-    /// Whether a timer may be due by now. One that is far from when the clock was last read need not be
-    /// compared again when nothing wakes the actor for it yet: whoever is asked to do so knows the time.
+    /// True if a timer may be due. A timer far after the last reading of the clock is not compared again
+    /// while no wake-up is requested for it, because the request reads the time.
     #[inline]
     fn may_be(&self, due: Time) -> bool {
         self.alarm.needs_time() || due < self.looked.after(SOON)
@@ -120,8 +120,8 @@ impl<M: Message> WallContext<M> {
         Poll::Pending
     }
 
-    /// Waits for a letter that is wanted and keeps the others, without handing it out yet. The
-    /// first poll of a wait looks at what was kept before, unless none of it can be wanted.
+    /// Waits for a matching event and stashes the others, without handing it out yet. The first poll of a
+    /// wait looks at stashed events, unless none can match.
     #[inline]
     pub(super) fn poll_letter(
         &mut self,
@@ -166,7 +166,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// Whether the body will not be polled again: its life knows it, too.
+    /// True if the body will not be polled again, which its life also knows.
     #[inline]
     fn is_over(&self) -> bool {
         self.system.is_ending() || self.cell.is_stopping()
@@ -187,7 +187,7 @@ impl<M: Message> WallContext<M> {
         Some(letter)
     }
 
-    /// Makes a letter the event being handled.
+    /// Makes an entry the event being handled.
     #[inline]
     pub(super) fn hand_out(&mut self, letter: MailboxEntry<M>) -> Event<M> {
         self.envelope = letter.envelope(self.me);
@@ -211,8 +211,8 @@ impl<M: Message> WallContext<M> {
         letter.event
     }
 
-    /// Waits this long, keeping what arrives. Not an event: it does not change what is being
-    /// handled.
+    /// Waits this long and stashes arriving events. It is not an event: the event being handled does not
+    /// change.
     pub(super) async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
@@ -226,14 +226,14 @@ impl<M: Message> WallContext<M> {
     }
 }
 
-/// What a wait has to look at.
+/// The events that a wait has to look at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// What was kept, then what arrives.
+    /// Stashed events, then new ones.
     AtKept,
-    /// What arrives: it waits for something new.
+    /// New events only.
     AtNew,
-    /// What arrives; it was polled before.
+    /// New events; it was polled before.
     Again,
 }
 

@@ -39,7 +39,7 @@ impl Model {
         self.mailbox.lock().unwrap().extend(vec![epoch; count]);
     }
 
-    /// Handles what has arrived; each letter has `follow` letters sent in answer.
+    /// Handles received letters; each letter causes `follow` further letters.
     fn receive(&self, mine: Mine<'_>, follow: bool) {
         let arrived = std::mem::take(&mut *self.mailbox.lock().unwrap());
         let mut ledger = Ledger::default();
@@ -54,8 +54,8 @@ impl Model {
     }
 }
 
-/// What was sent before the turn has been handled when its epoch is settled, whatever is sent
-/// at the same time.
+/// Letters sent before the turn have been handled when its epoch is settled, whatever is sent at the same
+/// time.
 fn settles(receiver_owns: bool, count: usize) {
     loom::model(move || {
         let model = Model::new();

@@ -1,4 +1,4 @@
-//! Whose turn it is with a job: who may queue it, and who may run it.
+//! The right to queue a job, and the right to run it.
 //!
 //! ```text
 //!           wake                 taken
@@ -23,7 +23,7 @@ const AGAIN: u8 = 3;
 pub(super) struct Turn(AtomicU8);
 
 impl Turn {
-    /// Of a job that its maker queues.
+    /// The turn of a job that its maker queues.
     pub(super) fn queued() -> Turn {
         Turn(AtomicU8::new(QUEUED))
     }
@@ -38,7 +38,7 @@ impl Turn {
         self.0.fetch_update(AcqRel, Acquire, next) == Ok(IDLE)
     }
 
-    /// The job was taken out of the queue and is run by the caller alone.
+    /// Starts a run: the job was taken out of the queue, and only the caller runs it.
     pub(super) fn begin(&self) {
         self.0.swap(RUNNING, AcqRel);
     }
@@ -62,12 +62,12 @@ mod loom {
     use loom::sync::{Arc, Mutex};
     use loom::thread;
 
-    /// A job that takes notice of what its wakers have written, and its place in the run queue.
+    /// A job that reads what its wakers have written, with its place in the run queue.
     struct Job {
         turn: Turn,
         /// How often it is in the queue.
         queue: Mutex<u32>,
-        /// What wakers write before they wake it.
+        /// The value that wakers write before they wake it.
         written: AtomicU64,
         seen: AtomicU64,
         /// The thread that runs it writes here; loom refuses two at once.

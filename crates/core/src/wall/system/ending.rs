@@ -1,4 +1,4 @@
-//! How actors end, and how the run does.
+//! The end of actors, and of the run.
 
 use super::{End, System};
 use crate::contract::report::panic_text;
@@ -20,7 +20,7 @@ pub(crate) struct Closed {
 }
 
 impl<M: Message> System<M> {
-    /// Lets an actor end as soon as it waits.
+    /// Stops an actor at its next wait.
     pub(in crate::wall) fn stop(self: &Arc<Self>, who: Addr) {
         let cell = match self.cells.get(who.0) {
             Some(cell) => cell,
@@ -49,8 +49,8 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// An actor has ended: what was meant for it are dead letters from now on. To be followed by
-    /// [`System::tell_end`].
+    /// Closes the mailbox of an ended actor: its messages are dead letters from now on. [`System::tell_end`]
+    /// must follow.
     pub(in crate::wall) fn close(
         self: &Arc<Self>,
         who: Addr,
@@ -75,7 +75,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Whether the run, which is over, has not failed by a panic.
+    /// True if the run is over and has not failed by a panic.
     pub(in crate::wall) fn ends_without_panic(&self) -> bool {
         !matches!(*lock(&self.end), Some(End::Panicked(_)))
     }
@@ -85,15 +85,15 @@ impl<M: Message> System<M> {
         self.note_panic(who, "the end of the run", panic);
     }
 
-    /// Drops what nobody will get. If its destructor panics, that is a panic of who would have got it, and
-    /// does no harm to whoever is about to drop it.
+    /// Drops an undelivered value. A panic of its destructor is attributed to the intended receiver, and does
+    /// not affect the caller.
     pub(in crate::wall) fn discard<T>(&self, to: Addr, what: T) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(what))) {
             self.note_panic(to, "the drop of what it did not receive", panic);
         }
     }
 
-    /// Drops what lies in mailboxes, after the run.
+    /// Drops the contents of mailboxes after the run.
     pub(in crate::wall) fn discard_unread(&self) {
         let left = std::mem::take(&mut *lock(&self.unfinished));
         for (who, unfinished) in left {
@@ -166,7 +166,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// What the keeper of the clock does every few milliseconds.
+    /// Does the clock thread's check every few milliseconds.
     pub(in crate::wall) fn watch(self: &Arc<Self>, now: Time) {
         if self.config.cancel.is_cancelled() {
             return self.finish(End::Cancelled);

@@ -5,7 +5,7 @@ use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair_stream::engine::{
-    AlertLogs, Durability, Engine, EngineOptions, EngineState, TaskError,
+    AlertLogs, Durability, Engine, EngineOptions, EngineSnapshot, TaskError,
 };
 use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{self, HttpOptions, Limits};
@@ -278,7 +278,7 @@ async fn start(
 async fn save(
     engine: &Engine,
     store: &Arc<Store>,
-    saved: EngineState,
+    saved: EngineSnapshot,
     last: Option<u32>,
 ) -> anyhow::Result<u32> {
     let (engine, store) = (engine.clone(), store.clone());

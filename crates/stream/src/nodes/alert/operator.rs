@@ -10,7 +10,7 @@ use crate::node::faults::Faults;
 use crate::node::queue::{Body, Counts, Queue, Undelivered};
 use crate::node::series::Series;
 use crate::node::{Context, Counter, Counters, Operator, State};
-use crate::pipeline::{Place, Template, written_duration};
+use crate::pipeline::{AlertField, Template, written_duration};
 use std::sync::Arc;
 
 /// See the [module](self).
@@ -259,16 +259,16 @@ impl AlertOperator {
         id: &str,
     ) -> Arc<str> {
         let cell = |column: Option<&Column>| column.and_then(|column| column.data.get(row));
-        let known = |place: &Place| match place {
-            Place::Id => Some(Value::Text(id.into())),
-            Place::Name => Some(Value::Text(block.origin.measurement.clone())),
-            Place::TaskName => Some(Value::Text(self.task.clone())),
-            Place::Group => Some(Value::Text(group.clone())),
-            Place::Level => Some(Value::Text(NAMES[event.level as usize].into())),
-            Place::Time => Some(Value::Integer(block.times[row])),
-            Place::Duration => Some(Value::Text(written_duration(event.duration).into())),
-            Place::Tag(name) => cell(block.tags().find(|column| column.name == *name)),
-            Place::Field(name) => cell(block.fields().find(|column| column.name == *name)),
+        let known = |place: &AlertField| match place {
+            AlertField::Id => Some(Value::Text(id.into())),
+            AlertField::Name => Some(Value::Text(block.origin.measurement.clone())),
+            AlertField::TaskName => Some(Value::Text(self.task.clone())),
+            AlertField::Group => Some(Value::Text(group.clone())),
+            AlertField::Level => Some(Value::Text(NAMES[event.level as usize].into())),
+            AlertField::Time => Some(Value::Integer(block.times[row])),
+            AlertField::Duration => Some(Value::Text(written_duration(event.duration).into())),
+            AlertField::Tag(name) => cell(block.tags().find(|column| column.name == *name)),
+            AlertField::Field(name) => cell(block.fields().find(|column| column.name == *name)),
         };
         template.fill(&known).into()
     }

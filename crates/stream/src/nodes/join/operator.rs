@@ -68,7 +68,7 @@ struct JoinState {
     /// Points that wait in groups: input, time.
     waiting: Vec<(u32, i64, Group, Block)>,
     /// Points that may have a partner in another group.
-    matching: matching::JoinState,
+    matching: matching::MatchingState,
 }
 
 impl JoinOperator {
