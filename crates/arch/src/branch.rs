@@ -13,14 +13,14 @@ use corsair::{Config, Executor, Snapshot, Time};
 use std::mem::discriminant;
 use std::sync::Arc;
 
-/// How a saved run resumes.
+/// A branch of a saved run.
 #[derive(Clone, Debug)]
 pub struct Branch {
     /// The architecture from here on.
     pub topology: Topology,
-    /// From here on, draw the random numbers of this seed.
+    /// The seed of random numbers from here on.
     pub seed: Option<u64>,
-    /// From here on, this percentage of the load comes in.
+    /// The percentage of the load from here on.
     pub load_percent: Option<u32>,
     /// Count requests from here on only, so that branches can be compared.
     pub counts_from_here: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Branched {
     pub(crate) config: Config,
     pub(crate) model: Arc<Model>,
     pub(crate) parameters: SceneParameters,
-    /// With the seed of the branch.
+    /// The snapshot, with the seed of the branch.
     pub(crate) snapshot: Snapshot,
     /// Commands to instances, in order.
     pub(crate) commands: Vec<(Time, u32, Command)>,
@@ -89,7 +89,7 @@ impl Branched {
     }
 }
 
-/// The services whose load is another.
+/// Returns the services whose load differs.
 fn other_loads(new: &Topology, saved: &Topology) -> Vec<u32> {
     let services = new.services.iter().zip(&saved.services);
     let loads = (0..).zip(services);
@@ -149,7 +149,7 @@ fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// What the places of tasks in a script mean.
+/// The properties of a script on which saved positions of tasks depend.
 #[derive(PartialEq)]
 struct Shape {
     first: u16,
@@ -186,8 +186,8 @@ fn shape(script: &Script) -> Shape {
     }
 }
 
-/// Whether a load may take the place of another: what comes in is counted by its kinds, and users and timers of
-/// one form are none of another.
+/// True if a load may replace another: counters are by kind of request, and users and timers of one form of
+/// load have no meaning in another.
 fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
     let (Some(new), Some(saved)) = (new, saved) else {
         return new.is_none() && saved.is_none();
@@ -201,12 +201,12 @@ fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
     is_same_source && names(new) == names(saved)
 }
 
-/// What is done to an instance at a time, in nanoseconds.
+/// A command to an instance at a time in nanoseconds.
 type Order = (u64, u32, Command);
 
 impl Model {
-    /// Resumes a run of another model that was saved at a time: decisions made before it stay as they are.
-    /// Returns what is to be done to instances for faults that this model alone has.
+    /// Resumes a run that was saved with another model at a time: earlier decisions stay as they are. Returns
+    /// the commands to instances for faults of this model alone.
     fn follow(&mut self, before: &Model, now: u64) -> Result<Vec<Order>, ChangeError> {
         self.settled = before.settled;
         self.introduced = before.introduced;
@@ -246,7 +246,7 @@ impl Model {
     }
 }
 
-/// What does the same as a fault when it begins and when it ends.
+/// Returns the commands that are equivalent to the start and the end of a fault.
 fn as_commands(effect: Effect) -> [Command; 2] {
     match effect {
         Effect::Kill => [Command::Kill, Command::Revive],

@@ -25,8 +25,8 @@ pub(crate) fn least<const STEPS: u32>(bucket: u32) -> u64 {
     u64::from(STEPS + step) << power
 }
 
-/// The number that a part of `total` counted ones, from 0 to 1, does not exceed: the middle of its bucket.
-/// `counts` are buckets in ascending order, each with its count. None if there are none.
+/// Returns the quantile for `part`, from 0 to 1, of `total` values: the middle of its bucket. `counts` are
+/// buckets in ascending order with their counts. `None` without values.
 pub(crate) fn quantile<const STEPS: u32>(
     counts: impl Iterator<Item = (u32, u32)>,
     total: u64,

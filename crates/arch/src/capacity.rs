@@ -22,16 +22,16 @@ use corsair::{Config, Executor, Outcome};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// What is looked for.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// What must be met.
+    /// The objectives to meet.
     pub slos: Vec<Slo>,
     /// The load to begin with, in requests per second and entry point.
     pub from: f64,
     /// The highest load to try.
     pub to: f64,
-    /// How narrow the answer is, as a part of it.
+    /// The relative precision of the answer.
     pub precision: f64,
 }
 
@@ -66,12 +66,12 @@ impl Search {
     }
 }
 
-/// One load that was tried.
+/// A simulated load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Requests and values put, per second and entry point.
     pub load: f64,
-    /// Requests that were answered and values that were put, per second, at all entry points.
+    /// Answered requests and put values per second, at all entry points.
     pub throughput: f64,
     /// Half of the response times are shorter, at the slowest entry point.
     pub p50: Duration,
@@ -85,33 +85,33 @@ pub struct Point {
     pub p99_within: Option<Duration>,
     /// The part of all requests that failed or stayed unanswered.
     pub errors: f64,
-    /// What was measured for each objective, in their order.
+    /// The measured value of each objective, in their order.
     pub objectives: Vec<Estimate>,
-    /// Which part of its slots or processors each service used that has a limit of these, by its
-    /// index; the busiest first.
+    /// The utilisation of the slots or processors of each service with a limit, by its index; the busiest
+    /// first.
     pub utilisations: Vec<(u32, f64)>,
     /// How many runs it took.
     pub runs: u32,
     /// Whether the architecture bears this load.
     pub holds: bool,
-    /// Whether that is certain: no confidence interval includes its limit.
+    /// True if the result is certain: no confidence interval includes its limit.
     pub is_certain: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// Every load that was tried, in ascending order.
+    /// All simulated loads, in ascending order.
     pub points: Vec<Point>,
-    /// The highest load that is borne, in requests per second and entry point; none if even the
-    /// first is too much.
+    /// The highest load that meets the objectives, in requests per second and entry point; `None` if even the
+    /// first load fails.
     pub load: Option<f64>,
     /// The highest load that is certainly borne, and the lowest that certainly is not, if there
     /// are such.
     pub between: (Option<f64>, Option<f64>),
-    /// Whether the highest load to try is borne, so that the limit was not found.
+    /// True if the maximum load of the search meets the objectives, so that the limit was not found.
     pub beyond: bool,
-    /// Whether anything limits the load. If not, one load stands for all.
+    /// True if something limits the load. If not, one simulated load stands for all.
     pub limited: bool,
 }
 
@@ -131,14 +131,14 @@ const FAR: f64 = 2.0;
 const LEAST_LOAD: f64 = 0.01;
 /// A service that uses more than this part of its slots may be the cause of a miss.
 const BUSY: f64 = 0.3;
-/// A load below one that is too much must be better by this part; otherwise lower ones are as bad.
+/// The relative improvement that a lower load must bring; otherwise all lower loads are equally bad.
 const BETTER: f64 = 0.02;
 
-/// Why there is no capacity.
+/// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// There is no entry point.
+    /// The architecture has no entry point.
     #[error(
         "architecture {0} has no denominator: nothing drives load to it; add a service of that package"
     )]
@@ -292,7 +292,7 @@ impl Loads<'_> {
         Ok((good, bad))
     }
 
-    /// Halves a load that is too much until it is borne; none if lower loads are as bad.
+    /// Halves a load until it meets the objectives; `None` if lower loads are as bad.
     fn below(&mut self, from: f64) -> Result<Option<f64>, SimulateError> {
         let mut load = from / 2.0;
         while load >= LEAST_LOAD {
@@ -384,14 +384,14 @@ impl Trial<'_> {
         }
     }
 
-    /// The objectives, each with what was measured for it; those without requests are left out.
+    /// Iterates over the objectives with their measured values, without those that had no requests.
     fn measured<'a>(&'a self, point: &'a Point) -> impl Iterator<Item = (&'a Slo, Estimate)> {
         let measured = point.objectives.iter().copied();
         let all = self.search.slos.iter().zip(measured);
         all.filter(|(_, estimate)| !estimate.is_empty())
     }
 
-    /// Whether one run is enough: all times are far below their limits, or something is far above.
+    /// True if one run is enough: all times are far below their limits, or one is far above.
     fn is_far(&self, point: &Point) -> bool {
         let is_low = |(slo, of): (&Slo, Estimate)| !slo.is_time() || of.mean * FAR <= slo.most;
         let is_high = |(slo, of): (&Slo, Estimate)| match slo.is_time() {
@@ -401,7 +401,7 @@ impl Trial<'_> {
         self.measured(point).all(is_low) || self.measured(point).any(is_high)
     }
 
-    /// Whether the intervals of all times that are not far below their limits are narrow.
+    /// True if the confidence intervals of all times are narrow, except times far below their limits.
     fn is_narrow(&self, point: &Point) -> bool {
         let mut times = self.measured(point).filter(|(slo, _)| slo.is_time());
         times.all(|(slo, of)| {

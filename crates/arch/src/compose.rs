@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Why a compose file makes no definition.
+/// Why a compose file could not be converted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComposeError {
@@ -33,7 +33,7 @@ pub enum ComposeError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The file is not valid YAML.
@@ -41,7 +41,7 @@ pub enum ComposeError {
     Broken {
         /// The file.
         file: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its position.
         what: String,
     },
     /// The file is valid YAML, but does not have the structure of a compose file.
@@ -49,7 +49,7 @@ pub enum ComposeError {
     Shape {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The definition that it makes is refused.
@@ -73,7 +73,7 @@ pub fn compose(file: &Path, args: &str, date: &str) -> Result<Definition, Compos
     Ok(definition)
 }
 
-/// Makes a definition of a compose file's text.
+/// Converts the text of a compose file to a definition.
 fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, ComposeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document: Value = serde_saphyr::from_str(text).map_err(|error| {
@@ -107,7 +107,7 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Compo
     Ok(definition)
 }
 
-/// The lines of what is checked are not those of the compose file.
+/// Removes the line, because lines of the generated definition are not lines of the compose file.
 fn without_line(error: DefinitionError) -> DefinitionError {
     match error {
         DefinitionError::Wrong { mut at, problem } => {
@@ -229,8 +229,7 @@ fn read_service(key: &str, service: &Map<String, Value>) -> Result<Composed, Str
     })
 }
 
-/// Whether an entry of `ports` names a port of the host: `8080:80`, but neither `80` nor
-/// `127.0.0.1::80`.
+/// True if an entry of `ports` publishes a port of the host: `8080:80`, but neither `80` nor `127.0.0.1::80`.
 fn is_published(port: &Value) -> bool {
     match port {
         Value::String(text) => {
@@ -270,7 +269,7 @@ fn name(text: &str) -> String {
     text.replace(bad, "_")
 }
 
-/// The services of the definition: volumes, those of the file, networks, entry points.
+/// Builds the services of the definition: volumes, the file's services, networks, entry points.
 fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
     let mut services = Vec::new();
     // A name that is taken gets an ending.
@@ -373,8 +372,8 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
 }
 
 impl Composed {
-    /// Whether requests reach its volumes: a database keeps its values there, and a service that
-    /// depends on nothing serves files. Rings and caches answer from their own memory.
+    /// True if requests reach its volumes: a database keeps its values there, and a service without
+    /// dependencies serves files. Rings and caches answer from their own memory.
     fn asks_volumes(&self) -> bool {
         let serves_files = self.dependencies.is_empty() && !self.package.is_storage();
         !self.volumes.is_empty() && (self.package == Package::Store || serves_files)

@@ -1,8 +1,7 @@
-//! controller: looks after the instances of a service: adds and removes some, so that they are as busy
-//! as they should be, and takes those that do not answer out of the registries.
+//! The controller of a service: an autoscaler, which keeps the utilisation near its target, and a health
+//! checker, which removes instances that do not answer from the registries.
 //!
-//! It asks instances how busy they are, and knows only what they answer. That a paused or cut off
-//! instance is silent is what a health check finds.
+//! It knows only what instances answer: health checks find a paused or partitioned instance by its silence.
 
 use crate::log;
 use crate::message::Msg;
@@ -22,19 +21,19 @@ const TO_MEASURE: Token = Token::new(0);
 const TO_DECIDE: Token = Token::new(1);
 const TO_CHECK: Token = Token::new(2);
 
-/// Instances that are this much more or less busy than they should be are left alone, as a part.
+/// The relative deviation of the utilisation from its target that causes no change.
 const TOLERANCE: f64 = 0.1;
 
-/// Looks after the instances of a service.
+/// The autoscaler and health checker of a service.
 #[derive(Debug)]
 pub(crate) struct Controller {
     model: Arc<Model>,
     service: u32,
-    /// Its number among all actors, as instances are counted.
+    /// Its index among all actors, counted like instances.
     pub(crate) index: u32,
     first: u32,
     nodes: Vec<Watched>,
-    /// Since when there have been too many in a region, and how many were wanted at most.
+    /// By region: since when there have been too many instances, and the most that were wanted since.
     low: BTreeMap<Option<u8>, (u64, u32)>,
     done: ServiceTotals,
     ordered: Ordered,
@@ -45,17 +44,17 @@ pub(crate) struct Controller {
 struct Watched {
     node: u32,
     region: Option<u8>,
-    /// Whether it should serve, and from when on it does.
+    /// True if it should serve, and the time from which it does.
     is_wanted: bool,
     ready_at: u64,
-    /// How long it had been busy when it answered last, and when that was.
+    /// The busy time in its last answer, and the time of that answer.
     last: Option<(u64, u64)>,
-    /// How busy it has been since the answer before.
+    /// Its utilisation between the last two answers.
     utilisation: Option<f64>,
-    /// Whether it has been asked whether it is well, and has answered.
+    /// True if it was checked, and true if it answered.
     is_asked: bool,
     has_answered: bool,
-    /// How often in a row it has not answered, and has.
+    /// The number of consecutive checks without an answer, and with one.
     missed: u32,
     answered: u32,
     is_ejected: bool,
@@ -268,8 +267,8 @@ impl Controller {
         }
     }
 
-    /// Takes those that have not answered out of the registries, those that have answered again
-    /// back, and asks all of them.
+    /// Evaluates the last health check: removes instances that did not answer from the registries, restores
+    /// those that answered again, and checks all again.
     fn check<C: Context<Msg>>(&mut self, rules: HealthRules, cx: &mut C) {
         let now = cx.now().as_nanos();
         for place in 0..self.nodes.len() {
@@ -307,7 +306,7 @@ impl Controller {
     }
 }
 
-/// Hands in what it has done when the run is over, or cancelled.
+/// Hands in its totals when the run is over or cancelled.
 impl Drop for Controller {
     fn drop(&mut self) {
         let mut totals = self.model.totals.lock();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// How long something takes: a [`corsair::Distribution`] of nanoseconds, as definitions write it.
+/// A distribution of durations: a [`corsair::Distribution`] in nanoseconds, in the format of definitions.
 ///
 /// A time alone (`"2ms"`) is a constant; all others are objects with one key. Times below zero, which only
 /// `normal` gives, are zero.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) struct Edda {
     model: Arc<Model>,
     first: u32,
-    /// The instances that have registered, and whether they are there.
+    /// The registered instances, and whether each is up.
     nodes: FxHashMap<u32, bool>,
     collapse: bool,
 }
@@ -35,7 +35,7 @@ impl Edda {
         }
     }
 
-    /// Its number among all actors, as instances are counted.
+    /// Returns its index among all actors, counted like instances.
     pub(crate) fn index(&self) -> u32 {
         self.model.edda()
     }

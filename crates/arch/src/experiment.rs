@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct Measurement {
     /// Requests that came in after the warm-up, and values put.
     pub requests: u64,
-    /// Of these, how many were done a second.
+    /// Completed requests per second.
     pub throughput: f64,
     /// The part of requests that failed or stayed unanswered; not a number, as are times, without requests.
     pub errors: f64,
@@ -121,8 +121,8 @@ pub fn measured(totals: &Totals, counted: Duration) -> Measurement {
     }
 }
 
-/// Calls `work` with every number below `count`, on `threads` threads, and returns what it gave in
-/// the order of the numbers.
+/// Calls `work` with every number below `count` on `threads` threads, and returns the results in the order of
+/// the numbers.
 pub fn in_parallel<T: Send>(
     threads: usize,
     count: usize,
@@ -188,18 +188,18 @@ impl Estimate {
     }
 }
 
-/// A number of two architectures, and by how much the second has more.
+/// A quantity of two architectures, and the difference of the second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
-    /// What it is.
+    /// The name of the quantity.
     pub name: &'static str,
-    /// In the first and in the second.
+    /// Its values in the first and in the second architecture.
     pub of: [Estimate; 2],
     /// The second less the first, seed by seed: what both have by chance does not matter.
     pub difference: Estimate,
 }
 
-/// Runs two topologies from the same seeds, and compares what is measured. `None` if a run was cancelled.
+/// Runs two topologies from the same seeds, and compares their measurements. `None` if a run was cancelled.
 ///
 /// # Errors
 /// See [`SimulateError`].
@@ -224,7 +224,7 @@ pub fn compare(
     Ok(Some(compared(&a, &b)))
 }
 
-/// What was measured of two, from the same seeds in the same order.
+/// Compares measurements of two architectures, from the same seeds in the same order.
 pub fn compared(a: &[Measurement], b: &[Measurement]) -> Vec<Compared> {
     let columns = Measurement::NAMES.into_iter().enumerate();
     let compare = columns.map(|(column, name)| {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an instance has.
+/// The effect of a fault on an instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Effect {
     Kill,
@@ -17,23 +17,23 @@ pub(crate) enum Effect {
     Slow(f64),
     /// It is cut off from other zones.
     Partition,
-    /// It is in no registry.
+    /// It leaves all registries.
     Leave,
 }
 
-/// Something that an instance has at a time, in nanoseconds after the load has begun.
+/// An occurrence of a fault, with its time in nanoseconds after the start of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Occurrence {
     pub(crate) effect: Effect,
     pub(crate) at: u64,
-    /// For how long; none: until the end.
+    /// The duration; `None`: until the end.
     pub(crate) lasting: Option<u64>,
 }
 
 /// Shares are decimal numbers: 0.07 of 100 is 7, though the product of floats is a little more.
 const SHARE_NOISE: f64 = 1e-6;
 
-/// What each instance has, in the order in which definitions say it.
+/// Draws the occurrences of faults for each instance, in the order of the definition.
 pub(crate) fn draw(
     topology: &Topology,
     seed: u64,

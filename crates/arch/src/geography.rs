@@ -1,4 +1,4 @@
-//! Where things are: regions, their zones, and how far apart they are.
+//! Regions, their zones, and the latencies between them.
 
 use crate::Network;
 use crate::distribution::{Distribution, Sampler};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use corsair_observe::REGIONS;
 pub use corsair_observe::{Places, PlacesError};
 
-/// One-way times between regions in milliseconds, about half of the round trips that users of
-/// those regions measure.
+/// One-way latencies between regions in milliseconds, about half of the round trips that users of those
+/// regions measure.
 const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
     [0, 33, 34, 46, 109, 99],
     [33, 0, 63, 74, 81, 70],
@@ -22,10 +22,10 @@ const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
 /// The same in milliseconds where one of the regions is not in the table: its mean.
 const APART: u16 = 72;
 
-/// A region and a zone in it, either of which may be all of them.
+/// A region and a zone in it; either may mean all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Zone {
-    /// The number of the region among those of the [`Places`]; none: not in a region.
+    /// The index of the region among those of the [`Places`]; `None`: outside all regions.
     pub region: Option<u8>,
     /// The number of the zone; none: all zones of the region.
     pub zone: Option<u8>,
@@ -54,7 +54,7 @@ impl Zone {
         places.zone(self.zone)
     }
 
-    /// The place of these names; `None` if a region or zone is not known.
+    /// Returns the zone with these names; `None` if the region or zone is unknown.
     pub fn named(places: &Places, region: &str, zone: &str) -> Option<Zone> {
         let number = |name: &str, find: &dyn Fn(&str) -> Option<u8>| match name {
             "*" => Some(None),
@@ -67,23 +67,23 @@ impl Zone {
     }
 }
 
-/// How long messages travel between places.
+/// The latencies between places.
 ///
-/// What is everywhere (a name service) is in the same region as its caller, and what is
-/// in all zones of a region is in another zone.
+/// An actor that is everywhere (a name service) counts as in its caller's region, and an actor in all zones
+/// of a region counts as in another zone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Geography {
     same_zone: Sampler,
     same_region: Sampler,
-    /// From each region to each; none if it is the same everywhere.
+    /// The latency of each pair of regions; `None` if all are equal.
     between: Vec<Sampler>,
     regions: usize,
 }
 
 impl Geography {
-    /// The times of this network; where it says nothing, 200 to 300 µs in a zone, 400 to 600 µs
-    /// between zones, and a table of measured times with a tenth more or less between regions.
-    /// Regions that are not in the table are as far from all others as those are on average.
+    /// Returns the latencies of this network. Defaults: 200 to 300 µs in a zone, 400 to 600 µs between zones,
+    /// and a table of measured times ±10 % between regions. Regions that are not in the table have the
+    /// average latency.
     pub fn new(network: Option<&Network>, places: &Places) -> Geography {
         let uniform = |from: u64, to: u64| {
             Distribution::uniform(Duration::from_micros(from), Duration::from_micros(to))
@@ -131,7 +131,7 @@ impl Geography {
         }
     }
 
-    /// Every distribution that is used between these places.
+    /// Iterates over all distributions that are used between these places.
     pub fn all(&self, regions: u32) -> impl Iterator<Item = &Sampler> {
         let regions = regions as usize;
         let pairs = (0..regions).flat_map(move |a| (0..regions).map(move |b| (a, b)));
@@ -153,7 +153,7 @@ impl Geography {
     }
 }
 
-/// How far apart two regions are, one way, in milliseconds.
+/// Returns the one-way latency between two regions in milliseconds.
 fn apart(a: &str, b: &str) -> u16 {
     let known = |name: &str| REGIONS.iter().position(|&known| known == name);
     match (known(a), known(b)) {

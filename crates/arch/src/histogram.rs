@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A histogram that keeps three digits and grows with what it is given.
+/// Creates a histogram with three significant digits that grows with its values.
 pub(crate) fn new() -> Histogram<u64> {
     Histogram::new(3).expect("a histogram may have three digits")
 }

@@ -1,4 +1,4 @@
-//! Which faults break the budgets of an architecture, and whether it recovers from them.
+//! Finds the faults that break the budgets of an architecture, and whether it recovers from them.
 
 use crate::definition::{FaultKind, PlaceFault};
 use crate::duration_text::{TimeSpan, duration};
@@ -36,7 +36,7 @@ pub enum Budget {
     Percentile(f64, TimeSpan),
     /// The share of requests that fail or stay unanswered, from 0 to 1, stays below this.
     Errors(f64),
-    /// After the last fault, the other budgets hold again within this time, until the end.
+    /// The other budgets hold again within this time after the last fault, until the end.
     Recovers(TimeSpan),
 }
 
@@ -133,24 +133,24 @@ pub enum HuntError {
 /// The result of a run with some faults.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// What the whole run measured.
+    /// The measurements of the complete run.
     pub measured: Measurement,
-    /// How long after the last fault the budgets hold again until the end; none if they do not.
+    /// The time after the last fault from which the budgets hold until the end; `None` if they do not.
     pub recovered: Option<Duration>,
-    /// The budgets that are broken, each with what was measured.
+    /// The broken budgets, each with its measured value.
     pub broken: Vec<String>,
     /// The digest of the run: equal for equal input.
     pub digest: u64,
 }
 
-/// A definition, how it is run, and what has to hold.
+/// A definition with its run options and budgets.
 #[derive(Clone, Debug)]
 pub struct Hunt {
     /// The definition.
     pub text: DefinitionText,
-    /// How it is run.
+    /// The run options.
     pub setup: Setup,
-    /// What has to hold.
+    /// The budgets that must hold.
     pub budgets: Vec<Budget>,
 }
 
@@ -291,7 +291,8 @@ impl Hunt {
         self.budgets.iter().filter_map(breaks).collect()
     }
 
-    /// How long after the faults the entry points keep the budgets, slice by slice, until the end.
+    /// Returns the time after the faults from which the entry points keep the budgets in every slice until
+    /// the end.
     fn recovered(
         &self,
         totals: &Totals,
@@ -363,7 +364,7 @@ pub fn describe(fault: &PlaceFault) -> String {
 pub struct Finding {
     /// The architecture.
     pub arch: String,
-    /// Its number of regions.
+    /// The number of regions.
     pub regions: u32,
     /// The percentage of its instances.
     pub population: u32,
@@ -374,7 +375,7 @@ pub struct Finding {
     pub load: Option<String>,
     /// The seed.
     pub seed: u64,
-    /// What has to hold.
+    /// The budgets that must hold.
     pub budgets: Vec<Budget>,
     /// The faults that break a budget.
     pub faults: Vec<PlaceFault>,

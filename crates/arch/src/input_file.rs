@@ -1,4 +1,4 @@
-//! Files that come from outside: read whole, up to a size.
+//! Input files, read completely and up to a size.
 
 mod gzip;
 

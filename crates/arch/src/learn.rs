@@ -33,44 +33,44 @@ use read::SpanSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What was learned from traces.
+/// A definition learned from traces.
 #[derive(Clone, Debug)]
 pub struct LearnReport {
     /// The definition.
     pub definition: Definition,
-    /// How many spans there were, and in how many traces.
+    /// The number of spans.
     pub spans: u64,
-    /// See `spans`.
+    /// The number of traces.
     pub traces: u64,
-    /// From the first request to the last.
+    /// The time from the first request to the last.
     pub lasted: Duration,
-    /// What the traces do not say, or what a definition cannot say of them; a sentence each.
+    /// Sentences about what is missing in the traces, or cannot be expressed by a definition.
     pub remarks: Vec<String>,
     /// The numbers of the definition with their intervals, if it was asked for resampled recordings and there
     /// were traces enough.
     pub numbers: Vec<Learnt>,
-    /// What was learned from resampled recordings.
+    /// Definitions learned from resampled recordings.
     pub resampled: Vec<Definition>,
-    /// Whether the compared response times are those of traces that were not learned from.
+    /// True if the compared response times are of traces that were not learned from.
     pub is_held_out: bool,
     recorded: Vec<judge::RecordedKind>,
 }
 
-/// How traces are learned from.
+/// The options of learning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnOptions {
-    /// The share of all requests of which there are traces; none: what the traces say, or all.
+    /// The share of all requests with traces; `None`: as the traces say, or all.
     pub sampled: Option<f64>,
     /// The last part of the recording, from 0 to 1, is not learned from, but compared.
     pub holdout: f64,
-    /// From how many resampled recordings it is learned how sure the numbers are.
+    /// The number of resampled recordings for confidence intervals.
     pub resamples: usize,
     /// The seed of the random numbers by which recordings are resampled.
     pub seed: u64,
 }
 
 impl Default for LearnOptions {
-    /// All traces are learned from, once.
+    /// Learns once, from all traces.
     fn default() -> Self {
         LearnOptions {
             sampled: None,
@@ -88,16 +88,16 @@ pub enum LearnError {
     /// A file that cannot be read, or has no traces.
     #[error(transparent)]
     Traces(#[from] TraceError),
-    /// Spans without a request that comes from outside.
+    /// No span is a request from outside.
     #[error("none of {0} spans is a request to a service; give whole traces with spans of servers")]
     NoRequests(u64),
-    /// What was learned is more than a definition can say.
+    /// The result is not a valid definition.
     #[error("what was learned cannot be used: {0}")]
     Definition(#[from] DefinitionError),
-    /// There would be more instances than there can be.
+    /// The definition has too many instances.
     #[error("what was learned cannot be run: {0}")]
     Scale(String),
-    /// What was learned did not run.
+    /// The definition could not be simulated.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
 }
@@ -165,7 +165,7 @@ pub fn learn_with(
     })
 }
 
-/// Takes the traces of the last part of a recording out of it; none if there is no such part.
+/// Removes the traces of the last part of a recording; `None` if there are none.
 fn hold_out(all: &mut Invocations, part: f64) -> Option<Invocations> {
     let times = || all.by_trace().map(|(begins, _)| begins);
     let (first, last) = (times().min()?, times().max()?);
@@ -184,18 +184,18 @@ fn hold_out(all: &mut Invocations, part: f64) -> Option<Invocations> {
 }
 
 impl LearnReport {
-    /// The definition, checked as if it had been read.
+    /// Checks the definition as if it had been read.
     ///
     /// # Errors
-    /// What was learned is more than a definition can say.
+    /// If it is not a valid definition.
     pub fn checked(&self) -> Result<CheckedDefinition, LearnError> {
         Ok(read_text(&self.definition.to_text(), "what was learned")?)
     }
 
-    /// Runs what was learned, and compares its response times with the recorded ones.
+    /// Simulates the definition, and compares its response times with the recorded ones.
     ///
     /// # Errors
-    /// That it cannot be run.
+    /// If it cannot be simulated.
     pub fn judge(&self, config: &Config) -> Result<Vec<Resemblance>, LearnError> {
         judge::judge(self, config)
     }

@@ -8,9 +8,9 @@ use corsair::Config;
 /// How many instances of a service are needed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
-    /// Every number that was tried, in ascending order.
+    /// All simulated numbers of instances, in ascending order.
     pub points: Vec<(u32, Point)>,
-    /// The smallest number that is enough; none if the greatest is not.
+    /// The smallest sufficient number; `None` if the maximum is not sufficient.
     pub instances: Option<u32>,
 }
 

@@ -23,13 +23,13 @@ use std::time::Duration;
 pub struct Slo {
     /// The kind of request; none: all requests, at the slowest entry point.
     pub kind: Option<String>,
-    /// What is measured.
+    /// The measured quantity.
     pub measure: SloMeasure,
-    /// What it must not exceed: seconds, or a share of the requests.
+    /// The upper limit: seconds, or a share of the requests.
     pub most: f64,
 }
 
-/// What a service-level objective is about.
+/// The quantity of a service-level objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloMeasure {
     /// The response time that this part of the requests, from 0 to 1, does not exceed. Unanswered requests count
@@ -63,7 +63,7 @@ impl Slo {
         ]
     }
 
-    /// Whether it is about times, and not about errors.
+    /// True for a response time, false for errors.
     pub fn is_time(&self) -> bool {
         self.measure != SloMeasure::Errors
     }
@@ -126,7 +126,7 @@ impl Slo {
     }
 }
 
-/// Whether a name means a kind of request: `list` is `cart.list`.
+/// True if a name means a kind of request: `list` matches `cart.list`.
 fn is_same_kind(wanted: &str, kind: &str) -> bool {
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short)

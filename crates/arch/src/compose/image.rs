@@ -1,8 +1,8 @@
-//! What an image is, by its name.
+//! The package of an image.
 
 use crate::package::Package;
 
-/// The package of an image; what is not known is business logic.
+/// Returns the package of an image; unknown images are business logic.
 pub(super) fn package(image: &str) -> Package {
     // registry.example:5000/team/postgres-ha:12@sha256:… is postgres-ha.
     let last = image.rsplit('/').next().unwrap_or(image);

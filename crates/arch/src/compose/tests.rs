@@ -1,4 +1,4 @@
-//! Compose files of all versions, and those that are none.
+//! Valid and invalid compose files of all versions.
 
 use super::*;
 use crate::{Scale, Topology};

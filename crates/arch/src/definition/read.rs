@@ -38,7 +38,7 @@ pub enum DefinitionError {
     Broken {
         /// The position.
         at: Box<Location>,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         what: String,
     },
     /// The text has the structure of a definition, but its content is not valid.
@@ -46,7 +46,7 @@ pub enum DefinitionError {
     Wrong {
         /// The position.
         at: Box<Location>,
-        /// What is wrong.
+        /// The fault.
         problem: Problem,
     },
 }

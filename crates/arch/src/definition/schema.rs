@@ -1,4 +1,4 @@
-//! The file `schema.json` is what the types of definitions say.
+//! Compares `schema.json` with the types of definitions.
 
 use super::{Definition, schema};
 

@@ -1,4 +1,4 @@
-//! The container of RFC 1952 around a compressed file; what is in it is inflated by `miniz_oxide`.
+//! The gzip container (RFC 1952); `miniz_oxide` inflates the contents.
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
@@ -49,7 +49,7 @@ pub(super) fn decompress(mut bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What follows the header of a member.
+/// Returns the bytes after the header of a member.
 fn body(bytes: &[u8]) -> io::Result<&[u8]> {
     let Some((&[0x1f, 0x8b, method, flags, ..], mut rest)) = bytes.split_first_chunk::<10>() else {
         let is_begun = bytes.starts_with(&[0x1f, 0x8b]);

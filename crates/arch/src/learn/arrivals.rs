@@ -1,4 +1,4 @@
-//! What comes in: how often, how that changes over time, and how regularly.
+//! The arrivals of requests: their rate over time and their regularity.
 
 use super::fit::span;
 use crate::definition::{Arrivals, Rate, RatePoint};
@@ -15,7 +15,7 @@ pub(super) struct Process {
     pub(super) distance: f64,
 }
 
-/// The process of arrivals at these times, which are sorted and in nanoseconds, and of which this share was recorded.
+/// Estimates the process of arrivals at these sorted times in nanoseconds, of which this share was recorded.
 pub(super) fn process(times: &[u64], sampled: f64) -> Process {
     let (first, last) = (times[0], times[times.len() - 1]);
     let lasted = ((last - first) as f64 / 1e9).max(1e-6);
@@ -76,7 +76,7 @@ fn is_steady(counts: &[u64]) -> bool {
     dispersion < 1.0 + 4.0 * (2.0 / (number - 1.0)).sqrt()
 }
 
-/// How sorted gaps with a mean of one are distributed, and how far that is off.
+/// Returns the distribution of sorted gaps with a mean of one, and its distance from the data.
 fn regularity(gaps: &[f64]) -> (Arrivals, f64) {
     let count = gaps.len() as f64;
     if gaps.is_empty() {

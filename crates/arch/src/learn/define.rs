@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A service has at most this many endpoints; the rarest beyond become one.
 const MOST_ENDPOINTS: usize = 200;
 
-/// What an entry point is called that the traces do not name.
+/// The name of an entry point without a name in the traces.
 const ENTRY: &str = "www";
 
-/// What was learned, before it is used.
+/// A learned definition, before it is checked.
 #[derive(Debug)]
 pub(super) struct Described {
     pub(super) definition: Definition,
@@ -28,7 +28,7 @@ pub(super) struct Described {
     pub(super) remarks: Vec<String>,
 }
 
-/// The definition that follows from invocations, of which this share was recorded.
+/// Derives the definition from invocations, of which this share was recorded.
 pub(super) fn describe(
     known: &Names,
     invocations: &Invocations,
@@ -154,8 +154,8 @@ fn instances(invocations: &Invocations, mine: &[u32]) -> usize {
     all.collect::<HashSet<u32>>().len()
 }
 
-/// How many requests an instance of a service handles at once, if there is a limit. How long each
-/// request has waited for that is added to `waited`.
+/// Estimates the concurrency limit of a service, if there is one. The resulting waiting time of each request
+/// is added to `waited`.
 fn concurrency(
     invocations: &Invocations,
     mine: &[u32],
@@ -209,12 +209,12 @@ fn visit(invocations: &Invocations, made: u32) -> Visit {
     }
 }
 
-/// With fewer times than this an endpoint has the latency of its service, and if it is not as far from
-/// that by the distance of Kolmogorov and Smirnov.
+/// An endpoint has the latency of its service if it has fewer samples than this, or a smaller
+/// Kolmogorov–Smirnov distance.
 const OWN_LATENCY: (usize, f64) = (100, 0.1);
 
-/// How long requests and answers travel to an endpoint, if not as those of its service, whose times are
-/// `all`, in ascending order: nodes of a ring may ask those of their zone, and be asked from others.
+/// Returns the latency of an endpoint, if it differs from the latencies of its service, which are `all` in
+/// ascending order: for example, nodes of a ring ask nodes of their zone, and clients ask from other zones.
 fn latency_of_endpoint(
     invocations: &Invocations,
     of: &[u32],
@@ -223,7 +223,7 @@ fn latency_of_endpoint(
     let mut ways = ways(invocations, of);
     let (least, far) = OWN_LATENCY;
     if ways.is_empty() && !all.is_empty() {
-        // Its clients are outside: what they waited is what was recorded here.
+        // Its clients are outside, so the recorded times include the travel time.
         return latency(&mut ways);
     }
     if ways.len() < least || ways.len() == all.len() {
@@ -240,9 +240,9 @@ fn latency_of_endpoint(
     latency(&mut ways)
 }
 
-/// Travel times of requests and of their answers, one sample each, from the invocations of which the client's
-/// span was recorded. If clocks differ too much, one sample for each invocation: half of the
-/// time spent travelling in both directions.
+/// Returns the travel times of requests and of their answers, one sample for each invocation with a recorded
+/// client span. If clocks differ too much, one sample for each invocation: half of the travel time in both
+/// directions.
 fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
     let (mut one_way, mut halves) = (Vec::new(), Vec::new());
     let mut backwards = 0;
@@ -276,13 +276,13 @@ fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
 fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
     samples.sort_unstable();
     if samples.iter().all(|&nanos| nanos <= 2_000) {
-        // It is none, or a part of what was recorded elsewhere: the shortest that there is.
+        // The travel time is zero or was included elsewhere: use the shortest possible one.
         return Some(crate::Distribution::Constant(fit::span(0)));
     }
     fit::fit(samples).map(|fit| fit.distribution)
 }
 
-/// The part of requests that a service fails by itself.
+/// Returns the fraction of requests that a service itself fails.
 fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
     let mut failed = 0;
     let mut all = 0;
@@ -299,7 +299,7 @@ fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
     (failed > 0).then(|| (part * 1e5).round().max(1.0) / 1e5)
 }
 
-/// Says what the definition does not.
+/// Adds remarks about what the definition does not express.
 fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
     let all = &invocations.all;
     let incomplete = all.iter().filter(|made| made.incomplete).count() as u64;
@@ -340,7 +340,7 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
     }
 }
 
-/// Says which services have no limit, and why one may have been missed.
+/// Adds remarks about services without a limit, and why a limit may have been missed.
 fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], sampled: f64) {
     if sampled < 1.0 {
         remarks.push(format!(
@@ -371,11 +371,11 @@ struct TracedNames {
     endpoints: BTreeMap<u32, BTreeMap<u32, String>>,
     /// Operations that are rare, of services with many.
     rare: HashSet<Target>,
-    /// What entry points are called.
+    /// The names of entry points.
     entries: BTreeMap<Option<u32>, String>,
 }
 
-/// The operation that stands for those that are rare.
+/// The operation that stands for all rare ones.
 const RARE: u32 = u32::MAX;
 
 impl TracedNames {
@@ -443,7 +443,7 @@ impl TracedNames {
         if is_rare { RARE } else { made.operation }
     }
 
-    /// What a call of this names.
+    /// Returns the target of a call.
     fn target(&self, (service, operation): Target) -> String {
         let is_rare = self.rare.contains(&(service, operation));
         let operation = if is_rare { RARE } else { operation };

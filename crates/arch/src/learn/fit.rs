@@ -120,8 +120,8 @@ pub(super) fn quantile(samples: &[u64], part: f64) -> u64 {
     samples[rank.clamp(1, samples.len()) - 1]
 }
 
-/// How far the distribution function of sorted samples is off from another at most (Kolmogorov and
-/// Smirnov).
+/// Returns the maximum distance between the distribution function of sorted samples and another one
+/// (Kolmogorov–Smirnov).
 pub(super) fn distance(samples: &[u64], function: impl Fn(f64) -> f64) -> f64 {
     let count = samples.len() as f64;
     let mut most = 0.0f64;

@@ -12,36 +12,36 @@ use std::ops::Range;
 /// A chain of parents longer than this is taken for a circle.
 const MOST_PARENTS: usize = 1_000;
 
-/// No span, and no invocation.
+/// No span or invocation.
 const NONE: u32 = u32::MAX;
 
-/// What an instance was asked.
+/// A request to an instance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Invocation {
     pub(super) service: u32,
     pub(super) operation: u32,
     pub(super) instance: u32,
     pub(super) region: u32,
-    /// From when it arrived until it was answered, in nanoseconds.
+    /// The arrival, in nanoseconds.
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) failed: bool,
-    /// No caller waited for an answer.
+    /// True if no caller waited for an answer.
     pub(super) one_way: bool,
-    /// An end of it, or of a call that it made, is missing: its times say nothing.
+    /// True if an end of it, or of a call that it made, is missing, so that its times are not used.
     pub(super) incomplete: bool,
-    /// When the client sent it and when the client received the answer, if the client's span was recorded.
+    /// The times at which the client sent it and received the answer, if the client's span was recorded.
     pub(super) client: Option<(u64, u64)>,
     /// The service that sent it, if that was not asked itself.
     pub(super) from: Option<u32>,
     /// The invocation that made it; none: it came in from outside.
     pub(super) caller: Option<u32>,
-    /// Its parent, or that of its client, is missing.
+    /// True if its parent, or its client's parent, is missing.
     is_orphan: bool,
 }
 
 impl Invocation {
-    /// When it began and ended as its client saw it.
+    /// Returns its start and end as its client saw them.
     pub(super) fn seen(&self) -> (u64, u64) {
         self.client.unwrap_or((self.begin, self.end))
     }
@@ -53,21 +53,21 @@ impl Invocation {
     }
 }
 
-/// All invocations, and the calls that each made.
+/// All invocations with their calls.
 #[derive(Debug, Default)]
 pub(super) struct Invocations {
     pub(super) all: Vec<Invocation>,
-    /// The calls of all of them, those of one together and in the order of time.
+    /// The calls of all invocations, grouped by invocation and in the order of time.
     calls: Vec<u32>,
-    /// Where those of each begin.
+    /// The index of each invocation's first call.
     first_call: Vec<u32>,
     pub(super) traces: u64,
-    /// Where those of each trace begin.
+    /// The index of each trace's first invocation.
     first_of_trace: Vec<u32>,
-    /// Spans whose parent is not there, and calls to services without a name.
+    /// The number of spans without their parent, and of calls to services without a name.
     pub(super) orphans: u64,
     pub(super) nameless: u64,
-    /// Requests that were under way when the recording began.
+    /// The number of requests that were in flight when the recording began.
     pub(super) cut_off: u64,
 }
 
@@ -96,8 +96,8 @@ impl Invocations {
         joined
     }
 
-    /// Parts what a service asks itself from what others ask it for: nodes of a ring that pass a
-    /// request on to its owner would else do so for ever.
+    /// Separates a service's requests to itself from requests of others: otherwise nodes of a ring that
+    /// forward a request to its owner would forward it forever.
     pub(super) fn part_inner(&mut self, names: &mut Names) {
         let asked: Vec<(u32, u32)> = (self.all.iter())
             .map(|made| (made.service, made.operation))
@@ -270,7 +270,7 @@ impl<'a> Joining<'a> {
         (place != NONE).then_some(place as usize)
     }
 
-    /// The client's side of a server's span: of the same id, or its parent.
+    /// Returns the client's side of a server's span: a span with the same id, or its parent.
     fn client_of(&self, place: usize) -> Option<usize> {
         let span = &self.trace[place];
         if !span.side.is_server() {
@@ -284,13 +284,13 @@ impl<'a> Joining<'a> {
         })
     }
 
-    /// Whether a client's span has no server that is known, even by its name.
+    /// True if a client's span has no known server, not even by name.
     fn is_lost(&self, place: usize, span: &Span) -> bool {
         !self.is_answered[place] && span.peer.is_none()
     }
 
-    /// The invocation that a span is, if it is one: of a server; at the top of a trace, of
-    /// whatever is there but clients; and of a client that names a server without spans.
+    /// Returns the invocation of a span, if it is one: a server span; the first span of a trace, unless it is
+    /// a client; or a client span that names a server without spans.
     fn invocation(&self, place: usize, span: &Span) -> Option<Invocation> {
         let mut made = Invocation {
             service: span.service,

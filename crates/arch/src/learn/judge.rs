@@ -1,4 +1,4 @@
-//! How well what was learned resembles what was recorded.
+//! Comparison of the learned definition with the recording.
 
 use super::fit::quantile;
 use super::{LearnError, LearnReport};
@@ -14,8 +14,7 @@ use std::time::Duration;
 /// The quantiles that are put side by side.
 const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// More invocations than this are not simulated, and fewer requests neither, if the rate is always
-/// the same.
+/// The maximum number of simulated invocations, and the minimum number of requests, if the rate is constant.
 const MOST_INVOCATIONS: f64 = 2e6;
 const LEAST_REQUESTS: f64 = 20_000.0;
 
@@ -27,10 +26,10 @@ pub(super) struct RecordedKind {
     pub(super) times: Vec<u64>,
 }
 
-/// A quantile of response times, as it was recorded and as it is simulated.
+/// A quantile of response times: recorded and simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
-    /// Which part of the requests takes no longer, from 0 to 1.
+    /// The fraction of requests below the quantile, from 0 to 1.
     pub part: f64,
     /// How long they took when they were recorded.
     pub recorded: Duration,
@@ -38,24 +37,24 @@ pub struct Quantile {
     pub simulated: Duration,
 }
 
-/// How well the response times of a kind of request are met.
+/// The similarity of recorded and simulated response times of a kind of request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resemblance {
     /// The entry point.
     pub entry: String,
     /// The kind of request: an endpoint of a service.
     pub kind: String,
-    /// How many requests were recorded, and simulated.
+    /// The number of recorded requests.
     pub recorded: u64,
     /// See `recorded`.
     pub simulated: u64,
     /// The quantiles side by side.
     pub quantiles: Vec<Quantile>,
-    /// How far the distribution functions are apart at most (Kolmogorov and Smirnov).
+    /// The maximum distance of the distribution functions (Kolmogorov–Smirnov).
     pub distance: f64,
 }
 
-/// Runs what was learned for as long as was recorded, and compares response times.
+/// Simulates the learned definition for as long as the recording, and compares response times.
 pub(super) fn judge(
     learned: &LearnReport,
     config: &Config,
@@ -105,7 +104,7 @@ pub(super) fn judge(
     Ok(learned.recorded.iter().map(resemblance).collect())
 }
 
-/// How far two distribution functions are apart at most.
+/// Returns the maximum distance of two distribution functions.
 fn distance(recorded: &[u64], simulated: &Histogram<u64>) -> f64 {
     let mut most = 0.0f64;
     let mut seen = 0u64;

@@ -10,7 +10,7 @@ pub(super) struct Names {
     names: Vec<Box<str>>,
 }
 
-/// What the name of an endpoint says.
+/// The parts of an endpoint's name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Endpoint {
     pub(super) service: u32,
@@ -33,8 +33,8 @@ impl Names {
         &self.names[number as usize]
     }
 
-    /// The service, the instance and the region that a name means. Names of nine parts, as this
-    /// project and spigo write them, say all of these; others are services.
+    /// Returns the service, the instance and the region of a name. Names of nine parts, as written by corsair
+    /// and spigo, contain all three; other names are services.
     pub(super) fn endpoint(&mut self, name: &str, instance: Option<&str>) -> Endpoint {
         let parts: Vec<&str> = name.split('.').collect();
         let hierarchy = match parts[..] {

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 /// Larger files are refused, in bytes.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// More spans of all files together are refused: about 400 MB.
+/// The maximum number of spans of all files together: about 400 MB.
 const MOST_SPANS: usize = 4_000_000;
 
-/// Why traces cannot be read.
+/// Why traces could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -29,7 +29,7 @@ pub enum TraceError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The file contains something that is not part of a trace.
@@ -37,9 +37,9 @@ pub enum TraceError {
     Wrong {
         /// The file.
         file: PathBuf,
-        /// Where, from 1.
+        /// The line, from 1.
         line: usize,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         what: String,
     },
     /// The file has no spans.
@@ -52,20 +52,20 @@ pub enum TraceError {
     },
 }
 
-/// Which end of an exchange a span is of.
+/// The side of an exchange that a span belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The client of a request.
     Client,
     /// The server of a request.
     Server,
-    /// Who sends a message that is not answered.
+    /// The sender of a message without an answer.
     Producer,
-    /// Who receives it.
+    /// The receiver of such a message.
     Consumer,
-    /// Neither: a part of what a service does.
+    /// Neither: internal work of a service.
     Internal,
-    /// The span does not say it: it follows from the services of its parent and its children.
+    /// Unknown; it is inferred from the services of its parent and children.
     Unknown,
 }
 
@@ -79,7 +79,7 @@ impl Side {
     }
 }
 
-/// A span, as any format says it. Times are nanoseconds.
+/// A span, independent of the format. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) trace: u128,
@@ -88,12 +88,12 @@ pub(super) struct Span {
     pub(super) parent: u64,
     pub(super) side: Side,
     pub(super) failed: bool,
-    /// The names of its service, of the instance and the region, and of what was asked for.
+    /// The names of its service, instance and region, and of the requested operation.
     pub(super) service: u32,
     pub(super) instance: u32,
     pub(super) region: u32,
     pub(super) operation: u32,
-    /// The service at the other end, if the span says it.
+    /// The service at the other end, if the span names it.
     pub(super) peer: Option<u32>,
     pub(super) begin: u64,
     pub(super) end: u64,
@@ -104,18 +104,18 @@ pub(super) struct Span {
 pub(super) struct SpanSet {
     pub(super) spans: Vec<Span>,
     pub(super) names: Names,
-    /// Of how many spans the share of recorded requests is known, and for how many requests these stand.
+    /// The number of spans with a known sampling rate, and the number of requests that they stand for.
     known: u64,
     stand_for: f64,
 }
 
 impl SpanSet {
-    /// The share of all requests of which there are spans, if the spans say it.
+    /// Returns the share of all requests that have spans, if the spans state it.
     pub(super) fn sampled(&self) -> Option<f64> {
         (self.known > 0).then(|| self.known as f64 / self.stand_for)
     }
 
-    /// A span stands for requests of which this share was recorded.
+    /// Records that a span stands for requests of which this share was recorded.
     fn stands_for(&mut self, share: f64) {
         if share > 0.0 && share <= 1.0 {
             self.known += 1;
@@ -180,7 +180,7 @@ impl SpanSet {
     }
 }
 
-/// Reads a number of 16 hexadecimal digits, or fewer; zero, or an empty text, is none.
+/// Parses an identifier of up to 16 hexadecimal digits; zero or an empty text is none.
 fn id(text: &str, what: &str) -> Result<u64, String> {
     hexadecimal(text, what, 16).map(|number| number as u64)
 }

@@ -1,8 +1,8 @@
-//! How sure what was learned is: the same recording, had it gone a little differently.
+//! Confidence intervals by resampling.
 //!
-//! A recording is cut into blocks of time, and as many blocks are drawn from them, with repetition. Inside a block
-//! requests keep their queues, so that slots can be learned from a resampled recording as from the true one. What is
-//! learned from many resampled recordings spreads as what would be learned from many recordings.
+//! A recording is cut into blocks of time, and as many blocks are drawn from them, with repetition. Requests
+//! keep their queues within a block, so slots can be learned from a resampled recording as from the original.
+//! The spread of the results estimates the spread over many recordings.
 
 use super::invocation::Invocations;
 use crate::definition::{Definition, Rate, StepDefinition};
@@ -17,7 +17,7 @@ const LEAST_IN_BLOCK: u64 = 10;
 /// A number that was learned, with the interval in which 95 % of resampled recordings have it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
-    /// What it is, by the service or the endpoint that it is of.
+    /// The name of the quantity, with its service or endpoint.
     pub name: String,
     /// The number; times are in seconds.
     pub value: f64,
@@ -33,7 +33,7 @@ pub(super) struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Cuts a recording into blocks; none if it is too short for that.
+    /// Cuts a recording into blocks; `None` if it is too short.
     pub(super) fn of(invocations: &Invocations) -> Option<Blocks<'_>> {
         let number = (invocations.traces / LEAST_IN_BLOCK).min(BLOCKS);
         let times = || invocations.by_trace().map(|(begins, _)| begins);
@@ -114,7 +114,7 @@ fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
     numbers
 }
 
-/// How long some steps work on average, in seconds; steps at once count one by one.
+/// Returns the mean total work of some steps in seconds, including parallel ones.
 fn work(steps: &[StepDefinition]) -> f64 {
     let of_step = |step: &StepDefinition| {
         let own = step.work.as_ref().and_then(|work| work.nanoseconds().ok());

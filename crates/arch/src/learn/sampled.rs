@@ -1,10 +1,10 @@
-//! How many requests an instance handles at once, where only a share of its requests was recorded.
+//! Estimates the concurrency limit of an instance from a sampled recording.
 //!
-//! The requests in whose way one was are mostly not recorded. But where slots are limited, requests that are seen
-//! together with another take longer than those that are seen alone, because the instance was busier. By how much
-//! follows from the number of slots, given the rate of all requests and their mean response time: for each number
-//! the work is scaled until a simulated queue has that mean, and the number is chosen for which the simulated
-//! difference is the recorded one. Without a difference there is no limit that one could see.
+//! Most requests that delay a recorded one are not recorded. But if slots are limited, requests that overlap
+//! another recorded request take longer than others, because the instance was busier. The difference follows
+//! from the number of slots, the total rate and the mean response time: for each number of slots the work is
+//! scaled until a simulated queue has the recorded mean, and the number with the recorded difference is
+//! chosen. Without a difference no limit is visible.
 
 use super::slots::Visit;
 use corsair::Random;
@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 /// Numbers of slots that are tried.
 const SLOTS: [u32; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64];
 
-/// As many requests of a queue are simulated for each number.
+/// The number of simulated requests for each number of slots.
 const SIMULATED: usize = 40_000;
 
 /// The recorded difference must be as many of its standard errors above zero.
@@ -27,7 +27,7 @@ pub(super) struct Limit {
     pub(super) waits: Vec<Vec<u64>>,
 }
 
-/// Response times of requests that are seen alone, and together with others.
+/// Response times of recorded requests that overlap no other, and of those that do.
 #[derive(Debug, Default)]
 struct ResponseTimes {
     alone: Vec<f64>,
@@ -47,7 +47,7 @@ impl ResponseTimes {
         }
     }
 
-    /// By how much those seen together take longer, as a part of the mean of those alone, and its standard error.
+    /// Returns the relative difference of overlapping requests, and its standard error.
     fn difference(&self) -> Option<(f64, f64)> {
         if self.alone.len() < 20 || self.together.len() < 20 {
             return None;
@@ -66,8 +66,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// How many slots each of some instances has, of whose requests this share was recorded; none if there is no limit
-/// that one could see.
+/// Estimates the number of slots of instances, of whose requests this share was recorded; `None` if no limit
+/// is visible.
 pub(super) fn estimate(instances: &[Vec<Visit>], sampled: f64) -> Option<Limit> {
     let mut seen = ResponseTimes::default();
     let (mut times, mut rates) = (Vec::new(), 0.0);
@@ -109,7 +109,7 @@ pub(super) fn estimate(instances: &[Vec<Visit>], sampled: f64) -> Option<Limit> 
     })
 }
 
-/// How long each request has waited: of the longest response time as much more than the longest work, and so on.
+/// Returns the estimated waiting times: the longest response time minus the longest work, and so on in order.
 fn waits(instances: &[Vec<Visit>], works: &[f64], factor: f64) -> Vec<Vec<u64>> {
     let mut works = works.to_vec();
     works.sort_by(f64::total_cmp);
@@ -136,8 +136,8 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// The factor of works with which the mean response time is the recorded one, and by how much requests then take
-    /// longer that are seen together. None if no factor does that.
+    /// Returns the factor of works that gives the recorded mean response time, and the resulting difference
+    /// of overlapping requests. `None` if no factor does.
     fn fitted(&self, recorded: f64, sampled: f64) -> Option<(f64, f64)> {
         let most = f64::from(self.slots) / self.rate / mean(self.works) * 0.99;
         let (mut low, mut high) = (0.0, most.min(1.2));

@@ -22,8 +22,7 @@ const OVERLAPPING: f64 = 0.02;
 /// A service and an operation, by the numbers of their names.
 pub(super) type Target = (u32, u32);
 
-/// A call of an endpoint: what is called, whether it is answered, and which occurrence it is among
-/// the calls of the same, from 1.
+/// A call of an endpoint: the target, whether it is answered, and its occurrence among equal calls, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Call {
     target: Target,
@@ -39,21 +38,21 @@ pub(super) struct Script {
     pub(super) left_out: u64,
 }
 
-/// How the calls of an endpoint relate to each other.
+/// The relations between the calls of an endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     calls: Vec<Call>,
-    /// In how many invocations there was each call; how many of them failed, and in how many the
-    /// invocation did not fail for that.
+    /// For each call: the number of invocations with it, of its failures, and of failures that did not fail
+    /// the invocation.
     counts: Vec<u64>,
     failed: Vec<u64>,
     forgiven: Vec<u64>,
     /// The sum of the times after which each began.
     offsets: Vec<f64>,
-    /// By pairs: in how many invocations there were both, and overlapped.
+    /// By pair: the number of invocations with both calls, overlapping.
     both: Vec<u32>,
     overlapping: Vec<u32>,
-    /// In how many the first ended before the second began.
+    /// By pair: the number of invocations in which the first call ended before the second began.
     before: Vec<u32>,
     invocations: u64,
 }
@@ -89,7 +88,7 @@ impl Relations {
         f64::from(self.overlapping[pair]) / both > OVERLAPPING || swapped > OVERLAPPING
     }
 
-    /// Whether a call comes before another, if they are not made at once.
+    /// True if a call comes before another, unless they are concurrent.
     fn comes_before(&self, a: usize, b: usize) -> bool {
         let (ab, ba) = (self.before[self.at(a, b)], self.before[self.at(b, a)]);
         if ab == ba {
@@ -111,15 +110,15 @@ impl Relations {
     }
 }
 
-/// Learns the script of an endpoint from its invocations, of which each has waited in a queue so
-/// long. `name` gives the name of what is called.
+/// Learns the script of an endpoint from its invocations and their waiting times. `name` returns the name of
+/// a target.
 pub(super) fn learn(
     invocations: &Invocations,
     mine: &[u32],
     waited: &[u64],
     name: &dyn Fn(Target) -> String,
 ) -> Script {
-    // What failed has perhaps not done all; what is incomplete says nothing.
+    // Failed invocations may lack calls; incomplete ones are not used.
     let is_good = |made: &&u32| {
         let made = &invocations.all[**made as usize];
         !made.failed && !made.incomplete

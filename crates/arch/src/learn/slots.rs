@@ -1,29 +1,28 @@
-//! How many requests an instance handles at once, from when requests arrived and were answered.
+//! Estimates the concurrency limit of an instance from the arrivals and ends of its requests.
 //!
-//! If an instance has `c` slots and serves in the order of arrival, a request begins when it
-//! arrives, or when of those before it only `c - 1` are left. For the right `c` nothing ends before
-//! it begins, and what finds all slots taken takes as much longer as it has waited. Where nothing
-//! ever takes longer, there is no limit that one could see.
+//! If an instance has `c` slots and serves in the order of arrival, a request begins when it arrives, or when
+//! only `c - 1` of the earlier ones are left. For the right `c` no request ends before it begins, and a
+//! request that finds all slots taken is longer by its waiting time. If requests never take longer, no limit
+//! is visible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// More slots than this are none that matter.
+/// The maximum number of slots that is considered.
 const MOST: u32 = 4_096;
 
 /// Requests that found all slots taken must have taken longer than the others by this many standard errors.
 /// Of services without a limit, one in a thousand passes this test by chance.
 const CLEAR: f64 = 3.0;
 
-/// At most one in this many requests may end before its computed begin. Such requests occur where blocks of a
-/// resampled recording meet, and where clocks or the order of a queue are not exact.
+/// The inverse of the allowed fraction of requests that end before their computed begin. They occur at the
+/// borders of resampled blocks, and with inexact clocks or queue orders.
 const MOST_EARLY: usize = 500;
 
 /// Minimum number of requests that found all slots taken.
 const LEAST_WAITING: usize = 20;
 
-/// What an instance was asked: when it arrived, when it was answered, and how long it took until it
-/// first called another service, or was answered.
+/// A request to an instance: its arrival, its end, and the time until its first call or its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visit {
     pub(super) begin: u64,
@@ -31,8 +30,7 @@ pub(super) struct Visit {
     pub(super) first: u64,
 }
 
-/// When each request of an instance began, if there are `slots` slots. Requests are in the order of
-/// arrival.
+/// Returns the start of each request of an instance with `slots` slots. Requests are in the order of arrival.
 pub(super) fn starts(visits: &[Visit], slots: u32) -> Vec<u64> {
     // When those end that end last.
     let mut ends: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
@@ -51,7 +49,7 @@ pub(super) fn starts(visits: &[Visit], slots: u32) -> Vec<u64> {
     visits.iter().map(begin).collect()
 }
 
-/// How many slots each of some instances has; none if there is no limit that one could see.
+/// Estimates the number of slots of instances; `None` if no limit is visible.
 pub(super) fn estimate(instances: &[Vec<Visit>]) -> Option<u32> {
     let is_possible = |slots: u32| {
         instances.iter().all(|visits| {
@@ -120,7 +118,7 @@ mod tests {
     use super::*;
     use corsair::Random;
 
-    /// Requests of an instance with a number of slots, that work as `work` says.
+    /// Returns requests of an instance with a number of slots, with times from `work`.
     fn visits(slots: usize, rate: f64, mut work: impl FnMut(&mut Random) -> u64) -> Vec<Visit> {
         let mut random = Random::new(3);
         let (mut now, mut free) = (0.0, vec![0u64; slots]);

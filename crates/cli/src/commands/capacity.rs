@@ -139,7 +139,7 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     let console = Arc::new(Console::new(args.format == Format::Text));
     let _bar = Bar::begin(&console, Measure::Clock);
     if let Some(find) = &args.find {
-        let run = size::Run {
+        let run = size::SizeSearch {
             args,
             config: &config,
             plan: &plan,

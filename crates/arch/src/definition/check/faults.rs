@@ -1,4 +1,4 @@
-//! Whether faults, autoscalers and health checks make sense.
+//! Checks of faults, autoscalers and health checks.
 
 use super::super::locate::Step;
 use super::super::{Definition, Fault, FaultKind, ServiceDefinition};
@@ -57,7 +57,7 @@ fn check_fault(fault: &Fault, service: &str) -> Result<(), Problem> {
     check_schedule(fault.every, fault.lasting, fault.probability).or_else(wrong)
 }
 
-/// Whether something that comes again ends before, and is as likely as something can be.
+/// Checks that a repeated fault ends before its next occurrence, and that its probability is valid.
 fn check_schedule(
     every: Option<TimeSpan>,
     lasting: Option<TimeSpan>,
@@ -81,7 +81,7 @@ fn check_schedule(
     }
 }
 
-/// What goes wrong in places and between them.
+/// Checks the faults of places and links.
 pub(super) fn check_places(
     definition: &Definition,
     places: &Places,

@@ -1,4 +1,4 @@
-//! Whether queues, scripts and policies make sense.
+//! Checks of queues, scripts and policies.
 
 use super::super::{Definition, ServiceDefinition};
 use super::{Problem, Wrong, at};
@@ -15,8 +15,8 @@ pub(super) fn names_to_index(definition: &Definition, name: &str) -> Option<usiz
     services.position(|service| service.name == name)
 }
 
-/// The services that requests of an entry point reach as they are: its dependencies, and those of
-/// the services that pass them on.
+/// Returns the services that requests of an entry point reach unchanged: its dependencies, and the
+/// dependencies of services that forward them.
 pub(crate) fn reachable(
     entry: usize,
     packages: &[Package],
@@ -37,7 +37,7 @@ pub(crate) fn reachable(
     reached
 }
 
-/// What belongs to services that take requests, and what makes no sense.
+/// Checks fields of services that accept requests, and rejects invalid combinations.
 pub(super) fn check_queue(
     service: &ServiceDefinition,
     package: Package,

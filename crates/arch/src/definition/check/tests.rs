@@ -2,7 +2,7 @@
 
 use crate::{BUILT_IN, Package, read_text};
 
-/// A definition with these services, each on a line of its own from line 3 on.
+/// Returns a definition with these services, each on its own line from line 3 on.
 fn with(services: &[&str]) -> String {
     format!(
         "{{\"arch\": \"shop\",\n\"services\": [\n{}\n]}}",

@@ -1,4 +1,4 @@
-//! Invocations of which a part was not recorded: calls without their server, and requests without their client.
+//! Partly recorded invocations: calls without their server, and requests without their client.
 
 use super::{Invocation, Invocations, MOST_PARENTS};
 use crate::learn::names::{Names, is_address};
@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 /// Orphans are left out where other requests of their kind are more by this factor.
 const RARE: u64 = 10;
 
-/// Which services answer at which addresses and names, and the calls of which only the client is known.
+/// The services that answer at addresses and names, and the calls with only a client.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
-    /// By what clients call the other end: how often each service answered.
+    /// By the client's name of the other end: how often each service answered.
     answered: FxHashMap<u32, FxHashMap<u32, u64>>,
     pub(super) by_name: Vec<u32>,
 }
@@ -34,8 +34,8 @@ impl Aliases {
 }
 
 impl Invocations {
-    /// Gives calls of which only the client is known the service that answers elsewhere at the same address.
-    /// Calls to an address without a service are dropped, and their callers are incomplete.
+    /// Assigns calls with only a client to the service that answers at the same address elsewhere. Calls to
+    /// an address without a service are dropped, and their callers are incomplete.
     pub(super) fn name_peers(&mut self, aliases: &Aliases, names: &Names) {
         let mut gone = vec![false; self.all.len()];
         for &made in &aliases.by_name {
@@ -53,8 +53,8 @@ impl Invocations {
         self.remove(&gone);
     }
 
-    /// Drops requests whose client's span is missing, with all that they called, where requests of their kind have
-    /// mostly another origin: the recording began in the middle of them. They would make an entry point of their own.
+    /// Drops requests without their client's span, with all their calls, if requests of their kind usually
+    /// come from elsewhere: the recording began in the middle of them. They would become a wrong entry point.
     pub(super) fn drop_cut_off(&mut self) {
         let mut counts: FxHashMap<(u32, u32), [u64; 2]> = FxHashMap::default();
         for made in &self.all {

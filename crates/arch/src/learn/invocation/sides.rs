@@ -1,11 +1,11 @@
-//! Which end of an exchange a span is of, where it does not say so itself.
+//! The side of spans that do not state it: client or server.
 
 use crate::learn::read::{Side, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Gives the spans of a trace that do not say it their side. What has a parent in another service is a
-/// server; so is what has none, since it came from outside. What has children in another service, and no side
-/// yet, is the client of these. Everything else is a part of its service's work.
+/// Infers the side of spans without one. A span with a parent in another service, or without a parent, is a
+/// server. A span with children in another service, and no side yet, is their client. All others are
+/// internal.
 pub(super) fn infer(trace: &mut [Span]) {
     let is_open = |side: Side| matches!(side, Side::Unknown | Side::Internal);
     if !trace.iter().any(|span| is_open(span.side)) {

@@ -7,7 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Whatever may stand in a file: a request of OTLP, a span of Zipkin's, an answer of Jaeger's.
+/// Any element of a file: an OTLP request, a Zipkin span, a Jaeger answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Item {

@@ -39,7 +39,7 @@ pub(super) struct Span {
     tags: Vec<Tag>,
     #[serde(rename = "processID")]
     process_id: String,
-    /// In some exports instead of a process by name.
+    /// Some exports have it instead of a process by name.
     process: Option<Process>,
 }
 

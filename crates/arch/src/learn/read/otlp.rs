@@ -65,7 +65,7 @@ struct AttributeValue {
     int_value: Option<Whole>,
 }
 
-/// A whole number, as text or as a number.
+/// A whole number, written as text or as a number.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Whole {
@@ -181,7 +181,7 @@ fn text<'a>(attributes: &'a [Attribute], key: &str) -> Option<&'a str> {
         .filter(|t| !t.is_empty())
 }
 
-/// The share of requests that are recorded, as a tracestate says it: `ot=th:c` rejects the part 0xc/0x10.
+/// Returns the sampling rate from a tracestate: `ot=th:c` rejects the fraction 0xc/0x10.
 /// <https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/>
 fn share(state: &str) -> Option<f64> {
     let of_otel = state
@@ -195,8 +195,8 @@ fn share(state: &str) -> Option<f64> {
     Some(1.0 - number as f64 / 16f64.powi(threshold.len() as i32))
 }
 
-/// The name by which a span refers to the service at the other end: a name, or else an address with its port,
-/// because the port distinguishes the services of one machine.
+/// Returns a span's name for the service at the other end: a name, or else an address with its port, because
+/// the port distinguishes the services of one machine.
 fn peer(attributes: &[Attribute]) -> Option<String> {
     let mut peers = PEERS.iter().filter_map(|key| text(attributes, key));
     if let Some(name) = peers.clone().find(|peer| !is_address(peer)) {

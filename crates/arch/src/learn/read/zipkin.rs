@@ -17,7 +17,7 @@ pub(super) struct Span {
     pub(super) local_endpoint: Option<Endpoint>,
     pub(super) remote_endpoint: Option<Endpoint>,
     pub(super) failed: bool,
-    /// In version 1, the ends of the exchange.
+    /// The ends of the exchange, in version 1.
     pub(super) annotations: Vec<Annotation>,
 }
 

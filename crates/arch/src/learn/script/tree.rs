@@ -1,16 +1,16 @@
-//! The tree of an endpoint's steps: what comes one after the other, and what at once.
+//! The tree of an endpoint's steps: sequential and concurrent.
 
 use super::Relations;
 
-/// When each call of an invocation began and ended, if it was made.
+/// The start and end of each call of an invocation, if it was made.
 pub(super) type Times = Vec<Option<(u64, u64)>>;
 
 /// A step that calls.
 #[derive(Debug)]
 pub(super) enum Block {
-    /// One of these calls; of several an invocation makes one at most.
+    /// A choice of calls, of which an invocation makes at most one.
     Call(Vec<usize>),
-    /// Several lists of steps at once; one alone is made or left out as a whole.
+    /// Concurrent lists of steps; a single list is made or left out as a unit.
     Parallel(Vec<Series>),
 }
 
@@ -18,7 +18,7 @@ pub(super) enum Block {
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) blocks: Vec<Block>,
-    /// How long it worked before each, and after the last.
+    /// The work before each step, and after the last.
     pub(super) gaps: Vec<Vec<u64>>,
     /// The same over several gaps, between which nothing was called.
     skipped: Vec<(usize, usize, u64)>,
@@ -80,7 +80,7 @@ impl Series {
         }
     }
 
-    /// Adds the work over several gaps to that of them which has nearly all of it.
+    /// Moves the work of several gaps to the gap that has nearly all of it.
     pub(super) fn share(&mut self) {
         let mean = |samples: &Vec<u64>| {
             samples.iter().map(|&nanos| nanos as f64).sum::<f64>() / samples.len().max(1) as f64
@@ -101,7 +101,7 @@ impl Series {
 }
 
 impl Block {
-    /// The tree of calls of which each is made at once with some other of them.
+    /// Builds the tree of calls, each of which is concurrent with another one.
     fn of(relations: &Relations, calls: Vec<usize>) -> Block {
         if calls.len() == 1 {
             return Block::Call(calls);
@@ -124,7 +124,7 @@ impl Block {
         Block::Parallel(branches.map(|part| Series::of(relations, part)).collect())
     }
 
-    /// One of its calls.
+    /// Returns one of its calls.
     fn first(&self) -> usize {
         self.calls()[0]
     }
@@ -136,7 +136,7 @@ impl Block {
         }
     }
 
-    /// From when its first call began until its last ended.
+    /// Returns the time from the start of its first call to the end of its last.
     fn span(&self, times: &Times) -> Option<(u64, u64)> {
         let calls = self.calls();
         let made = calls.into_iter().filter_map(|call| times[call]);
@@ -189,7 +189,7 @@ fn alternatives(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     found
 }
 
-/// Steps that are made together or not at all become one.
+/// Joins steps that are made together or not at all.
 fn together(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     let is_sure = |block: &Block| {
         block

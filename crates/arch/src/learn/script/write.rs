@@ -1,4 +1,4 @@
-//! From a tree of calls and work to the steps of a definition.
+//! Converts a tree of calls and work to the steps of a definition.
 
 use super::tree::{Block, Series};
 use super::{Relations, Target};
@@ -6,10 +6,10 @@ use crate::definition::{StepDefinition, Targets};
 use crate::learn::fit;
 use std::collections::BTreeMap;
 
-/// Shorter work is none, in nanoseconds: clocks that count microseconds are off by that.
+/// Shorter work, in nanoseconds, is ignored: it is the error of clocks that count microseconds.
 const NO_WORK: u64 = 2_000;
 
-/// What is done in a larger part of all cases is always done, and in a smaller one never.
+/// A step with a higher frequency is always made, and one with a frequency below one minus this never.
 const ALWAYS: f64 = 0.995;
 
 pub(super) struct Writer<'a> {
@@ -142,7 +142,7 @@ fn is_repeated(last: &StepDefinition, step: &StepDefinition) -> bool {
         && plain(last) == plain(step)
 }
 
-/// A probability with four digits; none of what is always done.
+/// Returns a probability with four digits; `None` for a step that is always made.
 fn probability(part: f64) -> Option<f64> {
     (part <= ALWAYS).then(|| ((part * 1e4).round() / 1e4).max(1e-4))
 }
