@@ -305,8 +305,8 @@ pub struct Hedge {
 pub struct BreakerDefinition {
     /// The fraction of failed attempts that opens the breaker, above 0 and up to 1.
     pub failures: f64,
-    /// The number of most recent attempts that count, up to 1024; the breaker stays closed before so many
-    /// were made. Default: 20.
+    /// The number of most recent attempts that count, up to 1024; the breaker stays closed until that
+    /// number is reached. Default: 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<i64>,
     /// The time that the breaker stays open.

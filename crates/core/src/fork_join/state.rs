@@ -125,7 +125,7 @@ impl State {
         State(AtomicU32::new(state))
     }
 
-    /// True if the state is that of a new fork: the join is the only party, and no half was woken.
+    /// True for the state of a new fork: the join is the only party, and no half was woken.
     #[inline(always)]
     pub(super) fn is_untouched(&self) -> bool {
         self.0.load(Ordering::Acquire) == State::of_fork()

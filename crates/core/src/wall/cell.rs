@@ -18,7 +18,7 @@ pub(crate) struct Cell<M: Message> {
     pub(super) owed: OverflowCount,
     /// True if it waits only for messages, as far as its context knows.
     pub(super) idle: AtomicBool,
-    /// True while its body is polled: a context that is dropped meanwhile belongs to a body that ends.
+    /// True while its body is polled: a context that is dropped during a poll belongs to a body that ends.
     pub(super) polled: AtomicBool,
     /// Whether its context was dropped.
     pub(super) left: AtomicBool,

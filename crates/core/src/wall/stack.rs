@@ -1,7 +1,7 @@
 //! Stack sizes of threads that run actors.
 //!
 //! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the
-//! receiver; without optimisation each move uses separate memory. The same holds for a body that begins.
+//! receiver; without optimisation each move uses separate memory. A body that begins is moved in the same way.
 
 use super::mailbox_entry::MailboxEntry;
 

@@ -57,27 +57,28 @@ Targets = Union[str, dict[str, float]]
 """What is called: an endpoint, or one of several by weight."""
 
 Arrivals = Literal["constant", "poisson", "uniform"]
-"""How the times between two requests are distributed. constant: All the same. poisson: Exponentially: requests
-come in independently of each other. uniform: Anything from none to twice the mean, all alike.
+"""The distribution of the times between requests. constant: Equal times. poisson: Exponentially distributed times,
+so requests are independent of each other. uniform: Uniformly distributed times between zero and twice the mean.
 """
 
 Balance = Literal["random", "round_robin", "least_requests", "two_choices", "hash", "zone"]
-"""Which instance is called. random: Any of them, all alike. round_robin: One after the other. least_requests: The
-one with the fewest requests of this caller under way. two_choices: Of two that are drawn, the one with fewer
-requests of this caller under way. hash: The one that the request's key is hashed to; the next one, if that has
-too much to do. zone: Any in the caller's zone; if there is none, or each has much to do, any other.
+"""The choice of the instance for a call. random: Any instance, with equal probability. round_robin: The instances
+in turn. least_requests: The instance with the fewest requests of this caller in flight. two_choices: Of two
+random instances, the one with fewer requests of this caller in flight. hash: The instance that the request's
+key hashes to, or the next one if that instance is overloaded. zone: Any instance in the caller's zone; any
+other if the zone has none or all are busy.
 """
 
 FaultKind = Literal["kill", "pause", "slow", "partition", "restart"]
-"""What goes wrong. kill: The instance is gone: requests to it fail, and it leaves the registry. pause: The
-instance does nothing; what arrives waits. slow: The instance takes longer. partition: The instance is cut off
-from other zones: what it sends there, and gets from there, is lost. restart: One instance after the other
-leaves its registries, goes down, and comes back.
+"""The kind of fault. kill: The instance is gone: requests to it fail, and it leaves the registry. pause: The
+instance does nothing; requests to it wait. slow: The instance works more slowly. partition: The instance is cut
+off from other zones: messages to and from them are lost. restart: One instance after the other leaves its
+registries, goes down, and comes back.
 """
 
 Order = Literal["fifo", "lifo", "priority"]
-"""Who is next in a queue. fifo: Who came first. lifo: Who came last. priority: Who has the highest priority, and
-of those who came first.
+"""The order in which requests leave a queue. fifo: The request that arrived first. lifo: The request that arrived
+last. priority: The request with the highest priority; among equal priorities the one that arrived first.
 """
 
 Rate = Union[float, "list[RatePoint]", dict[str, str]]
@@ -86,29 +87,29 @@ Rate = Union[float, "list[RatePoint]", dict[str, str]]
 
 @dataclass(slots=True)
 class Autoscaler(Part):
-    """Adds and removes instances, in each region by itself, so that they are as busy as they should be.
+    """Adds and removes instances in each region separately to keep their utilisation near a target.
 
     Fields:
-    most: How many there are at most in each region.
-    target: How busy, above 0 and up to 1: the part of slots, or of processors, that is in use.
-    calm: For how long there must have been too many before some are removed. Left out: 5 min.
-    delay: How long it takes until an instance that is added is there. Left out: 30 s.
-    every: How often it looks. Left out: every 15 s.
-    least: How many instances there are at least in each region. Left out: 1.
+    most: The maximum number of instances in each region.
+    target: The target utilisation of slots or processors, above 0 and up to 1.
+    calm: The time for which there must be too many instances before some are removed. Default: 5 min.
+    delay: The start-up time of an added instance. Default: 30 s.
+    every: The interval between two decisions. Default: 15 s.
+    least: The minimum number of instances in each region. Default: 1.
     """
 
     most: int
-    """How many there are at most in each region."""
+    """The maximum number of instances in each region."""
     target: float
-    """How busy, above 0 and up to 1: the part of slots, or of processors, that is in use."""
+    """The target utilisation of slots or processors, above 0 and up to 1."""
     calm: TimeSpan | None = None
-    """For how long there must have been too many before some are removed. Left out: 5 min."""
+    """The time for which there must be too many instances before some are removed. Default: 5 min."""
     delay: TimeSpan | None = None
-    """How long it takes until an instance that is added is there. Left out: 30 s."""
+    """The start-up time of an added instance. Default: 30 s."""
     every: TimeSpan | None = None
-    """How often it looks. Left out: every 15 s."""
+    """The interval between two decisions. Default: 15 s."""
     least: int | None = None
-    """How many instances there are at least in each region. Left out: 1."""
+    """The minimum number of instances in each region. Default: 1."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "most": ("most", None),
@@ -123,24 +124,26 @@ class Autoscaler(Part):
 
 @dataclass(slots=True)
 class Breaker(Part):
-    """Stops calling for a while when too many attempts fail.
+    """Stops calls for a time when too many attempts fail.
 
     Fields:
-    failures: It opens when this part of the last attempts has failed, above 0 and up to 1.
-    open: How long it stays open.
-    probes: How many attempts it lets through after that, all of which must succeed to close it. Left out: 1.
-    window: How many of the last attempts count, up to 1024; it stays closed before there are that many. Left
-        out: 20.
+    failures: The fraction of failed attempts that opens the breaker, above 0 and up to 1.
+    open: The time that the breaker stays open.
+    probes: The number of attempts that it then lets through; if all succeed, it closes. Default: 1.
+    window: The number of most recent attempts that count, up to 1024; the breaker stays closed until that
+        number is reached. Default: 20.
     """
 
     failures: float
-    """It opens when this part of the last attempts has failed, above 0 and up to 1."""
+    """The fraction of failed attempts that opens the breaker, above 0 and up to 1."""
     open: TimeSpan
-    """How long it stays open."""
+    """The time that the breaker stays open."""
     probes: int | None = None
-    """How many attempts it lets through after that, all of which must succeed to close it. Left out: 1."""
+    """The number of attempts that it then lets through; if all succeed, it closes. Default: 1."""
     window: int | None = None
-    """How many of the last attempts count, up to 1024; it stays closed before there are that many. Left out: 20."""
+    """The number of most recent attempts that count, up to 1024; the breaker stays closed until that number is
+    reached. Default: 20.
+    """
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "failures": ("failures", None),
@@ -153,23 +156,23 @@ class Breaker(Part):
 
 @dataclass(slots=True)
 class Cache(Part):
-    """A cache: of a given hit rate, or with a time to live and a size, filled by what is missed.
+    """A cache: either with a given hit rate, or with a time to live and a size, filled by misses.
 
     Fields:
-    hit_rate: The part of look-ups that find their value, from 0 to 1.
-    keys: Among how many keys, all alike, look-ups choose. Left out: they look up the request's key.
-    size: How many values it keeps; the one that was not used for longest leaves. Left out: all.
-    ttl: How long it keeps a value. Left out: for good.
+    hit_rate: The fraction of look-ups that hit, from 0 to 1.
+    keys: The number of equally likely keys. Default: look-ups use the request's key.
+    size: The maximum number of values; the least recently used value is evicted. Default: no limit.
+    ttl: The time to live of a value. Default: no expiry.
     """
 
     hit_rate: float | None = None
-    """The part of look-ups that find their value, from 0 to 1."""
+    """The fraction of look-ups that hit, from 0 to 1."""
     keys: int | None = None
-    """Among how many keys, all alike, look-ups choose. Left out: they look up the request's key."""
+    """The number of equally likely keys. Default: look-ups use the request's key."""
     size: int | None = None
-    """How many values it keeps; the one that was not used for longest leaves. Left out: all."""
+    """The maximum number of values; the least recently used value is evicted. Default: no limit."""
     ttl: TimeSpan | None = None
-    """How long it keeps a value. Left out: for good."""
+    """The time to live of a value. Default: no expiry."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "hit_rate": ("hit_rate", None),
@@ -182,55 +185,55 @@ class Cache(Part):
 
 @dataclass(slots=True)
 class CallPolicy(Part):
-    """How a service calls another: which instance, over how many connections, and what it does when that fails.
+    """The policy for calls to a service: choice of instance, connections and handling of failures.
 
     Fields:
-    balance: Which instance is called. Left out: random.
-    breaker: Stops calling for a while when too many attempts fail.
-    bulkhead: How many calls of an instance may be under way at once; more fail at once.
-    connections: The connections of an instance to this service. Left out: any number, always open.
-    deadline: How long the call may take with all attempts. The deadline travels with the request: who gets it
-        too late refuses it, and no caller waits longer.
-    ejection: Leaves out instances that fail again and again.
-    hash_bound: With hash: an instance gets at most this multiple of its even share of the requests under way.
-        Left out: 1.25.
-    hedge: Asks a second instance when the first takes long, and takes the answer that comes first.
-    rate_limit: How many calls an instance may make; more fail at once.
-    retries: Tries again what has failed.
-    timeout: How long an attempt may take.
-    zone_spill: With zone: other zones are called when each instance of the own zone has this many requests of
-        this caller under way. Left out: only when it has no instance.
+    balance: The choice of the instance. Default: random.
+    breaker: Stops calls for a time when too many attempts fail.
+    bulkhead: The maximum number of concurrent calls of an instance; further calls fail at once.
+    connections: The connections of an instance to the service. Default: no limit, always open.
+    deadline: The time limit of the call with all its attempts. The deadline travels with the request: an
+        instance that gets the request too late refuses it, and no caller waits longer.
+    ejection: Excludes instances that fail repeatedly.
+    hash_bound: With hash: the maximum load of an instance, as a multiple of its even share of the requests in
+        flight. Default: 1.25.
+    hedge: Asks a second instance when the first is slow, and takes the first answer.
+    rate_limit: The rate of calls of an instance; calls beyond it fail at once.
+    retries: Retries after failed attempts.
+    timeout: The time-out of an attempt.
+    zone_spill: With zone: other zones are used when each instance of the caller's zone has this many requests
+        of the caller in flight. Default: only when the zone has no instance.
     """
 
     balance: Balance | None = None
-    """Which instance is called. Left out: random."""
+    """The choice of the instance. Default: random."""
     breaker: Breaker | None = None
-    """Stops calling for a while when too many attempts fail."""
+    """Stops calls for a time when too many attempts fail."""
     bulkhead: int | None = None
-    """How many calls of an instance may be under way at once; more fail at once."""
+    """The maximum number of concurrent calls of an instance; further calls fail at once."""
     connections: Connections | None = None
-    """The connections of an instance to this service. Left out: any number, always open."""
+    """The connections of an instance to the service. Default: no limit, always open."""
     deadline: TimeSpan | None = None
-    """How long the call may take with all attempts. The deadline travels with the request: who gets it too late
-    refuses it, and no caller waits longer.
+    """The time limit of the call with all its attempts. The deadline travels with the request: an instance that
+    gets the request too late refuses it, and no caller waits longer.
     """
     ejection: Ejection | None = None
-    """Leaves out instances that fail again and again."""
+    """Excludes instances that fail repeatedly."""
     hash_bound: float | None = None
-    """With hash: an instance gets at most this multiple of its even share of the requests under way. Left out:
-    1.25.
+    """With hash: the maximum load of an instance, as a multiple of its even share of the requests in flight.
+    Default: 1.25.
     """
     hedge: Hedge | None = None
-    """Asks a second instance when the first takes long, and takes the answer that comes first."""
+    """Asks a second instance when the first is slow, and takes the first answer."""
     rate_limit: RateLimit | None = None
-    """How many calls an instance may make; more fail at once."""
+    """The rate of calls of an instance; calls beyond it fail at once."""
     retries: Retries | None = None
-    """Tries again what has failed."""
+    """Retries after failed attempts."""
     timeout: TimeSpan | None = None
-    """How long an attempt may take."""
+    """The time-out of an attempt."""
     zone_spill: int | None = None
-    """With zone: other zones are called when each instance of the own zone has this many requests of this caller
-    under way. Left out: only when it has no instance.
+    """With zone: other zones are used when each instance of the caller's zone has this many requests of the caller
+    in flight. Default: only when the zone has no instance.
     """
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
@@ -255,14 +258,14 @@ class Codel(Part):
     """Controlled delay (RFC 8289).
 
     Fields:
-    interval: For how long they may wait longer before the first is refused.
-    target: How long requests may wait.
+    interval: The time for which waits must exceed the target before the first request is refused.
+    target: The acceptable waiting time.
     """
 
     interval: TimeSpan
-    """For how long they may wait longer before the first is refused."""
+    """The time for which waits must exceed the target before the first request is refused."""
     target: TimeSpan
-    """How long requests may wait."""
+    """The acceptable waiting time."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "interval": ("interval", None),
@@ -276,17 +279,18 @@ class Connections(Part):
     """The connections of an instance to a service that it calls.
 
     Fields:
-    most: How many there are at most. Each carries one request at a time.
-    connect: How long it takes to open one. Left out: no time.
-    waiting: How many calls may wait for one; more fail at once. Left out: any number.
+    most: The maximum number. Each carries one request at a time.
+    connect: The time to open a connection. Default: 0.
+    waiting: The maximum number of calls that wait for a connection; further calls fail at once. Default: no
+        limit.
     """
 
     most: int
-    """How many there are at most. Each carries one request at a time."""
+    """The maximum number. Each carries one request at a time."""
     connect: TimeSpan | None = None
-    """How long it takes to open one. Left out: no time."""
+    """The time to open a connection. Default: 0."""
     waiting: int | None = None
-    """How many calls may wait for one; more fail at once. Left out: any number."""
+    """The maximum number of calls that wait for a connection; further calls fail at once. Default: no limit."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "most": ("most", None),
@@ -298,20 +302,20 @@ class Connections(Part):
 
 @dataclass(slots=True)
 class Ejection(Part):
-    """Leaves out instances that fail again and again.
+    """Excludes instances that fail repeatedly.
 
     Fields:
-    failures: How many attempts in a row must fail.
-    for_: For how long the instance is left out.
-    most: Which part of the instances is left out at most. Left out: 0.5.
+    failures: The number of consecutive failed attempts that excludes an instance.
+    for_: The time for which the instance is excluded.
+    most: The maximum fraction of excluded instances. Default: 0.5.
     """
 
     failures: int
-    """How many attempts in a row must fail."""
+    """The number of consecutive failed attempts that excludes an instance."""
     for_: TimeSpan
-    """For how long the instance is left out."""
+    """The time for which the instance is excluded."""
     most: float | None = None
-    """Which part of the instances is left out at most. Left out: 0.5."""
+    """The maximum fraction of excluded instances. Default: 0.5."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "failures": ("failures", None),
@@ -323,24 +327,27 @@ class Ejection(Part):
 
 @dataclass(slots=True)
 class Endpoint(Part):
-    """An endpoint of a service, and what it does for each request.
+    """An endpoint of a service and the steps of each request.
 
     Fields:
-    name: Its name, unique in the service.
-    latency: How long requests to it and their answers travel, if not as those of its service.
-    priority: Its priority, from 0 to 7, where a queue orders by it. Left out: that of the request that asks for
-        it, or 0.
-    steps: What it does, in this order.
+    name: The name, unique in the service.
+    latency: The network latency of requests to the endpoint and of its answers. Default: the latency of its
+        service.
+    priority: The priority, from 0 to 7, for a queue that orders by it. Default: the priority of the calling
+        request, or 0.
+    steps: The steps, in this order.
     """
 
     name: str
-    """Its name, unique in the service."""
+    """The name, unique in the service."""
     latency: Distribution | None = None
-    """How long requests to it and their answers travel, if not as those of its service."""
+    """The network latency of requests to the endpoint and of its answers. Default: the latency of its service."""
     priority: int | None = None
-    """Its priority, from 0 to 7, where a queue orders by it. Left out: that of the request that asks for it, or 0."""
+    """The priority, from 0 to 7, for a queue that orders by it. Default: the priority of the calling request, or
+    0.
+    """
     steps: list[Step] = field(default_factory=list)
-    """What it does, in this order."""
+    """The steps, in this order."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "name": ("name", None),
@@ -353,41 +360,39 @@ class Endpoint(Part):
 
 @dataclass(slots=True)
 class EntryLoad(Part):
-    """The load of an entry point: either a rate, or users, or recorded arrivals.
+    """The load of an entry point: exactly one of a rate, users and recorded arrivals.
 
     Fields:
-    arrivals: With a rate: how the times between two requests are distributed. Left out: constant.
-    keys: Among how many values, all alike, requests to endpoints choose the one that they are about. Left out:
-        a million.
-    rate: Open loop: requests per second that come in, however long they take.
-    replay: A CSV file of recorded arrivals, with a column time and perhaps one kind; its path is relative to
-        the definition.
-    requests: The kinds of requests, each with its weight: common, read, write, and endpoints of services. Left
-        out: common, read and write, one third each.
-    think: With users: how long each thinks. Left out: no time.
-    users: Closed loop: the number of users, each of whom waits for an answer, thinks, and asks again.
+    arrivals: With a rate: the distribution of the times between requests. Default: constant.
+    keys: The number of equally likely keys of requests to endpoints. Default: one million.
+    rate: Open loop: requests per second, independent of the response time.
+    replay: A CSV file of recorded arrivals with a column time and optionally kind; the path is relative to the
+        definition.
+    requests: The weights of the kinds of requests: common, read, write, and endpoints of services. Default:
+        common, read and write, one third each.
+    think: With users: the think time. Default: 0.
+    users: Closed loop: the number of users, each of whom waits for an answer, thinks, and sends the next
+        request.
     """
 
     arrivals: Arrivals | None = None
-    """With a rate: how the times between two requests are distributed. Left out: constant."""
+    """With a rate: the distribution of the times between requests. Default: constant."""
     keys: int | None = None
-    """Among how many values, all alike, requests to endpoints choose the one that they are about. Left out: a
-    million.
-    """
+    """The number of equally likely keys of requests to endpoints. Default: one million."""
     rate: Rate | None = None
-    """Open loop: requests per second that come in, however long they take."""
+    """Open loop: requests per second, independent of the response time."""
     replay: str | None = None
-    """A CSV file of recorded arrivals, with a column time and perhaps one kind; its path is relative to the
+    """A CSV file of recorded arrivals with a column time and optionally kind; the path is relative to the
     definition.
     """
     requests: dict[str, float] = field(default_factory=dict)
-    """The kinds of requests, each with its weight: common, read, write, and endpoints of services. Left out:
-    common, read and write, one third each.
+    """The weights of the kinds of requests: common, read, write, and endpoints of services. Default: common, read
+    and write, one third each.
     """
     think: Distribution | None = None
-    """With users: how long each thinks. Left out: no time."""
+    """With users: the think time. Default: 0."""
     users: int | None = None
-    """Closed loop: the number of users, each of whom waits for an answer, thinks, and asks again."""
+    """Closed loop: the number of users, each of whom waits for an answer, thinks, and sends the next request."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "arrivals": ("arrivals", None),
@@ -403,38 +408,38 @@ class EntryLoad(Part):
 
 @dataclass(slots=True)
 class Fault(Part):
-    """Something that goes wrong with a service for a while.
+    """A fault of a service's instances.
 
     Fields:
-    at: When, after the load has begun.
-    kind: What goes wrong.
-    drain: For restart: how long before it goes down an instance leaves its registries. Left out: no time.
-    every: Again after so long, until the load ends. Left out: once.
-    factor: For slow: by how much times are multiplied. Left out: 10.
-    for_: For how long; left out: until the end. For restart: for how long each instance is down.
-    gap: For restart: how long after one instance the next has its turn. Left out: at once.
-    probability: How likely it is each time, from 0 to 1. Left out: always.
-    share: Which part of the instances, above 0 and up to 1; at least one instance. Left out: all.
+    at: The time of the fault, from the start of the load.
+    kind: The kind of fault.
+    drain: For restart: the time between leaving the registries and going down. Default: 0.
+    every: The interval at which the fault repeats, until the load ends. Default: once.
+    factor: For slow: the factor by which times are multiplied. Default: 10.
+    for_: The duration. Default: until the end. For restart: the downtime of each instance.
+    gap: For restart: the pause between two instances. Default: 0.
+    probability: The probability of each occurrence, from 0 to 1. Default: 1.
+    share: The fraction of the instances, above 0 and up to 1; at least one instance. Default: all.
     """
 
     at: TimeSpan
-    """When, after the load has begun."""
+    """The time of the fault, from the start of the load."""
     kind: FaultKind
-    """What goes wrong."""
+    """The kind of fault."""
     drain: TimeSpan | None = None
-    """For restart: how long before it goes down an instance leaves its registries. Left out: no time."""
+    """For restart: the time between leaving the registries and going down. Default: 0."""
     every: TimeSpan | None = None
-    """Again after so long, until the load ends. Left out: once."""
+    """The interval at which the fault repeats, until the load ends. Default: once."""
     factor: float | None = None
-    """For slow: by how much times are multiplied. Left out: 10."""
+    """For slow: the factor by which times are multiplied. Default: 10."""
     for_: TimeSpan | None = None
-    """For how long; left out: until the end. For restart: for how long each instance is down."""
+    """The duration. Default: until the end. For restart: the downtime of each instance."""
     gap: TimeSpan | None = None
-    """For restart: how long after one instance the next has its turn. Left out: at once."""
+    """For restart: the pause between two instances. Default: 0."""
     probability: float | None = None
-    """How likely it is each time, from 0 to 1. Left out: always."""
+    """The probability of each occurrence, from 0 to 1. Default: 1."""
     share: float | None = None
-    """Which part of the instances, above 0 and up to 1; at least one instance. Left out: all."""
+    """The fraction of the instances, above 0 and up to 1; at least one instance. Default: all."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "at": ("at", None),
@@ -452,21 +457,21 @@ class Fault(Part):
 
 @dataclass(slots=True)
 class HealthCheck(Part):
-    """Asks instances whether they are well, and takes those that do not answer out of the registries until they
-    do.
+    """Checks instances periodically; removes those that do not answer from the registries, until they answer
+    again.
 
     Fields:
-    every: How often it asks; an answer must come before it asks again.
-    failures: How many questions in a row must have no answer. Left out: 3.
-    successes: How many in a row must have one until the instance is taken back. Left out: 1.
+    every: The interval between two checks; an answer must arrive before the next check.
+    failures: The number of consecutive checks without an answer that removes an instance. Default: 3.
+    successes: The number of consecutive checks with an answer that restores the instance. Default: 1.
     """
 
     every: TimeSpan
-    """How often it asks; an answer must come before it asks again."""
+    """The interval between two checks; an answer must arrive before the next check."""
     failures: int | None = None
-    """How many questions in a row must have no answer. Left out: 3."""
+    """The number of consecutive checks without an answer that removes an instance. Default: 3."""
     successes: int | None = None
-    """How many in a row must have one until the instance is taken back. Left out: 1."""
+    """The number of consecutive checks with an answer that restores the instance. Default: 1."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "every": ("every", None),
@@ -478,17 +483,17 @@ class HealthCheck(Part):
 
 @dataclass(slots=True)
 class Hedge(Part):
-    """Asks further instances when the first takes long.
+    """Asks further instances when the first is slow.
 
     Fields:
-    after: After how long.
-    most: How many further ones at most, one after the other. Left out: 1.
+    after: The wait before each further request.
+    most: The maximum number of further requests, one after the other. Default: 1.
     """
 
     after: TimeSpan
-    """After how long."""
+    """The wait before each further request."""
     most: int | None = None
-    """How many further ones at most, one after the other. Left out: 1."""
+    """The maximum number of further requests, one after the other. Default: 1."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "after": ("after", None),
@@ -499,39 +504,38 @@ class Hedge(Part):
 
 @dataclass(slots=True)
 class LinkFault(Part):
-    """Something that goes wrong on the way from one place to another: with requests, answers and values, in this
-    direction.
+    """A fault of the link from one place to another, which affects requests, answers and values in this direction.
 
     Fields:
-    at: When, after the load has begun.
-    delay: How much longer it takes.
-    duplicate: Which part arrives twice, from 0 to 1.
-    every: Again after so long, until the load ends. Left out: once.
-    for_: For how long; left out: until the end.
-    from_: Where what is sent comes from. Left out: anywhere.
-    loss: Which part is lost, from 0 to 1; 1 is a partition.
-    probability: How likely it is each time, from 0 to 1. Left out: always.
-    to: Where it goes. Left out: anywhere.
+    at: The time of the fault, from the start of the load.
+    delay: The additional latency.
+    duplicate: The fraction of messages that arrive twice, from 0 to 1.
+    every: The interval at which the fault repeats, until the load ends. Default: once.
+    for_: The duration. Default: until the end.
+    from_: The sending side. Default: any.
+    loss: The fraction of messages that are lost, from 0 to 1; 1 is a partition.
+    probability: The probability of each occurrence, from 0 to 1. Default: 1.
+    to: The receiving side. Default: any.
     """
 
     at: TimeSpan
-    """When, after the load has begun."""
+    """The time of the fault, from the start of the load."""
     delay: Distribution | None = None
-    """How much longer it takes."""
+    """The additional latency."""
     duplicate: float | None = None
-    """Which part arrives twice, from 0 to 1."""
+    """The fraction of messages that arrive twice, from 0 to 1."""
     every: TimeSpan | None = None
-    """Again after so long, until the load ends. Left out: once."""
+    """The interval at which the fault repeats, until the load ends. Default: once."""
     for_: TimeSpan | None = None
-    """For how long; left out: until the end."""
+    """The duration. Default: until the end."""
     from_: Side | None = None
-    """Where what is sent comes from. Left out: anywhere."""
+    """The sending side. Default: any."""
     loss: float | None = None
-    """Which part is lost, from 0 to 1; 1 is a partition."""
+    """The fraction of messages that are lost, from 0 to 1; 1 is a partition."""
     probability: float | None = None
-    """How likely it is each time, from 0 to 1. Left out: always."""
+    """The probability of each occurrence, from 0 to 1. Default: 1."""
     to: Side | None = None
-    """Where it goes. Left out: anywhere."""
+    """The receiving side. Default: any."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "at": ("at", None),
@@ -549,11 +553,11 @@ class LinkFault(Part):
 
 @dataclass(slots=True)
 class Network(Part):
-    """How long messages travel, by place. What is left out has a default.
+    """Network latencies by distance. Each one left out has a default.
 
     Fields:
     other_region: Between regions that regions does not mention.
-    regions: Between two regions, in both directions; keys are as us-east-1..us-west-2.
+    regions: Between two regions, in both directions; a key is, for example, us-east-1..us-west-2.
     same_region: Between zones of one region.
     same_zone: Between instances of one zone.
     """
@@ -561,7 +565,7 @@ class Network(Part):
     other_region: Distribution | None = None
     """Between regions that regions does not mention."""
     regions: dict[str, Distribution] = field(default_factory=dict)
-    """Between two regions, in both directions; keys are as us-east-1..us-west-2."""
+    """Between two regions, in both directions; a key is, for example, us-east-1..us-west-2."""
     same_region: Distribution | None = None
     """Between zones of one region."""
     same_zone: Distribution | None = None
@@ -578,47 +582,47 @@ class Network(Part):
 
 @dataclass(slots=True)
 class PlaceFault(Part):
-    """Something that goes wrong in a place: with all services there, or some.
+    """A fault of all or some services in a region or zone.
 
     Fields:
-    at: When, after the load has begun.
-    kind: What goes wrong.
-    drain: For restart: how long before it goes down an instance leaves its registries. Left out: no time.
-    every: Again after so long, until the load ends. Left out: once.
-    factor: For slow: by how much times are multiplied. Left out: 10.
-    for_: For how long; left out: until the end. For restart: for how long each instance is down.
-    gap: For restart: how long after one instance the next has its turn. Left out: at once.
-    probability: How likely it is each time, from 0 to 1. Left out: always.
-    region: The region, such as us-east-1. Left out: all.
-    services: The services. Left out: all that take requests.
-    share: Which part of the instances there, above 0 and up to 1; at least one. Left out: all.
-    zone: The zone of the region, such as zoneA. Left out: all.
+    at: The time of the fault, from the start of the load.
+    kind: The kind of fault.
+    drain: For restart: the time between leaving the registries and going down. Default: 0.
+    every: The interval at which the fault repeats, until the load ends. Default: once.
+    factor: For slow: the factor by which times are multiplied. Default: 10.
+    for_: The duration. Default: until the end. For restart: the downtime of each instance.
+    gap: For restart: the pause between two instances. Default: 0.
+    probability: The probability of each occurrence, from 0 to 1. Default: 1.
+    region: The region, such as us-east-1. Default: all.
+    services: The services. Default: all that accept requests.
+    share: The fraction of the instances in the region or zone, above 0 and up to 1; at least one. Default: all.
+    zone: The zone of the region, such as zoneA. Default: all.
     """
 
     at: TimeSpan
-    """When, after the load has begun."""
+    """The time of the fault, from the start of the load."""
     kind: FaultKind
-    """What goes wrong."""
+    """The kind of fault."""
     drain: TimeSpan | None = None
-    """For restart: how long before it goes down an instance leaves its registries. Left out: no time."""
+    """For restart: the time between leaving the registries and going down. Default: 0."""
     every: TimeSpan | None = None
-    """Again after so long, until the load ends. Left out: once."""
+    """The interval at which the fault repeats, until the load ends. Default: once."""
     factor: float | None = None
-    """For slow: by how much times are multiplied. Left out: 10."""
+    """For slow: the factor by which times are multiplied. Default: 10."""
     for_: TimeSpan | None = None
-    """For how long; left out: until the end. For restart: for how long each instance is down."""
+    """The duration. Default: until the end. For restart: the downtime of each instance."""
     gap: TimeSpan | None = None
-    """For restart: how long after one instance the next has its turn. Left out: at once."""
+    """For restart: the pause between two instances. Default: 0."""
     probability: float | None = None
-    """How likely it is each time, from 0 to 1. Left out: always."""
+    """The probability of each occurrence, from 0 to 1. Default: 1."""
     region: str | None = None
-    """The region, such as us-east-1. Left out: all."""
+    """The region, such as us-east-1. Default: all."""
     services: list[str] = field(default_factory=list)
-    """The services. Left out: all that take requests."""
+    """The services. Default: all that accept requests."""
     share: float | None = None
-    """Which part of the instances there, above 0 and up to 1; at least one. Left out: all."""
+    """The fraction of the instances in the region or zone, above 0 and up to 1; at least one. Default: all."""
     zone: str | None = None
-    """The zone of the region, such as zoneA. Left out: all."""
+    """The zone of the region, such as zoneA. Default: all."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "at": ("at", None),
@@ -639,18 +643,18 @@ class PlaceFault(Part):
 
 @dataclass(slots=True)
 class Places(Part):
-    """What regions and zones are called, and their addresses. What is left out is spigo's.
+    """Names and addresses of regions and zones. Default: spigo's.
 
     Fields:
-    addresses: For each region and each of its zones, the first two numbers of its addresses, as 10.1.
-    regions: The names of regions, in the order in which the architecture spreads into them.
+    addresses: The first two numbers of the addresses of each zone of each region, for example 10.1.
+    regions: The names of regions, in the order in which an architecture expands into them.
     zones: The names of the zones of each region.
     """
 
     addresses: list[list[str]] = field(default_factory=list)
-    """For each region and each of its zones, the first two numbers of its addresses, as 10.1."""
+    """The first two numbers of the addresses of each zone of each region, for example 10.1."""
     regions: list[str] = field(default_factory=list)
-    """The names of regions, in the order in which the architecture spreads into them."""
+    """The names of regions, in the order in which an architecture expands into them."""
     zones: list[str] = field(default_factory=list)
     """The names of the zones of each region."""
 
@@ -664,25 +668,25 @@ class Places(Part):
 
 @dataclass(slots=True)
 class Queue(Part):
-    """How requests wait for one of the instance's slots.
+    """The queue for an instance's slots.
 
     Fields:
-    codel: Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long.
-    order: Who is next. Left out: fifo.
-    patience: Requests that have waited this long are refused, at that time.
-    size: How many requests wait at most; more are refused, and where priorities order the queue, the lowest
-        first. Left out: any number.
+    codel: Controlled delay (RFC 8289): while all requests wait too long, they are refused at a growing rate.
+    order: The order in which requests leave the queue. Default: fifo.
+    patience: The longest wait: a request that has waited this long is refused at that time.
+    size: The maximum number of waiting requests; further ones are refused, and if priorities order the queue,
+        the lowest priority is refused first. Default: no limit.
     """
 
     codel: Codel | None = None
-    """Controlled delay (RFC 8289): requests are refused, ever more often, while all wait too long."""
+    """Controlled delay (RFC 8289): while all requests wait too long, they are refused at a growing rate."""
     order: Order | None = None
-    """Who is next. Left out: fifo."""
+    """The order in which requests leave the queue. Default: fifo."""
     patience: TimeSpan | None = None
-    """Requests that have waited this long are refused, at that time."""
+    """The longest wait: a request that has waited this long is refused at that time."""
     size: int | None = None
-    """How many requests wait at most; more are refused, and where priorities order the queue, the lowest first.
-    Left out: any number.
+    """The maximum number of waiting requests; further ones are refused, and if priorities order the queue, the
+    lowest priority is refused first. Default: no limit.
     """
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
@@ -696,17 +700,17 @@ class Queue(Part):
 
 @dataclass(slots=True)
 class RateLimit(Part):
-    """Calls per second, evenly spaced.
+    """A rate limit with evenly spaced calls.
 
     Fields:
-    rate: How many a second.
-    burst: How many at once after a rest. Left out: 1.
+    rate: Calls per second.
+    burst: The maximum number of calls at once after a rest. Default: 1.
     """
 
     rate: float
-    """How many a second."""
+    """Calls per second."""
     burst: float | None = None
-    """How many at once after a rest. Left out: 1."""
+    """The maximum number of calls at once after a rest. Default: 1."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "rate": ("rate", None),
@@ -720,17 +724,17 @@ class RatePoint(Part):
     """A point of a profile.
 
     Fields:
-    at: When, after the load has begun.
+    at: The time of the point, from the start of the load.
     rate: Requests per second from then on.
-    ramp: Whether the rate goes there in a straight line from the point before, instead of at once.
+    ramp: True: the rate changes linearly from the previous point to this one. False: it changes at once.
     """
 
     at: TimeSpan
-    """When, after the load has begun."""
+    """The time of the point, from the start of the load."""
     rate: float
     """Requests per second from then on."""
     ramp: bool = False
-    """Whether the rate goes there in a straight line from the point before, instead of at once."""
+    """True: the rate changes linearly from the previous point to this one. False: it changes at once."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "at": ("at", None),
@@ -742,29 +746,29 @@ class RatePoint(Part):
 
 @dataclass(slots=True)
 class Retries(Part):
-    """Tries again what has failed.
+    """Retries after failed attempts.
 
     Fields:
-    most: How many times at most.
-    backoff: How long it waits before the first. Left out: no time.
-    budget: How many of all calls of an instance may be retries. Left out: any number.
-    factor: How many times as long it waits before each further one. Left out: 2.
-    jitter: Which part of each wait is random, from 0 to 1. Left out: 0.
-    limit: The longest wait. Left out: 10 s.
+    most: The maximum number of retries.
+    backoff: The wait before the first retry. Default: 0.
+    budget: The limit of retries relative to calls. Default: no limit.
+    factor: The factor by which the wait grows with each retry. Default: 2.
+    jitter: The random fraction of each wait, from 0 to 1. Default: 0.
+    limit: The longest wait. Default: 10 s.
     """
 
     most: int
-    """How many times at most."""
+    """The maximum number of retries."""
     backoff: TimeSpan | None = None
-    """How long it waits before the first. Left out: no time."""
+    """The wait before the first retry. Default: 0."""
     budget: RetryBudget | None = None
-    """How many of all calls of an instance may be retries. Left out: any number."""
+    """The limit of retries relative to calls. Default: no limit."""
     factor: float | None = None
-    """How many times as long it waits before each further one. Left out: 2."""
+    """The factor by which the wait grows with each retry. Default: 2."""
     jitter: float | None = None
-    """Which part of each wait is random, from 0 to 1. Left out: 0."""
+    """The random fraction of each wait, from 0 to 1. Default: 0."""
     limit: TimeSpan | None = None
-    """The longest wait. Left out: 10 s."""
+    """The longest wait. Default: 10 s."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "most": ("most", None),
@@ -779,17 +783,17 @@ class Retries(Part):
 
 @dataclass(slots=True)
 class RetryBudget(Part):
-    """How many of all calls of an instance may be retries.
+    """A limit of retries relative to calls, for each instance.
 
     Fields:
-    share: Retries allowed for each call, as a share of the calls.
-    burst: How many are saved up at most, and there from the beginning. Left out: 10.
+    share: Retries allowed for each call, as a fraction of the calls.
+    burst: The maximum number of saved retries, which is also their initial number. Default: 10.
     """
 
     share: float
-    """Retries allowed for each call, as a share of the calls."""
+    """Retries allowed for each call, as a fraction of the calls."""
     burst: float | None = None
-    """How many are saved up at most, and there from the beginning. Left out: 10."""
+    """The maximum number of saved retries, which is also their initial number. Default: 10."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "share": ("share", None),
@@ -803,81 +807,86 @@ class Service(Part):
     """A service of an architecture.
 
     Fields:
-    name: Its name, unique in the architecture.
-    package: What implements it.
-    autoscaler: Adds and removes instances; count is how many there are in the beginning.
-    calls: For the package service: how it calls others, by their names; * is for those left out.
-    concurrency: How many requests an instance handles at once; the others queue. Left out: any number.
-    container: The container image of its instances.
-    count: How many instances there are in each region; 0: one that is in no zone.
-    dependencies: The services that it calls. A ring that also names eureka knows its other regions.
-    endpoints: For the package service: what it does for each kind of request. The first is the default.
-    error_rate: The part of requests that fail, from 0 to 1.
-    faults: What goes wrong, and when.
-    guesstimateType: Guesstimate's word for what the value is, such as POINT, NORMAL or FUNCTION.
-    guesstimateValue: The value or formula, as one types it into a cell of Guesstimate's.
-    health_check: Takes instances that do not answer out of the registries.
-    instance: What kind of instance it runs on; not part of any name.
-    latency: How long requests to it travel, whatever the place.
-    machine: What it runs on.
+    name: The name, unique in the architecture.
+    package: The package that implements the service.
+    autoscaler: Adds and removes instances; count is the initial number.
+    calls: For the package service: the policy for calls to each service; * applies to services without an
+        entry.
+    concurrency: The maximum number of requests that an instance handles at once; the others queue. Default: no
+        limit.
+    container: The container image of the instances.
+    count: The number of instances in each region; 0: one instance outside all zones.
+    dependencies: The services that it calls. A ring of stores that also names eureka connects to the same ring
+        in other regions.
+    endpoints: For the package service: the endpoints. The first one is the default.
+    error_rate: The fraction of requests that fail, from 0 to 1.
+    faults: Faults of the service's instances, with their times.
+    guesstimateType: Guesstimate's type of the value, such as POINT, NORMAL or FUNCTION.
+    guesstimateValue: The value or formula, as typed into a cell of Guesstimate.
+    health_check: Removes instances that do not answer from the registries.
+    instance: The type of cloud instance; not part of any name.
+    latency: The network latency of requests to the service, instead of the latency by distance.
+    machine: The machine that the service runs on.
     process: The process in the container.
-    processors: How many processors all work of an instance shares evenly. Left out: each request has its own.
-    queue: How requests wait, where concurrency is limited. Left out: any number, first come first served.
-    rate_limit: How many requests an instance takes; more are refused.
-    regions: Into how many regions it goes for each region of the run; 0: one instance that is in no region.
-    service_time: How long it works on a request before it answers or asks on.
-    useCustomGuesstimate: In Guesstimate's models, guesstimateValue stands for the measured times of this
-        service.
+    processors: The number of processors that all work of an instance shares evenly. Default: one for each
+        request.
+    queue: The queue in front of the instance's slots, if concurrency is limited. Default: fifo without a limit.
+    rate_limit: The rate of requests that an instance accepts; it refuses the rest.
+    regions: The number of regions for each region of the run; 0: one instance outside all regions.
+    service_time: The time that it works on a request before it answers or calls further services.
+    useCustomGuesstimate: In Guesstimate's models, guesstimateValue replaces the measured times of this service.
     """
 
     name: str
-    """Its name, unique in the architecture."""
+    """The name, unique in the architecture."""
     package: str
-    """What implements it."""
+    """The package that implements the service."""
     autoscaler: Autoscaler | None = None
-    """Adds and removes instances; count is how many there are in the beginning."""
+    """Adds and removes instances; count is the initial number."""
     calls: dict[str, CallPolicy] = field(default_factory=dict)
-    """For the package service: how it calls others, by their names; * is for those left out."""
+    """For the package service: the policy for calls to each service; * applies to services without an entry."""
     concurrency: int | None = None
-    """How many requests an instance handles at once; the others queue. Left out: any number."""
+    """The maximum number of requests that an instance handles at once; the others queue. Default: no limit."""
     container: str = ""
-    """The container image of its instances."""
+    """The container image of the instances."""
     count: int = 0
-    """How many instances there are in each region; 0: one that is in no zone."""
+    """The number of instances in each region; 0: one instance outside all zones."""
     dependencies: list[str] | None = None
-    """The services that it calls. A ring that also names eureka knows its other regions."""
+    """The services that it calls. A ring of stores that also names eureka connects to the same ring in other
+    regions.
+    """
     endpoints: list[Endpoint] = field(default_factory=list)
-    """For the package service: what it does for each kind of request. The first is the default."""
+    """For the package service: the endpoints. The first one is the default."""
     error_rate: float | None = None
-    """The part of requests that fail, from 0 to 1."""
+    """The fraction of requests that fail, from 0 to 1."""
     faults: list[Fault] = field(default_factory=list)
-    """What goes wrong, and when."""
+    """Faults of the service's instances, with their times."""
     guesstimateType: str = ""
-    """Guesstimate's word for what the value is, such as POINT, NORMAL or FUNCTION."""
+    """Guesstimate's type of the value, such as POINT, NORMAL or FUNCTION."""
     guesstimateValue: str = ""
-    """The value or formula, as one types it into a cell of Guesstimate's."""
+    """The value or formula, as typed into a cell of Guesstimate."""
     health_check: HealthCheck | None = None
-    """Takes instances that do not answer out of the registries."""
+    """Removes instances that do not answer from the registries."""
     instance: str = ""
-    """What kind of instance it runs on; not part of any name."""
+    """The type of cloud instance; not part of any name."""
     latency: Distribution | None = None
-    """How long requests to it travel, whatever the place."""
+    """The network latency of requests to the service, instead of the latency by distance."""
     machine: str = ""
-    """What it runs on."""
+    """The machine that the service runs on."""
     process: str = ""
     """The process in the container."""
     processors: float | None = None
-    """How many processors all work of an instance shares evenly. Left out: each request has its own."""
+    """The number of processors that all work of an instance shares evenly. Default: one for each request."""
     queue: Queue | None = None
-    """How requests wait, where concurrency is limited. Left out: any number, first come first served."""
+    """The queue in front of the instance's slots, if concurrency is limited. Default: fifo without a limit."""
     rate_limit: RateLimit | None = None
-    """How many requests an instance takes; more are refused."""
+    """The rate of requests that an instance accepts; it refuses the rest."""
     regions: int = 0
-    """Into how many regions it goes for each region of the run; 0: one instance that is in no region."""
+    """The number of regions for each region of the run; 0: one instance outside all regions."""
     service_time: Distribution | None = None
-    """How long it works on a request before it answers or asks on."""
+    """The time that it works on a request before it answers or calls further services."""
     useCustomGuesstimate: bool = False
-    """In Guesstimate's models, guesstimateValue stands for the measured times of this service."""
+    """In Guesstimate's models, guesstimateValue replaces the measured times of this service."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Notes of your own and of other tools, whose keys begin with x-."""
 
@@ -912,7 +921,7 @@ class Service(Part):
 
 @dataclass(slots=True)
 class Side(Part):
-    """One side of a link: all that is left out may be any.
+    """One side of a link; a field that is left out matches everything.
 
     Fields:
     region: The region, such as us-east-1.
@@ -937,47 +946,47 @@ class Side(Part):
 
 @dataclass(slots=True)
 class Step(Part):
-    """A step: one of work, call, send, parallel and cache.
+    """A step: exactly one of work, call, send, parallel and cache.
 
     Fields:
-    cache: Looks into a cache of the instance.
-    call: Calls an endpoint of a service (cart.list), or its first (cart), and waits for the answer.
-    fallback: With call and parallel: the steps to do if the call or a needed list fails, before the next step;
-        an empty list ignores the failure. Left out: the request fails.
-    miss: With cache: what it does if the value is not there.
-    parallel: Does several lists of steps at once.
-    probability: How likely the step is done at all, from 0 to 1. Left out: always.
-    send: Sends something to an endpoint, and does not wait.
-    times: How many times: call and send one after the other, the lists of parallel at once. Left out: once.
-    wait: With parallel: how many of the lists must succeed before the next step begins; the other lists keep
-        running. Left out: all.
-    work: Works for so long.
+    cache: Looks up a value in a cache of the instance.
+    call: Calls an endpoint of a service (cart.list), or the first endpoint (cart), and waits for the answer.
+    fallback: With call and parallel: the steps to run if the call or a required list fails; an empty list
+        ignores the failure. Default: the request fails.
+    miss: With cache: the steps after a miss.
+    parallel: Runs several lists of steps concurrently.
+    probability: The probability that the step runs, from 0 to 1. Default: 1.
+    send: Sends a message to an endpoint without waiting for an answer.
+    times: The number of repetitions: call and send in sequence, the lists of parallel concurrently. Default: 1.
+    wait: With parallel: the number of lists that must succeed before the next step begins; the other lists keep
+        running. Default: all.
+    work: Works for this time.
     """
 
     cache: Cache | None = None
-    """Looks into a cache of the instance."""
+    """Looks up a value in a cache of the instance."""
     call: Targets | None = None
-    """Calls an endpoint of a service (cart.list), or its first (cart), and waits for the answer."""
+    """Calls an endpoint of a service (cart.list), or the first endpoint (cart), and waits for the answer."""
     fallback: list[Step] | None = None
-    """With call and parallel: the steps to do if the call or a needed list fails, before the next step; an empty
-    list ignores the failure. Left out: the request fails.
+    """With call and parallel: the steps to run if the call or a required list fails; an empty list ignores the
+    failure. Default: the request fails.
     """
     miss: list[Step] = field(default_factory=list)
-    """With cache: what it does if the value is not there."""
+    """With cache: the steps after a miss."""
     parallel: list[list[Step]] | None = None
-    """Does several lists of steps at once."""
+    """Runs several lists of steps concurrently."""
     probability: float | None = None
-    """How likely the step is done at all, from 0 to 1. Left out: always."""
+    """The probability that the step runs, from 0 to 1. Default: 1."""
     send: Targets | None = None
-    """Sends something to an endpoint, and does not wait."""
+    """Sends a message to an endpoint without waiting for an answer."""
     times: int | None = None
-    """How many times: call and send one after the other, the lists of parallel at once. Left out: once."""
+    """The number of repetitions: call and send in sequence, the lists of parallel concurrently. Default: 1."""
     wait: int | None = None
-    """With parallel: how many of the lists must succeed before the next step begins; the other lists keep running.
-    Left out: all.
+    """With parallel: the number of lists that must succeed before the next step begins; the other lists keep
+    running. Default: all.
     """
     work: Distribution | None = None
-    """Works for so long."""
+    """Works for this time."""
 
     _parts: ClassVar[dict[str, tuple[str, str | None]]] = {
         "cache": ("cache", "part Cache"),
@@ -996,47 +1005,47 @@ class Step(Part):
 
 @dataclass(slots=True)
 class Definition(Part):
-    """An architecture: its services, and what each depends on.
+    """An architecture: its services, their dependencies, the load and the faults.
 
     Fields:
-    arch: The first part of every name of the run.
-    services: The services, in the order in which they are created.
-    args: The command that made it.
-    date: When it was made.
-    description: What it is, for people.
-    faults: What goes wrong in places, with several services at once.
-    links: What goes wrong between places.
-    load: What comes in, by entry point. Those left out make a request every 10 ms, or as -kv says.
-    network: How long messages travel from place to place.
-    places: What regions and zones are called, and their addresses, if not as spigo's.
+    arch: The name of the architecture; the first part of every name in the run.
+    services: The services, in the order of their creation.
+    args: The command that generated the file.
+    date: The date when the file was generated.
+    description: A description for readers.
+    faults: Faults of regions and zones, which affect several services at once.
+    links: Faults of links between services, zones and regions.
+    load: The load of each entry point. Default: a request every 10 ms, or as set by -kv.
+    network: Network latencies between zones and regions.
+    places: Names and addresses of regions and zones. Default: spigo's.
     version: The version of this format: arch-0.0 or arch-0.1.
-    victim: The service of which half-way one instance is killed; empty: none.
+    victim: The service that loses one instance halfway through the run; empty: none.
     """
 
     arch: str
-    """The first part of every name of the run."""
+    """The name of the architecture; the first part of every name in the run."""
     services: list[Service]
-    """The services, in the order in which they are created."""
+    """The services, in the order of their creation."""
     args: str = ""
-    """The command that made it."""
+    """The command that generated the file."""
     date: str = ""
-    """When it was made."""
+    """The date when the file was generated."""
     description: str = ""
-    """What it is, for people."""
+    """A description for readers."""
     faults: list[PlaceFault] = field(default_factory=list)
-    """What goes wrong in places, with several services at once."""
+    """Faults of regions and zones, which affect several services at once."""
     links: list[LinkFault] = field(default_factory=list)
-    """What goes wrong between places."""
+    """Faults of links between services, zones and regions."""
     load: dict[str, EntryLoad] = field(default_factory=dict)
-    """What comes in, by entry point. Those left out make a request every 10 ms, or as -kv says."""
+    """The load of each entry point. Default: a request every 10 ms, or as set by -kv."""
     network: Network | None = None
-    """How long messages travel from place to place."""
+    """Network latencies between zones and regions."""
     places: Places = field(default_factory=lambda: Places())
-    """What regions and zones are called, and their addresses, if not as spigo's."""
+    """Names and addresses of regions and zones. Default: spigo's."""
     version: str = ''
     """The version of this format: arch-0.0 or arch-0.1."""
     victim: str = ""
-    """The service of which half-way one instance is killed; empty: none."""
+    """The service that loses one instance halfway through the run; empty: none."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Notes of your own and of other tools, whose keys begin with x-."""
 

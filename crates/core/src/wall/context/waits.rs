@@ -69,7 +69,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// True if it has handled so many events since its last wait that other actors come first.
+    /// True if other actors come first, because it has handled many events since its last wait.
     #[inline]
     fn gives_way(&mut self, task: &Task<'_>) -> bool {
         let is_over = self.turn >= TURN;
