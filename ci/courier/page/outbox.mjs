@@ -76,7 +76,8 @@ async function typedWhileAway(node, visit) {
   // The page itself cannot be loaded now; what was typed is kept.
   await anne.reload().catch(() => {});
   await node.start();
-  await anne.goto(node.url);
+  // The browser may still be on its way to the page that says so.
+  while (!(await anne.goto(node.url).catch(() => null))) await pause(100);
   await sees(anne, "five");
   assert.deepEqual(await texts(anne), ["one", "two", "three", "four", "five"]);
   assert.equal(await box(anne), "half a th");
