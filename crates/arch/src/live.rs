@@ -26,7 +26,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// An architecture in virtual time whose steps its caller controls.
+/// An architecture in virtual time that its caller runs step by step.
 ///
 /// ```
 /// use corsair::{Config, Time};
@@ -55,7 +55,7 @@ impl fmt::Debug for Live {
     }
 }
 
-/// What can be sent to an instance from outside.
+/// A message that can be sent to an instance from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
     /// A request: for an endpoint of a service, by its number, or for the value that all know.
@@ -64,9 +64,9 @@ pub enum Sending {
     Put(u32),
     /// Gold, for pirates.
     Gold(u32),
-    /// There is an instance that you may call.
+    /// Introduces an instance that the receiver may call.
     NameDrop(u32),
-    /// There is an instance that you may call no more.
+    /// Withdraws an instance that the receiver may no longer call.
     Forget(u32),
 }
 
@@ -127,7 +127,7 @@ impl Live {
         self.held.workload().model()
     }
 
-    /// The run as its driver holds it, for example to save it on the way ([`PausedRun::drive`]).
+    /// Returns the run as its driver holds it, for example to save it on the way ([`PausedRun::drive`]).
     pub fn held(&mut self) -> &mut PausedRun<Architecture> {
         &mut self.held
     }
@@ -137,7 +137,7 @@ impl Live {
         &mut self.held.simulation
     }
 
-    /// How far it has come.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.held.simulation.now()
     }
@@ -152,7 +152,7 @@ impl Live {
         &self.model().topology
     }
 
-    /// When the load begins and ends.
+    /// Returns the times at which the load begins and ends.
     pub fn load(&self) -> (Time, Time) {
         let times = (self.model().load_at, self.model().load_ends);
         (Time::from_nanos(times.0), Time::from_nanos(times.1))
@@ -164,7 +164,7 @@ impl Live {
         (instance < self.model().topology.len()).then(|| Addr::from_u32(first + instance))
     }
 
-    /// Whether an instance may call another, once both are there.
+    /// True if an instance may call another when both are up.
     pub fn may_call(&self, caller: u32, node: u32) -> bool {
         self.model().may_call(caller, node)
     }
@@ -179,7 +179,7 @@ impl Live {
         endpoint.ok_or_else(|| format!("'{name}' has no endpoints"))
     }
 
-    /// What an actor is called.
+    /// Returns the name of an actor.
     pub fn name(&self, actor: Addr) -> String {
         self.model().name_of(actor)
     }
@@ -222,7 +222,7 @@ impl Live {
         self.held.simulation.inject(at, to, message)
     }
 
-    /// Begins or ends to remember calls, spans and messages. The run is the same with it.
+    /// Starts or stops recording calls, spans and messages. The run is not affected.
     pub fn watch(&mut self, watch: bool) {
         let is_watched = self.model().interval() > 0;
         if watch != is_watched {
@@ -230,7 +230,7 @@ impl Live {
         }
     }
 
-    /// Begins the next interval, in which [`Live::recent`] counts from zero.
+    /// Starts the next interval, in which [`Live::recent`] counts from zero.
     pub fn next_interval(&mut self) {
         let next = self.model().interval().checked_add(1).unwrap_or(1);
         if self.model().interval() > 0 {
@@ -238,7 +238,7 @@ impl Live {
         }
     }
 
-    /// What an instance has called in the interval, by the instances that it has called.
+    /// Calls `each` with the calls of an instance in the interval, by called instance.
     pub fn recent(&mut self, instance: u32, mut each: impl FnMut(u32, Recent<'_>)) {
         let interval = self.model().interval();
         self.look(instance, |node, _| {
@@ -250,7 +250,7 @@ impl Live {
         });
     }
 
-    /// What an instance has called since it is watched, by the instance that it has called.
+    /// Calls `each` with all recorded calls of an instance, by called instance.
     pub fn calls(&mut self, instance: u32, mut each: impl FnMut(u32, &Calls)) {
         self.look(instance, |node, _| {
             for (to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
@@ -278,7 +278,7 @@ impl Live {
         self.look(instance, |node, now| node.details(now))
     }
 
-    /// All fields of an instance, by name; none before it has begun and after it has ended.
+    /// Returns all fields of an instance by name; `None` before it has begun and after it has ended.
     pub fn fields(&mut self, instance: u32) -> Option<serde_json::Value> {
         let who = self.address(instance)?;
         self.held.simulation.inspect_value(who).ok().flatten()
@@ -296,7 +296,7 @@ impl Live {
         seen.ok().flatten()
     }
 
-    /// Ends the run where it is, and returns what it has done until now.
+    /// Ends the run at the current time, and returns its results.
     pub fn stop(self) -> (Report, Totals) {
         let Finished { report, totals } = self.held.stop();
         (report, totals)

@@ -1,4 +1,4 @@
-//! What comes in at an entry point: how often, or by how many users, and which kinds of requests.
+//! The load of an entry point: its rate or number of users, and the kinds of requests.
 
 mod curve;
 mod files;
@@ -24,16 +24,16 @@ const MOST: f64 = 1_000_000.0;
 pub struct Load {
     pub(crate) source: Source,
     pub(crate) mix: Mix,
-    /// The kinds of requests; those of storage come first.
+    /// The kinds of requests; reads and writes of storage come first.
     pub(crate) kinds: Arc<[Kind]>,
     /// Among how many values requests to endpoints choose.
     pub(crate) keys: u32,
-    /// What was given, and is not a default.
+    /// The parts that were given explicitly.
     #[serde(skip)]
     given: GivenParts,
 }
 
-/// The parts of a load that were given. Others are those of the load that it takes the place of.
+/// The explicit parts of a load. The other parts are taken from the load that it replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct GivenParts {
     arrivals: bool,
@@ -45,14 +45,14 @@ struct GivenParts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Kind {
     pub(crate) name: String,
-    /// Where the name was read, if that is not where the load is.
+    /// The source of the name, if it differs from the source of the load.
     #[serde(skip)]
     from: Option<String>,
     /// The service, and what the request asks for, once the architecture is known.
     pub(crate) endpoint: Option<(u32, Key)>,
 }
 
-/// When requests come in.
+/// The arrival of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Source {
     /// Open loop.
@@ -69,17 +69,17 @@ pub(crate) enum Source {
 /// A recorded arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Arrival {
-    /// After the load has begun, in nanoseconds.
+    /// The time after the start of the load in nanoseconds.
     pub(crate) at: u64,
     pub(crate) kind: Option<RequestKind>,
 }
 
-/// A kind of request, by its place among those of the load.
+/// A kind of request, by its index in the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct RequestKind(pub(crate) u16);
 
 impl RequestKind {
-    /// For a value that may have been put before.
+    /// A read of a value that may have been put before.
     pub(crate) const READ: RequestKind = RequestKind(1);
     /// A new value.
     pub(crate) const WRITE: RequestKind = RequestKind(2);
@@ -101,7 +101,8 @@ impl Kinds {
         Kinds(RequestKind::STORAGE.map(kind).into())
     }
 
-    /// The kind of this name, which stands at `from` if that is not where the load is.
+    /// Returns the kind with this name, which was read from `from` if that differs from the source of the
+    /// load.
     fn named(
         &mut self,
         name: &str,
@@ -123,7 +124,7 @@ impl Kinds {
     }
 }
 
-/// Which kinds of requests come in, by weight.
+/// The kinds of requests by weight.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Mix {
     /// spigo's: one third each.
@@ -251,8 +252,8 @@ impl Load {
             .map(|(_, kind)| kind.name.as_str())
     }
 
-    /// This load in the place of `old`, from which it takes what was not given: a rate changes the rate, and
-    /// nothing else.
+    /// Returns this load as a replacement of `old`, from which parts that were not given are taken: a rate
+    /// changes only the rate.
     pub(crate) fn instead_of(&self, old: &Load) -> Result<Load, String> {
         let mut load = self.clone();
         load.given.arrivals |= old.given.arrivals;
@@ -311,8 +312,8 @@ impl Load {
         })
     }
 
-    /// The same kinds of requests at a constant rate, in an open loop; none if this load is a
-    /// closed loop or recorded.
+    /// Returns the same kinds of requests at a constant rate in an open loop; `None` for a closed loop or
+    /// recorded arrivals.
     pub(crate) fn at_rate(&self, rate: f64) -> Option<Load> {
         let Source::Open { arrivals, .. } = self.source else {
             return None;

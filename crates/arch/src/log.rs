@@ -1,4 +1,4 @@
-//! What is recorded of actors: what instances are, and a line for each message that is received.
+//! Records of actors: descriptions of instances, and log lines of received messages.
 
 use crate::message::{Change, Msg};
 use crate::model::Model;
@@ -23,7 +23,7 @@ fn record<C: Context<Msg>>(model: &Model, message: &Msg, cx: &C) {
 }
 
 impl Msg {
-    /// What a log of messages shows of the contents, by the names of a topology.
+    /// Formats the contents for a log of messages, with the names of a topology.
     pub fn payload(&self, topology: &Topology) -> String {
         let instance = |node: u32| topology.full_name(node);
         let service = |service: u32| topology.services[service as usize].name.clone();
@@ -59,7 +59,7 @@ impl Msg {
     }
 }
 
-/// What graphs and flows show of an instance.
+/// Describes an instance for graphs and flows.
 pub(crate) fn describe(model: &Model, instance: u32, collapse: bool) -> corsair_observe::Node {
     let topology = &model.topology;
     let service = topology.service_of(instance);

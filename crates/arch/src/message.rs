@@ -1,4 +1,4 @@
-//! What actors of an architecture say to each other: spigo's twelve kinds.
+//! The messages of an architecture: spigo's twelve kinds.
 
 use corsair::{Message, Plain};
 use serde::{Deserialize, Serialize};
@@ -25,15 +25,13 @@ impl Key {
         Key(self.0 & 0xFF_FFFF_FFFF | (instance as u64 + 1) << 40)
     }
 
-    /// What asks for an endpoint: its number, the priority of the request, and which value it is
-    /// about.
+    /// Creates the key of an endpoint: its number, the priority of the request, and the value.
     #[inline]
     pub const fn endpoint(endpoint: u16, priority: u8, about: u32) -> Key {
         Key(Key::ENDPOINT | (priority as u64 & 7) << 56 | (endpoint as u64) << 32 | about as u64)
     }
 
-    /// The number of the endpoint that it asks for, the priority of the request, and which value
-    /// it is about; none if it is the name of a value.
+    /// Returns the endpoint number, the priority and the value; `None` if the key is the name of a value.
     #[inline]
     pub const fn as_endpoint(self) -> Option<(u16, u8, u32)> {
         if self.0 & Key::ENDPOINT == 0 {
@@ -46,7 +44,7 @@ impl Key {
         ))
     }
 
-    /// Name spaces of instances leave the highest bit alone.
+    /// The name spaces of instances do not use the highest bit.
     const ENDPOINT: u64 = 1 << 63;
 
     /// The key as text, in which it is hashed: `why?`, or `Why` with the number and its square.
@@ -60,7 +58,7 @@ impl Key {
         }
     }
 
-    /// The place of the key on a ring: the CRC-32 of its text.
+    /// Returns the key's token on a ring: the CRC-32 of its text.
     #[inline]
     pub fn token(self) -> u32 {
         let mut text = [0u8; 40];
@@ -94,7 +92,7 @@ impl Key {
     }
 }
 
-/// How a request went.
+/// The outcome of a request.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Plain,
 )]
@@ -102,17 +100,17 @@ impl Key {
 pub enum Answer {
     /// The value, or the work is done.
     Found,
-    /// There is no such value.
+    /// The value does not exist.
     Missing,
-    /// Something failed on the way.
+    /// An instance on the way failed.
     Failed,
-    /// There was no instance to ask.
+    /// No instance was available.
     Unavailable,
     /// The instance that was asked is down.
     Refused,
-    /// Nothing came back in time.
+    /// No answer arrived in time.
     Lost,
-    /// The instance that was asked has too much to do, or not enough time until the deadline.
+    /// The instance is overloaded, or cannot answer before the deadline.
     Overloaded,
 }
 
@@ -129,30 +127,30 @@ impl Answer {
 pub struct Call {
     /// The key of the value.
     pub key: Key,
-    /// The client's number for it, and above that how often it has gone through a service that
-    /// may call itself.
+    /// The client's number of the request, and in the bits above it the number of passes through a service
+    /// that may call itself.
     id: u32,
-    /// How long it travels, in nanoseconds.
+    /// The travel time in nanoseconds.
     pub travel: u32,
 }
 
 impl Call {
     const ID_BITS: u32 = 26;
 
-    /// A request that has gone through a service that may call itself this often fails.
+    /// The maximum number of passes through a service that may call itself.
     pub const MOST_ROUNDS: u8 = (1 << (32 - Call::ID_BITS)) - 1;
 
-    /// A client has at most this many requests under way.
+    /// The maximum number of a client's unanswered requests.
     pub const MOST_IDS: u32 = 1 << Call::ID_BITS;
 
-    /// A request or value of which the client's number is below [`Call::MOST_IDS`].
+    /// Creates a request or value whose client number is below [`Call::MOST_IDS`].
     #[inline]
     pub const fn new(key: Key, id: u32, rounds: u8, travel: u32) -> Call {
         let id = id & (Call::MOST_IDS - 1) | (rounds as u32) << Call::ID_BITS;
         Call { key, id, travel }
     }
 
-    /// The client's number for it, which comes back with the response.
+    /// Returns the client's number, which the response repeats.
     #[inline]
     pub const fn id(&self) -> u32 {
         self.id & (Call::MOST_IDS - 1)
@@ -165,10 +163,10 @@ impl Call {
     }
 }
 
-/// Something that has changed in a registry.
+/// A change in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 pub struct Change {
-    /// Which instance.
+    /// The instance.
     pub node: u32,
     /// Whether it is there now.
     pub there: bool,
@@ -178,23 +176,23 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// It is gone: requests to it fail, and it leaves the registries.
+    /// Kills the instance: requests to it fail, and it leaves the registries.
     Kill,
-    /// It is back, whatever killed it.
+    /// Brings the instance back, whatever killed it.
     Revive,
-    /// It does nothing; what arrives waits.
+    /// Pauses the instance; messages wait.
     Pause,
-    /// It resumes, whatever paused it.
+    /// Resumes the instance, whatever paused it.
     Resume,
-    /// It takes this percentage of its usual times; 100 is as before.
+    /// Sets its times to this percentage of the usual ones; 100 restores them.
     Slow(u32),
-    /// It is cut off from other zones.
+    /// Cuts the instance off from other zones.
     Partition,
-    /// It is cut off no more, whatever cut it off.
+    /// Ends all partitions of the instance.
     Rejoin,
-    /// To an entry point: this percentage of the load that was defined comes in; 0: nothing.
+    /// To an entry point: sets the load to this percentage of the defined one; 0 stops it.
     Load(u32),
-    /// It is in the registries, or leaves them and ends what it has begun.
+    /// Adds the instance to the registries, or removes it; it then completes its current requests.
     Serve(bool),
 }
 
@@ -216,31 +214,31 @@ impl Command {
     }
 }
 
-/// What actors of an architecture say to each other. Instances and services are named by their
-/// indices in the [`Topology`](crate::Topology).
+/// A message of an architecture. Instances and services are given by their indices in the
+/// [`Topology`](crate::Topology).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Msg {
     /// You exist, and know no one yet.
     Hello,
-    /// There is an instance that you may call.
+    /// Introduces an instance that the receiver may call.
     NameDrop { node: u32 },
-    /// There is a service that you depend on: find out who that is.
+    /// Names a service that the receiver depends on.
     Depend { service: u32 },
     /// Talk, with this many nanoseconds between two requests; 0: no more.
     Chat { period: u64 },
     /// Gold for a pirate: the pieces.
     GoldCoin(u32),
-    /// This is a registry for you.
+    /// Names a registry of the receiver.
     Inform { registry: u32 },
     /// An instance knows another.
     Edge { source: u32, target: u32 },
     /// Tell me a value, or do what an endpoint does; the second is how many microseconds are left
     /// for it, and 0 any number.
     GetRequest(Call, u32),
-    /// Who is this service? What has changed since I last asked?
+    /// Asks a registry for the changes of a service since the last look-up.
     LookUp { service: u32 },
-    /// How a request went.
+    /// Answers a request.
     GetResponse {
         id: u32,
         travel: u32,
@@ -256,22 +254,22 @@ pub enum Msg {
     Replicate(Call),
     /// Keep a copy, and pass it on in your region.
     ReplicateRegion(Call),
-    /// This has changed.
+    /// Reports a change.
     ReplicateNode(Change),
     /// An instance is not there any more.
     Forget { node: u32 },
     /// An instance does not know another any more.
     ForgetEdge { source: u32, target: u32 },
-    /// An instance is gone.
+    /// Reports that an instance has left.
     Delete { node: u32, killed: bool },
-    /// To an instance, by who looks after its service: how busy have you been?
+    /// To an instance, from its controller: asks for its busy time.
     Probe,
     /// Answers that: all slots or processors have been in use for this many nanoseconds, or some of
     /// them for longer.
     Pulse { busy: u64 },
-    /// To an instance, by who looks after its service: serve, or do not.
+    /// To an instance, from its controller: starts or stops serving.
     Serve { there: bool },
-    /// To an instance: you are killed.
+    /// To an instance: kills it.
     Kill,
     /// To an instance, from outside.
     Command(Command),
@@ -296,7 +294,7 @@ const KINDS: [&str; 12] = [
 ];
 
 impl Key {
-    /// What flows call a message about it: its endpoint, behind all kinds, or the message's kind.
+    /// Returns the flow label of a message about it: its endpoint, or the message's kind.
     pub(crate) fn operation(self, kind: usize) -> usize {
         let endpoint = self.as_endpoint();
         endpoint.map_or(kind, |(endpoint, ..)| KINDS.len() + usize::from(endpoint))

@@ -60,7 +60,7 @@ pub fn step(step: u32, scale: Scale) -> Result<(CheckedDefinition, Scale), Migra
     Ok((checked, scale))
 }
 
-/// Why there is no such step.
+/// Why a step does not exist.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
     /// A step beyond the last.

@@ -1,4 +1,4 @@
-//! What all actors of a run share: the topology, the settings, the recorder, and the totals.
+//! The shared data of all actors of a run: topology, settings, recorder, and totals.
 
 use crate::faults::{self, Occurrence};
 use crate::geography::Zone;
@@ -19,32 +19,32 @@ use std::sync::{Arc, OnceLock};
 /// advances in windows of that width.
 pub const LEAST_TRAVEL: u64 = 10_000;
 
-/// What all actors of a run share.
+/// The shared data of all actors of a run.
 #[derive(Debug)]
 pub struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
     /// Messages have their cause.
     pub(crate) traces: bool,
-    /// Where all random numbers come from.
+    /// The seed of all random numbers.
     pub(crate) seed: u64,
     /// The services as the recorder numbers them.
     pub(crate) measured: Vec<ServiceId>,
-    /// How often instances ask their registry, in nanoseconds.
+    /// The interval between look-ups in a registry, in nanoseconds.
     pub(crate) poll: u64,
-    /// After how long a client gives up on a request that was lost, in nanoseconds.
+    /// The time after which a client gives up a lost request, in nanoseconds.
     pub(crate) patience: u64,
-    /// After how long messages that are under way, and what they cause, have arrived.
+    /// The time within which messages in flight and their consequences have arrived, in nanoseconds.
     pub(crate) settled: u64,
-    /// How many instances learn at a time whom they depend on, and the pause after it.
+    /// The number of instances that are introduced at a time, and the pause in between.
     pub(crate) introduced: (u32, u64),
-    /// When the load begins, in nanoseconds.
+    /// The start of the load in nanoseconds.
     pub(crate) load_at: u64,
-    /// When it ends.
+    /// The end of the load.
     pub(crate) load_ends: u64,
     /// Requests before this time are not counted, in nanoseconds.
     pub(crate) count_from: u64,
-    /// How long the slices of the timeline are, in nanoseconds, if one is kept.
+    /// The length of a timeline slice in nanoseconds, if a timeline is recorded.
     pub(crate) interval: Option<u64>,
     /// The rings of tokens, by service and zone.
     rings: FxHashMap<(u32, Zone), Arc<Ring>>,
@@ -54,11 +54,11 @@ pub struct Model {
     faults: FxHashMap<u32, Vec<Occurrence>>,
     /// Faults that a saved run had and its branch has not, by instance and number: they do not begin.
     pub(crate) revoked: FxHashSet<(u32, u32)>,
-    /// Where a branch of a saved run begins, if this is one.
+    /// The start of the branch, if this is a branch of a saved run.
     pub(crate) turn: Option<Turn>,
     /// The links that go wrong. They know actors by their numbers.
     links: Vec<LinkFault>,
-    /// The services that may call themselves, perhaps by way of others.
+    /// True for each service that may call itself, directly or indirectly.
     circular: Vec<bool>,
     /// Messages that were lost by faults.
     pub(crate) dropped: AtomicU64,
@@ -66,16 +66,16 @@ pub struct Model {
     pub(crate) first: OnceLock<u32>,
     /// The number of the interval that is watched; 0: none is.
     pub(crate) watched: AtomicU32,
-    /// What the actors have done that are gone.
+    /// The totals of actors that have ended.
     pub(crate) totals: Mutex<Totals>,
 }
 
-/// Where a branch of a saved run begins.
+/// The start of a branch of a saved run.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub(crate) at: u64,
-    /// Whose random numbers are drawn from there on, if others.
+    /// The seed of random numbers from there on, if it changes.
     pub(crate) seed: Option<u64>,
     /// True if the counts of requests start again from zero.
     pub(crate) counts: bool,
@@ -89,13 +89,13 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) poll: u64,
     pub(crate) patience: u64,
-    /// How long the load lasts, in nanoseconds.
+    /// The duration of the load in nanoseconds.
     pub(crate) duration: u64,
     /// The first part of the load that is not counted.
     pub(crate) warm_up: u64,
-    /// How long the slices of the timeline are, if one is kept.
+    /// The length of a timeline slice, if a timeline is recorded.
     pub(crate) interval: Option<u64>,
-    /// Whether messages have their cause, which flows and the live view show.
+    /// True if messages have their cause, for flows and the live view.
     pub(crate) traces: bool,
     pub(crate) recorder: Recorder,
 }
@@ -184,7 +184,7 @@ impl Model {
         self.topology.service_of(index).package
     }
 
-    /// What an actor is called.
+    /// Returns the name of an actor.
     pub(crate) fn name_of(&self, actor: Addr) -> String {
         let first = self.first.get().copied().unwrap_or_default();
         let (number, instances) = (actor.as_u32().wrapping_sub(first), self.topology.len());
@@ -214,7 +214,7 @@ impl Model {
         self.topology.len() + self.topology.registries()
     }
 
-    /// Where an actor is, counted as instances are, then registries, then the rest.
+    /// Returns the place of an actor, counted as instances, then registries, then the rest.
     pub(crate) fn place(&self, actor: u32) -> Zone {
         let instances = self.topology.len();
         match self.topology.instances.get(actor as usize) {
@@ -224,7 +224,7 @@ impl Model {
         }
     }
 
-    /// How long messages usually travel from one actor to another, in nanoseconds.
+    /// Returns the usual travel time between two actors in nanoseconds.
     pub(crate) fn usual_travel(&self, from: u32, to: u32) -> u64 {
         let times = (self.topology.geography).between(self.place(from), self.place(to));
         times.median().max(LEAST_TRAVEL)
@@ -235,7 +235,7 @@ impl Model {
         self.rings.get(&(service, at))
     }
 
-    /// Whether a service may call itself, perhaps by way of others.
+    /// True if a service may call itself, directly or indirectly.
     #[inline]
     pub(crate) fn is_circular(&self, service: u32) -> bool {
         self.circular[service as usize]
@@ -246,12 +246,12 @@ impl Model {
         self.package(instance) == Package::Denominator
     }
 
-    /// The faults are those of another model.
+    /// Keeps the faults of another model.
     pub(crate) fn keep_faults_of(&mut self, other: &Model) {
         self.faults.clone_from(&other.faults);
     }
 
-    /// What goes wrong with an instance.
+    /// Returns the faults of an instance.
     pub(crate) fn faults(&self, instance: u32) -> &[Occurrence] {
         self.faults.get(&instance).map_or(&[], Vec::as_slice)
     }
@@ -262,7 +262,7 @@ impl Model {
         !self.links.is_empty()
     }
 
-    /// What links do to a message from one actor to another, by their numbers.
+    /// Returns the effect of link faults on a message between two actors, given by their numbers.
     #[inline]
     pub(crate) fn effect(
         &self,
@@ -307,11 +307,11 @@ impl Model {
         self.edda() + 1
     }
 
-    /// Whether an instance may call another: its registries know it, and services that stay in
-    /// their zone call other zones of their region only if theirs has no instance.
+    /// True if an instance may call another: its registries know it, and services that stay in their zone
+    /// call other zones of their region only if theirs has no instance.
     ///
-    /// A registry knows the instances of its region, and those that register everywhere: of
-    /// services that are in no region, and of those that name eureka, such as joined rings.
+    /// A registry knows the instances of its region, and those that register everywhere: instances of
+    /// services outside all regions, and of services that name eureka, such as joined rings.
     pub(crate) fn may_call(&self, caller: u32, node: u32) -> bool {
         may_call(&self.topology, &self.present, caller, node)
     }
@@ -344,7 +344,7 @@ pub(crate) fn zones_with_instances(topology: &Topology) -> FxHashSet<(u32, Zone)
     (0..).zip(&topology.services).flat_map(zones).collect()
 }
 
-/// How many pairs there are of an instance and one that it may call. O(services² · zones²).
+/// Returns the number of pairs of an instance and an instance that it may call. O(services² · zones²).
 pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>) -> u64 {
     if let Some(edges) = &topology.edges {
         return edges.len() as u64;
@@ -424,8 +424,8 @@ fn circular(topology: &Topology) -> Vec<bool> {
         .collect()
 }
 
-/// The instances of a ring of which an autoscaler adds those behind to those in front: however many are
-/// there, they divide the tokens nearly evenly.
+/// Orders the instances of a ring so that any prefix, as an autoscaler may leave it, divides the tokens
+/// nearly evenly.
 fn spread(nodes: Vec<u32>) -> Vec<u32> {
     let mut spread: Vec<(u32, u32)> = (0u32..).map(u32::reverse_bits).zip(nodes).collect();
     spread.sort_unstable();
@@ -438,7 +438,7 @@ fn spread(nodes: Vec<u32>) -> Vec<u32> {
 pub(crate) struct Ring(Vec<u32>);
 
 impl Ring {
-    /// The place on the ring that has a token.
+    /// Returns the index of the ring's instance that owns a token.
     fn place(&self, token: u32) -> usize {
         let share = (u32::MAX / self.0.len() as u32).max(1);
         ((token / share) as usize).min(self.0.len() - 1)

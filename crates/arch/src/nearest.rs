@@ -1,7 +1,7 @@
 //! The right name for one that was mistyped.
 
-/// The candidate most like what was typed, if any is like it: by a slip of the finger or two, or
-/// by its beginning.
+/// Returns the candidate most similar to the typed word, if one differs by at most two typing errors or
+/// starts with it.
 pub fn nearest<'a>(typed: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = typed.to_lowercase();
     let (mut closest, mut likest) = (None, None);

@@ -52,11 +52,11 @@ use std::time::Duration;
 const TO_POLL: Token = Token::new(0);
 /// The timer to make a request, or to gossip.
 const TO_TALK: Token = Token::new(1);
-/// The timer of what a service has to do at some time.
+/// The timer of a service's alarms.
 const TO_ALARM: Token = Token::new(2);
 /// The timer of work on shared processors.
 const TO_SHARE: Token = Token::new(3);
-/// The timer for the request in the queue whose patience ends first.
+/// The timer of the queued request whose patience ends first.
 const TO_EXPIRE: Token = Token::new(4);
 /// The timers of faults come from here on: twice the number of the fault, and one more for its end.
 /// Those of work are [`InProgress`]'s.
@@ -99,7 +99,7 @@ impl Node {
         Node { host, role }
     }
 
-    /// Its number in the topology.
+    /// Returns its index in the topology.
     pub(crate) fn index(&self) -> u32 {
         self.host.index
     }
@@ -126,7 +126,7 @@ impl Node {
         Flow::Continue
     }
 
-    /// Takes a job that has arrived, unless a fault keeps it away.
+    /// Accepts an incoming job, unless a fault prevents it.
     fn take<C: Context<Msg>>(&mut self, operation: Operation, call: Call, left: u32, cx: &mut C) {
         let now = cx.now();
         let mut job = Job::new(operation, call, &cx.envelope(), now.as_nanos());
@@ -161,7 +161,7 @@ impl Node {
         }
     }
 
-    /// Handles what has arrived during a pause.
+    /// Handles a message that arrived during a pause.
     fn handle_held<C: Context<Msg>>(&mut self, held: Deferred, cx: &mut C) {
         match held {
             Deferred::Job(job, travel) => self.handle(job, travel, cx),
@@ -179,7 +179,7 @@ impl Node {
         self.begin_queued(cx);
     }
 
-    /// Handles an answer: resumes the job on whose behalf the request was made.
+    /// Handles an answer: resumes the job that made the request.
     #[inline]
     fn answered<C: Context<Msg>>(&mut self, id: u32, travel: u32, answer: Answer, cx: &mut C) {
         if let Some(request) = self.host.take_answered(id, travel, answer, cx) {
@@ -188,7 +188,7 @@ impl Node {
         self.begin_queued(cx);
     }
 
-    /// Begins the jobs of the queue for which there are slots.
+    /// Starts queued jobs for which slots are free.
     #[inline]
     fn begin_queued<C: Context<Msg>>(&mut self, cx: &mut C) {
         if !self.host.queue.is_empty() {
@@ -203,7 +203,7 @@ impl Node {
         }
     }
 
-    /// Begins a job. What takes no time is done at once.
+    /// Starts a job. Work without duration is done at once.
     fn begin<C: Context<Msg>>(&mut self, job: Job, cx: &mut C) {
         if let Some((job, fails)) = self.host.start_work(job, cx) {
             self.end(job, fails, cx);
@@ -219,7 +219,7 @@ impl Node {
         }
     }
 
-    /// Takes what registries and the scenario say.
+    /// Handles messages of registries and of the scenario.
     fn control<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
         let host = &mut self.host;
         match message {
@@ -326,7 +326,7 @@ impl Node {
         }
     }
 
-    /// Does what is due by now, unless the instance is paused.
+    /// Does the due work, unless the instance is paused.
     fn wake<C: Context<Msg>>(&mut self, cx: &mut C) {
         if !self.host.health.is_paused() {
             self.host.expire(cx);
@@ -336,8 +336,7 @@ impl Node {
     }
 }
 
-/// Hands in what the instance has done when it is gone: after its goodbye, or because the run was
-/// cancelled.
+/// Hands in the instance's totals when it ends: after its goodbye, or because the run was cancelled.
 impl Drop for Node {
     fn drop(&mut self) {
         let track = self.host.track.take();

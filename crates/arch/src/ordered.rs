@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Maximum number of times that a lost message is sent before the load ends.
 const MOST_TRIES: u64 = 10_000;
 
-/// When the last message to each receiver arrives. It stays empty if no link has faults.
+/// The arrival of the last message to each receiver. It stays empty if no link has faults.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ordered {
     due: FxHashMap<u32, u64>,
@@ -81,7 +81,7 @@ impl Ordered {
     }
 }
 
-/// How much longer a message travels, in nanoseconds.
+/// Returns the additional travel time in nanoseconds.
 pub(crate) fn delay(effect: LinkEffect) -> u64 {
     u64::try_from(effect.delay.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,9 +1,9 @@
-//! What implements a service.
+//! The packages that implement services.
 
 use serde::Serialize;
 use std::fmt;
 
-/// What implements a service: which actor its instances are.
+/// The package that implements a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Package {
     /// The registry of a zone, which answers look-ups of instances.
@@ -12,7 +12,7 @@ pub enum Package {
     Pirate,
     /// Spreads requests over the zones of its region.
     Elb,
-    /// The name service of all regions, and where the load comes from.
+    /// The name service of all regions, and the source of the load.
     Denominator,
     /// Proxies requests to services of its zone.
     Zuul,
@@ -26,7 +26,7 @@ pub enum Package {
     PriamCassandra,
     /// A ring of nodes, each with a share of the keys, replicated across zones and regions.
     Riak,
-    /// Keeps values, replicated among the stores it depends on.
+    /// Stores values, replicated among the stores it depends on.
     Store,
     /// A store that data access asks first.
     Cache,
@@ -37,7 +37,7 @@ pub enum Package {
 }
 
 impl Package {
-    /// All of them, in the order in which messages list them.
+    /// All packages, in the order in which messages list them.
     pub const ALL: [Package; 14] = [
         Package::Pirate,
         Package::Denominator,
@@ -55,7 +55,7 @@ impl Package {
         Package::Eureka,
     ];
 
-    /// Its name in definitions, graphs and flows.
+    /// Returns the name in definitions, graphs and flows.
     pub const fn name(self) -> &'static str {
         match self {
             Package::Eureka => "eureka",
@@ -82,12 +82,12 @@ impl Package {
             .find(|package| package.name() == name)
     }
 
-    /// Whether definitions may use it for a service. The registries are always there.
+    /// True if definitions may use it for a service. Registries always exist.
     pub fn is_for_services(self) -> bool {
         self != Package::Eureka
     }
 
-    /// Whether requests end there: it keeps values.
+    /// True if it stores values, so that requests end there.
     pub fn is_storage(self) -> bool {
         matches!(
             self,
@@ -120,7 +120,7 @@ impl Package {
         matches!(self, Package::PriamCassandra | Package::Riak)
     }
 
-    /// Whether its instances call only services of their own zone, where it has any.
+    /// True if its instances call only services of their own zone, if the zone has instances.
     pub fn stays_in_zone(self) -> bool {
         matches!(self, Package::Zuul | Package::Karyon)
     }

@@ -1,4 +1,4 @@
-//! What was measured, as pictures in SVG.
+//! Results as SVG pictures.
 
 mod capacity;
 mod compared;

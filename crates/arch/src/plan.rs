@@ -16,12 +16,12 @@ use std::time::Duration;
 /// The names of the kinds of messages, as [`corsair_observe::Settings::kinds`] wants them.
 pub const KINDS: &[&str] = Msg::KINDS;
 
-/// How long an architecture runs, how much load there is, and what records it.
+/// The plan of a run: duration, load and recorder.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How long the load lasts.
     pub duration: Duration,
-    /// Every entry point makes a request once in so long; at least a microsecond.
+    /// The time between requests of an entry point; at least a microsecond.
     pub chat: Duration,
     /// Requests of this first part of the load are not counted at entry points.
     pub warm_up: Duration,
@@ -29,13 +29,13 @@ pub struct Plan {
     pub drain: Duration,
     /// How often instances ask their registry.
     pub poll: Duration,
-    /// After how long a client gives up on a request that was lost.
+    /// The time after which a client gives up a lost request.
     pub patience: Duration,
     /// Show services instead of their instances in graphs.
     pub collapse: bool,
     /// Keep what happens in each interval of this length, see [`Totals::timeline`].
     pub interval: Option<Duration>,
-    /// What records the run.
+    /// The recorder of the run.
     pub recorder: Recorder,
 }
 
@@ -66,21 +66,21 @@ impl Plan {
     }
 }
 
-/// The longest that messages may usually travel. Some ways are gone before the load begins, and all
-/// times are below 584 years.
+/// The maximum usual travel time. Several travel times pass before the load begins, and all times are below
+/// 584 years.
 const LONGEST_TRAVEL: Duration = Duration::from_secs(100 * 24 * 3_600);
 
-/// Why an architecture did not run.
+/// Why an architecture could not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// More load than there is time for.
+    /// The interval between requests is too short.
     #[error("a request every {0:?} is too often; give at least 1us")]
     Chat(Duration),
     /// Registries asked without a pause.
     #[error("registries asked every {0:?} answer nothing else; give at least 1ms")]
     Poll(Duration),
-    /// More slices of time than can be kept.
+    /// The timeline would have too many slices.
     #[error("intervals of {0:?} are more than {MOST_SLICES}; give longer ones")]
     Interval(Duration),
     /// Messages that would arrive beyond the end of time.
@@ -117,9 +117,8 @@ pub fn memory_needed(instances: u32, connections: u64) -> u64 {
     (u64::from(instances) * 4_000).saturating_add(connections.saturating_mul(150))
 }
 
-/// The configuration with what an architecture needs: in virtual time every message travels the
-/// shortest time of all, and what its way takes beyond that comes on top. Workers that would have
-/// no actors are left out.
+/// Completes a configuration for an architecture: in virtual time every message has the shortest latency as
+/// its base, and the rest of its travel time is a delay. Workers without actors are removed.
 pub fn config(topology: &Topology, base: Config) -> Config {
     let least = topology.least_latency(LEAST_TRAVEL);
     let actors =
@@ -131,16 +130,16 @@ pub fn config(topology: &Topology, base: Config) -> Config {
     }
 }
 
-/// Without `--workers`, each worker has at least this many instances.
+/// The minimum number of instances for each default worker.
 const INSTANCES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(4_096).expect("not 0");
 
-/// How many workers run an architecture by default: one for each core, but fewer where a window of virtual
-/// time has too little to do for all of them, whose meetings would take longer than they save.
+/// Returns the default number of workers: one for each core, but fewer if a window of virtual time has too
+/// little work for all, because the barriers would cost more than the workers save.
 pub fn default_workers(topology: &Topology) -> NonZeroUsize {
     corsair::worthwhile_workers(topology.len(), INSTANCES_OF_A_WORKER)
 }
 
-/// What all actors have handed in who are gone.
+/// Returns the totals of actors that have ended.
 pub(crate) fn totals(model: &Model) -> Totals {
     let mut totals = std::mem::take(&mut *model.totals.lock());
     totals.dropped = model.dropped.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! How a service calls another, checked and in nanoseconds.
+//! Checked policies for calls, with times in nanoseconds.
 
 use crate::definition::{Balance, CallPolicy, RateLimit};
 use crate::duration_text::TimeSpan;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// Maximum deadline of a call, in nanoseconds: an hour. A message has 32 bits for the microseconds until its
 /// deadline, which is 71 minutes at most.
 const LONGEST_DEADLINE: u64 = 3_600_000_000_000;
-/// More attempts than this for one call are refused: first, retries and hedges.
+/// The maximum number of attempts of a call: first, retries and hedges.
 pub(crate) const MOST_ATTEMPTS: i64 = 31;
-/// More hedges than this are refused.
+/// The maximum number of hedges.
 pub(crate) const MOST_HEDGES: i64 = 3;
 /// Longer windows of a breaker are refused.
 const LONGEST_WINDOW: i64 = 1024;
 
-/// How a service calls another.
+/// The policy for calls to a service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Policy {
     pub(crate) balance: Balance,
@@ -25,7 +25,7 @@ pub(crate) struct Policy {
     pub(crate) timeout: Option<u64>,
     pub(crate) deadline: Option<u64>,
     pub(crate) retries: Option<Retry>,
-    /// After how long another instance is asked, and how many at most.
+    /// The delay of a hedge, and the maximum number of hedges.
     pub(crate) hedge: Option<(u64, u8)>,
     pub(crate) breaker: Option<BreakerRules>,
     pub(crate) bulkhead: Option<u32>,
@@ -109,7 +109,7 @@ impl Rate {
     }
 }
 
-/// What is left of a rate: a bucket of tokens that fills up.
+/// A token bucket of a rate limit.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Bucket {
     #[serde(skip)]
@@ -148,7 +148,7 @@ impl Bucket {
     }
 }
 
-/// A whole number within these bounds.
+/// Checks that a whole number is within these bounds.
 fn whole(number: i64, from: i64, to: i64, what: &str) -> Result<u32, String> {
     if (from..=to).contains(&number) {
         return Ok(number as u32);
@@ -275,7 +275,7 @@ impl Retry {
         })
     }
 
-    /// How long to wait before the retry of this number, from 0, by random bits.
+    /// Returns the wait before the retry with this number, from 0, by random bits.
     pub(crate) fn wait(&self, number: u8, bits: u64) -> u64 {
         let mut wait = self.backoff as f64;
         for _ in 0..number {

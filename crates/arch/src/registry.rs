@@ -18,13 +18,12 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Registry {
     model: Arc<Model>,
-    /// Its number among all actors, as instances are counted.
+    /// Its index among all actors, counted like instances.
     pub(crate) index: u32,
     first: u32,
     /// The changes of each service, the oldest first.
     log: FxHashMap<u32, Vec<Change>>,
-    /// For each instance that ever was: the place of its last change in its service's log, and
-    /// what that was.
+    /// For each known instance: the position of its last change in its service's log, and the change.
     last: FxHashMap<u32, (u32, bool)>,
     /// The number of entries of a service's log that were sent to an asker, by asker and service.
     told: FxHashMap<(u32, u32), u32>,
@@ -71,8 +70,8 @@ impl Registry {
         post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
-    /// Notes a change that an instance has reported, and passes it on to the other registries of the
-    /// region and to the log.
+    /// Records a change that an instance has reported, and forwards it to the other registries of the region
+    /// and to the log.
     fn learn<C: Context<Msg>>(&mut self, change: Change, log: Msg, cx: &mut C) {
         if !self.note(change) {
             return;

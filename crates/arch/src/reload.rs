@@ -1,6 +1,6 @@
-//! From a graph file to a topology: exactly the instances and edges that it ends with.
+//! Topologies from graph files, with exactly the instances and edges at the file's end.
 //!
-//! Names say where an instance is: `arch.region.zone.instance`, with more parts for containers, or
+//! Names contain the place of an instance: `arch.region.zone.instance`, with more parts for containers, or
 //! `arch.region.zone.service.package.instance` in older files.
 
 use crate::geography::{Geography, Places, Zone};
@@ -24,19 +24,19 @@ pub enum ReloadError {
     /// An unknown package.
     #[error("the node {node} has the unknown package '{package}'{meant}")]
     Package {
-        /// Which node.
+        /// The node.
         node: String,
         /// Its package.
         package: String,
         /// The nearest right name, as the end of a sentence.
         meant: String,
     },
-    /// A place that is none.
+    /// An unknown region or zone.
     #[error("the node {node} is in '{place}', which is no {kind}{meant}")]
     Place {
-        /// Which node.
+        /// The node.
         node: String,
-        /// What its name says.
+        /// The region or zone in its name.
         place: String,
         /// Region or zone.
         kind: &'static str,
@@ -48,11 +48,11 @@ pub enum ReloadError {
         "the service {service} has the packages {first} and {second}; rename some of its instances"
     )]
     Packages {
-        /// Which service.
+        /// The service.
         service: String,
         /// The package of its first instance.
         first: Package,
-        /// That of another.
+        /// The other package.
         second: Package,
     },
     /// A graph of services.
@@ -67,7 +67,7 @@ pub enum ReloadError {
     Script(String),
 }
 
-/// What a name says.
+/// The parts of a name.
 struct Parsed<'a> {
     at: Zone,
     service: &'a str,
@@ -78,7 +78,7 @@ struct Parsed<'a> {
 }
 
 impl Topology {
-    /// The topology of a graph in these places. Nothing is known of costs and faults, so there are
+    /// Builds the topology of a graph in these places. Graphs have no costs and faults, so the topology has
     /// none.
     ///
     /// # Errors

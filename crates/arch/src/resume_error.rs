@@ -1,4 +1,4 @@
-//! Why a saved run cannot be resumed.
+//! Errors of resuming a saved run.
 
 use crate::plan::SimulateError;
 use corsair::SnapshotError;
@@ -10,7 +10,7 @@ pub enum ResumeError {
     /// The architecture cannot be run.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
-    /// It cannot be resumed with these changes.
+    /// The changes are not possible.
     #[error(transparent)]
     Change(#[from] ChangeError),
     /// The saved run cannot be read, or is another one's.
@@ -37,7 +37,7 @@ impl ResumeError {
     }
 }
 
-/// What cannot be changed in a resumed run.
+/// A change that is not possible in a resumed run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
@@ -51,12 +51,12 @@ pub enum ChangeError {
         "a fault of {instance} at {at:?} of the load would have been before the run was saved; give a later time"
     )]
     Past {
-        /// Whose.
+        /// The instance.
         instance: String,
-        /// When, after the load has begun.
+        /// The time after the start of the load.
         at: std::time::Duration,
     },
-    /// There is no load that could be more or less.
+    /// The load is not running, so it cannot be scaled.
     #[error(
         "the run was saved before its load begins or after it has ended; save it while there is one"
     )]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Something of which only some fields are written. Made by [`state!`].
+/// A type of which only some fields are saved. Implemented by [`state!`].
 pub(crate) trait State {
     /// How many fields are written.
     const FIELDS: usize;
@@ -21,7 +21,7 @@ pub(crate) trait State {
     fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error>;
 }
 
-/// Says which fields of a type are its state. Those behind `ruled` keep their rules: see [`Ruled`].
+/// Declares the saved fields of a type. Fields after `ruled` keep their rules: see [`Ruled`].
 macro_rules! state {
     ($type:ty { $($field:ident),* $(,)? } $(ruled { $($ruled:ident),* $(,)? })?) => {
         impl $crate::saved::State for $type {
@@ -62,7 +62,7 @@ pub(crate) fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
     next.ok_or_else(too_little)
 }
 
-/// Gives something the state that is the next field.
+/// Loads the next field into a value.
 pub(crate) fn load_next<'de, T: State, A: SeqAccess<'de>>(
     from: &mut A,
     into: &mut T,
@@ -84,7 +84,7 @@ impl<T: State> Serialize for Saving<'_, T> {
     }
 }
 
-/// Gives something its state.
+/// A value that is loaded in place.
 struct Loading<'a, T>(&'a mut T);
 
 impl<'de, T: State> DeserializeSeed<'de> for Loading<'_, T> {
@@ -109,13 +109,13 @@ impl<'de, T: State> Visitor<'de> for Fields<'_, T> {
     }
 }
 
-/// Something with rules, which are the model's, and a state.
+/// A value with rules, which come from the model, and a saved state.
 pub(crate) trait Ruled {
-    /// Takes the state of another, and keeps its own rules.
+    /// Takes over the saved state, and keeps its own rules.
     fn take_over(&mut self, saved: Self);
 }
 
-/// What has no rule any more is gone, and what has got one begins.
+/// A value without a rule is dropped, and one with a new rule starts fresh.
 impl<T: Ruled> Ruled for Option<T> {
     fn take_over(&mut self, saved: Option<T>) {
         if let (Some(own), Some(saved)) = (self, saved) {
@@ -130,7 +130,7 @@ impl<T: Ruled> Ruled for Box<T> {
     }
 }
 
-/// By position: what there is more of now begins.
+/// By position: additional values start fresh.
 impl<T: Ruled> Ruled for Vec<T> {
     fn take_over(&mut self, saved: Vec<T>) {
         for (own, saved) in self.iter_mut().zip(saved) {

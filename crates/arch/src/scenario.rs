@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After sending to this many instances the others run, so that neither events on their way nor
-/// mailboxes outgrow their room.
+/// The number of instances after which a sender lets the others run, so that pending events and mailboxes
+/// stay small.
 const CHUNK: u32 = 1024;
 
 /// A run of an architecture: its root.
@@ -35,14 +35,14 @@ pub struct Scene {
     farewell: Farewell,
 }
 
-/// What the root does next.
+/// The next action of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     Make,
     Made,
     /// Tells instances from this one on of their registries.
     Greet(u32),
-    /// All have registered when the first of them asks.
+    /// The first instance that asks finds all registered.
     Registered,
     /// Tells instances whom they depend on: those from this one on, or from this edge on of a graph.
     Introduce(u32),
@@ -130,7 +130,7 @@ impl Script<Msg> for Scene {
 }
 
 impl Scene {
-    /// Asks for all actors: instances, registries, the log, keepers.
+    /// Requests all actors: instances, registries, the log, controllers.
     fn make<C: Context<Msg>>(&self, cx: &mut C) -> u32 {
         let model = &self.model;
         let instances = model.topology.len();

@@ -1,5 +1,5 @@
-//! What the endpoints of services do, compiled: a list of operations for each service, which the
-//! tasks of its instances run through.
+//! Compiled scripts of endpoints: a list of operations for each service, which the tasks of its instances
+//! run.
 
 mod compile;
 mod endpoints;
@@ -11,22 +11,22 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Sampler;
 use crate::message::Key;
 
-/// No operation has this number.
+/// The number of no operation.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The script of a service: what each of its endpoints does. The first endpoint is the default.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Script {
-    /// The number of the first endpoint among those of all services.
+    /// The number of the service's first endpoint among all endpoints.
     pub(crate) first: u16,
-    /// Where each endpoint begins, and its priority, if it has one of its own.
+    /// The first operation of each endpoint, and its priority, if it has one.
     pub(crate) endpoints: Vec<(u32, Option<u8>)>,
-    /// How long requests travel to each endpoint that says so; empty if none does.
+    /// The latency of each endpoint that has one; empty if none has.
     pub(crate) latencies: Vec<Option<Sampler>>,
     pub(crate) operations: Vec<Operation>,
-    /// Where something that was sent is when it is answered: the end, which comes twice.
+    /// The operation after the answer to a sent message: the end, which comes twice.
     pub(crate) sent: u32,
-    /// Where branches of parallel steps begin.
+    /// The first operations of parallel branches.
     pub(crate) branches: Vec<u32>,
     /// The caches of an instance.
     pub(crate) caches: Vec<CacheKind>,
@@ -35,7 +35,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// How long requests for this travel, if their endpoint says so.
+    /// Returns the latency of requests for this endpoint, if it has one.
     #[inline]
     pub(crate) fn latency(&self, key: Key) -> Option<&Sampler> {
         if self.latencies.is_empty() {
@@ -49,7 +49,7 @@ impl Script {
     }
 }
 
-/// One operation. Where it says nothing else, the next one comes after it.
+/// An operation. By default, the next one follows it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) enum Operation {
     Work(Sampler),
@@ -58,7 +58,7 @@ pub(crate) enum Operation {
         done: u64,
         skip: u32,
     },
-    /// Calls, a number of times; goes to the fallback if one fails.
+    /// Calls a number of times; jumps to the fallback on failure.
     Call {
         targets: Targets,
         times: u32,
@@ -68,7 +68,7 @@ pub(crate) enum Operation {
         targets: Targets,
         times: u32,
     },
-    /// Begins branches from `first` on, and waits for a number of them.
+    /// Starts branches from `first` on, and waits for a number of them.
     Fork {
         first: u32,
         branches: u32,
@@ -84,11 +84,11 @@ pub(crate) enum Operation {
     End,
 }
 
-/// What is called, each with the upper end of its share of 64 bits, in ascending order.
+/// The targets of a call, each with the upper end of its share of 64 bits, in ascending order.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Targets(Box<[(u64, Target)]>);
 
-/// What is called: a service, by its place among the routes, and what the request asks for.
+/// The target of a call: a service, by its index among the routes, and the key of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
     pub(crate) route: u16,
@@ -96,7 +96,7 @@ pub(crate) struct Target {
 }
 
 impl Targets {
-    /// One of them; only several ask for random bits.
+    /// Draws a target; a single target needs no random bits.
     #[inline]
     pub(crate) fn draw(&self, bits: impl FnOnce() -> u64) -> Target {
         if let [(_, only)] = *self.0 {
@@ -114,6 +114,6 @@ pub(crate) struct CacheKind {
     /// Among how many keys look-ups choose; none: the request's.
     pub(crate) keys: Option<u32>,
     pub(crate) size: u32,
-    /// In nanoseconds.
+    /// The time to live in nanoseconds.
     pub(crate) ttl: u64,
 }

@@ -1,4 +1,4 @@
-//! How the runs of a sweep or a comparison are made of a definition.
+//! The options with which a sweep or comparison runs a definition.
 
 use crate::load::LoadText;
 use crate::plan::Plan;
@@ -6,33 +6,33 @@ use crate::topology::{Scale, ScaleError, Topology};
 use crate::variant::{DefinitionText, Setting};
 use std::time::Duration;
 
-/// How a definition is run, whatever its fields are.
+/// Run options, independent of the fields of the definition.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// How large it is made.
+    /// The scale.
     pub scale: Scale,
     /// How long each run lasts.
     pub duration: Duration,
     /// The first part of it that is not counted; a tenth of it if left out.
     pub warm_up: Option<Duration>,
-    /// What comes in, instead of what the definition says.
+    /// The load, instead of the definition's.
     pub load: Option<String>,
 }
 
-/// Why a definition cannot be run so.
+/// Why a definition cannot be run with these options.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// What is wrong with the definition, or with a field that is set.
+    /// The definition, or a changed field, is invalid.
     #[error("{0}")]
     Definition(String),
-    /// It does not go into this number of regions or instances.
+    /// The scale is not possible.
     #[error(transparent)]
     Scale(#[from] ScaleError),
-    /// What is wrong with the load.
+    /// The load is invalid.
     #[error("{0}")]
     Load(String),
-    /// All of the run is warm-up.
+    /// The warm-up is as long as the run.
     #[error("a warm-up of {warm_up:?} leaves nothing of {duration:?} to be measured")]
     WarmUp {
         /// The warm-up.
@@ -43,7 +43,8 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// The topology of a definition with some fields set; `load` goes before the one of all runs.
+    /// Builds the topology of a definition with changed fields; `load` takes precedence over the load of all
+    /// runs.
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -82,7 +83,7 @@ impl Setup {
         })
     }
 
-    /// What the results of a run depend on beside the definition, its fields and the seed.
+    /// Describes everything besides the definition, its fields and the seed on which results depend.
     pub(crate) fn described(&self) -> String {
         let Setup {
             scale,

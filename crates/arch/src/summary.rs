@@ -1,5 +1,5 @@
-//! What runs and searches have found, as JSON says it: the command and the Python module share these names.
-//! Times are in seconds, loads in requests per second and entry point.
+//! Results of runs and searches as JSON, shared by the command and the Python module. Times are in seconds,
+//! loads in requests per second and entry point.
 
 mod capacity;
 mod compared;

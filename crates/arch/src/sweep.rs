@@ -25,25 +25,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Larger grids are refused.
 pub const MOST_RUNS: usize = 1_000_000;
 
-/// Why a sweep is not made.
+/// Why a sweep could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// What is wrong with the values of a field.
+    /// The values of a field are invalid.
     #[error("{path}: {what}")]
     Values {
         /// The field.
         path: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// A field that is there twice.
+    /// A field is given twice.
     #[error("{0} is set twice; give all of its values at once")]
     Twice(String),
-    /// No runs, or too many.
+    /// The number of runs is zero or too large.
     #[error("{0} runs are not possible; give 1 to {MOST_RUNS}")]
     Runs(usize),
-    /// A shard whose first line would be too long.
+    /// The first line of a shard's file would be too long.
     #[error("the values of the fields are too long to stand in every shard's file")]
     FirstLine,
     /// A point of the grid that cannot be run.
@@ -64,7 +64,7 @@ pub enum SweepError {
         verb: &'static str,
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
@@ -79,8 +79,8 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The runs of a definition over all values of these fields, each from `seeds` seeds, of which the
-    /// first is given.
+    /// Creates a sweep over all combinations of values of these fields, each with `seeds` consecutive seeds
+    /// from the given one on.
     ///
     /// # Errors
     /// [`SweepError::Twice`] or [`SweepError::Runs`].
@@ -107,7 +107,7 @@ impl Sweep {
         })
     }
 
-    /// This part of it.
+    /// Restricts the sweep to this shard.
     ///
     /// # Errors
     /// [`SweepError::FirstLine`].
@@ -170,11 +170,12 @@ impl Sweep {
         Ok(measure(config, &topology, &plan, seed)?)
     }
 
-    /// Makes all runs that are missing from `made`, on `config.workers` threads, and adds them to `made` and to
-    /// the file. Calls `done` with the number of finished runs after each run. False if the sweep was cancelled.
+    /// Makes all runs that are missing from `made`, on `config.workers` threads, and adds them to `made` and
+    /// to the file. Calls `done` with the number of finished runs after each run. False if the sweep was
+    /// cancelled.
     ///
     /// # Errors
-    /// What is wrong with a run or the file; what was made before is in it.
+    /// If a run or the file fails; finished runs are in the file.
     pub fn make(
         &self,
         config: &Config,
@@ -221,7 +222,7 @@ impl Sweep {
         self.part().run(number)
     }
 
-    /// What its file begins with.
+    /// Returns the start of its file.
     fn head(&self) -> String {
         self.grid.head(self.shard)
     }

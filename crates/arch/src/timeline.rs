@@ -1,8 +1,8 @@
-//! What happened when, and where: requests, errors, times, queues and use, for each interval, service
-//! and zone.
+//! The timeline of a run: requests, errors, times, queues and utilisation, for each interval, service and
+//! zone.
 //!
-//! Each instance keeps its own slices; they are added up when it ends. A request belongs to the
-//! slice in which it came in.
+//! Each instance keeps its own slices; they are added up when it ends. A request belongs to the slice in
+//! which it arrived.
 
 use crate::buckets::{bucket, quantile};
 use crate::csv::quoted;
@@ -15,18 +15,18 @@ use std::time::Duration;
 /// A timeline has at most this many slices.
 pub const MOST_SLICES: u64 = 10_000;
 
-/// What happened in an interval at the instances of a service in a zone.
+/// The totals of an interval, for the instances of a service in a zone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slice {
-    /// Requests that came in, and those of them that failed. At entry points those that stayed
-    /// unanswered are failed; at other services they are not counted.
+    /// Arrived requests, and the failed ones among them. At entry points unanswered requests count as failed;
+    /// at other services they are not counted.
     pub requests: u64,
     /// See `requests`.
     pub errors: u64,
     /// The longest queue of an instance.
     pub longest_queue: u32,
     times: Counts,
-    /// Jobs in queues, and slots or processors in use and at all, each times nanoseconds.
+    /// Queued jobs, and slots or processors in use and in total, each times nanoseconds.
     queued: f64,
     used: f64,
     available: f64,
@@ -39,17 +39,17 @@ impl Slice {
         self.times.quantile(part).map(Duration::from_nanos)
     }
 
-    /// How many jobs waited in queues, on average over an interval of this length.
+    /// Returns the mean queue length over an interval of this length.
     pub fn queue(&self, interval: Duration) -> f64 {
         self.queued / interval.as_nanos().max(1) as f64
     }
 
-    /// Which part of its slots or processors was in use; none if it has any number.
+    /// Returns the utilisation of slots or processors; `None` if they are unlimited.
     pub fn utilisation(&self) -> Option<f64> {
         (self.available > 0.0).then(|| (self.used / self.available).min(1.0))
     }
 
-    /// Adds what happened in the same interval elsewhere.
+    /// Adds the totals of the same interval elsewhere.
     pub fn add(&mut self, other: &Slice) {
         self.requests += other.requests;
         self.errors += other.errors;
@@ -61,7 +61,7 @@ impl Slice {
     }
 }
 
-/// What happened over time, by service (its index in the topology) and zone.
+/// The timeline by service (its index in the topology) and zone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Timeline {
     /// How long each slice is.
@@ -153,18 +153,18 @@ impl Timeline {
     }
 }
 
-/// What happened in a slice of a service in a zone, as tables have it.
+/// A row of a timeline's table.
 #[derive(Clone, Copy, Debug)]
 pub struct TimelineRow {
-    /// When the slice begins, after the load has begun.
+    /// The start of the slice, from the start of the load.
     pub begins: Duration,
     /// The service, by its index in the topology.
     pub service: u32,
-    /// Where.
+    /// The zone.
     pub zone: Zone,
     /// Requests that came in.
     pub requests: u64,
-    /// Those of them that failed.
+    /// Failed requests.
     pub errors: u64,
     /// The 50th, 90th, 95th and 99th percentile of response times; none without requests.
     pub percentiles: [Option<Duration>; 4],
@@ -172,12 +172,12 @@ pub struct TimelineRow {
     pub queue: f64,
     /// The longest queue of an instance.
     pub longest_queue: u32,
-    /// Which part of its slots or processors was in use; none if it has any number.
+    /// The utilisation of slots or processors; `None` if they are unlimited.
     pub utilisation: Option<f64>,
 }
 
 impl TimelineRow {
-    /// The names of the columns, with the service's name, region and zone in place of its index and zone.
+    /// The names of the columns: service name, region and zone replace the service index and the zone.
     pub const COLUMNS: [&str; 13] = [
         "seconds",
         "service",
@@ -195,19 +195,19 @@ impl TimelineRow {
     ];
 }
 
-/// Something that has a level over time, of which the area below it is wanted.
+/// A level over time, with the area below it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Level {
     value: f64,
     since: u64,
 }
 
-/// What an instance keeps of its own time.
+/// The timeline of an instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Track {
     #[serde(skip)]
     interval: u64,
-    /// When the load begins and ends, in nanoseconds.
+    /// The start and end of the load in nanoseconds.
     #[serde(skip)]
     begins: u64,
     #[serde(skip)]
@@ -216,7 +216,7 @@ pub(crate) struct Track {
     queue: Level,
     busy: Level,
     available: Level,
-    /// How much of shared processors had been used when it was last noted.
+    /// The use of shared processors at the last update.
     used: Level,
 }
 
@@ -270,7 +270,7 @@ impl Track {
         }
     }
 
-    /// Notes the length of the queue from `now` on.
+    /// Sets the length of the queue from `now` on.
     pub(crate) fn queue(&mut self, length: usize, now: u64) {
         let is_over = now >= self.ends;
         if let Some(slice) = self.slice(now).filter(|_| !is_over) {
@@ -280,13 +280,13 @@ impl Track {
         self.spread(before, now, |slice| &mut slice.queued);
     }
 
-    /// Notes the number of slots in use from `now` on.
+    /// Sets the number of slots in use from `now` on.
     pub(crate) fn busy(&mut self, slots: u32, now: u64) {
         let before = std::mem::replace(&mut self.busy, level(slots.into(), now));
         self.spread(before, now, |slice| &mut slice.used);
     }
 
-    /// Notes the number of slots or processors that are available from `now` on.
+    /// Sets the number of available slots or processors from `now` on.
     pub(crate) fn available(&mut self, count: f64, now: u64) {
         let before = std::mem::replace(&mut self.available, level(count, now));
         self.spread(before, now, |slice| &mut slice.available);
@@ -329,7 +329,7 @@ fn level(value: f64, since: u64) -> Level {
     Level { value, since }
 }
 
-/// How often times came, each within 1 %. Most slices have few of them.
+/// Counts of times, each within 1 %. Most slices have few times.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Counts {
     counts: BTreeMap<u32, u32>,

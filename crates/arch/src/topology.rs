@@ -38,18 +38,18 @@ const ENCODING_VERSION: u32 = 1;
 pub struct Instance {
     /// The index of its service.
     pub service: u32,
-    /// Its number in the service; none for those read from a graph without one.
+    /// Its number in the service; `None` for one read from a graph without a number.
     pub number: Option<u32>,
-    /// Where it is.
+    /// Its place.
     pub at: Zone,
 }
 
-/// Who there is: services, their instances, and the registries of each zone.
+/// The actors of an architecture: services, their instances, and the registries of each zone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Topology {
     /// The first part of every name.
     pub arch: String,
-    /// What regions and zones are called.
+    /// The names of regions and zones.
     pub places: Arc<Places>,
     /// How many regions there are.
     pub regions: u32,
@@ -57,23 +57,23 @@ pub struct Topology {
     pub services: Vec<Service>,
     /// The instances of all services, service after service.
     pub instances: Vec<Instance>,
-    /// Who knows whom from the beginning, by index, where that is given instead of found out.
+    /// The initial connections by index, if a graph defines them.
     pub edges: Option<Vec<(u32, u32)>>,
     /// How long messages travel.
     pub geography: Geography,
-    /// The service of which an instance is killed half-way.
+    /// The service that loses an instance halfway.
     pub victim: Option<u32>,
     /// The endpoints of all services.
     pub endpoints: Endpoints,
-    /// What goes wrong in places: where, with which services (none: all), and what.
+    /// Faults of places: the place, the services (empty: all), and the fault.
     pub(crate) faults: Vec<(LinkSide, Vec<u32>, TimedFault)>,
-    /// What goes wrong between places.
+    /// Faults of links.
     pub(crate) links: Vec<TimedLink>,
 }
 
 impl Topology {
-    /// Returns a checksum of everything that decides how a run of this topology goes: the CRC-32 of its
-    /// canonical encoding. Equal topologies have equal checksums in every process and on every platform.
+    /// Returns a checksum of everything that decides the result of a run: the CRC-32 of its canonical
+    /// encoding. Equal topologies have equal checksums in every process and on every platform.
     ///
     /// ```
     /// use corsair_arch::{Scale, Topology, read};
@@ -95,15 +95,15 @@ impl Topology {
             .expect("sequences have lengths, and a vector takes any number of bytes")
     }
 
-    /// What stands for the measured times of services in Guesstimate's models, by their names, as
-    /// [`corsair_observe::Settings::guesses`] wants it.
+    /// Returns the values that replace measured times of services in Guesstimate's models, by name, for
+    /// [`corsair_observe::Settings::guesses`].
     pub fn guesses(&self) -> BTreeMap<String, Guess> {
         let guess = |service: &Service| Some((service.name.clone(), service.guess.clone()?));
         self.services.iter().filter_map(guess).collect()
     }
 
-    /// What messages ask for beside their kinds, as [`corsair_observe::Settings::operations`] wants
-    /// it: the endpoints of services.
+    /// Returns the names of operations besides the kinds of messages, for
+    /// [`corsair_observe::Settings::operations`]: the endpoints of services.
     pub fn operations(&self) -> Vec<String> {
         self.endpoints.names().map(str::to_owned).collect()
     }
@@ -207,8 +207,8 @@ impl Topology {
         })
     }
 
-    /// Which part of their slots or shared processors services have used in so long, those that
-    /// have such, and of which none come or go.
+    /// Returns the utilisation of services with limited slots or shared processors and a fixed number of
+    /// instances.
     pub fn utilisations(&self, totals: &Totals, measured: Duration) -> Vec<(u32, f64)> {
         let nanos = measured.as_nanos() as f64;
         let services = (0..).zip(&self.services);
@@ -244,7 +244,7 @@ impl Topology {
         &self.services[self.instances[instance as usize].service as usize]
     }
 
-    /// What a request asks for, with the priority that the endpoint of a service gives it.
+    /// Returns the priority that an endpoint gives its requests.
     pub(crate) fn own_priority(&self, service: u32, key: Key) -> Key {
         let (Some(script), Some((endpoint, _, about))) =
             (&self.services[service as usize].script, key.as_endpoint())
@@ -267,7 +267,7 @@ impl Topology {
         })
     }
 
-    /// The services that somebody looks after: adds instances, or asks them whether they are well.
+    /// Iterates over the services with a controller: an autoscaler or health checks.
     pub(crate) fn looked_after(&self) -> impl Iterator<Item = u32> + '_ {
         let services = (0..).zip(&self.services);
         services
@@ -275,7 +275,7 @@ impl Topology {
             .map(|(index, _)| index)
     }
 
-    /// Whether an instance is idle in the beginning: an autoscaler or a command may add it.
+    /// True if an instance is initially idle, until an autoscaler or a command adds it.
     pub(crate) fn begins_idle(&self, instance: u32) -> bool {
         let service = self.service_of(instance);
         if instance >= service.defined().end {
@@ -308,12 +308,13 @@ impl Topology {
         })
     }
 
-    /// How many registries there are: one in each zone.
+    /// Returns the number of registries: one in each zone.
     pub fn registries(&self) -> u32 {
         self.regions * self.zones()
     }
 
-    /// Where a registry is. With three zones, registry `i` is in zone `i mod 3` of region `i / 3`.
+    /// Returns the place of a registry. With three zones, registry `i` is in zone `i mod 3` of region `i /
+    /// 3`.
     pub fn registry_at(&self, registry: u32) -> Zone {
         let zones = self.zones();
         Zone {
@@ -322,8 +323,8 @@ impl Topology {
         }
     }
 
-    /// The registries that an instance knows: those of its zone, of its region if it is in no
-    /// zone, or all.
+    /// Returns the registries that an instance uses: those of its zone, of its region if it is in no zone, or
+    /// all.
     pub fn registries_of(&self, instance: u32) -> impl Iterator<Item = u32> + use<'_> {
         let at = self.instances[instance as usize].at;
         let all = self.service_of(instance).all_regions;
@@ -413,7 +414,7 @@ impl Topology {
     }
 }
 
-/// What names of a region and a zone, which have been checked, mean.
+/// Returns the side for checked names of a region and a zone.
 fn side(
     places: &Places,
     (region, zone): (Option<&str>, Option<&str>),

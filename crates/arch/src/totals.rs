@@ -19,11 +19,11 @@ pub struct Totals {
     pub dropped: u64,
     /// Instances that have said goodbye.
     pub goodbyes: u32,
-    /// What happened when, if that was asked for.
+    /// The timeline, if one was recorded.
     pub timeline: Option<Timeline>,
 }
 
-/// What came in at an entry point, and how it was answered.
+/// The requests of an entry point, and their outcomes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EntryTotals {
     /// Requests made.
@@ -40,10 +40,10 @@ pub struct EntryTotals {
     /// Response times in nanoseconds.
     #[serde(with = "crate::histogram")]
     pub times: Histogram<u64>,
-    /// How old the unanswered requests were at the end, in nanoseconds.
+    /// The ages of the requests that were unanswered at the end, in nanoseconds.
     #[serde(with = "crate::histogram")]
     pub ages: Histogram<u64>,
-    /// The same by kind of request, where the entry point has a load of its own.
+    /// The totals by kind of request, if the entry point has its own load.
     pub kinds: BTreeMap<String, EntryTotals>,
 }
 
@@ -67,13 +67,13 @@ impl Default for EntryTotals {
 pub struct Percentile {
     /// The time.
     pub time: Duration,
-    /// True if the percentile may be longer: some of the requests that were still unanswered at
-    /// the end had been under way for less than this.
+    /// True if the percentile is a lower bound: some requests that were unanswered at the end were younger
+    /// than it.
     pub is_lower_bound: bool,
 }
 
 impl EntryTotals {
-    /// Requests that were still under way at the end.
+    /// Returns the number of requests that were unanswered at the end.
     pub fn unanswered(&self) -> u64 {
         self.requests
             .saturating_sub(self.times.len())
@@ -96,19 +96,19 @@ impl EntryTotals {
         }
     }
 
-    /// One more request is answered, after this many nanoseconds.
+    /// Counts an answered request with its duration in nanoseconds.
     pub(crate) fn answered(&mut self, lasted: u64, answer: Answer) {
         histogram::record(&mut self.times, lasted);
         self.errors += u64::from(answer.is_error());
         self.missing += u64::from(answer == Answer::Missing);
     }
 
-    /// One more request is unanswered at the end, at this age in nanoseconds.
+    /// Counts an unanswered request with its age in nanoseconds.
     pub(crate) fn unanswered_at(&mut self, age: u64) {
         histogram::record(&mut self.ages, age);
     }
 
-    /// Adds those of another instance.
+    /// Adds the totals of another instance.
     pub(crate) fn add(&mut self, other: &EntryTotals) {
         self.requests += other.requests;
         self.puts += other.puts;
@@ -123,34 +123,34 @@ impl EntryTotals {
     }
 }
 
-/// What the instances of a service have done.
+/// The totals of a service's instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceTotals {
     /// Requests answered.
     pub requests: u64,
     /// Messages taken that are not answered: values to keep, and copies.
     pub one_way: u64,
-    /// Requests that it failed by itself.
+    /// Requests that the service itself failed.
     pub errors: u64,
-    /// How long requests were on their way to it, in its queues and at work, in nanoseconds.
+    /// The total time of requests on the way to it, in its queues and at work, in nanoseconds.
     pub nanos: u64,
     /// The longest queue of an instance.
     pub longest_queue: u64,
-    /// Requests of its own that were still under way at the end.
+    /// Its own requests that were unanswered at the end.
     pub unanswered: u64,
     /// Requests that it refused: its queue was full, they had waited too long, or their deadline
     /// had passed.
     pub refused: u64,
-    /// How long requests were on their way to it, in nanoseconds.
+    /// The travel time of requests to it in nanoseconds.
     pub travelled: u64,
-    /// How long its answers were on their way, in nanoseconds.
+    /// The travel time of its answers in nanoseconds.
     pub returned: u64,
-    /// How long requests waited in its queues, or for their part of shared processors, in nanoseconds, without those
-    /// of the warm-up; this is so of the next two, too.
+    /// The waiting time of requests in its queues, or for shared processors, in nanoseconds, without the
+    /// warm-up; the next two fields also exclude it.
     pub queued: u64,
-    /// How much it worked, in nanoseconds.
+    /// The working time in nanoseconds.
     pub worked: u64,
-    /// How long its slots were taken, in nanoseconds.
+    /// The time in which its slots were taken, in nanoseconds.
     pub busy: u64,
     /// Calls and attempts that it did not make: a limit, a breaker or a deadline forbade it, or
     /// there was no instance.
@@ -174,19 +174,19 @@ pub struct ServiceTotals {
 }
 
 impl ServiceTotals {
-    /// What it adds to a request, in nanoseconds, on average; 0 without requests.
+    /// Returns the mean time that it adds to a request in nanoseconds; 0 without requests.
     pub fn adds(&self) -> u64 {
         self.nanos.checked_div(self.requests).unwrap_or(0)
     }
 }
 
 impl Totals {
-    /// Requests made at all entry points.
+    /// Returns the requests of all entry points.
     pub fn requests(&self) -> u64 {
         self.entries.values().map(|entry| entry.requests).sum()
     }
 
-    /// Requests that failed at all entry points.
+    /// Returns the failed requests of all entry points.
     pub fn errors(&self) -> u64 {
         self.entries.values().map(|entry| entry.errors).sum()
     }
@@ -204,7 +204,7 @@ impl Totals {
             .map(|(&service, totals)| (service, *totals))
     }
 
-    /// Adds what other actors of the same run have done.
+    /// Adds the totals of other actors of the same run.
     pub fn merge(&mut self, other: Totals) {
         for (name, entry) in &other.entries {
             self.add_entry_point(name, entry);

@@ -5,7 +5,7 @@ use crate::nearest::did_you_mean;
 use serde_json::Value;
 use std::path::Path;
 
-/// The text of a definition, of which fields can be changed.
+/// The text of a definition whose fields can be changed.
 #[derive(Clone, Debug)]
 pub struct DefinitionText {
     text: String,
@@ -15,7 +15,7 @@ pub struct DefinitionText {
 /// A field of a definition and its value: `services.web.count=4`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The way to the field: keys, and for lists the `name` of an entry or its number from 0.
+    /// The path to the field: keys, and for lists the `name` of an entry or its index from 0.
     pub path: String,
     /// The value, as JSON.
     pub value: Value,
@@ -59,7 +59,7 @@ impl DefinitionText {
         &self.text
     }
 
-    /// What errors call it.
+    /// Returns its name in error messages.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -69,7 +69,7 @@ impl DefinitionText {
     /// # Errors
     /// What is wrong with a path, or with the definition then.
     pub fn with(&self, settings: &[Setting]) -> Result<CheckedDefinition, String> {
-        // The text as it is has the right lines in what is said of it.
+        // Errors have the correct lines only if the original text is checked.
         let checked = read_text(&self.text, &self.file);
         if settings.is_empty() {
             return checked.map_err(|error| error.to_string());

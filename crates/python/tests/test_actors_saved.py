@@ -347,7 +347,7 @@ def test_what_cannot_be_pickled_is_named(which, tmp_path):
     simulation.spawn(make(), name="x")
     with pytest.raises(pickle.PicklingError, match=said):
         simulation.checkpoint(tmp_path)
-    # Nothing was written, and the simulation goes on.
+    # Nothing was written, and the simulation continues.
     assert not list(tmp_path.rglob("MANIFEST*")) and not list(tmp_path.glob("0*"))
     simulation.send(simulation.find("fine"), "go", at=1.0)
     simulation.run()

@@ -1,4 +1,4 @@
-//! What can be seen of an instance of a run that is held.
+//! The visible history of an instance in a paused run.
 
 use super::times::Times;
 use crate::message::{Answer, Msg};
@@ -9,19 +9,19 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What an instance has done while it was watched.
+/// The recorded history of an instance while it is watched.
 #[derive(Debug, Default)]
 pub(crate) struct InstanceHistory {
     /// The instances that were called, in the order of the first call, and where each is among them.
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, u32>,
     pub(crate) spans: Last<SpanSeen, SPANS>,
-    /// When, from whom, what.
+    /// Received messages: time, sender and contents.
     pub(crate) messages: Last<(u64, Addr, Msg), MESSAGES>,
 }
 
-/// How many of the last answers and messages of an instance are kept: few, because those of all instances pass
-/// through the processor's caches again and again.
+/// The number of recent answers and messages stored for an instance: few, because the histories of all
+/// instances pass through the caches again and again.
 const SPANS: usize = 32;
 const MESSAGES: usize = 16;
 
@@ -51,7 +51,7 @@ impl<T, const N: usize> Last<T, N> {
         self.told = self.told.wrapping_add(1);
     }
 
-    /// What is kept, the oldest first.
+    /// Iterates over the stored entries, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         let oldest = if self.kept.len() < N {
             0
@@ -64,7 +64,7 @@ impl<T, const N: usize> Last<T, N> {
 }
 
 impl InstanceHistory {
-    /// Where the calls to an instance are counted.
+    /// Returns the index at which calls to an instance are counted.
     #[inline]
     pub(crate) fn place_of(&mut self, to: u32) -> u32 {
         *self.places.entry(to).or_insert_with(|| {
@@ -73,7 +73,7 @@ impl InstanceHistory {
         })
     }
 
-    /// The calls to an instance, which are at this place unless they were made before it was watched.
+    /// Returns the counters of calls to an instance, at this index unless the call was made before recording.
     #[inline]
     pub(crate) fn calls_at(&mut self, place: u32, to: u32) -> &mut Calls {
         let known = self
@@ -94,11 +94,11 @@ pub struct Calls {
     pub answered: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// How long answers took before the last interval, and in it.
+    /// Response times before the last interval, and in it.
     pub(super) earlier: Times,
     pub(super) recent: Times,
     pub(super) interval: u32,
-    /// What had been counted when it began.
+    /// The counts at its start.
     before: [u64; 3],
 }
 
@@ -116,7 +116,7 @@ pub struct Recent<'a> {
 }
 
 impl Calls {
-    /// What happens next belongs to this interval.
+    /// Switches to this interval.
     #[inline]
     pub(crate) fn enter(&mut self, interval: u32) {
         if self.interval != interval {
@@ -135,7 +135,7 @@ impl Calls {
         self.recent.add(lasted);
     }
 
-    /// What the last interval has brought.
+    /// Returns the counts of the last interval.
     pub(super) fn recent(&self) -> Recent<'_> {
         let [sent, answered, errors] = self.before;
         Recent {
@@ -156,15 +156,15 @@ impl Calls {
 /// The state of an instance in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct InstanceState {
-    /// It is killed.
+    /// True if it is killed.
     pub is_down: bool,
-    /// It does nothing.
+    /// True if it is paused.
     pub is_paused: bool,
-    /// It is cut off from other zones.
+    /// True if it is cut off from other zones.
     pub is_cut_off: bool,
-    /// It is up and in no registry.
+    /// True if it is up but in no registry.
     pub is_away: bool,
-    /// How long it takes, in per cent of the usual.
+    /// Its times as a percentage of the usual ones.
     pub slow_percent: u32,
     /// Requests that wait for a slot.
     pub queue: u32,
@@ -172,15 +172,15 @@ pub struct InstanceState {
     pub busy: u32,
     /// Pieces of work that it works on.
     pub in_progress: u32,
-    /// Requests of its own that have no answer yet.
+    /// Its own unanswered requests.
     pub under_way: u32,
-    /// For how long slots were in use, summed over slots.
+    /// The time for which slots were in use, summed over slots, in nanoseconds.
     pub slot_nanos: u64,
-    /// How much it has worked.
+    /// Its total work in nanoseconds.
     pub worked_nanos: u64,
     /// Requests that it has refused.
     pub refused: u64,
-    /// Of an entry point: requests for which there was no instance.
+    /// For an entry point: requests for which there was no instance.
     pub unrouted: u64,
 }
 
@@ -195,35 +195,35 @@ pub struct SpanSeen {
     pub parent: u64,
     /// The instance that was asked.
     pub server: u32,
-    /// When the request was sent.
+    /// The send time of the request.
     pub sent: u64,
-    /// When the answer came.
+    /// The arrival of the answer.
     pub received: u64,
-    /// What it was.
+    /// The answer.
     pub answer: Answer,
 }
 
 /// A message that an instance has received.
 #[derive(Clone, Debug, Serialize)]
 pub struct MessageSeen {
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub at: u64,
-    /// From whom.
+    /// The sender.
     pub from: String,
     /// The kind.
     pub kind: &'static str,
     /// The contents.
     pub what: String,
-    /// How long it travelled, in nanoseconds, if it says that.
+    /// The travel time in nanoseconds, if the message has one.
     pub travelled: Option<u64>,
 }
 
 /// A request that has no answer yet.
 #[derive(Clone, Debug, Serialize)]
 pub struct RequestSeen {
-    /// Whom it asks.
+    /// The called instance.
     pub server: String,
-    /// When it was sent, in nanoseconds.
+    /// The send time in nanoseconds.
     pub sent: u64,
     /// How long ago that is.
     #[serde(serialize_with = "nanos")]
@@ -258,7 +258,7 @@ fn nanos<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Numbers beyond 2^53 are not those of JavaScript.
+/// JavaScript cannot represent numbers beyond 2^53, so they are written as text.
 fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{number:016x}"))
 }

@@ -5,8 +5,7 @@ use crate::buckets::{bucket, least, quantile};
 /// Steps between two powers of two: a time is known within 1/32 of itself.
 const STEPS: u32 = 16;
 
-/// How many times there were of each length, in nanoseconds. Only the range that has occurred takes
-/// memory.
+/// A histogram of times in nanoseconds. Only the range with values takes memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// The bucket of the first count.
@@ -30,7 +29,7 @@ impl Times {
         }
     }
 
-    /// Forgets all.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.counts.clear();
     }
@@ -45,8 +44,7 @@ impl Times {
         self.counts.iter().all(|&count| count == 0)
     }
 
-    /// The time that a part of them, from 0 to 1, does not exceed, to 1/32 of itself; none if there
-    /// are none.
+    /// Returns the percentile for `part`, from 0 to 1, with a relative error of 1/32; `None` without values.
     pub fn percentile(&self, part: f64) -> Option<u64> {
         let counts = (self.first..).zip(self.counts.iter().copied());
         quantile::<STEPS>(counts, self.len(), part)

@@ -1,11 +1,11 @@
-//! A rate over time, and when the n-th request of it is due.
+//! A rate over time, and the due time of its n-th request.
 
 use serde::Serialize;
 
-/// A piece of a curve: the rate goes from one value to another in a straight line.
+/// A piece of a curve, in which the rate changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Piece {
-    /// In seconds.
+    /// The start in seconds.
     from: f64,
     to: f64,
     /// Requests per second at its beginning and its end.
@@ -33,7 +33,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Always the same rate.
+    /// Creates a constant rate.
     pub(crate) fn constant(rate: f64) -> Curve {
         Curve {
             pieces: vec![Piece {
@@ -46,8 +46,8 @@ impl Curve {
         }
     }
 
-    /// A curve through points: seconds, rate, and whether it goes there in a straight line from the
-    /// point before. After the last point the rate stays.
+    /// Creates a curve through points: seconds, rate, and true if the rate changes linearly from the previous
+    /// point. After the last point the rate is constant.
     pub(crate) fn new(points: &[(f64, f64, bool)]) -> Result<Curve, String> {
         let Some(&(end, rate, _)) = points.last() else {
             return Err("the profile has no points; give at least one".to_owned());
@@ -95,7 +95,8 @@ impl Curve {
         piece.before + after * (piece.first + slope * after / 2.0)
     }
 
-    /// The time in seconds until which this many requests are due; none if there never are.
+    /// Returns the time in seconds until which this many requests are due; `None` if there are never that
+    /// many.
     pub(crate) fn time_of(&self, requests: f64) -> Option<f64> {
         let is_before = |piece: &Piece| piece.before + piece.requests() < requests;
         let place = self.pieces.partition_point(is_before);

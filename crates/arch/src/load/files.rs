@@ -77,7 +77,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Whether it is a date, and the nanoseconds since 1970 or since the beginning.
+/// Parses a time: true for a date, and the nanoseconds since 1970 or since the start.
 fn instant(text: &str) -> Result<(bool, i128), String> {
     if let Ok(date) = text.parse::<jiff::Timestamp>() {
         return Ok((true, date.as_nanosecond()));

@@ -15,7 +15,7 @@ use std::path::Path;
 /// A load for the entry points of an architecture, checked.
 #[derive(Clone, Debug)]
 pub struct LoadText {
-    /// By entry point; with no name for all of them.
+    /// The loads by entry point; without a name for all of them.
     loads: Vec<(Option<String>, Load)>,
 }
 
@@ -25,21 +25,20 @@ pub struct LoadText {
 pub struct LoadTextError(String);
 
 impl LoadText {
-    /// Reads a load: a text such as `poisson 200/s`, the JSON of a definition's load for all entry
-    /// points or by their names, or the path of a file with such JSON (`.json`) or with recorded
-    /// arrivals (`.csv`).
+    /// Reads a load: a text such as `poisson 200/s`, the JSON of a definition's load for all entry points or
+    /// by their names, or the path of a file with such JSON (`.json`) or with recorded arrivals (`.csv`).
     ///
     /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// A sentence with the fault.
     pub fn read(text: &str) -> Result<LoadText, LoadTextError> {
         read(text).map_err(LoadTextError)
     }
 
-    /// Puts the load on the entry points of a topology. What it does not say (the kinds of requests, arrivals
-    /// and keys) stays as it was.
+    /// Sets the load of a topology's entry points. Parts that it leaves out (kinds of requests, arrivals,
+    /// keys) stay unchanged.
     ///
     /// # Errors
-    /// If there is no entry point of a name.
+    /// If a name is not an entry point.
     pub fn apply(&self, topology: &mut Topology) -> Result<(), LoadTextError> {
         let services = topology.services.iter();
         let entries: Vec<String> = services

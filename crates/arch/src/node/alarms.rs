@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Alarms, each with what it is about.
+/// Alarms with their subjects.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(bound(deserialize = "T: Ord + Deserialize<'de>"))]
 pub(super) struct Alarms<T> {
     heap: BinaryHeap<Reverse<(u64, T)>>,
-    /// When the timer that counts is due.
+    /// The due time of the current timer.
     timer: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ impl<T: Ord> Alarms<T> {
         None
     }
 
-    /// After how long a timer is wanted, once all that was due is done.
+    /// Returns the delay of a new timer, if one is needed, after all due alarms were handled.
     pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
         if self.timer.is_some_and(|timer| timer > now) {
             return None;

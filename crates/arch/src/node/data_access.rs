@@ -33,12 +33,12 @@ impl DataAccess {
         &mut self.kinds[kind]
     }
 
-    /// All instances that it may call.
+    /// Iterates over all instances that it may call.
     pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
         self.kinds.iter().flat_map(Routes::iter)
     }
 
-    /// The first kind from `stage` on of which there is an instance, and one of those.
+    /// Returns the first kind of storage from `stage` on that has instances, and one of them.
     fn next(&self, stage: usize, mut bits: impl FnMut() -> u64) -> Option<(usize, u32)> {
         let kinds = self.kinds.iter().enumerate().skip(stage);
         kinds
@@ -60,7 +60,7 @@ impl DataAccess {
         host.finish(job, answer, cx);
     }
 
-    /// Asks the next kind of storage where one has no value, or has failed.
+    /// Asks the next kind of storage if one has no value or has failed.
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

@@ -15,14 +15,13 @@ use corsair_observe::Metric;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A user whose request could not be sent asks again after this many nanoseconds at the earliest.
+/// The minimum pause before a user retries a request for which there was no instance, in nanoseconds.
 const UNROUTED_PAUSE: u64 = 1_000_000;
 
-/// However much load there is, without one of its own an entry point makes no more requests than one
-/// in this many nanoseconds.
+/// The minimum time between requests of an entry point without its own load, in nanoseconds.
 const LEAST_PERIOD: u64 = 1_000;
 
-/// Draws what comes in at an entry point.
+/// Returns the random stream of arrivals at an entry point.
 fn arrivals(host: &Host, seed: u64) -> Random {
     let service = &host.model.topology.services[host.service as usize];
     let number = u64::from(host.index - service.instances.start);
@@ -34,28 +33,28 @@ fn arrivals(host: &Host, seed: u64) -> Random {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EntryPoint {
     pub(super) routes: Routes,
-    /// The load of its own, if it has one.
+    /// The entry point's own load, if it has one.
     #[serde(skip)]
     load: Option<Load>,
-    /// Draws what comes in from a load of its own: the same for every variant of an architecture.
+    /// The random stream of arrivals; equal for every variant of an architecture.
     random: Random,
-    /// Without a load of its own, how often a request comes in, in nanoseconds; 0: never.
+    /// Without its own load: the time between requests in nanoseconds; 0: none.
     period: u64,
     /// How many per cent of the load come in.
     percent: u32,
     /// How many users of a closed loop there are.
     users: u32,
-    /// When the load has begun, in nanoseconds; none before and after it.
+    /// The start of the load in nanoseconds; `None` before and after it.
     began: Option<u64>,
-    /// How many instances share the load, and which of them this is.
+    /// The number of instances that share the load, and the index of this one.
     #[serde(skip)]
     share: (u32, u32),
-    /// Requests due so far at all of them; recorded arrivals that have come.
+    /// Requests due so far at all of them; with recorded arrivals, those that have arrived.
     due: f64,
     replayed: usize,
-    /// Values put so far, and one more.
+    /// The number of values put so far, plus one.
     put: u32,
-    /// By kind of request.
+    /// The totals by kind of request.
     totals: Vec<EntryTotals>,
 }
 
@@ -121,8 +120,7 @@ impl EntryPoint {
         users / of + u32::from(number < users % of)
     }
 
-    /// The load begins, without one of its own with a request every `period` nanoseconds; 0: it
-    /// ends.
+    /// Starts the load; without a load of its own, a request every `period` nanoseconds. 0 ends it.
     pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
         let was_silent = self.began.is_none();
         self.period = period;
@@ -154,17 +152,17 @@ impl EntryPoint {
         }
     }
 
-    /// From now on this percentage of the load comes in. Of recorded arrivals all come, or none.
+    /// Sets the percentage of the load from now on. Recorded arrivals are either all replayed or none.
     pub(super) fn set_percent(&mut self, percent: u32) {
         self.percent = percent;
     }
 
-    /// By how much the load is more than what was defined.
+    /// Returns the factor on the defined load.
     fn factor(&self) -> f64 {
         f64::from(self.percent.max(1)) / 100.0
     }
 
-    /// The timer has fired: a request comes in, or a user has thought enough.
+    /// Handles the timer: a request arrives, or a user's think time is over.
     pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         if self.began.is_none() {
             return;
@@ -231,7 +229,7 @@ impl EntryPoint {
                 let gaps = arrivals.gaps();
                 let gap = (gaps.as_constant()).unwrap_or_else(|| gaps.draw(self.random.bits()));
                 self.due += gap * f64::from(self.share.0) / self.factor();
-                // Casts of floats saturate: what is due after the end of time never comes.
+                // Casts of floats saturate: a time beyond the end of time is never reached.
                 curve
                     .time_of(self.due)
                     .map(|seconds| (seconds * 1e9) as u64)
@@ -246,7 +244,7 @@ impl EntryPoint {
         }
     }
 
-    /// A request comes in: of this kind, or of one that is drawn.
+    /// Makes a request of this kind, or of a random kind.
     fn demand<C: Context<Msg>>(&mut self, host: &mut Host, kind: Option<RequestKind>, cx: &mut C) {
         let kind = match (&self.load, kind) {
             (_, Some(kind)) => kind,
@@ -318,7 +316,7 @@ impl EntryPoint {
         self.totals.iter().map(|totals| totals.unrouted).sum()
     }
 
-    /// What has come in until now, and how much of the load comes in.
+    /// Returns the number of arrived requests, and the percentage of the load.
     pub(super) fn fields(&self) -> Vec<(&'static str, u64)> {
         let sum = |of: fn(&EntryTotals) -> u64| self.totals.iter().map(of).sum();
         vec![
@@ -331,7 +329,7 @@ impl EntryPoint {
         ]
     }
 
-    /// One of its requests is answered.
+    /// Handles the answer to one of its requests.
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -354,8 +352,7 @@ impl EntryPoint {
         self.think(0, cx);
     }
 
-    /// What has come in until now, with the requests that are still unanswered. By kind where the
-    /// load says which there are.
+    /// Returns the totals of arrived requests, including unanswered ones, by kind if the load has kinds.
     pub(super) fn totals(&self, host: &Host) -> EntryTotals {
         let mut totals = self.totals.clone();
         let pending = host.pending.iter();

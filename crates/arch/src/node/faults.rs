@@ -72,7 +72,7 @@ impl Node {
         self.gone_down(was_listed, was_down, cx);
     }
 
-    /// Does what being killed brings with it, unless it was down before.
+    /// Does the consequences of being killed, unless it was down before.
     pub(super) fn gone_down<C: Context<Msg>>(
         &mut self,
         was_listed: bool,
@@ -93,7 +93,7 @@ impl Node {
 }
 
 impl Host {
-    /// Brings a killed instance back, unless another fault keeps it down.
+    /// Revives a killed instance, unless another fault keeps it down.
     fn revive<C: Context<Msg>>(&mut self, cx: &mut C) {
         // It may have been revived before.
         if self.health.is_down() {
@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Leaves the registries; what is asked of it all the same is done.
+    /// Leaves the registries; requests that still arrive are handled.
     pub(super) fn stay_away<C: Context<Msg>>(&mut self, cx: &mut C) {
         let was_listed = self.health.is_listed();
         self.health.away += 1;
@@ -111,7 +111,7 @@ impl Host {
         }
     }
 
-    /// One reason less to stay away.
+    /// Removes one reason for staying out of the registries.
     pub(super) fn come_back<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.health.away -= 1;
         self.register_again(cx);

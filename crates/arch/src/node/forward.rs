@@ -14,7 +14,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// Passes a job on. A service without dependencies answers by itself.
+    /// Forwards a job. A service without dependencies answers itself.
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
         // A request for an endpoint goes to its service, if that is next.
         let served = job.key.as_endpoint().and_then(|(endpoint, ..)| {

@@ -1,10 +1,10 @@
-//! The faults that an instance has at the moment, and what it holds back while it is paused.
+//! The current faults of an instance, and the messages deferred while it is paused.
 
 use super::job::Job;
 use crate::message::Answer;
 use serde::{Deserialize, Serialize};
 
-/// What arrived while an instance was paused.
+/// A message that arrived while an instance was paused.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Deferred {
     /// A job, and how long it travelled.
@@ -17,18 +17,18 @@ pub(super) enum Deferred {
     },
 }
 
-/// The faults that an instance has. Those of one kind may overlap; each ends by itself.
+/// The current faults. Faults of one kind may overlap; each ends separately.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Health {
-    /// How many faults have killed it, the chaos monkey among them.
+    /// The number of faults that have killed it, including the chaos monkey.
     pub(super) killed: u32,
-    /// How many reasons there are to be in no registry, beside being killed.
+    /// The number of reasons to be in no registry, other than being killed.
     pub(super) away: u32,
     pub(super) paused: u32,
     pub(super) cut_off: u32,
-    /// What was done to it from outside.
+    /// The commands from outside.
     pub(super) ordered: Ordered,
-    /// By how much times are multiplied, for each fault that slows it.
+    /// The factor of each fault that slows it.
     factors: Vec<(u32, f64)>,
     held: Vec<Deferred>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Ordered {
     pub(super) killed: bool,
     pub(super) paused: bool,
     pub(super) cut_off: bool,
-    /// By how many per cent times are multiplied; 0 and 100 leave them as they are.
+    /// The percentage by which a command multiplies times; 0 and 100 mean no change.
     pub(super) slow_percent: u32,
 }
 
@@ -78,7 +78,7 @@ impl Health {
         (nanos as f64 * self.factor()) as u64
     }
 
-    /// By how much times are multiplied.
+    /// Returns the factor on times.
     pub(super) fn factor(&self) -> f64 {
         let ordered = match self.ordered.slow_percent {
             0 => 1.0,
@@ -98,12 +98,12 @@ impl Health {
         self.factors.retain(|(number, _)| *number != fault);
     }
 
-    /// Keeps what has arrived during a pause.
+    /// Stores a message that arrived during a pause.
     pub(super) fn hold(&mut self, held: Deferred) {
         self.held.push(held);
     }
 
-    /// Removes what has arrived during a pause.
+    /// Takes the messages that arrived during a pause.
     pub(super) fn take_held(&mut self) -> Vec<Deferred> {
         std::mem::take(&mut self.held)
     }

@@ -1,5 +1,4 @@
-//! What all packages have in common: an instance's place in the architecture, its slots and queue,
-//! the requests it has made, and its health.
+//! The common part of all packages: an instance's place, slots, queue, requests and health.
 
 use super::health::{Deferred, Health};
 use super::job::{Job, PendingRequest, PendingRequests};
@@ -19,7 +18,7 @@ use corsair_observe::{Metric, ServiceId, Status};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What all packages have in common.
+/// The common part of all packages.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(super) model: Arc<Model>,
@@ -33,7 +32,7 @@ pub(crate) struct Host {
     pub(super) registries: Vec<u32>,
     /// The services that it depends on, and asks the registries for.
     pub(super) dependencies: Vec<u32>,
-    /// The only instances that it may call, if a graph says so.
+    /// The instances that it may call, if a graph defines them.
     pub(super) allowed: Option<Vec<u32>>,
     pub(super) pending: PendingRequests,
     pub(super) health: Health,
@@ -46,16 +45,16 @@ pub(crate) struct Host {
     pub(super) is_idle: bool,
     /// Jobs that wait for a slot.
     pub(super) queue: Queue,
-    /// How many requests it takes, if that is limited.
+    /// The rate limit of its requests, if it has one.
     bucket: Option<Bucket>,
     pub(super) totals: ServiceTotals,
-    /// What happens when, if that is kept.
+    /// Its timeline, if one is recorded.
     pub(super) track: Option<Box<Track>>,
     /// Keeps its notifications to each receiver in order.
     pub(super) ordered: Ordered,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
-    /// What it remembers while it is watched.
+    /// Its history while it is watched.
     pub(super) seen: Option<Box<InstanceHistory>>,
 }
 
@@ -127,7 +126,7 @@ impl Host {
         &self.model.topology.services[self.service as usize].costs
     }
 
-    /// From here on, what is sent is on account of a job.
+    /// Makes a job the cause of the messages sent from here on.
     #[inline]
     pub(super) fn on_account_of<C: Context<Msg>>(&self, job: &Job, cx: &mut C) {
         if self.model.traces {
@@ -180,7 +179,7 @@ impl Host {
         }
     }
 
-    /// Refuses the jobs of the queue whose patience has ended, unless the instance is paused.
+    /// Refuses queued jobs whose patience has ended, unless the instance is paused.
     pub(super) fn expire<C: Context<Msg>>(&mut self, cx: &mut C) {
         if self.health.is_paused() {
             return;
@@ -194,14 +193,14 @@ impl Host {
         self.time_patience(now, cx);
     }
 
-    /// Refuses a job that holds no slot: there is too much to do.
+    /// Refuses a job without a slot because of overload.
     fn refuse<C: Context<Msg>>(&mut self, job: Job, cx: &mut C) {
         self.totals.refused += 1;
         self.model.recorder.error(self.measured());
         self.finish(job, Answer::Overloaded, cx);
     }
 
-    /// Something has waited for a slot, or for its part of shared processors, in nanoseconds.
+    /// Counts waiting time for a slot or shared processors, in nanoseconds.
     pub(super) fn has_waited(&mut self, waited: u64, now: u64) {
         if now >= self.model.count_from {
             self.totals.queued += waited;
@@ -269,8 +268,8 @@ impl Host {
         None
     }
 
-    /// Begins work for a task, which is resumed when the work is done. False if the instance has too much work
-    /// already.
+    /// Starts work for a task, which is resumed when the work is done. False if the instance has too much
+    /// work.
     pub(super) fn work_on<C: Context<Msg>>(&mut self, task: u32, work: u64, cx: &mut C) -> bool {
         self.work(Piece::Task(task), work, cx)
     }
@@ -296,7 +295,7 @@ impl Host {
         }
     }
 
-    /// Notes how much shared processors have worked until now.
+    /// Updates the work of shared processors.
     pub(super) fn track_work(&mut self, now: u64) {
         if let (Some(track), Some(sharing)) = (&mut self.track, &mut self.in_progress.sharing) {
             let processors = self.model.topology.services[self.service as usize]
@@ -306,7 +305,7 @@ impl Host {
         }
     }
 
-    /// Takes the piece of work that is done, if the timer still counts.
+    /// Takes the completed piece of work, if the timer is still valid.
     pub(super) fn work_done(&mut self, token: Token) -> Option<Piece> {
         if self.health.is_paused() {
             return None;
@@ -321,7 +320,7 @@ impl Host {
         self.finish(job, Answer::Failed, cx);
     }
 
-    /// Ends a job: answers it if somebody waits, and frees its slot.
+    /// Ends a job: answers its client, if there is one, and frees its slot.
     pub(super) fn finish<C: Context<Msg>>(&mut self, job: Job, answer: Answer, cx: &mut C) {
         let now = cx.now();
         let lasted = now.as_nanos() - job.arrived;
@@ -350,8 +349,8 @@ impl Host {
         }
     }
 
-    /// Takes the request that a response answers, and records how long it took. None if the
-    /// response does not matter any more.
+    /// Takes the request that a response answers, and records its duration. `None` if the response is
+    /// obsolete.
     pub(super) fn take_answered<C: Context<Msg>>(
         &mut self,
         id: u32,
@@ -380,7 +379,7 @@ impl Host {
         Some(request)
     }
 
-    /// Records how long a request took, and how much of that its answer travelled.
+    /// Records the duration of a request, and the travel time of its answer.
     fn measure_answer(&self, request: &PendingRequest, took: (u64, u64), answer: Answer) {
         let recorder = &self.model.recorder;
         let server = self.model.instance(request.server).service as usize;
@@ -480,7 +479,7 @@ impl Host {
     }
 }
 
-/// What an instance keeps of its time, if that is asked for.
+/// Creates an instance's timeline, if one is recorded.
 fn track(model: &Model, index: u32) -> Option<Box<Track>> {
     let mut track = Track::new(model.interval?, model.load_at, model.load_ends);
     if !model.topology.begins_idle(index) {
@@ -490,7 +489,7 @@ fn track(model: &Model, index: u32) -> Option<Box<Track>> {
     Some(Box::new(track))
 }
 
-/// How flows show an answer.
+/// Returns the status of an answer in flows.
 fn status(answer: Answer) -> Status {
     if answer.is_error() {
         Status::Error

@@ -1,18 +1,18 @@
-//! What an instance is asked to do, and the requests that it makes and waits for.
+//! The jobs of an instance, and its own requests.
 
 use crate::message::{Call, Key};
 use corsair::{Addr, Envelope, SpanId};
 use corsair_observe::TraceContext;
 use serde::{Deserialize, Serialize};
 
-/// What is asked of an instance.
+/// The operation of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operation {
     /// Return a value.
     Get,
     /// Keep a value.
     Put,
-    /// Keep a value whose token this instance owns.
+    /// Stores a value whose token this instance owns.
     PutOwned,
     /// Keep a copy.
     Copy,
@@ -31,7 +31,7 @@ impl Operation {
 /// The deadline of a job that has none.
 pub(crate) const NO_DEADLINE: u64 = u64::MAX;
 
-/// One piece of work for an instance: a request, or a value to keep.
+/// A job of an instance: a request, or a value to store.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) operation: Operation,
@@ -41,15 +41,16 @@ pub(crate) struct Job {
     pub(crate) id: u32,
     /// How often it has gone through a service that may call itself.
     pub(crate) rounds: u8,
-    /// When it arrived, in nanoseconds.
+    /// The time of arrival in nanoseconds.
     pub(crate) arrived: u64,
-    /// When it left the queue, in nanoseconds.
+    /// The time at which it left the queue in nanoseconds.
     pub(crate) began: u64,
     /// The time spent waiting for responses of other instances, in nanoseconds.
     pub(crate) waited: u64,
     /// True if it holds a slot of an instance with limited concurrency.
     pub(crate) holds_slot: bool,
-    /// When its client has no use for it any more, in nanoseconds; [`NO_DEADLINE`] if ever.
+    /// The time after which its client has no use for the answer in nanoseconds; [`NO_DEADLINE`] if there is
+    /// none.
     pub(crate) deadline: u64,
     /// The message that brought it, in the flow of messages.
     pub(crate) trace: SpanId,
@@ -76,7 +77,7 @@ impl Job {
         }
     }
 
-    /// A job that no message has brought: it begins a trace of its own.
+    /// Creates a job without a message, which starts its own trace.
     pub(crate) fn of_own_accord(operation: Operation, key: Key, now: u64) -> Job {
         Job {
             operation,
@@ -114,20 +115,20 @@ impl Job {
 /// A request that an instance has made.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct PendingRequest {
-    /// The job on whose behalf it was made.
+    /// The job for which it was made.
     pub(crate) job: Job,
-    /// When it was sent, in nanoseconds.
+    /// The send time in nanoseconds.
     pub(crate) sent: u64,
     pub(crate) span: SpanId,
     /// The instance that was asked.
     pub(crate) server: u32,
-    /// What the package needs to know when the response comes; see its `resume`.
+    /// The package's state for handling the response; see its `resume`.
     pub(crate) stage: u64,
-    /// How long it travels, in nanoseconds; 0 if it is lost.
+    /// The travel time in nanoseconds; 0 if it is lost.
     pub(crate) travelled: u64,
     /// True if the instance was killed after it had made the request: the response is dropped.
     pub(crate) is_abandoned: bool,
-    /// Where calls to the server are counted while they are watched.
+    /// The index at which calls to the server are counted while they are watched.
     #[serde(skip)]
     pub(crate) seen_at: u32,
 }
@@ -158,7 +159,7 @@ impl PendingRequests {
         self.slots[id as usize] = Some(request);
     }
 
-    /// Removes the request with this number; none if its response has come before.
+    /// Removes the request with this number; `None` if it was answered before.
     pub(crate) fn remove(&mut self, id: u32) -> Option<PendingRequest> {
         let request = self.slots.get_mut(id as usize)?.take()?;
         self.free.push(id);
@@ -174,7 +175,7 @@ impl PendingRequests {
         }
     }
 
-    /// Those that somebody still waits for.
+    /// Iterates over the requests whose answers are still needed.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PendingRequest> {
         self.slots
             .iter()

@@ -7,7 +7,7 @@ use corsair::{Context, Token};
 use std::time::Duration;
 
 impl Host {
-    /// The scenario has said hello: from now on the instance asks registries, and has faults.
+    /// Handles the scenario's hello: the instance begins to ask registries, and its faults begin.
     pub(super) fn greet<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.root = cx.envelope().from;
         cx.timer(Duration::from_nanos(self.model.poll), TO_POLL);
@@ -62,8 +62,8 @@ impl Host {
         }
     }
 
-    /// Whether the instance may call another. Where a graph says whom it may call, what the
-    /// scenario sends is that graph, and what registries say must not add to it.
+    /// True if the instance may call another. If a graph defines the connections, the scenario sends that
+    /// graph, and registries must not add to it.
     pub(super) fn allows<C: Context<Msg>>(&mut self, node: u32, cx: &C) -> bool {
         let from_graph = cx.envelope().from == self.root;
         if let Some(allowed) = &mut self.allowed {
@@ -87,7 +87,7 @@ impl Host {
         }
     }
 
-    /// Says goodbye: the run is over.
+    /// Says goodbye at the end of the run.
     pub(super) fn leave<C: Context<Msg>>(&mut self, cx: &mut C) {
         if self.health.is_listed() {
             self.unregister(false, cx);

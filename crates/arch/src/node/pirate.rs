@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pirate {
     pub(super) buddies: Routes,
-    /// How often it gossips, in nanoseconds; 0: never.
+    /// The gossip period in nanoseconds; 0: none.
     period: u64,
     gold: u32,
 }
@@ -34,7 +34,7 @@ impl Pirate {
         }
     }
 
-    /// It is time to gossip.
+    /// Gossips.
     pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         if self.period == 0 {
             return;

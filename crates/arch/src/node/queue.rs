@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Priorities are below this.
 const PRIORITIES: usize = 8;
 
-/// How the queue of a service works. Times are in nanoseconds.
+/// The rules of a service's queue. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueRules {
     pub(crate) order: Order,
@@ -49,7 +49,7 @@ pub(super) struct Queue {
     levels: Vec<VecDeque<Job>>,
     length: usize,
     delay: Delay,
-    /// When the timer for the end of a patience is due.
+    /// The due time of the timer for the end of a patience.
     timer: Option<u64>,
 }
 
@@ -84,8 +84,7 @@ impl Queue {
         }
     }
 
-    /// Adds a job. Returns one that is refused if there is no room: this one, or one of a lower
-    /// priority.
+    /// Adds a job. Returns the refused job if the queue is full: this one, or one of a lower priority.
     pub(super) fn push(&mut self, job: Job) -> Option<Job> {
         let level = self.level(&job);
         let mut refused = None;
@@ -134,7 +133,7 @@ impl Queue {
         self.levels[level].pop_front()
     }
 
-    /// After how long a timer for the end of a patience is wanted, if there is none.
+    /// Returns the delay of a new timer for the end of a patience, if one is needed.
     pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
         if self.timer.is_some_and(|due| due > now) {
             return None;
@@ -143,7 +142,8 @@ impl Queue {
         self.timer.map(|due| due - now)
     }
 
-    /// The level of the job whose patience ends first, and when. Those of one level have come one after the other.
+    /// Returns the priority and the time of the job whose patience ends first. Jobs of one priority are in
+    /// the order of arrival.
     fn first_end(&self) -> Option<(usize, u64)> {
         if self.rules.patience == u64::MAX {
             return None;
@@ -165,7 +165,7 @@ impl Queue {
 /// Controlled delay, as RFC 8289 has it in section 5.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Delay {
-    /// When jobs will have waited too long for a whole interval, if they do now.
+    /// The time at which jobs will have waited too long for a complete interval, if they do now.
     above_until: Option<u64>,
     dropping: bool,
     drop_next: u64,

@@ -81,7 +81,7 @@ impl RingNode {
         }
     }
 
-    /// The instance leaves: others of the zone are given what it has.
+    /// Transfers its values to the other instances of the zone before it leaves.
     pub(super) fn leave<C: Context<Msg>>(&self, host: &mut Host, cx: &mut C) {
         let model = Arc::clone(&host.model);
         let ring = model.ring(host.service, model.place(host.index));

@@ -85,7 +85,7 @@ impl Role {
         known
     }
 
-    /// What the package has of its own, by name.
+    /// Returns the package's own fields by name.
     pub(super) fn fields(&self) -> Vec<(&'static str, u64)> {
         match self {
             Role::Forward(_) | Role::DataAccess(_) => Vec::new(),
@@ -108,7 +108,7 @@ impl Role {
         }
     }
 
-    /// An instance of the same service has come while an autoscaler looks after it.
+    /// Handles a new instance of the same service under an autoscaler.
     pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
         match self {
             Role::Storage(storage) => storage.peer_has_come(host, peer, cx),
@@ -132,7 +132,7 @@ impl Role {
         }
     }
 
-    /// Does a job of which the work is done.
+    /// Completes a job whose work is done.
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
         match self {
             Role::Forward(forward) => forward.act(host, job, cx),
@@ -168,7 +168,7 @@ impl Role {
         }
     }
 
-    /// Does what is due by now: time-outs and the like.
+    /// Does the due work, such as time-outs.
     pub(super) fn wake<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         if let Role::Service(service) = self {
             service.wake(host, cx);
@@ -192,7 +192,7 @@ impl Role {
         }
     }
 
-    /// It is time to make a request, or to gossip.
+    /// Makes the next request or gossips.
     pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         match self {
             Role::EntryPoint(entry) => entry.talk(host, cx),

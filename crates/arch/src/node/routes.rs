@@ -1,4 +1,4 @@
-//! Whom an instance may call.
+//! The instances that an instance may call.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +36,14 @@ impl Routes {
         self.0.binary_search(&node).is_ok()
     }
 
-    /// One of them, by a random number.
+    /// Returns a random instance.
     #[inline]
     pub(crate) fn pick(&self, bits: u64) -> Option<u32> {
         let place = ((u128::from(bits) * self.0.len() as u128) >> 64) as usize;
         self.0.get(place).copied()
     }
 
-    /// One of those that are in a range, by a random number, if there are any.
+    /// Returns a random instance in a range, if there is one.
     pub(crate) fn pick_within(
         &self,
         range: &std::ops::Range<u32>,
@@ -59,7 +59,7 @@ impl Routes {
         Some(within[place])
     }
 
-    /// All of them.
+    /// Iterates over all of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }

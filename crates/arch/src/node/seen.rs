@@ -1,5 +1,5 @@
-//! What an instance remembers while it is watched: its calls, spans and messages. None of it is
-//! visible to actors, so that a run that is watched is the same to the last bit.
+//! Recording of an instance's calls, spans and messages while it is watched. Actors cannot see the records,
+//! so a watched run is equal to the last bit.
 
 use super::host::Host;
 use super::job::PendingRequest;
@@ -35,7 +35,7 @@ impl Host {
         place
     }
 
-    /// Another has answered, after so long.
+    /// Records an answer and its duration.
     #[inline]
     pub(super) fn see_answered<C: Context<Msg>>(
         &mut self,

@@ -1,4 +1,4 @@
-//! What an instance sends: how long it travels, and what happens where the way is cut.
+//! Sending: travel times and link faults.
 
 use super::host::Host;
 use super::job::{Job, NO_DEADLINE, PendingRequest};
@@ -70,7 +70,7 @@ impl Host {
         self.post(registry, travel, message, cx);
     }
 
-    /// Asks an instance on behalf of a job. `stage` comes back with the response.
+    /// Sends a request for a job. The response returns `stage`.
     pub(super) fn ask<C: Context<Msg>>(
         &mut self,
         job: Job,
@@ -82,8 +82,7 @@ impl Host {
         self.ask_after(0, job, to, key, stage, cx);
     }
 
-    /// The same with a request that leaves a delay in nanoseconds later, and whose answer is of no use
-    /// after the job's deadline.
+    /// Sends a request after a delay in nanoseconds; its answer is obsolete after the job's deadline.
     pub(super) fn ask_after<C: Context<Msg>>(
         &mut self,
         later: u64,
@@ -135,7 +134,7 @@ impl Host {
         };
         self.pending.insert(id, request);
         if let Some(second) = second {
-            // The server does not know that it is the same, and the answer comes twice.
+            // The server cannot recognise a duplicated request, so it answers twice.
             let is_abandoned = true;
             let copy = PendingRequest {
                 is_abandoned,
@@ -145,7 +144,7 @@ impl Host {
         }
     }
 
-    /// What links do to a message to another instance.
+    /// Returns the effect of link faults on a message to another instance.
     #[inline]
     fn effect<C: Context<Msg>>(&self, to: u32, cx: &mut C) -> LinkEffect {
         let now = cx.now().as_nanos();
@@ -182,7 +181,7 @@ impl Host {
         }
     }
 
-    /// How often what is sent on behalf of a job has gone through a service that may call itself.
+    /// Returns the number of passes through a service that may call itself, for messages of a job.
     fn rounds_after(&self, job: &Job) -> u8 {
         let here = self.model.is_circular(self.service);
         job.rounds
@@ -214,7 +213,7 @@ impl Host {
         self.post(client, travel, response, cx);
     }
 
-    /// Why a client's messages do not reach this instance, if they do not.
+    /// Returns why a client's messages do not reach this instance; `None` if they do.
     pub(super) fn unreachable(&self, client: Addr) -> Option<Answer> {
         if self.is_cut_off_from(self.number(client)) {
             Some(Answer::Lost)
@@ -223,8 +222,8 @@ impl Host {
         }
     }
 
-    /// Drops a job that did not reach the instance, or that was lost with it. Its client gives up
-    /// after a while if it is cut off, or is refused at once by the host that has no such process.
+    /// Drops a job that did not reach the instance, or was lost with it. If the client is cut off, it gives
+    /// up after its patience; otherwise the host without the process refuses the job at once.
     pub(super) fn reject<C: Context<Msg>>(&self, job: &Job, answer: Answer, cx: &mut C) {
         self.count_dropped();
         if !job.operation.is_answered() || job.client == Addr::NONE {
@@ -264,7 +263,7 @@ fn lost(id: u32) -> Msg {
     }
 }
 
-/// How many microseconds are left until a deadline, as messages say it: 0 is any number.
+/// Returns the microseconds until a deadline in the format of messages: 0 means no deadline.
 fn micros_left(deadline: u64, now: u64) -> u32 {
     if deadline == NO_DEADLINE {
         return 0;

@@ -33,7 +33,7 @@ pub(crate) struct Service {
     caches: Vec<Cache>,
     tasks: Vec<Option<Task>>,
     free: Vec<u32>,
-    /// What is to be done at once, the last first.
+    /// The pending operations, the last first.
     #[serde(skip)]
     todo: Vec<Todo>,
     alarms: Alarms<Alarm>,
@@ -44,7 +44,7 @@ pub(crate) struct Service {
 /// The number of no task.
 const NOBODY: u32 = u32::MAX;
 
-/// Something that is to be done at once.
+/// A pending operation.
 #[derive(Clone, Copy, Debug)]
 enum Todo {
     /// A task is ready to continue.
@@ -66,15 +66,15 @@ struct Task {
     next: u32,
     /// How often the call is still to be made.
     left: u32,
-    /// The number of the parallel step whose branches it waits for; how many must still succeed,
-    /// and how many are still open.
+    /// The number of the parallel step that it waits for, the number of branches that must still succeed, and
+    /// of those still running.
     fork: u32,
     needed: u32,
     open: u32,
     calling: Calling,
-    /// When it has begun.
+    /// Its start.
     began: u64,
-    /// When its work has begun, and for how long it has worked before, in nanoseconds.
+    /// The start of its current work, and the duration of its earlier work, in nanoseconds.
     work_began: u64,
     worked: u64,
 }
@@ -124,7 +124,7 @@ impl Service {
         route.is_some_and(|route| self.routes[route].remove(node))
     }
 
-    /// All instances that it may call.
+    /// Iterates over all instances that it may call.
     pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
         self.routes.iter().flat_map(Route::nodes)
     }
@@ -144,7 +144,7 @@ impl Service {
         breakers.map(breaker::Breaker::opened).sum()
     }
 
-    /// Begins with the endpoint that a job asks for; with the first, if it asks for none.
+    /// Starts the requested endpoint, or the first one by default.
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
         let endpoints = &self.script.endpoints;
         let begins = match job.key.as_endpoint() {
@@ -214,14 +214,14 @@ impl Service {
         id
     }
 
-    /// The number of the next call or parallel step; zero is none.
+    /// Returns the number of the next call or parallel step; zero is unused.
     fn next_serial(&mut self) -> u32 {
         self.serial = (self.serial + 1) % (1 << attempts::SERIAL_BITS);
         self.serial = self.serial.max(1);
         self.serial
     }
 
-    /// Does all that can be done now.
+    /// Does all pending operations.
     fn go_on<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         while let Some(todo) = self.todo.pop() {
             match todo {
@@ -329,8 +329,8 @@ impl Service {
         }
     }
 
-    /// Sends a message to a target whose policy depends on the outcome. It is a call for which no task waits, and
-    /// it continues after the request that has sent the message is answered.
+    /// Sends a message to a target whose policy depends on the outcome. It is a call without a waiting task,
+    /// and may outlast the request that sent it.
     fn send_by_policy<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -357,7 +357,7 @@ impl Service {
         }
     }
 
-    /// Begins the fallback of the step at which a task is; false if there is none.
+    /// Starts the fallback of a task's current step; false if there is none.
     fn falls_back(&mut self, host: &mut Host, id: u32) -> bool {
         let Some(task) = &mut self.tasks[id as usize] else {
             return false;
@@ -424,13 +424,13 @@ impl Service {
     }
 }
 
-/// Which value a job is about.
+/// Returns the value that a job is about.
 fn about(job: &Job) -> u32 {
     job.key.as_endpoint().map_or(0, |(.., about)| about)
 }
 
-/// What a request on behalf of a job asks for: an endpoint, with the priority and the value of the
-/// job; of other packages the value that every storage has.
+/// Returns the key of a job's request: an endpoint, with the priority and the value of the job; for other
+/// packages, the value that every storage has.
 fn key_for(target: Target, job: &Job) -> Key {
     let Some((endpoint, ..)) = target.key.as_endpoint() else {
         return target.key;

@@ -17,13 +17,12 @@ pub(super) struct Sharing {
     /// The service that each piece has got, in nanoseconds, until `at`.
     served: f64,
     at: u64,
-    /// For how long processors have been in use, each counted by itself, in nanoseconds.
+    /// The busy time in nanoseconds, summed over processors.
     used: f64,
     is_stopped: bool,
-    /// The service at which each piece is done, as the bits of a number that is not negative:
-    /// these have the same order.
+    /// The service at which each piece is done, as the bits of a non-negative float, which sort equally.
     done: BinaryHeap<Reverse<(u64, u32)>>,
-    /// When the timer that counts is due.
+    /// The due time of the current timer.
     timer: Option<u64>,
 }
 
@@ -67,13 +66,13 @@ impl Sharing {
         self.at = now;
     }
 
-    /// For how long all processors have been in use, or some of them for longer.
+    /// Returns the busy time, as if all processors were busy together.
     pub(super) fn used(&mut self, now: u64) -> u64 {
         self.advance(now);
         (self.used / self.processors) as u64
     }
 
-    /// Begins a piece of work, given in nanoseconds on a processor of its own.
+    /// Starts a piece of work, in nanoseconds on a processor of its own.
     pub(super) fn begin(&mut self, slot: u32, work: u64, now: u64) {
         self.advance(now);
         if self.done.is_empty() {
@@ -94,7 +93,7 @@ impl Sharing {
         Some(slot)
     }
 
-    /// After how long a timer is wanted, if the one that is set is not the right one.
+    /// Returns the delay of a new timer, if the current one is wrong.
     pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
         self.advance(now);
         let next = self.done.peek().filter(|_| !self.is_stopped);

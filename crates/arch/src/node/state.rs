@@ -1,4 +1,4 @@
-//! What can be seen of an instance from outside, between two events.
+//! The state of an instance as seen from outside, between two events.
 
 use super::Node;
 use crate::live::seen::InstanceHistory;
@@ -7,11 +7,11 @@ use crate::node::role::Role;
 use corsair::{Addr, Message, Time};
 use std::time::Duration;
 
-/// The most requests under way that are listed.
+/// The maximum number of listed requests.
 const MOST_LISTED: usize = 50;
 
 impl Node {
-    /// Its state in numbers, at a time.
+    /// Returns its state in numbers at a time.
     pub(crate) fn state(&self, now: Time) -> InstanceState {
         let host = &self.host;
         let health = &host.health;
@@ -37,7 +37,7 @@ impl Node {
         }
     }
 
-    /// What it remembers of the time in which it was watched.
+    /// Returns the history recorded while it was watched.
     pub(crate) fn seen(&self) -> Option<&InstanceHistory> {
         self.host.seen.as_deref()
     }

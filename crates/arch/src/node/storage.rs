@@ -31,7 +31,7 @@ impl KeySet {
         self.0.insert(key);
     }
 
-    /// All of them that are wanted, in an order that depends on nothing else.
+    /// Returns the matching keys in a deterministic order.
     pub(super) fn sorted(&self, wanted: impl Fn(Key) -> bool) -> Vec<Key> {
         let wanted = self.0.iter().copied().filter(|&key| wanted(key));
         let mut keys: Vec<Key> = wanted.collect();
@@ -39,7 +39,7 @@ impl KeySet {
         keys
     }
 
-    /// Whether there is a value: every storage knows one from the beginning.
+    /// Looks up a value: every storage has one value from the start.
     pub(super) fn look_up(&self, key: Key) -> Answer {
         if key == Key::WHY || self.0.contains(&key) {
             Answer::Found
@@ -82,7 +82,7 @@ impl Storage {
     }
 }
 
-/// Gives values to the instances that are to have them.
+/// Sends values to their new owners.
 pub(super) fn hand_over<C: Context<Msg>>(
     host: &mut Host,
     keys: Vec<Key>,

@@ -1,4 +1,4 @@
-//! Jobs that an instance is working on, each until its timer is due.
+//! The current work of an instance, each piece until its timer is due.
 
 use super::job::Job;
 use super::sharing::Sharing;
@@ -14,7 +14,7 @@ const GENERATIONS: u32 = 1 << 8;
 /// An instance works on at most this many jobs at once.
 pub(super) const MOST: usize = 1 << SLOT_BITS;
 
-/// What is worked on.
+/// A piece of work.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Piece {
     /// A job; `true` beside it means that it fails when the work is done.
@@ -27,8 +27,8 @@ pub(super) enum Piece {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Work {
     piece: Piece,
-    /// When the work is done, in nanoseconds; while paused, how much of it is left. Where processors are shared,
-    /// when it would be done on a processor of its own.
+    /// The end of the work in nanoseconds; while paused, the remaining work. With shared processors, the end
+    /// on a processor of its own.
     due: u64,
 }
 
@@ -44,7 +44,7 @@ struct Slot {
 pub(super) struct InProgress {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// If all work shares some processors, how.
+    /// The sharing of processors, if there is any.
     pub(super) sharing: Option<Box<Sharing>>,
 }
 
@@ -74,8 +74,7 @@ impl InProgress {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// Begins `work`, in nanoseconds. Returns after how long a timer is wanted, with its
-    /// token, if it is.
+    /// Starts `work` in nanoseconds. Returns the delay and token of a new timer, if one is needed.
     pub(super) fn begin(&mut self, piece: Piece, work: u64, now: u64) -> Option<(u64, Token)> {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -114,7 +113,7 @@ impl InProgress {
         token.number() & WORK != 0
     }
 
-    /// The work of which the timer has fired; none if the timer does not count any more.
+    /// Takes the work whose timer has fired; `None` if the timer is obsolete.
     pub(super) fn finish(&mut self, token: Token) -> Option<Piece> {
         let slot = token.number() & (MOST as u32 - 1);
         let entry = self.slots.get_mut(slot as usize)?;
@@ -126,7 +125,7 @@ impl InProgress {
         Some(work.piece)
     }
 
-    /// For how long all of the shared processors have been in use, or some of them for longer.
+    /// Returns the busy time of shared processors, as if all were busy together.
     pub(super) fn used(&mut self, now: u64) -> u64 {
         self.sharing.as_mut().map_or(0, |sharing| sharing.used(now))
     }

@@ -1,4 +1,4 @@
-//! How two architectures differ, as a picture.
+//! A picture of the differences between two architectures.
 
 use super::PictureError;
 use crate::experiment::Compared;

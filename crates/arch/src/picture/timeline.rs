@@ -1,4 +1,4 @@
-//! What happened over time, as a picture.
+//! A picture of a timeline.
 
 use super::PictureError;
 use crate::timeline::{Slice, Timeline};
@@ -6,13 +6,13 @@ use plotters::prelude::*;
 use std::error::Error;
 use std::io;
 
-/// More services than this share no picture: those are drawn that queue or work most.
+/// The maximum number of services in a picture: the busiest are drawn.
 const MOST_CURVES: usize = 8;
 
 /// A curve: its name, and its points.
 type Curve = (String, Vec<(f64, f64)>);
 
-/// What a point of a curve shows.
+/// The quantity of a curve.
 type Value<'a> = &'a dyn Fn(&Slice) -> Option<f64>;
 
 /// Draws response times and rates of entry points, and the queues and use of those other services that
@@ -80,7 +80,7 @@ fn draw(
     Ok(svg)
 }
 
-/// Those curves that are highest somewhere, in the order of services.
+/// Returns the curves with the highest maxima, in the order of services.
 fn busiest(mut curves: Vec<Curve>) -> Vec<Curve> {
     let highest = |(_, points): &Curve| points.iter().map(|point| point.1).fold(0.0, f64::max);
     curves.retain(|curve| highest(curve) > 0.0);

@@ -1,4 +1,4 @@
-//! Any actor of an architecture but the root, and how it is made and written down.
+//! The actor type of an architecture (all except the root), with its construction and serialization.
 
 use crate::controller::Controller;
 use crate::edda::Edda;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 
-/// Any actor of an architecture but the root.
+/// Any actor of an architecture except the root.
 #[derive(Debug)]
 pub(crate) enum AnyActor {
     Node(Box<Node>),
@@ -23,7 +23,7 @@ pub(crate) enum AnyActor {
     Controller(Box<Controller>),
 }
 
-/// From what actors are made beside the model.
+/// The parameters of actors besides the model.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ActorParameters {
     /// Show services instead of instances in graphs.
@@ -116,7 +116,7 @@ impl Actor<Msg> for AnyActor {
         }
     }
 
-    /// What is written of it when the run is saved, by name.
+    /// Returns the saved state by name.
     fn state(&self) -> Option<Value> {
         let written = match self {
             AnyActor::Node(node) => serde_json::to_value(Saving(&**node)),

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
 
-/// What the root waits for at most between two goodbyes; longer silence means that a full
-/// mailbox has dropped one.
+/// The longest silence between two goodbyes; a longer one means that a full mailbox has dropped a goodbye.
 const SILENCE: Duration = Duration::from_secs(2);
 const TO_SILENCE: Token = Token::new(3);
 
@@ -18,10 +17,10 @@ const TO_SILENCE: Token = Token::new(3);
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Farewell {
     group: usize,
-    /// How many actors of the group were asked to leave, and how many have left.
+    /// The number of actors that were asked to leave, and of those that have left.
     told: u32,
     left: u32,
-    /// If it waits for some to leave: how many had left when the timer was set.
+    /// During a wait: the number that had left when the timer was set.
     waits: Option<u32>,
 }
 

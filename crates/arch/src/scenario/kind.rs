@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What the root is made from beside the model.
+/// The parameters of the root besides the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SceneParameters {
     /// How long the load lasts.
     pub(crate) duration: Duration,
     /// How long requests under way may still be answered after that.
     pub(crate) drain: Duration,
-    /// Every entry point makes a request once in so long.
+    /// The time between requests of each entry point.
     pub(crate) chat: Duration,
     /// Show services instead of instances in graphs.
     pub(crate) collapse: bool,
@@ -32,7 +32,7 @@ struct SavedScene {
     farewell: Farewell,
 }
 
-/// What those actors of a process have handed in that are gone, and the messages that were lost there.
+/// The totals of a process's ended actors, and its lost messages.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HandedIn {
     totals: Totals,
@@ -89,7 +89,7 @@ impl Kind for Scene {
     }
 }
 
-/// The kinds of an architecture, whose actors share a model.
+/// Returns the kinds of an architecture, whose actors share a model.
 pub(crate) fn kinds(model: &Arc<Model>) -> Kinds<Msg> {
     Kinds::plain()
         .with_script::<Scene>(Arc::clone(model))

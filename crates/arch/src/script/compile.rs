@@ -1,4 +1,4 @@
-//! From the steps of a definition to operations.
+//! Compiles the steps of a definition to operations.
 
 use super::{CacheKind, Endpoints, NOWHERE, Operation, Script, Target, Targets};
 use crate::definition::{self, CacheDefinition, EndpointDefinition, StepDefinition};
@@ -281,7 +281,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether a step does one thing, and has no key of another.
+/// Checks that a step has exactly one action, and no fields of another.
 fn check_keys(step: &StepDefinition) -> Result<(), String> {
     let actions = [
         step.work.is_some(),

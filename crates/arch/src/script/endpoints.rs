@@ -5,7 +5,7 @@ use crate::message::Key;
 use crate::nearest::did_you_mean;
 use serde::Serialize;
 
-/// More endpoints of all services together are refused.
+/// The maximum number of endpoints of all services together.
 const MOST: usize = 65_000;
 
 /// The services of an architecture with their endpoints, by which calls and loads find them.
@@ -140,7 +140,7 @@ impl Endpoints {
         }
     }
 
-    /// The names of all endpoints, without those of their services, in the order of their numbers.
+    /// Iterates over the names of all endpoints, without their services, in the order of their numbers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let endpoints = self.services.iter().flat_map(|service| &service.endpoints);
         endpoints.map(String::as_str)

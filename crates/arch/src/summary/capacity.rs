@@ -1,4 +1,4 @@
-//! What a search for a capacity has found, as JSON.
+//! The result of a search for capacity as JSON.
 
 use crate::capacity::{Capacity, Point, Search, Sized};
 use crate::topology::Topology;
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// The highest load that an architecture bears.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacitySummary {
-    /// What the architecture is called.
+    /// The name of the architecture.
     pub arch: String,
-    /// What the 99th percentile must not pass, if that is an objective.
+    /// The limit of the 99th percentile, if that is an objective.
     pub limit_seconds: Option<f64>,
     /// The objectives, as texts.
     pub slos: Vec<String>,
-    /// Whether anything limits the load. If not, response times are the same at any load.
+    /// True if something limits the load. If not, response times are equal at any load.
     pub limited: bool,
     /// Services that take any number of requests at once.
     pub unlimited: Vec<String>,
@@ -45,9 +45,9 @@ pub struct CapacityPoint {
     /// Half the width of the 95 % confidence interval of that.
     pub p99_within_seconds: Option<f64>,
     pub errors: f64,
-    /// What was measured for each objective: seconds, or a share of the requests; none without requests.
+    /// The measured value of each objective: seconds, or a share of the requests; `None` without requests.
     pub objectives: Vec<Option<f64>>,
-    /// Which part of their slots or processors services use that have a limit of these.
+    /// The utilisation of slots or processors of services with a limit.
     pub utilisations: BTreeMap<String, f64>,
     pub runs: u32,
     pub holds: bool,
@@ -78,7 +78,7 @@ impl CapacityPoint {
 }
 
 impl CapacitySummary {
-    /// What was found for a topology that is called `arch`.
+    /// Creates the summary of a search on a topology with the name `arch`.
     pub fn new(
         arch: &str,
         search: &Search,
@@ -111,11 +111,11 @@ impl CapacitySummary {
 /// How many instances of a service are needed for a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstancesSummary {
-    /// What the architecture is called.
+    /// The name of the architecture.
     pub arch: String,
     /// The service.
     pub service: String,
-    /// What the 99th percentile must not pass, if that is an objective.
+    /// The limit of the 99th percentile, if that is an objective.
     pub limit_seconds: Option<f64>,
     /// The objectives, as texts.
     pub slos: Vec<String>,
@@ -130,13 +130,13 @@ pub struct InstancesSummary {
 pub struct InstancesPoint {
     /// How many.
     pub instances: u32,
-    /// What came of it.
+    /// The result.
     #[serde(flatten)]
     pub point: CapacityPoint,
 }
 
 impl InstancesSummary {
-    /// What was found for a service of a topology that is called `arch`.
+    /// Creates the summary of a search for instances of a service, in a topology with the name `arch`.
     pub fn new(
         arch: &str,
         service: &str,

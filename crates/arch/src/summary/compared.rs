@@ -1,9 +1,9 @@
-//! Two architectures side by side, as JSON.
+//! The comparison of two architectures as JSON.
 
 use crate::experiment::{Compared, Estimate};
 use serde::Serialize;
 
-/// One number of both architectures; times are in seconds.
+/// A quantity of both architectures; times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(
     missing_docs,

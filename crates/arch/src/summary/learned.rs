@@ -1,9 +1,9 @@
-//! What was learned from traces, as JSON.
+//! The result of learning from traces as JSON.
 
 use crate::learn::{LearnReport, Resemblance};
 use serde::Serialize;
 
-/// What was learned, and how well it resembles what was recorded, without the definition.
+/// The result of learning and its similarity to the recording, without the definition.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LearnedSummary {
     /// Spans read.
@@ -14,9 +14,9 @@ pub struct LearnedSummary {
     pub recorded_seconds: f64,
     /// The numbers of the definition with their 95 % intervals, if recordings were resampled.
     pub numbers: Vec<NumberRow>,
-    /// Whether the recorded response times are of traces that were not learned from.
+    /// True if the recorded response times are of traces that were not learned from.
     pub held_out: bool,
-    /// What cannot be known from the traces.
+    /// Facts that are missing in the traces.
     pub remarks: Vec<String>,
     /// The kinds of requests.
     pub requests: Vec<RequestsSummary>,
@@ -54,7 +54,7 @@ pub struct QuantileRow {
 }
 
 impl LearnedSummary {
-    /// What is said of this.
+    /// Creates the summary.
     pub fn new(learned: &LearnReport, judged: &[Resemblance]) -> LearnedSummary {
         let requests = judged.iter().map(|kind| RequestsSummary {
             entry: kind.entry.clone(),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is said of a topology after the run, which takes it.
+/// The names of a topology for reports after the run, which takes the topology.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// How many instances there are.
@@ -21,7 +21,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// What is said of this one.
+    /// Copies the names of a topology.
     pub fn new(topology: &Topology) -> Named {
         let services = topology.services.iter();
         Named {
@@ -32,7 +32,7 @@ impl Named {
     }
 }
 
-/// What services have done.
+/// The totals of services.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ServicesSummary {
@@ -45,7 +45,7 @@ pub struct ServicesSummary {
     /// The service that adds most to a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slowest: Option<Slowest>,
-    /// Where the time goes, by service.
+    /// The time spent in each service.
     #[serde(rename = "services_by_name")]
     pub spent: Spent,
     /// Messages that were lost by faults, dropped by full mailboxes, or sent to actors that had
@@ -58,7 +58,7 @@ pub struct ServicesSummary {
     pub times: BTreeMap<String, TimesSummary>,
 }
 
-/// What came in at an entry point.
+/// The requests of an entry point.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "see `EntryTotals`, whose fields these are")]
 pub struct EntrySummary {
@@ -69,15 +69,15 @@ pub struct EntrySummary {
     /// Failed at once: there was no instance to send them to.
     pub unrouted: u64,
     pub unanswered: u64,
-    /// Percentiles of response times; none if no request was answered or is under way.
+    /// Percentiles of response times; `None` if there were no requests.
     pub p50_seconds: Option<f64>,
     pub p95_seconds: Option<f64>,
     pub p99_seconds: Option<f64>,
     pub p999_seconds: Option<f64>,
-    /// Which of these may be longer, because some requests were still unanswered at the end.
+    /// The percentiles that are lower bounds, because some requests were unanswered at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<&'static str>,
-    /// By kind of request, where the entry point has a load of its own.
+    /// By kind of request, if the entry point has its own load.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, EntrySummary>,
     #[serde(skip)]
@@ -189,7 +189,7 @@ impl ServicesSummary {
 }
 
 impl EntrySummary {
-    /// What is said of an entry point.
+    /// Creates the summary of an entry point.
     pub fn new(entry: &EntryTotals) -> EntrySummary {
         let has_times = !entry.times.is_empty() || !entry.ages.is_empty();
         let parts = [0.5, 0.95, 0.99, 0.999];

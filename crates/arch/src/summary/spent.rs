@@ -1,10 +1,10 @@
-//! Where the time of requests goes: in queues, at work and on the way, by service.
+//! The time that requests spend in queues, at work and in the network, by service.
 
 use crate::totals::{ServiceTotals, Totals};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What the instances of a service have done. Times are the sums over all requests, in seconds.
+/// The totals of a service's instances. Times are sums over all requests, in seconds.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "see `ServiceTotals`, whose fields these are")]
 pub struct ServiceSummary {
@@ -17,12 +17,12 @@ pub struct ServiceSummary {
     /// Requests that waited for a slot, or for their part of shared processors.
     pub queue_seconds: f64,
     pub work_seconds: f64,
-    /// Requests and answers on their way.
+    /// The travel time of requests and answers.
     pub network_seconds: f64,
-    /// Which part of its slots or processors was in use, if their number is limited.
+    /// The utilisation of slots or processors, if they are limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation: Option<f64>,
-    /// What its policies did, where that is not nothing.
+    /// The non-zero counters of its policies.
     #[serde(flatten)]
     pub policies: BTreeMap<&'static str, u64>,
 }
@@ -59,25 +59,25 @@ impl ServiceSummary {
         }
     }
 
-    /// All of its time.
+    /// Returns the total time.
     pub fn seconds(&self) -> f64 {
         self.queue_seconds + self.work_seconds + self.network_seconds
     }
 }
 
-/// All services by their names.
+/// All services by name.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Spent {
-    /// Each service.
+    /// The services.
     pub services: BTreeMap<String, ServiceSummary>,
-    /// Requests made at all entry points.
+    /// Requests of all entry points.
     #[serde(skip)]
     pub requests: u64,
 }
 
 impl Spent {
-    /// Of services of these names, by their index, with the use of their slots or processors.
+    /// Creates the summary of services with these names, by their index, with their utilisations.
     pub fn new(names: &[String], totals: &Totals, utilisations: &[(u32, f64)]) -> Spent {
         let services = totals.services.iter();
         let services = services.map(|(&service, done)| {

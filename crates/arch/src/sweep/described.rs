@@ -1,9 +1,9 @@
-//! What a sweep is.
+//! The description of a sweep.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What the lines of a sweep's file are.
+/// The format of a sweep's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
@@ -14,7 +14,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// By the ending of a file's name.
+    /// Returns the format for the extension of a file name.
     pub fn of(path: &Path) -> OutputFormat {
         let is_json = |ending: &str| ["json", "jsonl", "ndjson"].contains(&ending);
         let ending = path.extension().and_then(|ending| ending.to_str());
@@ -26,7 +26,7 @@ impl OutputFormat {
     }
 }
 
-/// All on which the lines of a sweep depend but the results.
+/// All parameters on which the lines of a sweep depend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Described {
@@ -34,10 +34,10 @@ pub struct Described {
     pub definition: String,
     /// Each field with its values, as they were typed.
     pub fields: Vec<(String, Vec<String>)>,
-    /// From how many seeds each point is run.
+    /// The number of seeds for each point.
     pub seeds: usize,
     /// The first of them.
     pub first_seed: u64,
-    /// What the lines of a file are.
+    /// The format of the file.
     pub format: OutputFormat,
 }

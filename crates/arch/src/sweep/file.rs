@@ -15,11 +15,10 @@ pub struct SweepFile {
 }
 
 impl SweepFile {
-    /// Opens the file of a sweep, or begins it, and reads the runs that it has. It is cut after its last
-    /// whole line.
+    /// Opens or creates the file of a sweep, and reads its runs. An incomplete last line is removed.
     ///
     /// # Errors
-    /// That it cannot be opened, or is another sweep's.
+    /// If it cannot be opened, or belongs to another sweep.
     pub fn open(sweep: &Sweep, path: &Path) -> Result<(SweepFile, Vec<Measurement>), SweepError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -77,8 +76,7 @@ impl SweepFile {
 }
 
 impl Sweep {
-    /// Where the whole lines of a file end, and the runs that they have; none if they are not of this
-    /// sweep.
+    /// Returns the end of the complete lines, and their runs; `None` if they are not of this sweep.
     fn made(&self, text: &str, head: &str) -> Option<(usize, Vec<Measurement>)> {
         let format = self.grid.described().format;
         let Some(lines) = text.strip_prefix(head) else {
@@ -98,7 +96,7 @@ impl Sweep {
     }
 }
 
-/// What the end of a line says.
+/// Parses the end of a line.
 fn measured(text: &str, format: OutputFormat) -> Option<Measurement> {
     let mut values = [0.0; Measurement::NAMES.len()];
     let mut parts = match format {

@@ -74,7 +74,7 @@ impl Grid {
         Ok(Grid { described, axes })
     }
 
-    /// All on which the lines depend but the results.
+    /// Returns the parameters on which the lines depend.
     pub fn described(&self) -> &Described {
         &self.described
     }
@@ -114,7 +114,7 @@ impl Grid {
         settings
     }
 
-    /// What a file begins with, before the first run: of a shard, also what it is a part of.
+    /// Returns the start of a file, before the first run; for a shard, including its identity.
     pub fn head(&self, shard: Option<Shard>) -> String {
         let mut head = match shard {
             Some(shard) => FirstLine::new(shard, self.described.clone()).text(),
@@ -134,7 +134,7 @@ impl Grid {
         head
     }
 
-    /// What the line of a run begins with.
+    /// Returns the start of a run's line.
     pub fn begin(&self, number: usize) -> String {
         let (point, seed) = self.run(number);
         let settings = self.settings(point);

@@ -1,29 +1,29 @@
-//! A part of a sweep that one of many jobs makes, and what its file says of it.
+//! A shard of a sweep, which one of many jobs makes, and the first line of its file.
 
 use super::described::{Described, OutputFormat};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// More shards are refused.
+/// The maximum number of shards.
 const MOST: usize = 100_000;
-/// What the first line of a shard's file is, in versions of this program.
+/// The version of the first line of a shard's file.
 const VERSION: u32 = 1;
 /// A first line that is longer is refused.
 pub const LONGEST_FIRST_LINE: usize = 1 << 24;
 
-/// Every `of`-th run of a sweep, from the `number`-th on, counted from 1: runs that are next to each
-/// other take about as long, so that shards do.
+/// Every `of`-th run of a sweep, from the `number`-th on, counted from 1: neighbouring runs take similar
+/// times, so shards do too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// The number of the shard, from 1.
     pub number: usize,
-    /// Of how many.
+    /// The number of shards.
     pub of: usize,
 }
 
 impl Shard {
-    /// All runs.
+    /// The complete sweep.
     pub const WHOLE: Shard = Shard { number: 1, of: 1 };
 
     fn is_possible(self) -> bool {
@@ -35,7 +35,7 @@ impl Shard {
         (total + self.of - self.number) / self.of
     }
 
-    /// The number in the whole sweep of a run of this shard, both counted from 0.
+    /// Converts the index of a run in this shard to its index in the sweep, both from 0.
     pub fn run(self, index: usize) -> usize {
         self.number - 1 + index * self.of
     }
@@ -67,21 +67,21 @@ impl FromStr for Shard {
     }
 }
 
-/// The first line of a shard's file: of which sweep it is, and which part.
+/// The first line of a shard's file: the sweep, and the shard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FirstLine {
     corsair_sweep: u32,
     /// The program that has made the runs.
     pub corsair: String,
-    /// Which part it is.
+    /// The shard.
     pub shard: Shard,
-    /// Of what.
+    /// The sweep.
     pub sweep: Described,
 }
 
 impl FirstLine {
-    /// Makes the first line of a shard's file.
+    /// Creates the first line of a shard's file.
     pub fn new(shard: Shard, sweep: Described) -> FirstLine {
         FirstLine {
             corsair_sweep: VERSION,
@@ -100,7 +100,7 @@ impl FirstLine {
         }
     }
 
-    /// What a line says; none if it is not one of these.
+    /// Parses a line; `None` if it is not a first line.
     pub fn read(line: &str) -> Option<FirstLine> {
         let json = line.strip_prefix("# ").unwrap_or(line);
         let read: FirstLine = serde_json::from_str(json).ok()?;

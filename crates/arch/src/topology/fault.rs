@@ -1,4 +1,4 @@
-//! What goes wrong: when, how often, with whom, and between which places.
+//! Faults with their times, probabilities and places.
 
 use super::Instance;
 use crate::definition::{Fault, FaultKind};
@@ -9,7 +9,7 @@ use corsair::network::Schedule;
 use serde::Serialize;
 use std::time::Duration;
 
-/// One side of a link, or where a fault is.
+/// One side of a link, or the place of a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkSide {
     pub(crate) region: Option<u8>,
@@ -18,7 +18,7 @@ pub struct LinkSide {
 }
 
 impl Instance {
-    /// What stands for actors that are neither instances nor registries.
+    /// The placeholder for actors that are neither instances nor registries.
     pub(crate) const OTHER: Instance = Instance {
         service: u32::MAX - 1,
         number: None,
@@ -27,7 +27,7 @@ impl Instance {
 }
 
 impl LinkSide {
-    /// What stands for the service of registries, which is none of the topology's.
+    /// The placeholder for the service of registries, which is not in the topology.
     pub(crate) const REGISTRIES: u32 = u32::MAX;
 
     /// Whether an instance is there.
@@ -39,7 +39,7 @@ impl LinkSide {
     }
 }
 
-/// When something comes, by its first time and how often, in nanoseconds.
+/// Creates a schedule from the first time and the interval in nanoseconds.
 pub(super) fn schedule(at: u64, every: Option<u64>, probability: Option<f64>) -> Schedule {
     Schedule {
         first: Time::from_nanos(at),
@@ -51,21 +51,22 @@ pub(super) fn schedule(at: u64, every: Option<u64>, probability: Option<f64>) ->
 /// A fault with its times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TimedFault {
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// When, after the load has begun.
+    /// The time after the start of the load.
     pub at: u64,
-    /// For how long; none: until the end.
+    /// The duration; `None`: until the end.
     pub lasting: Option<u64>,
-    /// Which part of the instances.
+    /// The fraction of the instances.
     pub share: f64,
-    /// By how much times are multiplied.
+    /// The factor on times.
     pub factor: f64,
-    /// Again after so long.
+    /// The interval at which it repeats.
     pub every: Option<u64>,
-    /// How likely it is each time.
+    /// The probability of each occurrence.
     pub probability: Option<f64>,
-    /// For restarts: from one instance to the next, and how long each leaves its registries before.
+    /// For restarts: the pause between two instances, and the time between leaving the registries and going
+    /// down.
     pub gap: u64,
     /// See `gap`.
     pub drain: u64,
@@ -91,7 +92,7 @@ impl TimedFault {
     }
 }
 
-/// What goes wrong between two sides.
+/// A fault of the link between two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimedLink {
     pub(crate) from: LinkSide,

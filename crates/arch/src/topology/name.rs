@@ -1,4 +1,4 @@
-//! Names: nine parts joined by dots, of which graphs show some.
+//! Names of instances: nine parts joined by dots, of which graphs show some.
 //!
 //! `arch.region.zone.machine.instance.container.process.service.package`
 
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 impl Topology {
-    /// The name of an instance among those of its architecture: `homepage14`.
+    /// Returns the name of an instance in its architecture: `homepage14`.
     pub fn label(&self, instance: u32) -> String {
         let Instance {
             service, number, ..
@@ -20,7 +20,7 @@ impl Topology {
         }
     }
 
-    /// All nine parts: `netflixoss.us-east-1.zoneC..homepage14...homepage.karyon`.
+    /// Returns all nine parts: `netflixoss.us-east-1.zoneC..homepage14...homepage.karyon`.
     pub fn full_name(&self, instance: u32) -> String {
         let service = self.service_of(instance);
         let (machine, container) = &service.named_container;
@@ -37,7 +37,7 @@ impl Topology {
         name
     }
 
-    /// What graphs show: `netflixoss.us-east-1.zoneC.homepage14`.
+    /// Returns the name in graphs: `netflixoss.us-east-1.zoneC.homepage14`.
     pub fn short_name(&self, instance: u32) -> String {
         format!("{}.{}", self.place(instance), self.label(instance))
     }
@@ -76,13 +76,13 @@ impl Topology {
         self.only_name(&format!("{}-keeper", self.services[service as usize].name))
     }
 
-    /// What logs show of a registry: `netflixoss.us-east-1.zoneA.eureka00`.
+    /// Returns the name of a registry in logs: `netflixoss.us-east-1.zoneA.eureka00`.
     pub(crate) fn short_registry_name(&self, registry: u32) -> String {
         let place = self.part_of(self.registry_at(registry));
         format!("{place}.eureka{registry:02}")
     }
 
-    /// What logs show of an actor of which there is one: `netflixoss.*.*.edda`.
+    /// Returns the name of a single actor in logs: `netflixoss.*.*.edda`.
     pub(crate) fn only_name(&self, label: &str) -> String {
         format!("{}.{label}", self.part_of(Zone::EVERYWHERE))
     }
@@ -91,20 +91,20 @@ impl Topology {
         self.part_of(self.instances[instance as usize].at)
     }
 
-    /// The parts of a name that say where it is.
+    /// Returns the parts of a name for a place.
     fn part_of(&self, at: Zone) -> String {
         let (region, zone) = (at.region_name(&self.places), at.zone_name(&self.places));
         format!("{}.{region}.{zone}", self.arch)
     }
 }
 
-/// What the actor is called that makes all others.
+/// The name of the root actor.
 pub(crate) const SCENARIO: &str = "scenario";
 
-/// What the log of nodes and edges is called.
+/// The name of the log of nodes and edges.
 pub(crate) const EDDA: &str = "edda";
 
-/// What an architecture is called in names: without what would begin another part, or a path.
+/// Returns an architecture's name without characters that would start another part or a path.
 pub fn first_part(arch: &str) -> String {
     let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_whitespace() || c.is_control();
     arch.replace(bad, "_")

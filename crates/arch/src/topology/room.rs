@@ -15,7 +15,7 @@ const MOST: u32 = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoomError {
-    /// There is no such service.
+    /// The service does not exist.
     #[error("there is no service '{service}'{}", near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
     NoService {
         /// The name.
@@ -23,7 +23,7 @@ pub enum RoomError {
         /// The nearest one.
         near: Option<String>,
     },
-    /// More than anybody means.
+    /// The number is too large.
     #[error("{service} cannot have {count} instances; {MOST} are the most")]
     TooMany {
         /// The service.
@@ -31,7 +31,7 @@ pub enum RoomError {
         /// How many were wanted.
         count: u32,
     },
-    /// A graph says who calls whom, and nothing of others.
+    /// A graph fixes the connections, so further instances would have none.
     #[error(
         "{service} is of a graph, which says who calls whom: others than its instances would be called by none"
     )]
@@ -39,7 +39,7 @@ pub enum RoomError {
         /// The service.
         service: String,
     },
-    /// A load is divided among the entry points that there are.
+    /// A load is divided among the existing entry points.
     #[error(
         "{service} is an entry point, of which a run has as many as its definition; change the load instead"
     )]
@@ -208,7 +208,7 @@ mod tests {
                 let at = topology.instances[instance as usize];
                 assert_eq!(u32::from(at.at.zone.unwrap()), at.number.unwrap() % 3);
             }
-            // The others are as before, and the room that there is is enough.
+            // Other services are unchanged, and existing spare instances are sufficient.
             let others = |topology: &Topology| {
                 let all = (0..topology.len()).filter(|&i| topology.service_of(i).spare == 0);
                 let about = all.map(|i| (topology.full_name(i), topology.begins_idle(i)));

@@ -1,18 +1,18 @@
-//! How large an architecture is made.
+//! The scale of an architecture.
 
 use crate::definition::CheckedDefinition;
 
-/// How large an architecture is made.
+/// The scale of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Into how many regions it goes.
+    /// The number of regions.
     pub regions: u32,
     /// How many per cent of the definition's instances there are.
     pub percent: u32,
 }
 
 impl Default for Scale {
-    /// One region, and as many instances as the definition says.
+    /// One region, and the defined numbers of instances.
     fn default() -> Self {
         Scale {
             regions: 1,
@@ -21,13 +21,13 @@ impl Default for Scale {
     }
 }
 
-/// More instances than this are refused.
+/// The maximum number of instances.
 const MAX_INSTANCES: u64 = 4_000_000;
 
-/// Why an architecture cannot be made so large, or so small.
+/// Why a scale is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
-    /// No region, or too many.
+    /// The number of regions is zero or too large.
     #[error("{regions} regions are not possible; give 1 to {most}")]
     Regions {
         /// Regions of the run.
@@ -41,7 +41,7 @@ pub enum ScaleError {
         regions * scale
     )]
     ServiceRegions {
-        /// Which.
+        /// The service.
         service: String,
         /// Regions in the definition.
         regions: u32,
@@ -56,7 +56,7 @@ pub enum ScaleError {
         100u64.div_ceil(*count)
     )]
     Nothing {
-        /// Which.
+        /// The service.
         service: String,
         /// Instances in the definition.
         count: u64,

@@ -1,4 +1,4 @@
-//! A service of a topology: where its instances are, what requests cost, what goes wrong.
+//! A service of a topology: its instances, costs and faults.
 
 use super::fault::TimedFault;
 use super::scale::Scale;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a definition says of containers.
+/// Returns the container of a definition.
 fn container(service: &ServiceDefinition) -> Option<Container> {
     let container = Container {
         machine: service.machine.clone(),
@@ -28,64 +28,64 @@ fn container(service: &ServiceDefinition) -> Option<Container> {
 /// A service and where its instances are.
 #[derive(Clone, Debug, Serialize)]
 pub struct Service {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What implements it.
+    /// The package.
     pub package: Package,
-    /// What its instances run in, if that is known.
+    /// The container of its instances, if known.
     pub container: Option<Container>,
     /// Machine and container in the names of a graph that was read; empty in all others, as in spigo's.
     pub(crate) named_container: (String, String),
     /// The indices of its instances.
     pub instances: Range<u32>,
-    /// How many of them, the last ones, are idle until a command adds them.
+    /// The number of spare instances at the end, which are idle until a command adds them.
     pub(crate) spare: u32,
     /// The indices of the services that it calls.
     pub dependencies: Vec<u32>,
     /// Whether its instances know the registries of all regions.
     pub all_regions: bool,
-    /// What requests to it cost.
+    /// The costs of requests.
     pub costs: Costs,
-    /// What goes wrong, and when.
+    /// Its faults.
     pub faults: Vec<TimedFault>,
-    /// What comes in there, if it is an entry point with a load of its own.
+    /// Its load, if it is an entry point with its own load.
     pub load: Option<Load>,
-    /// What its endpoints do, if it has a script.
+    /// The script of its endpoints, if it has one.
     pub script: Option<Arc<Script>>,
-    /// How it calls each of the services that its script calls.
+    /// The policy for each service that its script calls.
     pub(crate) policies: Vec<Policy>,
-    /// How instances are added and removed, if they are.
+    /// The rules of its autoscaler, if it has one.
     pub scaler: Option<ScalerRules>,
-    /// How instances are asked whether they are well, if they are.
+    /// The rules of its health checks, if it has them.
     pub health_check: Option<HealthRules>,
-    /// What stands for its measured times in Guesstimate's models, if something does.
+    /// The value that replaces its measured times in Guesstimate's models, if there is one.
     pub guess: Option<Guess>,
 }
 
-/// What requests to a service cost.
+/// The costs of requests to a service.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Costs {
-    /// How long a request to it travels, if that does not depend on the place.
+    /// The latency of a request, if it does not depend on the place.
     pub latency: Option<Sampler>,
-    /// How long it works on a request; none: no time at all.
+    /// The service time; `None`: zero.
     pub service_time: Option<Sampler>,
-    /// How many requests an instance handles at once; none: any number.
+    /// The concurrency limit of an instance; `None`: no limit.
     pub concurrency: Option<u32>,
     /// The part of requests that fail, in 2^64ths.
     pub error_bits: u64,
-    /// How requests wait for one of these.
+    /// The queue for its slots.
     pub queue: QueueRules,
-    /// How many processors all work of an instance shares; none: each piece has its own.
+    /// The processors that all work of an instance shares; `None`: one for each piece of work.
     pub processors: Option<f64>,
-    /// How many requests an instance takes; none: any number.
+    /// The rate limit of an instance; `None`: no limit.
     pub rate_limit: Option<Rate>,
 }
 
-/// How instances are added and removed, times in nanoseconds.
+/// The rules of an autoscaler, with times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScalerRules {
     pub(crate) target: f64,
-    /// In each region.
+    /// The minimum in each region.
     pub(crate) least: u32,
     pub(crate) begin: u32,
     pub(crate) every: u64,
@@ -93,7 +93,7 @@ pub struct ScalerRules {
     pub(crate) calm: u64,
 }
 
-/// How instances are asked whether they are well.
+/// The rules of health checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HealthRules {
     pub(crate) every: u64,
@@ -164,7 +164,7 @@ impl Service {
 }
 
 impl Costs {
-    /// How many slots or shared processors an instance has, if their number is limited.
+    /// Returns the number of slots or shared processors of an instance, if it is limited.
     pub(crate) fn at_once(&self) -> Option<f64> {
         self.concurrency.map(f64::from).or(self.processors)
     }

@@ -1,4 +1,4 @@
-//! Names, places and numbers of instances are those of spigo's files.
+//! Compares names, places and numbers of instances with spigo's files.
 
 use super::*;
 use crate::{PlacesDefinition, Scale, read, read_text};
@@ -215,7 +215,7 @@ fn regions_and_zones_have_the_names_that_a_definition_gives_them() {
     );
 }
 
-/// A checksum is that of values, not of names: it changes only with `ENCODING_VERSION`.
+/// Checksums of fixed topologies change only with `ENCODING_VERSION`.
 #[test]
 fn checksums_of_fixed_topologies_stay_as_they_are() {
     let scripted = r#"{"arch": "golden", "version": "arch-0.0", "services": [

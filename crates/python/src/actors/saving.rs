@@ -150,7 +150,7 @@ impl Context {
         actors.collect()
     }
 
-    /// Takes over the actors of a checkpoint. With `is_branch`, their random streams begin anew.
+    /// Takes over the actors of a checkpoint. With `is_branch`, their random streams start again from the seed of the branch.
     fn take_over(
         &mut self,
         py: Python<'_>,

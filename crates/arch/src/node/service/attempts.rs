@@ -27,15 +27,15 @@ pub(super) struct Calling {
     serial: u32,
     target: Target,
     deadline: u64,
-    /// How many attempts have begun, and which of them are under way, by their bits.
+    /// The number of attempts so far, and a bit for each that is in flight.
     attempts: u8,
     under_way: u32,
-    /// Those of them that wait for a connection.
+    /// The attempts that wait for a connection.
     waiting: u32,
     retries: u8,
     hedges: u8,
-    /// The instances that were asked last, each at its attempt's number modulo their count: so many
-    /// attempts of a call are under way at most.
+    /// The most recently asked instances, by the attempt's number modulo their count, which limits the
+    /// attempts of a call in flight.
     asked: [Option<u32>; MOST_AT_ONCE],
 }
 
@@ -66,7 +66,7 @@ impl Calling {
         self.is(tag) && self.under_way & bit(tag) != 0
     }
 
-    /// Where it is noted which instance an attempt has asked.
+    /// Returns the entry for the instance that an attempt has asked.
     fn asked(&mut self, tag: u32) -> &mut Option<u32> {
         &mut self.asked[tag as usize % MOST_AT_ONCE]
     }
@@ -79,12 +79,12 @@ impl Calling {
 /// The bits of a tag with the number of the attempt.
 const ATTEMPTS: u32 = (1 << ATTEMPT_BITS) - 1;
 
-/// The bit of an attempt among those of its call.
+/// Returns the bit of an attempt in its call.
 fn bit(tag: u32) -> u32 {
     1 << (tag & ATTEMPTS)
 }
 
-/// What is due at some time.
+/// An alarm of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Alarm {
     task: u32,
@@ -96,9 +96,9 @@ pub(super) struct Alarm {
 enum What {
     /// An attempt takes too long.
     TimeOut,
-    /// It is time to try again.
+    /// The next retry is due.
     Retry,
-    /// It is time to ask another instance.
+    /// The next hedge is due.
     Hedge,
 }
 
@@ -134,7 +134,7 @@ impl Service {
         self.attempt(host, id, cx);
     }
 
-    /// Begins an attempt: the first, a retry or a hedge.
+    /// Starts an attempt: the first, a retry or a hedge.
     fn attempt<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
         let now = cx.now().as_nanos();
         let Some(task) = &mut self.tasks[id as usize] else {
@@ -293,7 +293,7 @@ impl Service {
         self.call_over(host, id, false, cx);
     }
 
-    /// A call is over. Attempts that are still under way are given up.
+    /// Ends a call and abandons its attempts in flight.
     fn call_over<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, succeeds: bool, cx: &mut C) {
         let Some(task) = &mut self.tasks[id as usize] else {
             return;
@@ -331,7 +331,7 @@ impl Service {
         self.todo.push(Todo::Run(id));
     }
 
-    /// Gives free connections of a route to the attempts that wait for one.
+    /// Assigns free connections of a route to waiting attempts.
     pub(super) fn serve_waiting<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -367,7 +367,7 @@ impl Service {
         }
     }
 
-    /// Does what is due.
+    /// Handles due alarms.
     pub(in super::super) fn wake<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         let now = cx.now().as_nanos();
         loop {
@@ -404,7 +404,7 @@ impl Service {
         }
     }
 
-    /// An attempt takes too long: it is given up, and its connection is closed.
+    /// Handles the time-out of an attempt: it is abandoned, and its connection is closed.
     fn timed_out<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, tag: u32, cx: &mut C) {
         let Some(task) = &mut self.tasks[id as usize] else {
             return;

@@ -23,7 +23,7 @@ enum State {
     Closed,
     /// Until a time in nanoseconds.
     Open(u64),
-    /// The probes let through, and those of them that were answered.
+    /// The number of probes let through, and of those answered.
     HalfOpen {
         begun: u32,
         good: u32,
@@ -68,7 +68,7 @@ impl Breaker {
         }
     }
 
-    /// An attempt that was allowed has not been made after all, or was given up before it ended.
+    /// Records that an allowed attempt was not made, or was abandoned.
     pub(super) fn forget(&mut self) {
         if let State::HalfOpen { begun, good } = &mut self.state {
             *begun = begun.saturating_sub(1).max(*good);
@@ -104,7 +104,7 @@ impl Breaker {
         }
     }
 
-    /// Leaves the oldest attempts out that its window is too small for.
+    /// Removes the oldest attempts beyond its window.
     fn forget_beyond_window(&mut self) {
         let window = self.rules.window as usize;
         let oldest = self.next.min(self.last.len());

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Cache {
     #[serde(skip)]
     kind: CacheKind,
-    /// When each key was put, in nanoseconds, and its place in the order of use.
+    /// The time at which each key was put, in nanoseconds, and its rank in the order of use.
     kept: FxHashMap<u32, (u64, u64)>,
     /// The keys in the order of their last use. Empty if the size of the cache is not limited.
     #[serde(skip)]
@@ -50,7 +50,7 @@ impl Cache {
         self.kind.keys
     }
 
-    /// Whether a key is there and not too old. From then on it is: what is missed is filled in.
+    /// True if a key is present and fresh. A miss fills it in.
     pub(super) fn look_up(&mut self, key: u32, now: u64) -> bool {
         self.uses += 1;
         let is_bounded = self.kind.size < u32::MAX;
@@ -88,7 +88,7 @@ mod tests {
     fn the_key_that_was_not_used_for_longest_leaves() {
         let mut cache = cache(2, u64::MAX);
         let hits = [1, 2, 1, 3, 1, 2, 3].map(|key| cache.look_up(key, 0));
-        // Three takes the place of two, then two that of three.
+        // Key 3 evicts key 2, then key 2 evicts key 3.
         assert_eq!(hits, [false, false, true, false, true, false, false]);
         assert_eq!((cache.kept.len(), cache.order.len()), (2, 2));
     }

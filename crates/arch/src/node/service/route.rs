@@ -1,5 +1,5 @@
-//! The way of an instance to a service that it calls: the instances there, which of them is next,
-//! the connections, and what has come of earlier calls.
+//! The route from an instance to a service that it calls: instances, round-robin position, connections, and
+//! the outcomes of earlier calls.
 
 use super::breaker::Breaker;
 use crate::definition::Balance;
@@ -11,7 +11,7 @@ use corsair::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The way to a service that is called.
+/// The route to a called service.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Route {
     #[serde(skip)]
@@ -21,19 +21,19 @@ pub(super) struct Route {
     pub(super) minds_answers: bool,
     /// The instances that may be called, in the order of their numbers.
     peers: Vec<Peer>,
-    /// Which comes next in turn.
+    /// The position of round-robin.
     turn: usize,
-    /// Requests under way to all of them.
+    /// Requests in flight to all of its instances.
     under_way: u32,
     /// Whether some may be left out.
     has_ejected: bool,
-    /// Calls under way, each with all its attempts.
+    /// Calls in flight, each with all its attempts.
     pub(super) calls: u32,
     pub(super) breaker: Option<Breaker>,
     bucket: Option<Bucket>,
     /// Retries that may still be made.
     budget: f64,
-    /// Connections that are open, and those of them that carry no request.
+    /// Open connections, and the idle ones among them.
     open: u32,
     idle: u32,
     /// The attempts that wait for a connection: the task and its tag.
@@ -49,13 +49,13 @@ struct Peer {
     under_way: u32,
     /// Attempts that failed in a row.
     failures: u32,
-    /// It is left out until then.
+    /// The end of its ejection.
     ejected_until: u64,
 }
 
 /// A connection for an attempt, or none.
 pub(super) enum Connection {
-    /// There is one; the nanoseconds to open it, if it must be.
+    /// A connection is available; the nanoseconds to open it, if needed.
     Ready(u64),
     Wait,
     Refused,
@@ -116,7 +116,7 @@ impl Route {
         self.peers.iter().map(|peer| peer.node)
     }
 
-    /// Adds an instance; false if it is there.
+    /// Adds an instance; false if it was known.
     pub(super) fn add(&mut self, model: &Model, here: Zone, node: u32) -> bool {
         let Err(place) = self.place(node) else {
             return false;
@@ -142,7 +142,7 @@ impl Route {
         place.is_ok()
     }
 
-    /// Whether a call may be made: the rate and the bulkhead allow it.
+    /// True if the rate limit and the bulkhead allow a call.
     pub(super) fn admits(&mut self, now: u64) -> bool {
         let has_room = self.policy.bulkhead.is_none_or(|most| self.calls < most);
         has_room && self.bucket.as_mut().is_none_or(|bucket| bucket.take(now))
@@ -155,7 +155,7 @@ impl Route {
         }
     }
 
-    /// Whether the budget allows a retry, which takes from it.
+    /// True if the budget allows a retry, which it then pays for.
     pub(super) fn spend(&mut self) -> bool {
         let is_limited = (self.policy.retries).is_some_and(|retries| retries.budget.is_some());
         if is_limited && self.budget < 1.0 - 1e-9 {
@@ -235,7 +235,7 @@ impl Route {
         Some(peer.node)
     }
 
-    /// One of the instances that fit, all alike.
+    /// Draws one of the suitable instances, with equal probability.
     fn draw<C: Context<crate::message::Msg>>(
         &self,
         fits: impl Fn(&Peer) -> bool,
@@ -259,8 +259,8 @@ impl Route {
         places.nth(wanted)
     }
 
-    /// The instance with the highest hash with the key (rendezvous hashing) that has no more than
-    /// its bound of requests under way.
+    /// Returns the instance with the highest hash for the key (rendezvous hashing) among those within their
+    /// bound of requests in flight.
     fn hashed(&self, about: u32, fits: impl Fn(&Peer) -> bool) -> Option<usize> {
         let many = self.peers.len() as f64;
         let bound = self.policy.hash_bound * f64::from(self.under_way + 1) / many;
@@ -284,7 +284,7 @@ impl Route {
         }
     }
 
-    /// What has come of an attempt.
+    /// Records the outcome of an attempt.
     pub(super) fn record(&mut self, node: u32, failed: bool, now: u64) {
         if let Some(breaker) = &mut self.breaker {
             breaker.record(failed, now);
