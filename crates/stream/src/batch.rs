@@ -1,4 +1,4 @@
-//! What travels over the edges of a task: selections of rows of shared blocks, and windows of them.
+//! The flows on the edges of a task: selections of rows of shared blocks, and windows of them.
 
 use crate::block::Block;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Batch {
     /// Shared with every other task and node that has points of it.
     pub block: Arc<Block>,
-    /// Which of its rows.
+    /// The selected rows.
     pub rows: Rows,
     /// The tags by which it was grouped.
     pub group: Arc<Group>,
@@ -17,9 +17,9 @@ pub struct Batch {
 /// Some rows of a block, ascending.
 #[derive(Clone, Debug)]
 pub enum Rows {
-    /// From the first to before the second.
+    /// The rows from the first to before the second.
     Range(u32, u32),
-    /// These.
+    /// A list of rows.
     List(Arc<[u32]>),
 }
 
@@ -47,15 +47,15 @@ pub struct Group {
 /// The points of a stretch of time, of one group.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Its end, nanoseconds since 1970; points at this instant belong to the next one.
+    /// The end in nanoseconds since 1970; points at this instant belong to the next window.
     pub end: i64,
-    /// Its length in nanoseconds.
+    /// The length in nanoseconds.
     pub period: i64,
-    /// Its points, in the order in which they came. At least one batch, all of one group.
+    /// The points, in the order of arrival: at least one batch, all of one group.
     pub batches: Vec<Batch>,
 }
 
-/// What travels over an edge.
+/// The points or the window that an edge carries.
 #[derive(Clone, Debug)]
 pub enum Flow {
     /// Points as they come.
@@ -73,7 +73,7 @@ impl Flow {
         }
     }
 
-    /// Its group.
+    /// Returns its group.
     ///
     /// # Panics
     /// If it is a window without a batch.
@@ -84,7 +84,7 @@ impl Flow {
         }
     }
 
-    /// Its batches, one or more.
+    /// Returns its batches, one or more.
     pub fn batches(&self) -> &[Batch] {
         match self {
             Flow::Points(batch) => std::slice::from_ref(batch),
@@ -99,8 +99,8 @@ impl Flow {
         }
     }
 
-    /// Each of its batches changed. A window stays one, also if no point is left of it; points of which
-    /// none is left are gone.
+    /// Changes each of its batches. A window without points remains a window; a batch without points is
+    /// removed.
     pub(crate) fn map(self, mut change: impl FnMut(Batch) -> Batch) -> Option<Flow> {
         match self {
             Flow::Points(batch) => {
@@ -134,7 +134,7 @@ impl Flow {
 }
 
 impl Group {
-    /// About how much memory it takes.
+    /// Returns its approximate memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         // Its counts and its list; of a tag two pointers, the value's counts and the value.
         let tag = |(_, value): &(Arc<str>, Arc<str>)| 56 + value.len();
@@ -163,7 +163,7 @@ impl Batch {
         }
     }
 
-    /// All points of a block, not grouped.
+    /// Selects all points of a block, in one group.
     pub fn all(block: Arc<Block>, group: Arc<Group>) -> Batch {
         let rows = Rows::Range(0, block.rows() as u32);
         Batch { block, rows, group }
@@ -184,7 +184,7 @@ impl Rows {
         self.len() == 0
     }
 
-    /// The row at this place.
+    /// Returns the row at this index.
     ///
     /// # Panics
     /// If `at` is not less than [`Rows::len`].
@@ -198,7 +198,7 @@ impl Rows {
         }
     }
 
-    /// From the place `from` to before the place `to`.
+    /// Returns the rows from index `from` to before index `to`.
     ///
     /// # Panics
     /// If `from` is greater than `to`, or `to` than [`Rows::len`].
@@ -215,7 +215,7 @@ impl Rows {
         }
     }
 
-    /// Each of them, ascending.
+    /// Iterates over the rows in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         let (range, list) = match self {
             Rows::Range(from, to) => (*from..*to, &[][..]),
@@ -225,7 +225,7 @@ impl Rows {
     }
 }
 
-/// From rows that ascend.
+/// The rows must be in ascending order.
 impl FromIterator<u32> for Rows {
     fn from_iter<I: IntoIterator<Item = u32>>(rows: I) -> Rows {
         Rows::List(rows.into_iter().collect())

@@ -15,7 +15,7 @@ mod write;
 
 pub use builder::{Builder, Fed};
 
-/// Where points were written to. Equal origins of one engine are the same `Arc`.
+/// The destination of points. Equal origins of one engine are the same `Arc`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Origin {
     /// `db` of the write.
@@ -29,7 +29,7 @@ pub struct Origin {
 /// Points of one measurement, column by column. All columns have as many cells as there are times.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Block {
-    /// Where they were written to.
+    /// The destination of the points.
     pub origin: Arc<Origin>,
     /// Nanoseconds since 1970.
     pub times: Arc<[i64]>,
@@ -40,13 +40,13 @@ pub struct Block {
 /// The values of one tag or field.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Column {
-    /// Its key.
+    /// The key.
     pub name: Arc<str>,
-    /// Its cells, shared by the blocks that are derived from one.
+    /// The cells, shared by derived blocks.
     pub data: Arc<Data>,
 }
 
-/// The cells of a column. A cell may be missing: lines need not have the same keys.
+/// The cells of a column. A cell may be missing, because lines need not have the same keys.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Data {
     /// A tag: each word once.
@@ -70,16 +70,16 @@ pub enum Data {
 pub struct Cells<T> {
     /// A value per row; the default where it is missing.
     pub values: Vec<T>,
-    /// Whether a row has one; `None`: every row has.
+    /// True for each row with a value; `None`: every row has one.
     pub present: Option<Vec<bool>>,
 }
 
 /// Words that repeat: a number per row, each word once.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Words {
-    /// The place in `words` of each row's word, or [`Words::MISSING`].
+    /// The index in `words` of each row's word, or [`Words::MISSING`].
     pub codes: Vec<u32>,
-    /// In order of first appearance.
+    /// The words in order of first appearance.
     pub words: Vec<Arc<str>>,
 }
 
@@ -180,7 +180,7 @@ impl<T: Clone> Cells<T> {
 }
 
 impl Data {
-    /// These rows only. O(rows).
+    /// Returns these rows only. O(rows).
     fn gather(&self, rows: &[u32]) -> Data {
         match self {
             Data::Tag(words) => Data::Tag(words.gather(rows)),
@@ -199,7 +199,7 @@ impl Data {
 }
 
 impl Data {
-    /// About how much memory it takes.
+    /// Returns its approximate memory in bytes.
     fn bytes(&self) -> usize {
         // A string: its pointer, its counts, its bytes.
         let text = |text: &Arc<str>| 32 + text.len();
@@ -210,7 +210,7 @@ impl Data {
             Data::Unsigned(cells) => cells.bytes(),
             Data::Boolean(cells) => cells.bytes(),
             Data::Text(cells) => {
-                // A string that repeats that of the row before is the same one.
+                // A string equal to the previous row's is stored once.
                 let pairs = cells.values.windows(2);
                 let others = pairs.filter(|pair| !Arc::ptr_eq(&pair[0], &pair[1]));
                 let others = others.map(|pair| text(&pair[1])).sum::<usize>();
@@ -308,7 +308,7 @@ impl Block {
         self.times.len()
     }
 
-    /// About how much memory it takes. O(columns), and O(rows) for strings.
+    /// Returns its approximate memory in bytes. O(columns), and O(rows) for strings.
     pub fn bytes(&self) -> usize {
         // Many small blocks take more for what holds their values than for the values.
         let column =
@@ -333,7 +333,7 @@ impl Block {
         }
     }
 
-    /// The field of this name, or else the tag. O(columns).
+    /// Returns the field with this name, or else the tag. O(columns).
     pub fn column(&self, name: &str) -> Option<&Column> {
         let named = |column: &&Column| &*column.name == name;
         self.fields()

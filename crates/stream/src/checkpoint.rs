@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// The state of a node: its task, its place in the task, and what it saved.
+/// The state of a node: its task, its index in the task, and the saved state.
 pub(crate) type Reported = (Arc<str>, usize, Option<State>);
 
-/// A mark on the edges. The checkpoint is complete when the last clone is gone.
+/// A mark on the edges. The checkpoint is complete when its last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier(Arc<Collecting>);
 

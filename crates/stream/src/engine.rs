@@ -54,7 +54,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use write_log::WriteLog;
 
-/// Runs tasks. Clones are the same engine.
+/// An engine that runs tasks. Clones share one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     shared: Arc<EngineState>,
@@ -69,19 +69,19 @@ struct EngineState {
     pending_writes: PendingWrites,
     /// Held for reading while a write is given to tasks, and for writing while a barrier is.
     order: RwLock<()>,
-    /// A permit per write that may be under way.
+    /// Permits for concurrent writes.
     writes: Arc<Semaphore>,
     write_log: OnceLock<WriteLog>,
     /// The log was read, and tasks that are added take the writes from then on.
     live: AtomicBool,
     /// The position in the log of the last write that was given to tasks; changed while `order` is held.
     position: AtomicU64,
-    /// The place in the log of the state that was restored.
+    /// The log position of the restored state.
     restored: Mutex<LogPlace>,
     closed: AtomicBool,
-    /// Nodes save what they keep when their inputs end.
+    /// True if nodes save their state when their inputs end.
     suspended: Arc<AtomicBool>,
-    /// What was saved for tasks that have not been started.
+    /// Saved states of tasks that have not been started.
     saved: Mutex<BTreeMap<String, SavedTask>>,
     /// Lines of all `log` nodes.
     log: Queue,
@@ -89,22 +89,22 @@ struct EngineState {
     rejected: AtomicU64,
     written: AtomicU64,
     run: Mutex<Option<JoinHandle<Result<Report, RunError>>>>,
-    /// Where parcels wait for room on the first edge of a task.
+    /// The runtime in which elements wait for capacity on the first edge of a task.
     io: Handle,
 }
 
-/// Where a stored task began: what a process that starts it again has to know.
+/// The origin of a stored task, which a process needs to start it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TaskOrigin {
     /// The generation of the engine's routes from which on it takes points of the log.
     since: u64,
-    /// When it was created, in nanoseconds since 1970.
+    /// The creation time in nanoseconds since 1970.
     created: i64,
     /// The lengths that the files of its alerts had, by path.
     files: BTreeMap<String, u64>,
 }
 
-/// Why an engine does not start.
+/// Why an engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Tasks wait for edges, which virtual time knows nothing of.
@@ -112,18 +112,18 @@ pub enum StartError {
         "streams run on the wall clock, and the executor `virtual` has none; use tokio, threads or pool"
     )]
     Virtual,
-    /// There is no thread for it.
+    /// The system refused a thread.
     #[error("no thread for the engine: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// Why a task is not started or found.
+/// Why a task could not be started or found.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// Its text does not parse as a pipeline.
+    /// Its text is not a valid pipeline.
     #[error(transparent)]
     Language(#[from] LanguageError),
-    /// It posts to a URL for which this build has no TLS.
+    /// It posts to a URL that needs TLS, and this build has none.
     #[error(
         "`{node}` posts to {url}, and this build has no TLS; build with `--features corsair-stream/tls`, or post to a plain http URL"
     )]
@@ -138,10 +138,10 @@ pub enum TaskError {
         "`{0}` is not a name for a task; use 1 to 128 letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
     )]
     Name(String),
-    /// There is one of this name.
+    /// A task with this name exists.
     #[error("there is a task `{0}` already; delete it first, or take another name")]
     Duplicate(Arc<str>),
-    /// There is none of this name.
+    /// No task has this name.
     #[error("there is no task `{name}`{}", did_you_mean(.near))]
     Unknown {
         /// The name asked for.
@@ -159,7 +159,7 @@ pub enum TaskError {
         /// The file.
         path: Arc<str>,
     },
-    /// There are as many as there may be.
+    /// The number of tasks is at its limit.
     #[error("there are {0} tasks already, as many as there may be; delete one first")]
     TooMany(usize),
     /// The engine is shutting down.
@@ -179,7 +179,7 @@ impl Engine {
     /// See [`StartError`].
     ///
     /// # Panics
-    /// Outside of a tokio runtime: what waits for room in a task waits there.
+    /// Outside of a tokio runtime, which runs the waits for capacity in tasks.
     pub fn start(options: EngineOptions) -> Result<Engine, StartError> {
         if options.executor == Executor::Virtual {
             return Err(StartError::Virtual);
@@ -290,7 +290,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When and with which routes a task was created, to be stored with its text.
+    /// Returns the creation time and the routes of a task, to be stored with its text.
     pub(crate) fn origin(&self, name: &str) -> Option<TaskOrigin> {
         let task = self.shared.tasks.read().get(name).cloned()?;
         Some(TaskOrigin {
@@ -299,8 +299,8 @@ impl Engine {
         })
     }
 
-    /// Deletes a task: what lies on its edges is dropped, and it gets nothing more. Returns when all
-    /// its nodes have ended; a request that an `http_post` node has begun may last longer.
+    /// Deletes a task: the contents of its edges are dropped, and it gets no more points. Returns when all
+    /// its nodes have ended; a request of an `http_post` node may last longer.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -318,7 +318,7 @@ impl Engine {
         Ok(())
     }
 
-    /// How a task is getting on.
+    /// Returns the status of a task.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -326,7 +326,7 @@ impl Engine {
         self.task(name).map(|task| task.status())
     }
 
-    /// How all tasks are getting on, by name.
+    /// Returns the status of all tasks, by name.
     pub fn statuses(&self) -> Vec<TaskStatus> {
         let tasks = self.shared.tasks();
         tasks.iter().map(|task| task.status()).collect()
@@ -342,7 +342,7 @@ impl Engine {
         found.iter().map(|task| task.status()).collect()
     }
 
-    /// What an `http_out` of a task shows; `None`: it has no such endpoint.
+    /// Returns the contents of an `http_out` of a task; `None`: it has no such endpoint.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -350,7 +350,7 @@ impl Engine {
         Ok(self.task(name)?.endpoint(endpoint).cloned())
     }
 
-    /// What all `http_out` of a task show, by endpoint.
+    /// Returns the contents of all `http_out` nodes of a task, by endpoint.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -384,14 +384,14 @@ impl Engine {
         &self.shared.options
     }
 
-    /// Returns when every point of the writes answered so far has gone its way through every task, as
-    /// far as it goes: into a window that is not full, say.
+    /// Returns when every point of the writes answered so far has passed through every task, or is stored in
+    /// a node such as an incomplete window.
     pub async fn settle(&self) {
         self.shared.pending_writes.settle().await;
     }
 
-    /// Lets nothing more in, and returns when every point that was accepted has gone its way
-    /// through every task, and all nodes have ended. Tasks can still be looked at.
+    /// Closes the engine for writes, and returns when every accepted point has passed through every task and
+    /// all nodes have ended. Tasks can still be inspected.
     pub async fn drain(&self) {
         let shared = &self.shared;
         shared.closed.store(true, Ordering::SeqCst);
@@ -411,12 +411,12 @@ impl Engine {
         drop(permits);
     }
 
-    /// Lets nothing more in, and stops: what is on its way goes there, but points in windows that are
-    /// not full stay where they are. What has not been delivered when the deadline has passed, a
-    /// hung receiver's share say, is saved with them.
+    /// Closes the engine for writes, and stops: points on the edges are processed, but points in incomplete
+    /// windows stay there. Undelivered output at the deadline, for example of a hung receiver, is saved with
+    /// them.
     ///
-    /// What is saved is for [`Engine::restore`]. After the deadline it takes as long as nodes need
-    /// for what lies on their edges.
+    /// The result is for [`Engine::restore`]. After the deadline it takes as long as nodes need for the
+    /// contents of their edges.
     pub async fn suspend(&self, deadline: Duration) -> EngineSnapshot {
         let shared = &self.shared;
         shared.suspended.store(true, Ordering::SeqCst);
@@ -445,7 +445,7 @@ impl Engine {
         }
     }
 
-    /// Lets [`Engine::suspend`] behave as if its deadline had passed.
+    /// Makes [`Engine::suspend`] behave as if its deadline had passed.
     pub fn hurry(&self) {
         for task in self.shared.tasks() {
             task.queues().for_each(Queue::keep);
@@ -453,8 +453,7 @@ impl Engine {
         self.shared.log.keep();
     }
 
-    /// Resumes tasks that are added after this call from their saved state, if they have the same name
-    /// and text.
+    /// Sets the saved state of tasks that are added after this call with the same name and text.
     pub fn restore(&self, saved: EngineSnapshot) {
         let shared = &self.shared;
         shared.log.refill(saved.log, &Counts::default());
@@ -466,10 +465,10 @@ impl Engine {
         *shared.restored.lock() = saved.place;
     }
 
-    /// [`Engine::drain`], and the end of the run. `None` if somebody has closed it before.
+    /// Drains the engine like [`Engine::drain`], and ends the run. `None` if it was closed before.
     ///
     /// # Errors
-    /// Those of [`corsair::run`].
+    /// See [`corsair::run`].
     pub async fn close(&self) -> Option<Result<Report, RunError>> {
         self.drain().await;
         self.shared.commands.give(Command::End);
@@ -518,7 +517,7 @@ impl EngineState {
         self.routes.read().clone()
     }
 
-    /// The place in the log behind everything that was given to tasks.
+    /// Returns the log position after all writes that tasks have received.
     fn place(&self) -> LogPlace {
         LogPlace {
             position: self.position.load(Ordering::SeqCst),
@@ -550,7 +549,7 @@ impl EngineState {
         }
     }
 
-    /// What was saved for a task, if its text is still the same and it was created before.
+    /// Returns the saved state of a task, if its text and creation time are the same.
     fn saved_for(&self, name: &str, pipeline: &Pipeline, since: Option<u64>) -> Option<SavedTask> {
         let saved = self.saved.lock().remove(name)?;
         if since.is_some_and(|since| since > self.restored.lock().generation) {

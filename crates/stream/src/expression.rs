@@ -119,13 +119,13 @@ pub enum Binary {
     Or,
 }
 
-/// Why an expression has no result: the task that asked for it is stopped with this reason.
+/// Why an expression has no result; the task is stopped with this reason.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExpressionError {
     /// Operands that do not go together.
     #[error("{left} {operator} {right}: there is no such operation, in `{expression}`")]
     Types {
-        /// The operator, as it is written.
+        /// The operator.
         operator: &'static str,
         /// The type on its left.
         left: Kind,
@@ -137,7 +137,7 @@ pub enum ExpressionError {
     /// An operand that does not go with its operator.
     #[error("{operator} {operand}: there is no such operation, in `{expression}`")]
     Type {
-        /// The operator, as it is written.
+        /// The operator.
         operator: &'static str,
         /// The type of its operand.
         operand: Kind,
@@ -147,7 +147,7 @@ pub enum ExpressionError {
     /// A condition, or an operand of `AND`, `OR` or `NOT`, that is not one.
     #[error("`{expression}` is of type {kind}, and a condition must be a boolean")]
     Condition {
-        /// Its type.
+        /// The type.
         kind: Kind,
         /// The expression.
         expression: String,
@@ -163,7 +163,7 @@ pub enum ExpressionError {
     Argument {
         /// The function.
         function: &'static str,
-        /// What it was given.
+        /// The argument.
         argument: String,
         /// The expression.
         expression: String,
@@ -193,7 +193,7 @@ pub(crate) fn as_float(value: &Value) -> Option<f64> {
 }
 
 impl Unary {
-    /// As it is written.
+    /// Returns the symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Unary::Minus => "-",
@@ -203,7 +203,7 @@ impl Unary {
 }
 
 impl Binary {
-    /// As it is written.
+    /// Returns the symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Binary::Add => "+",

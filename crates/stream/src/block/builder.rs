@@ -1,4 +1,4 @@
-//! From lines to blocks.
+//! Building blocks from lines.
 
 use super::column::NONE;
 use super::spelling::{Piece, Spelling};
@@ -62,11 +62,11 @@ pub struct Builder {
     stored: usize,
     /// The longest line that is taken, in bytes.
     max_line: usize,
-    /// About how much memory blocks that are not finished take.
+    /// The approximate memory of unfinished blocks in bytes.
     bytes: usize,
 }
 
-/// What became of the lines of a text. Blank lines and comments do not count.
+/// The counts of lines of a text, without blank lines and comments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fed {
     /// Points that went into blocks.
@@ -93,7 +93,7 @@ struct Measurement {
 }
 
 impl Fed {
-    /// Lines that are points, whether anybody wants them or not.
+    /// Returns the number of valid lines, whether a task takes them or not.
     pub fn accepted(self) -> usize {
         self.stored + self.unwanted
     }
@@ -116,7 +116,7 @@ impl Builder {
     /// Bytes of memory by which [`Builder::feed_while`] grows.
     pub(crate) const STEP: usize = 64 << 10;
 
-    /// One that has been fed nothing. Lines may be of any length.
+    /// Creates a builder without lines. Lines may have any length.
     pub fn new() -> Builder {
         Builder {
             tokens: Tokens::default(),
@@ -132,13 +132,13 @@ impl Builder {
         }
     }
 
-    /// Lets it refuse lines of more bytes than this.
+    /// Sets the maximum length of a line in bytes.
     pub fn max_line(mut self, bytes: usize) -> Builder {
         self.max_line = bytes;
         self
     }
 
-    /// Lets it keep for [`Builder::finish_numbered`] which line each row was.
+    /// Stores line numbers of rows for [`Builder::finish_numbered`].
     pub(crate) fn numbered(mut self, numbered: bool) -> Builder {
         self.numbered = numbered;
         self
@@ -261,7 +261,7 @@ impl Builder {
             .collect()
     }
 
-    /// Makes this the measurement of the present line; whether anybody wants it.
+    /// Selects the measurement of the current line; true if a task takes it.
     #[inline]
     fn select(
         &mut self,
@@ -272,7 +272,7 @@ impl Builder {
         let name = Piece::new(region, name);
         let get = |place: u32| self.measurements.get(place as usize);
         let is = |place: u32| get(place).is_some_and(|known| known.spelling.is(name));
-        // A write often has one measurement for long, or the same ones in turn.
+        // Consecutive lines of a write often have the same measurement, or repeat a sequence.
         self.last = match get(self.last).map(|last| last.next) {
             Some(_) if is(self.last) => self.last,
             Some(next) if is(next) => next,
@@ -281,7 +281,7 @@ impl Builder {
         self.measurements[self.last as usize].origin.is_some()
     }
 
-    /// The place of a measurement that is not the expected one.
+    /// Returns the index of a measurement that is not the expected one.
     #[inline(never)]
     fn find(
         &mut self,
@@ -317,7 +317,7 @@ impl Builder {
         place
     }
 
-    /// Stores the present line, which somebody wants. Inlined, it would take registers from reading.
+    /// Stores the current line. It is not inlined, because it would take registers from reading.
     #[inline(never)]
     fn push(&mut self, region: &str, tokens: &Tokens, time: i64) {
         let measurement = &mut self.measurements[self.last as usize];

@@ -1,7 +1,7 @@
 //! Columns that grow row by row.
 //!
-//! A column may lag behind the rows of its table: what is missing is filled in once it has a value
-//! again, or at the end. So a row costs what it has, not how many columns there are.
+//! A column may lag behind the rows of its table: missing cells are added with its next value, or at the end.
+//! So the cost of a row depends on its values, not on the number of columns.
 
 use super::spelling::{Piece, Spelling};
 use super::{Cells, Data, Words};
@@ -12,13 +12,13 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// No place.
+/// No index.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What columns of either role have in common: they are found by their keys.
+/// The common operations of tag and field columns.
 pub(super) trait Keyed {
     fn key(&self) -> &Spelling;
-    /// The place of the column that came after this one in the line before.
+    /// The index of the column that followed this one in the previous line.
     fn next(&mut self) -> &mut u32;
 }
 
@@ -29,7 +29,7 @@ pub(super) struct TagColumn {
     next: u32,
     codes: Vec<u32>,
     words: Vec<Spelling>,
-    /// For each word the one that came after it when it was there last.
+    /// For each word, the word that followed its last occurrence.
     follower: Vec<u32>,
     last: u32,
     index: HashTable<u32>,
@@ -91,7 +91,7 @@ impl TagColumn {
                 .get(code as usize)
                 .is_some_and(|same| same.is(word))
         };
-        // A write often has one word for long, or the same words in turn.
+        // Consecutive lines of a write often have the same word, or repeat a sequence.
         let follower = self.follower.get(self.last as usize);
         self.last = match follower {
             Some(_) if is(self.last) => self.last,
@@ -131,7 +131,7 @@ impl TagColumn {
         code
     }
 
-    /// Its name and cells, as many as there are rows.
+    /// Returns its name and its cells, one for each row.
     pub fn finish(mut self, rows: usize) -> (Arc<str>, Data) {
         self.codes.resize(rows, Words::MISSING);
         let words = self.words.into_iter();
@@ -203,7 +203,7 @@ impl FieldColumn {
         }));
     }
 
-    /// Its name and cells, as many as there are rows.
+    /// Returns its name and its cells, one for each row.
     pub fn finish(mut self, rows: usize) -> (Arc<str>, Data) {
         match &mut self.data {
             Data::Float(cells) => cells.fill(rows),
@@ -271,7 +271,7 @@ impl<T> Default for Cells<T> {
 }
 
 impl<T: Clone + Default> Cells<T> {
-    /// The value of this row; those of rows since the last one are missing.
+    /// Sets the value of this row; the rows since the last one have none.
     #[inline]
     fn put(&mut self, row: usize, value: T) {
         if self.values.len() != row {
@@ -287,7 +287,7 @@ impl<T: Clone + Default> Cells<T> {
         }
     }
 
-    /// Makes it as long as there are rows.
+    /// Fills the column up to the number of rows.
     fn fill(&mut self, rows: usize) {
         let length = self.values.len();
         if length < rows {

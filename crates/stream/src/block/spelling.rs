@@ -3,10 +3,10 @@
 use crate::line::{Escaped, Role, Span};
 use std::sync::Arc;
 
-/// A name as it is spelled in the text that is being read.
+/// A name in the text that is being read, with escapes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
-    /// Its first eight bytes, and zeros if it has fewer.
+    /// The first eight bytes, padded with zeros.
     head: u64,
     region: &'a str,
     span: Span,
@@ -20,7 +20,7 @@ pub(super) struct Spelling {
 }
 
 impl<'a> Piece<'a> {
-    /// The name at this place.
+    /// Returns the name in this range.
     #[inline]
     pub fn new(region: &'a str, span: Span) -> Piece<'a> {
         let rest = region.as_bytes().get(span.from..).unwrap_or_default();
@@ -41,13 +41,13 @@ impl<'a> Piece<'a> {
         Piece { head, region, span }
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         &self.region.as_bytes()[self.span.from..self.span.to]
     }
 
-    /// What it means.
+    /// Returns the name without escapes.
     pub fn meaning(self, role: Role) -> std::borrow::Cow<'a, str> {
         Escaped::new(self.text(), role).unescape()
     }
@@ -84,13 +84,13 @@ impl Spelling {
         tail(kept) == tail(bytes) && (kept.len() <= 16 || kept == bytes)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
-    /// What it means; the same allocation if nothing is escaped.
+    /// Returns the name without escapes; the same allocation if there are none.
     pub fn meaning(self, role: Role) -> Arc<str> {
         match Escaped::new(&self.text, role).unescape() {
             std::borrow::Cow::Borrowed(_) => self.text,

@@ -58,8 +58,8 @@ impl Table {
         self.times.len()
     }
 
-    /// Whether one more row could leave most cells empty: lines that share no keys would make
-    /// a table whose size is the square of theirs.
+    /// True if one more row could leave most cells empty: lines without common keys would make a table of
+    /// quadratic size.
     #[inline]
     pub fn is_sparse_with(&self, tokens: &Tokens) -> bool {
         let more = tokens.tags.len() + tokens.fields.len();
@@ -68,8 +68,8 @@ impl Table {
         cells > FREE_CELLS + CELLS_PER_VALUE * (self.values + more)
     }
 
-    /// One more row. Amortised O(tokens); no allocation for what has been there before. Returns about
-    /// how many bytes it takes more.
+    /// Adds a row. Amortised O(tokens); no allocation for known columns and words. Returns its approximate
+    /// additional memory in bytes.
     #[inline]
     pub fn push(&mut self, region: &str, tokens: &Tokens, time: i64, hasher: &Seeded) -> usize {
         let row = self.rows();
@@ -105,13 +105,12 @@ impl Table {
         self.tags.columns.len() + self.fields.columns.len()
     }
 
-    /// Keeps the number of the last row's line.
+    /// Stores the line number of the last row.
     pub fn number(&mut self, line: u32) {
         self.numbers.push(line);
     }
 
-    /// All that there is, as a block, and the numbers of lines that were kept; the table is empty
-    /// then.
+    /// Returns the contents as a block, with the stored line numbers, and empties the table.
     pub fn finish(&mut self, origin: Arc<Origin>) -> (Block, Vec<u32>) {
         let table = std::mem::take(self);
         let rows = table.rows();
@@ -135,8 +134,8 @@ impl Table {
 }
 
 impl<C: Keyed> Columns<C> {
-    /// The place of the column with this key, in a line where it comes after the one at `before`.
-    /// One comparison if it did so in the line before.
+    /// Returns the index of the column with this key, which follows the column `before` in the line. It takes
+    /// one comparison if the previous line had the same order.
     #[inline]
     fn find(
         &mut self,

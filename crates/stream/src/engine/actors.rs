@@ -30,13 +30,13 @@ pub(super) enum Command {
     End,
 }
 
-/// The way to the root for anybody. Not bounded: there is a command per task, and giving one must
-/// not wait, because who asks for a task may be cancelled wherever it waits.
+/// The channel for commands to the root. It is unbounded: there is a command for each task, and sending one
+/// must not wait, because a caller may be cancelled wherever it waits.
 #[derive(Debug)]
 pub(super) struct Commands(UnboundedSender<Command>);
 
 impl Commands {
-    /// Gives a command to the root. Does nothing when the run is over.
+    /// Sends a command to the root. Does nothing after the run.
     pub(super) fn give(&self, command: Command) {
         let _ = self.0.send(command);
     }
@@ -47,7 +47,7 @@ pub(super) fn commands() -> (Commands, UnboundedReceiver<Command>) {
     (Commands(commands), received)
 }
 
-/// Starts the run on a thread of its own.
+/// Starts the run on its own thread.
 pub(super) fn run(
     shared: &Arc<EngineState>,
     commands: UnboundedReceiver<Command>,
@@ -133,7 +133,7 @@ impl Scenario<Command> for Root {
     }
 }
 
-/// Hands what comes from outside to the root as messages, among which it also hears of its nodes.
+/// Forwards commands to the root as messages.
 async fn gate<C: AsyncContext<Command>>(
     mut cx: C,
     root: Addr,
@@ -151,7 +151,7 @@ async fn gate<C: AsyncContext<Command>>(
 /// The life of a node.
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How to spawn the nodes of a task.
+/// Returns how to spawn the nodes of a task.
 fn bodies<C: AsyncContext<Command>>(
     task: &Arc<Task>,
     ready: Vec<Ready>,

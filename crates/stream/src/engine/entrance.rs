@@ -1,9 +1,8 @@
-//! The way from the writes into a task: its first edge, and what waits for room on it.
+//! The entrance of a task: its first edge, and the elements that wait for capacity on it.
 //!
-//! Giving a parcel to an entrance never waits, so that a write goes to all tasks or to none, whenever
-//! its request is cancelled. What finds the edge full waits in order beside it, and is put on the
-//! edge by a task of its own. How much may wait is asked before anything is given:
-//! [`Entrance::has_room`].
+//! Giving an element to an entrance never waits, so that a write reaches all of its tasks or none, whenever
+//! its request is cancelled. Elements for a full edge wait in order beside it, and a separate task puts them
+//! on the edge. The limit is checked before anything is given: [`Entrance::has_room`].
 
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
@@ -27,7 +26,7 @@ pub(super) struct Entrance {
     /// Bytes of writes on the edges of the task, over all its entrances.
     held: Arc<AtomicUsize>,
     limit: usize,
-    /// Points that were left out because the task held too much.
+    /// Points dropped because the task used too much memory.
     pub(super) over_memory: Counter,
     /// The generation of the routes from which on it takes points of a log.
     since: Arc<AtomicU64>,
@@ -45,9 +44,9 @@ struct Line {
 
 #[derive(Debug)]
 enum End {
-    /// The edge; no write waits for room on it.
+    /// The edge; no write waits for its capacity.
     Free(Sender),
-    /// A task of its own waits for room.
+    /// A separate task waits for capacity.
     Waiting {
         /// Whether the edge is closed once nothing waits.
         close: bool,
@@ -85,15 +84,15 @@ impl Entrance {
         self.since.load(Ordering::Relaxed)
     }
 
-    /// Whether more may be given: few parcels wait, and the task does not hold too much. A task that
-    /// drops always takes more.
+    /// True if more elements may be given: few are waiting, and the task is within its memory limit. A task
+    /// that drops points always accepts them.
     pub(super) fn has_room(&self) -> bool {
         self.overflow != Overflow::Block
             || (self.held.load(Ordering::Relaxed) < self.limit
                 && self.line.lock().waiting.len() < WAITING)
     }
 
-    /// Gives points to the task. Nothing happens if it takes none any more.
+    /// Gives points to the task. Does nothing if it has ended.
     pub(super) fn give(
         self: &Arc<Self>,
         flow: Flow,
@@ -116,12 +115,12 @@ impl Entrance {
         );
     }
 
-    /// Puts a barrier behind everything that was given to the task.
+    /// Puts a barrier behind all elements of the task.
     pub(super) fn give_barrier(self: &Arc<Self>, barrier: Barrier, io: &Handle) {
         self.put(Element::Barrier(barrier), io);
     }
 
-    /// Puts a parcel on the edge, or behind those that wait for room on it.
+    /// Puts an element on the edge, or behind the waiting ones.
     fn put(self: &Arc<Self>, parcel: Element, io: &Handle) {
         let mut line = self.line.lock();
         let edge = match &mut line.end {
@@ -137,7 +136,7 @@ impl Entrance {
         }
     }
 
-    /// Nothing more comes; what waits goes its way.
+    /// Closes the entrance; waiting elements are still processed.
     pub(super) fn close(&self) {
         let mut line = self.line.lock();
         match &mut line.end {
@@ -146,7 +145,7 @@ impl Entrance {
         }
     }
 
-    /// Puts on the edge what waits, in order.
+    /// Puts waiting elements on the edge, in order.
     async fn pump(self: Arc<Self>, mut edge: Sender) {
         loop {
             let next = {

@@ -1,4 +1,4 @@
-//! How an engine and its tasks are to run, and how much of everything there may be.
+//! Options and limits of an engine and its tasks.
 
 use super::TaskError;
 use crate::node::series::Limits;
@@ -12,16 +12,16 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How an engine is to run. Every field has a useful default.
+/// The options of an engine. Every field has a useful default.
 #[derive(Clone)]
 pub struct EngineOptions {
-    /// Where the nodes run; not [`Executor::Virtual`].
+    /// The executor of the nodes; not [`Executor::Virtual`].
     pub executor: Executor,
     /// Worker threads of it.
     pub workers: NonZeroUsize,
-    /// Writes that may be under way at once; one more is refused.
+    /// The maximum number of concurrent writes; further ones are refused.
     pub writes: NonZeroUsize,
-    /// How long a write waits for room in a task, or for memory, before it is refused.
+    /// The time that a write waits for capacity in a task, or for memory, before it is refused.
     pub patience: Duration,
     /// The largest body of a write, in bytes, after unpacking.
     pub max_body: usize,
@@ -47,11 +47,11 @@ pub struct EngineOptions {
     pub series_idle: Duration,
     /// The retention policy of writes that name none.
     pub default_policy: String,
-    /// Where the `log` nodes write.
+    /// The target of `log` nodes.
     pub log: LogTarget,
-    /// Where alerts of tasks may write files.
+    /// The files that alerts may write.
     pub alert_logs: AlertLogs,
-    /// What happens to lines for a log that is not read fast enough.
+    /// The overflow policy of a log that is not read fast enough.
     pub log_overflow: Overflow,
 }
 
@@ -105,15 +105,16 @@ impl fmt::Debug for EngineOptions {
     }
 }
 
-/// Where alerts may write files. The text of a task names the file, so anyone who may add a task chooses it.
+/// The files that alerts may write. The text of a task names the file, so anyone who may add a task chooses
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AlertLogs {
     /// Tasks whose alerts write files are refused.
     #[default]
     Nowhere,
-    /// In this directory and those in it.
+    /// Files in this directory and its subdirectories.
     In(PathBuf),
-    /// Wherever the process may.
+    /// Any file that the process may write.
     Anywhere,
 }
 
@@ -141,12 +142,12 @@ impl AlertLogs {
     }
 }
 
-/// How the edges of a task are made.
+/// The options of a task's edges.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskOptions {
     /// How many batches or windows an edge holds.
     pub capacity: NonZeroUsize,
-    /// What happens to a batch for a full edge, and to a body for a full queue of an `http_post`.
+    /// The overflow policy of edges, and of the queue of an `http_post`.
     pub overflow: Overflow,
 }
 

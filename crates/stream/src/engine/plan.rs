@@ -1,4 +1,4 @@
-//! From a pipeline to edges and nodes that are ready to run.
+//! Builds edges and nodes from a pipeline.
 
 use super::entrance::Entrance;
 use super::saved::SavedTask;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
-/// A task whose nodes have yet to be started.
+/// A task whose nodes have not been started.
 pub(super) struct Plan {
     pub(super) task: Arc<Task>,
     pub(super) nodes: Vec<Ready>,
@@ -28,7 +28,7 @@ pub(super) struct Ready {
     pub(super) outputs: Outputs,
 }
 
-/// Makes the edges and nodes of a pipeline.
+/// Builds the edges and nodes of a pipeline.
 pub(super) fn plan(
     shared: &EngineState,
     name: &str,

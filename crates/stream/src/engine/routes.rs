@@ -15,9 +15,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
     takers: FxHashMap<Subscription, Vec<Arc<Entrance>>>,
-    /// Which shapes there are: how many keys leave open what the bits of the place say.
+    /// The number of `from` nodes of each shape; the bits of the index are the keys left open.
     shapes: [usize; 8],
-    /// How often a task was added or removed, also in earlier processes on the same log.
+    /// The number of changes of tasks, including earlier processes on the same log.
     pub(super) generation: u64,
 }
 
@@ -69,7 +69,7 @@ impl Routes {
         takers
     }
 
-    /// Ends all first edges; what lies on them goes its way.
+    /// Closes all first edges; their contents are still processed.
     pub(super) fn close(&self) {
         for entrance in self.takers.values().flatten() {
             entrance.close();

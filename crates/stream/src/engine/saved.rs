@@ -8,7 +8,7 @@ use crate::node::State;
 use crate::node::queue::Undelivered;
 use std::collections::BTreeMap;
 
-/// What an engine leaves behind at a stop, and takes up at the next start.
+/// The state of a suspended engine, from which the next one continues.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct EngineSnapshot {
     pub(super) tasks: BTreeMap<String, SavedTask>,
@@ -17,32 +17,32 @@ pub struct EngineSnapshot {
     pub(super) place: LogPlace,
 }
 
-/// A place in the write-ahead log.
+/// A position in the write-ahead log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct LogPlace {
     /// The position of the last write.
     pub(super) position: u64,
     /// The generation of the routes there.
     pub(super) generation: u64,
-    /// Of the log, if there is one.
+    /// The identity of the log, if there is one.
     pub(super) identity: Option<u64>,
 }
 
-/// What the nodes of a task keep.
+/// The saved state of a task's nodes.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct SavedTask {
-    /// Its text in canonical form: another text has other nodes.
+    /// The canonical text: another text has other nodes.
     pub(super) text: String,
-    /// When the task was created, in nanoseconds since 1970.
+    /// The creation time of the task in nanoseconds since 1970.
     pub(super) created: i64,
-    /// By the place of the node.
+    /// The states by node index.
     pub(super) nodes: Vec<(usize, State)>,
 }
 
-/// Why bytes are nothing that was saved.
+/// Why bytes are not a saved state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
-    /// Something else, or of another version.
+    /// The bytes have another format or version.
     #[error("it was not saved by this version of corsair-stream")]
     Format,
     /// Cut or altered.
@@ -53,7 +53,7 @@ pub enum SavedError {
 const FORMAT: &[u8] = b"corsair-stream saved 4\n";
 
 impl EngineSnapshot {
-    /// The position of the last write in the log whose points are in it; 0 without a log.
+    /// Returns the position of the last write in the log whose points are included; 0 without a log.
     pub fn position(&self) -> u64 {
         self.place.position
     }
@@ -64,14 +64,14 @@ impl EngineSnapshot {
         self.log.len() + nodes.map(|(_, state)| state.points).sum::<usize>()
     }
 
-    /// As bytes.
+    /// Serializes the state.
     pub fn to_bytes(&self) -> Vec<u8> {
         let rest = postcard::to_allocvec(self).expect("plain data can be written");
         let sum = crc32fast::hash(&rest).to_le_bytes();
         [FORMAT, &sum, &rest].concat()
     }
 
-    /// From bytes.
+    /// Deserializes a state.
     ///
     /// # Errors
     /// See [`SavedError`].
@@ -86,7 +86,7 @@ impl EngineSnapshot {
 }
 
 impl SavedTask {
-    /// What the node at this place keeps; it is taken out.
+    /// Takes the state of the node with this index.
     pub(super) fn take(&mut self, place: usize) -> Option<State> {
         let found = self.nodes.iter().position(|(at, _)| *at == place)?;
         Some(self.nodes.swap_remove(found).1)

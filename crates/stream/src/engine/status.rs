@@ -1,4 +1,4 @@
-//! How a task is getting on: what is shown of it as JSON, and as a graph.
+//! The status of a task as JSON, and as a graph.
 
 mod picture;
 
@@ -8,19 +8,19 @@ use corsair::edge::EdgeStatistics;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt::Write;
 
-/// How a task is getting on.
+/// The status of a task.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct TaskStatus {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Whether it runs.
     #[serde(flatten)]
     pub state: TaskState,
-    /// Its pipeline in canonical form.
+    /// The pipeline in canonical form.
     pub text: String,
-    /// Its nodes, each after those that feed it.
+    /// The nodes, each after its inputs.
     pub nodes: Vec<NodeStatus>,
-    /// Its edges.
+    /// The edges.
     pub edges: Vec<EdgeStatus>,
 }
 
@@ -28,45 +28,45 @@ pub struct TaskStatus {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum TaskState {
-    /// It does.
+    /// The task is running.
     Running,
-    /// All that was written has gone through it, and nothing more comes.
+    /// All points have passed through it, and no more will come.
     Ended,
     /// A node failed, and the task stopped.
     Failed {
-        /// Which.
+        /// The node.
         node: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What a node has counted, beside what its edges have.
+/// The counters of a node.
 #[derive(Clone, Debug)]
 pub struct NodeStatus {
-    /// Its name in the pipeline.
+    /// The name in the pipeline.
     pub name: String,
-    /// As it is written.
+    /// The text of the node.
     pub text: String,
     /// Such as `late` of a window.
     pub counters: Vec<(&'static str, u64)>,
-    /// Why a point was left out, the last time that one was.
+    /// The most recent reason for dropping a point.
     pub last_error: Option<String>,
 }
 
-/// What has gone over an edge, in points.
+/// The counters of an edge, in points.
 #[derive(Clone, Debug)]
 pub struct EdgeStatus {
     /// The node it comes from; `stream`: the writes.
     pub from: String,
     /// The node it leads to.
     pub to: String,
-    /// Its counters.
+    /// The counters.
     pub statistics: EdgeStatistics,
 }
 
 impl TaskState {
-    /// In a word, as programs read it.
+    /// Returns the state as a word, for programs.
     pub fn word(&self) -> &'static str {
         match self {
             TaskState::Running => "running",
@@ -105,7 +105,7 @@ impl Serialize for EdgeStatus {
 }
 
 impl EdgeStatus {
-    /// Its counters under their names. Counts are points, times nanoseconds.
+    /// Returns the counters with their names. Counts are points, times are nanoseconds.
     pub fn counters(&self) -> [(&'static str, u64); 8] {
         let s = &self.statistics;
         let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -123,7 +123,7 @@ impl EdgeStatus {
 }
 
 impl TaskStatus {
-    /// Its graph in the DOT language of Graphviz, with what has gone over each edge.
+    /// Returns the graph in the DOT language of Graphviz, with the counts of each edge.
     pub fn dot(&self) -> String {
         let mut dot = String::new();
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");

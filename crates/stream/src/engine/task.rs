@@ -22,35 +22,35 @@ pub(super) struct Task {
     pub(super) nodes: Vec<NodeParts>,
     pub(super) edges: Vec<EdgeParts>,
     pub(super) abort: AbortHandle,
-    /// Of all `log` nodes of the engine.
+    /// The queue of all `log` nodes of the engine.
     pub(super) log: Queue,
     /// Restarts do not change it, but for `since`, which is only up to date beside it.
     pub(super) origin: super::TaskOrigin,
     /// The generation of the routes from which on it takes points of a log.
     pub(super) since: Arc<AtomicU64>,
-    /// What its nodes keep when the engine is suspended, by the place of the node.
+    /// The saved states of its nodes after a suspension, by node index.
     pub(super) kept: Mutex<Vec<(usize, State)>>,
     /// How many of its nodes have not ended.
     pub(super) running: AtomicUsize,
     pub(super) failure: OnceLock<Failure>,
     pub(super) end: Notify,
-    /// The first edge of each `from`, by its place in the pipeline.
+    /// The first edge of each `from`, by node index.
     pub(super) entrances: Vec<Arc<super::entrance::Entrance>>,
 }
 
-/// What others see of a node.
+/// The public parts of a node.
 #[derive(Debug, Default)]
 pub(super) struct NodeParts {
     pub(super) counters: Counters,
-    /// Of a node that evaluates something.
+    /// Set for a node that evaluates expressions.
     pub(super) faults: Option<Faults>,
-    /// Of an `http_out`.
+    /// Set for an `http_out`.
     pub(super) latest: Option<Latest>,
-    /// Of an `http_post`, and of an alert's files and receivers.
+    /// The queues of an `http_post`, and of an alert's files and receivers.
     pub(super) queues: Vec<Queue>,
 }
 
-/// What others see of an edge.
+/// The public parts of an edge.
 #[derive(Debug)]
 pub(super) struct EdgeParts {
     /// `None`: the writes.
@@ -59,7 +59,7 @@ pub(super) struct EdgeParts {
     pub(super) meter: Meter,
 }
 
-/// Why a task has ended before its time.
+/// The reason for a task's early end.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) node: usize,
@@ -71,7 +71,7 @@ impl Task {
         &self.name
     }
 
-    /// Drops what lies on its edges; its nodes end.
+    /// Drops the contents of its edges; its nodes end.
     pub(super) fn abort(&self) {
         self.abort.abort();
         for queue in self.queues() {
@@ -85,7 +85,7 @@ impl Task {
         self.nodes.iter().flat_map(|node| &node.queues)
     }
 
-    /// Why the inputs of its nodes have ended, if they have.
+    /// Returns why the inputs of its nodes have ended, if they have.
     pub(super) fn ending(&self, suspended: bool) -> Ending {
         match (self.abort.is_aborted(), suspended) {
             (true, _) => Ending::Aborted,
@@ -100,7 +100,7 @@ impl Task {
         self.abort();
     }
 
-    /// One of its nodes has ended. Whether it was the last one.
+    /// Counts the end of a node. True if it was the last one.
     pub(super) fn node_ended(&self) -> bool {
         let last = self.running.fetch_sub(1, Ordering::AcqRel) == 1;
         if last {
@@ -135,13 +135,13 @@ impl Task {
         }
     }
 
-    /// What the `http_out` of this name shows.
+    /// Returns the contents of the `http_out` with this name.
     pub(super) fn endpoint(&self, name: &str) -> Option<&Latest> {
         let mut endpoints = self.shown();
         endpoints.find_map(|(endpoint, latest)| (**endpoint == *name).then_some(latest))
     }
 
-    /// What each `http_out` shows.
+    /// Returns the contents of each `http_out`.
     pub(super) fn endpoints(&self) -> Vec<(Arc<str>, Latest)> {
         let shown = self.shown();
         shown

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// Where points are written to, and what their timestamps mean.
+/// The destination and the timestamp precision of a write.
 #[derive(Clone, Debug)]
 pub struct Write {
     /// `db`
@@ -29,12 +29,12 @@ pub struct Write {
     pub precision: Precision,
 }
 
-/// What became of the lines of a write.
+/// The results of a write, by line.
 #[derive(Clone, Debug, Default)]
 pub struct WriteReport {
-    /// Lines whose points were given to all tasks that want them.
+    /// Lines whose points reached all tasks that take them.
     pub accepted: usize,
-    /// Lines that are none.
+    /// Invalid lines.
     pub rejected: usize,
     /// The first of them, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,
@@ -45,21 +45,21 @@ impl WriteReport {
     pub const MOST_ERRORS: usize = 100;
 }
 
-/// A line that is none.
+/// An invalid line.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BadLine {
-    /// What is wrong, for programs.
+    /// The kind of fault, for programs.
     pub code: &'static str,
     /// Counted from 1.
     pub line: usize,
-    /// What is wrong, where, and what to write instead.
+    /// The fault, its position and its remedy.
     pub message: String,
 }
 
-/// Why a write was not begun.
+/// Why a write was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// Too many are under way.
+    /// Too many writes are in progress.
     #[error("{limit} writes are under way already; try again in a moment, or write larger batches")]
     Busy {
         /// How many may be.
@@ -70,7 +70,7 @@ pub enum WriteError {
         "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
     )]
     Full {
-        /// Which.
+        /// The task.
         task: Arc<str>,
     },
     /// The write-ahead log cannot be written.
@@ -90,14 +90,14 @@ pub(crate) struct ParsedWrite {
     /// Rows of blocks, in the order of lines; empty if no task wants all.
     order: Vec<(usize, Rows)>,
     written: WriteReport,
-    /// Of the routes with which it was parsed.
+    /// The generation of the routes with which it was parsed.
     generation: u64,
-    /// The write as it stands in the log; empty without a log.
+    /// The log entry; empty without a log.
     pub(super) entry: Vec<u8>,
 }
 
 impl ParsedWrite {
-    /// Gives points only to the entrances of which this is true.
+    /// Keeps only the entrances for which `takes` is true.
     pub(super) fn retain(&mut self, takes: impl Fn(&Entrance) -> bool) {
         let lists = self.blocks.iter_mut().map(|(_, takers)| takers);
         for takers in lists.chain([&mut self.takers_of_all]) {
@@ -106,7 +106,7 @@ impl ParsedWrite {
     }
 }
 
-/// The longest pause between two looks whether there is room.
+/// The longest pause between two checks of capacity.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
@@ -128,7 +128,7 @@ impl Engine {
             .await
     }
 
-    /// Gives the points to all tasks that want them, once they have capacity, and logs them before.
+    /// Gives the points to all tasks that take them, once they have capacity, after logging them.
     pub(crate) async fn deliver(&self, parsed: ParsedWrite) -> Result<WriteReport, WriteError> {
         let shared = &*self.shared;
         let Ok(permit) = shared.writes.clone().try_acquire_owned() else {
@@ -165,8 +165,7 @@ impl Engine {
         Ok(written)
     }
 
-    /// Lines as blocks. Takes as long as there are lines. `grow` is asked for memory beside that of the
-    /// lines; `None`: there was not enough.
+    /// Parses lines into blocks. `grow` reserves memory besides that of the lines; `None`: it was refused.
     pub(crate) fn parse(
         &self,
         to: &Write,
@@ -258,7 +257,7 @@ impl Engine {
 }
 
 impl EngineState {
-    /// Gives the points to all tasks that want them, without waiting. `order` is held.
+    /// Gives the points to all tasks that take them, without waiting. The caller holds `order`.
     pub(super) fn give(&self, parsed: ParsedWrite) -> WriteReport {
         let group = Arc::new(Group::default());
         let pending = self.pending_writes.begin();
@@ -310,8 +309,8 @@ impl EngineState {
     }
 }
 
-/// Rows of blocks in the order of their lines, as long as they follow one another. `numbers` has the
-/// number of the line of each row, and each number once.
+/// Returns the rows of blocks in the order of their lines, as consecutive ranges. `numbers` has the line
+/// number of each row, and each number once.
 fn in_order(numbers: &[Vec<u32>]) -> Vec<(usize, Rows)> {
     let lines = numbers.iter().map(Vec::len).sum();
     let mut block_of_line = vec![0u32; lines];
@@ -331,7 +330,7 @@ fn in_order(numbers: &[Vec<u32>]) -> Vec<(usize, Rows)> {
     order
 }
 
-/// Nanoseconds since 1970, in whole units.
+/// Returns the nanoseconds since 1970, rounded to the precision.
 fn now(precision: Precision) -> i64 {
     let now = crate::now::now();
     now - now.rem_euclid(precision.unit())

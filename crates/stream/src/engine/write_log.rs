@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// Which crash may lose writes that were answered.
+/// The crash after which answered writes are not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// No log: a kill loses the writes since the last checkpoint.
@@ -56,7 +56,7 @@ pub enum LogError {
 /// Writes of at most this many bytes are one record, if each of them is smaller.
 const LARGEST_RECORD: usize = 1 << 20;
 
-/// A write as it stands in the log.
+/// An entry of the log.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Entry<'a> {
     database: Cow<'a, str>,
@@ -101,7 +101,7 @@ pub(super) struct WriteLog {
 
 enum Work {
     Write(Submission),
-    /// Asks for the file that has the last record; the files before it are on disk.
+    /// Requests the file with the last record; earlier files are on disk.
     File(Sender<io::Result<File>>),
     /// Writes up to this position are in a checkpoint.
     Discard(u64),
@@ -111,7 +111,7 @@ enum Work {
 /// A write that waits to be logged.
 pub(super) struct Submission {
     pub(super) parsed: ParsedWrite,
-    /// It is under way until it has been given to its tasks.
+    /// The permit, held until all tasks have received the write.
     pub(super) permit: OwnedSemaphorePermit,
     pub(super) reply: oneshot::Sender<Result<WriteReport, WriteError>>,
 }
@@ -224,7 +224,7 @@ impl Engine {
         Ok(replayed)
     }
 
-    /// Gives the writes of a record to the tasks that took points when they were parsed.
+    /// Gives the writes of a record to the tasks that existed when they were parsed.
     async fn replay(
         &self,
         after: u64,
@@ -324,7 +324,7 @@ struct Writer {
     durability: Durability,
     syncer: Option<SyncSender<File>>,
     failed: Arc<AtomicBool>,
-    /// When the first record was appended that has not been synced.
+    /// The time of the first record that has not been synced.
     unsynced: Option<Instant>,
 }
 
@@ -368,7 +368,7 @@ impl Writer {
         self.journal.trim();
     }
 
-    /// Waits for work, at most until the next sync is due. `None`: the log is closed.
+    /// Waits for work until the next sync is due. `None`: the log is closed.
     fn next(&self, received: &Receiver<Work>) -> Option<Option<Work>> {
         let Some(due) = self.due() else {
             return received.recv().ok().map(Some);
@@ -380,7 +380,7 @@ impl Writer {
         }
     }
 
-    /// When the next sync is due.
+    /// Returns the time of the next sync.
     fn due(&self) -> Option<Instant> {
         match self.durability {
             Durability::Interval(interval) => self.unsynced?.checked_add(interval),

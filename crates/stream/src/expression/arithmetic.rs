@@ -96,7 +96,7 @@ fn each<T: Copy, U: Copy + Default>(
     }
 }
 
-/// What stands where a cell is missing must not be calculated with: it might be a division by zero.
+/// Missing cells are not calculated, because their placeholder might cause a division by zero.
 #[inline]
 fn collect<T, U: Default>(
     pairs: impl ExactSizeIterator<Item = (T, T)>,

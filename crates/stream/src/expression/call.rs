@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $variant:ident $name:literal $work:expr;)*) => {
-        /// A function, as it is called in the language.
+        /// A function of the language.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Function {
             $($(#[$doc])* $variant,)*
         }
 
         impl Function {
-            /// All of them.
+            /// All functions.
             pub const ALL: &'static [Function] = &[$(Function::$variant),*];
 
-            /// Its name in the language.
+            /// Returns its name in the language.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Function::$variant => $name,)*
@@ -40,7 +40,7 @@ macro_rules! functions {
     };
 }
 
-/// What a function does with its arguments.
+/// The implementation of a function.
 enum Work {
     /// One number, as a float.
     Float(fn(f64) -> f64),
@@ -63,23 +63,23 @@ functions! {
     IsPresent "isPresent" Rows(1);
     /// The second argument if the first is true, else the third.
     If "if" Values(3, choose);
-    /// As a string.
+    /// Converts to a string.
     Text "string" Values(1, |values| Ok(Some(Text(written(&values[0])))));
-    /// As an integer: of a float, rounded towards zero; of a string, what it says; of a boolean, 1 or 0.
+    /// Converts to an integer: a float is rounded towards zero, a string is parsed, a boolean is 1 or 0.
     Integer "int" Values(1, |values| Ok(to_integer(&values[0])));
-    /// As a float.
+    /// Converts to a float.
     Float "float" Values(1, |values| Ok(to_float(&values[0])));
-    /// As a boolean: of a number, whether it is 1 and not 0; of a string, what it says.
+    /// Converts to a boolean: 1 is true and 0 is false; a string is parsed.
     Boolean "bool" Values(1, |values| Ok(to_boolean(&values[0])));
-    /// Without its sign.
+    /// The absolute value.
     Abs "abs" Float(f64::abs);
-    /// The next smaller whole number.
+    /// Rounds down.
     Floor "floor" Float(f64::floor);
-    /// The next larger whole number.
+    /// Rounds up.
     Ceil "ceil" Float(f64::ceil);
-    /// The nearest whole number.
+    /// Rounds to the nearest whole number.
     Round "round" Float(f64::round);
-    /// Without its fraction.
+    /// Removes the fraction.
     Trunc "trunc" Float(f64::trunc);
     /// The square root.
     Sqrt "sqrt" Float(f64::sqrt);
@@ -145,36 +145,38 @@ functions! {
     HasPrefix "strHasPrefix" Texts(|one, other| Boolean(one.starts_with(other)));
     /// Whether the first string ends with the second.
     HasSuffix "strHasSuffix" Texts(|one, other| Boolean(one.ends_with(other)));
-    /// Where the second string begins in the first, in bytes; -1 if it does not.
+    /// The first position of the second string in the first, in bytes; -1 if there is none.
     Index "strIndex" Texts(|one, other| place(one.find(other)));
-    /// Where the first character of the first string is that is in the second, in bytes; or -1.
+    /// The position of the first character of the first string that the second contains, in bytes; -1 if
+    /// there is none.
     IndexAny "strIndexAny" Texts(|one, other| place(one.find(|c| other.contains(c))));
-    /// Where the second string begins in the first for the last time, in bytes; or -1.
+    /// The last position of the second string in the first, in bytes; -1 if there is none.
     LastIndex "strLastIndex" Texts(|one, other| place(one.rfind(other)));
-    /// Where the last character of the first string is that is in the second, in bytes; or -1.
+    /// The position of the last character of the first string that the second contains, in bytes; -1 if there
+    /// is none.
     LastIndexAny "strLastIndexAny" Texts(|one, other| place(one.rfind(|c| other.contains(c))));
     /// How often the second string is in the first.
     Count "strCount" Texts(|one, other| Integer(one.matches(other).count() as i64));
-    /// In small letters.
+    /// Converts to lower case.
     ToLower "strToLower" Work::Text(|one| text(&one.to_lowercase()));
-    /// In capitals.
+    /// Converts to upper case.
     ToUpper "strToUpper" Work::Text(|one| text(&one.to_uppercase()));
-    /// Without space at both ends.
+    /// Removes white space at both ends.
     TrimSpace "strTrimSpace" Work::Text(|one| text(one.trim()));
-    /// Without characters of the second string at both ends of the first.
+    /// Removes characters of the second string at both ends of the first.
     Trim "strTrim" Texts(|one, other| text(one.trim_matches(|c| other.contains(c))));
-    /// Without characters of the second string at the begin of the first.
+    /// Removes characters of the second string at the start of the first.
     TrimLeft "strTrimLeft" Texts(|one, other| text(one.trim_start_matches(|c| other.contains(c))));
-    /// Without characters of the second string at the end of the first.
+    /// Removes characters of the second string at the end of the first.
     TrimRight "strTrimRight" Texts(|one, other| text(one.trim_end_matches(|c| other.contains(c))));
-    /// Without the second string at the begin of the first.
+    /// Removes the prefix.
     TrimPrefix "strTrimPrefix" Texts(|one, other| text(one.strip_prefix(other).unwrap_or(one)));
-    /// Without the second string at the end of the first.
+    /// Removes the suffix.
     TrimSuffix "strTrimSuffix" Texts(|one, other| text(one.strip_suffix(other).unwrap_or(one)));
-    /// From the second argument to before the third, in bytes.
+    /// The bytes from the second argument to before the third.
     Substring "strSubstring" Values(3, |values| Ok(substring(values)));
-    /// The first string with the second replaced by the third, at most as often as the fourth says; if
-    /// it is negative, everywhere.
+    /// Replaces the second string by the third in the first, at most as often as the fourth argument; a
+    /// negative number means everywhere.
     Replace "strReplace" Values(4, replace);
     /// The second string with what the pattern of the first finds replaced by the third.
     RegexReplace "regexReplace" Rows(3);
@@ -196,9 +198,9 @@ functions! {
     Year "year" Calendar(|at| at.year);
 }
 
-/// Why a function has no result. The caller knows where it stands.
+/// Why a function has no result. The caller knows its position.
 enum Unfit {
-    /// It does not take these arguments.
+    /// The function does not accept these arguments.
     Argument(String),
     /// The string would be too long.
     Length,
@@ -250,7 +252,7 @@ fn text(text: &str) -> Value {
     Value::Text(text.into())
 }
 
-/// A place in a string; -1 if there is none.
+/// Returns a position in a string; -1 if there is none.
 fn place(at: Option<usize>) -> Value {
     Value::Integer(at.map_or(-1, |at| at as i64))
 }
@@ -332,7 +334,7 @@ fn whole(number: f64) -> Option<i64> {
     (-limit..limit).contains(&number).then_some(number as i64)
 }
 
-/// As a string.
+/// Converts to a string.
 pub(crate) fn written(value: &Value) -> Arc<str> {
     match value {
         Value::Text(text) => text.clone(),

@@ -49,7 +49,7 @@ pub(super) fn compare(
     }))
 }
 
-/// The operator that says the same with its operands exchanged.
+/// Returns the operator that is equivalent with exchanged operands.
 fn mirrored(operator: Binary) -> Binary {
     match operator {
         Binary::Less => Binary::Greater,
@@ -77,7 +77,7 @@ fn numbers(operator: Binary, pair: Pair<'_>) -> Vec<bool> {
     }
 }
 
-/// The operator is decided once; what is left is a loop over plain slices.
+/// Chooses the operator once; the rest is a loop over plain slices.
 fn ordered<T: Copy + PartialOrd>(
     operator: Binary,
     left: &Side<'_, T>,
@@ -112,7 +112,7 @@ fn each<T: Copy>(
     }
 }
 
-/// An operation on operands whose types change from row to row.
+/// Applies an operator to operands whose types change from row to row.
 pub(super) fn cell_by_cell(
     left: &Vector<'_>,
     right: &Vector<'_>,

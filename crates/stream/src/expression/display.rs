@@ -4,8 +4,8 @@ use super::{Binary, Expression, Function, Unary};
 use crate::Value;
 use std::fmt;
 
-/// How tightly a part holds together; what holds less tightly than its place asks for is written in
-/// parentheses. The levels are those of the grammar.
+/// The precedence of a part; a part with a lower precedence than its position requires is put in parentheses.
+/// The levels are those of the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Or,
@@ -68,7 +68,7 @@ impl Expression {
         }
     }
 
-    /// A minus before a number belongs to the number, unless parentheses say otherwise.
+    /// A minus before a number belongs to the number, except in parentheses.
     pub(super) fn is_number(&self) -> bool {
         match self {
             Expression::Duration(_) => true,
@@ -144,7 +144,7 @@ fn write_literal(value: &Value, f: &mut impl fmt::Write) -> fmt::Result {
     }
 }
 
-/// In quotes, with the quote and the backslash escaped.
+/// Writes a quoted text with the quote and the backslash escaped.
 pub(crate) fn write_quoted(text: &str, quote: char, f: &mut impl fmt::Write) -> fmt::Result {
     f.write_char(quote)?;
     for c in text.chars() {
@@ -196,7 +196,7 @@ pub(crate) const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
 ];
 
-/// A duration in the longest unit of which it is a whole multiple.
+/// Writes a duration in the longest unit of which it is a whole multiple.
 pub(crate) fn write_duration(nanos: i128, f: &mut impl fmt::Write) -> fmt::Result {
     let whole = |&&(_, unit): &&(&str, u64)| nanos % i128::from(unit) == 0;
     match UNITS.iter().find(whole).filter(|_| nanos != 0) {

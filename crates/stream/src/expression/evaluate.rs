@@ -32,10 +32,10 @@ impl Expression {
         })
     }
 
-    /// For each of these rows whether it is true, as a condition.
+    /// Evaluates the condition for each of these rows.
     ///
     /// # Errors
-    /// As [`Expression::select`].
+    /// See [`Expression::select`].
     pub(crate) fn marks(&self, block: &Block, rows: &Rows) -> Result<Vec<bool>, ExpressionError> {
         let truth = self.truth(block, rows)?;
         Ok(truth.equals(true, rows.len()).into_owned())
@@ -114,8 +114,8 @@ impl Expression {
         Ok(vector.into_data(rows.len()))
     }
 
-    /// There is at least one row. Right sides and parentheses recurse. Left sides
-    /// are a loop, because a chain of operators may be long.
+    /// Evaluates at least one row. Right sides and parentheses recurse; left sides are a loop, because a
+    /// chain of operators may be long.
     pub(super) fn vector<'a>(
         &'a self,
         block: &'a Block,
@@ -225,7 +225,7 @@ impl Expression {
         }
     }
 
-    /// Its value as a condition.
+    /// Converts a value to a condition.
     fn condition<'a>(&self, value: Vector<'a>) -> Result<Truth<'a>, ExpressionError> {
         Truth::of(value).map_err(|kind| ExpressionError::Condition {
             kind,

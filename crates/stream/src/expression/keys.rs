@@ -1,4 +1,4 @@
-//! What an expression refers to, and how deep it is.
+//! The keys of an expression, and its depth.
 
 use super::{Expression, Level, Unary};
 use crate::Value;
@@ -6,11 +6,11 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Expression {
-    /// How deep parentheses, `NOT` and signs may be nested: to evaluate them takes stack, and an
-    /// actor on a thread of its own has little.
+    /// The maximum nesting of parentheses, `NOT` and signs. Evaluating them takes stack, of which an actor's
+    /// thread has little.
     pub const MAX_DEPTH: usize = 25;
 
-    /// How many operators may follow one another, as in `a OR b OR c`, those around them included.
+    /// The maximum length of a chain of operators, as in `a OR b OR c`, including the operators around it.
     pub const MAX_CHAIN: usize = 500;
 
     /// The fields and tags that it refers to, each once, from left to right. O(size).
@@ -27,8 +27,8 @@ impl Expression {
         keys
     }
 
-    /// Whether it is deeper than [`Expression::MAX_DEPTH`] or [`Expression::MAX_CHAIN`] allow.
-    /// O(size), without recursion.
+    /// True if it is deeper than [`Expression::MAX_DEPTH`] or [`Expression::MAX_CHAIN`] allow. O(size),
+    /// without recursion.
     pub fn is_too_deep(&self) -> bool {
         let mut found = false;
         self.visit(|_, place| {
@@ -48,7 +48,7 @@ impl Expression {
         found
     }
 
-    /// Every part with its place, an operator before its operands, from left to right.
+    /// Calls `each` with every part and its depth, operators before operands, from left to right.
     fn visit<'a>(&'a self, mut each: impl FnMut(&'a Expression, Depth)) {
         let mut pending = vec![(self, Depth::default())];
         while let Some((part, place)) = pending.pop() {
@@ -74,18 +74,19 @@ impl Expression {
         }
     }
 
-    /// How many pairs of parentheses it needs in a place that asks for this level.
+    /// Returns the number of pairs of parentheses that it needs at a position with this level.
     fn parentheses(&self, least: Level) -> usize {
         usize::from(self.level() < least)
     }
 }
 
-/// Where a part of an expression stands.
+/// The depth of a part of an expression.
 #[derive(Clone, Copy, Debug, Default)]
 struct Depth {
     /// How many operators are above it.
     above: usize,
-    /// How many of them cost stack: all but those of which it is the left side without parentheses.
+    /// The number of operators that use stack: all except those of which it is the left side without
+    /// parentheses.
     nesting: usize,
 }
 

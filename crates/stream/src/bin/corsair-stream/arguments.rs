@@ -1,4 +1,4 @@
-//! The flags, and what is said of those that are wrong.
+//! The flags and their errors.
 
 use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
@@ -24,7 +24,7 @@ pub(crate) enum What {
     Show(ShowArgs),
 }
 
-/// One sentence about arguments that the parser refused: what is wrong, and what to type instead.
+/// Returns a sentence about arguments that the parser refused: the fault and its remedy.
 pub(crate) fn sentence(error: &clap::Error) -> String {
     let help = "`corsair-stream --help` lists them all";
     let text = |kind| match error.get(kind) {

@@ -46,12 +46,12 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// For clap: a unit of timestamps.
+/// Parses a unit of timestamps for clap.
 fn precision(text: &str) -> Result<Precision, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// Replays a recording and says what became of it. Points of `log` nodes go to standard output.
+/// Replays a recording and reports the results. Points of `log` nodes are printed to standard output.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let from = open(&args.file)?;
     let mut options = args.engine.options();

@@ -23,13 +23,13 @@ use tokio::time::timeout;
 /// The flags of `corsair-stream serve`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9092")]
     addr: SocketAddr,
     /// A directory for the tasks that are added over HTTP, their state, and the log of writes
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Which crash may lose answered writes, with --data
+    /// Crash that answered writes survive, with --data
     #[arg(long, value_enum, default_value_t = Durable::Interval, requires = "data")]
     durability: Durable,
     /// How often the state of all tasks is saved to --data while they run
@@ -76,7 +76,7 @@ impl From<Durable> for Durability {
     }
 }
 
-/// How much of everything there may be.
+/// The resource limits.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Bounds")]
 struct Bounds {
@@ -125,15 +125,15 @@ struct Bounds {
     /// How long a body may take
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     body_timeout: Duration,
-    /// How long a client may take to send a request's head, or to receive anything of an answer
+    /// Time limit for a client to send a request's head, or to receive a part of an answer
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     client_timeout: Duration,
-    /// How long an http_post waits for its receiver, each of three times
+    /// Time limit of each of the three attempts of an http_post
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     post_timeout: Duration,
 }
 
-/// For clap: seconds, such as 10 or 0.5.
+/// Parses seconds for clap, such as 10 or 0.5.
 fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a time; expected seconds, for example 10 or 0.5");
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -161,7 +161,7 @@ impl Bounds {
     }
 }
 
-/// Serves until Ctrl-C; then lets tasks process what was accepted, saves their state, and prints a summary.
+/// Serves until Ctrl-C; then lets tasks process accepted points, saves their state, and prints a summary.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut options = args.bounds.apply(args.engine.options());
     options.default_policy = args.default_rp.clone();
@@ -325,7 +325,7 @@ async fn save_regularly(
     }
 }
 
-/// Stops within the time, or at a second signal, and saves what is left.
+/// Stops the engine within the time limit, or at a second signal, and saves its state.
 async fn stop_engine(
     engine: &Engine,
     store: Option<&Arc<Store>>,

@@ -11,13 +11,13 @@ use std::time::Duration;
 pub(crate) struct ShowArgs {
     /// The name of the task
     task: String,
-    /// Where the server listens
+    /// Address of the server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9092")]
     server: String,
-    /// Its token, if it asks for one
+    /// Token of the server, if it requires one
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// As what the task is drawn
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
 }

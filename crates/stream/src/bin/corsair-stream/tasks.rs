@@ -1,4 +1,4 @@
-//! The tasks that a program begins with, the threads around them, and what is said of them at the end.
+//! The initial tasks of a program, the threads around them, and the summary at the end.
 
 use crate::REFUSED;
 use crate::terminal::{complain, say};
@@ -21,7 +21,7 @@ pub(crate) struct TaskArgs {
     /// How many batches an edge of these tasks holds
     #[arg(long, value_name = "N", default_value = "64")]
     capacity: NonZeroUsize,
-    /// What happens to a batch for a full edge: block, drop_newest, drop_oldest or abort
+    /// Action for a batch on a full edge: block, drop_newest, drop_oldest or abort
     #[arg(long, value_name = "POLICY", default_value_t = Overflow::Block)]
     overflow: Overflow,
 }
@@ -64,7 +64,7 @@ pub(crate) fn failed(engine: &Engine) -> ExitCode {
     }
 }
 
-/// Lets everything go its way, ends the engine, and says how it went.
+/// Lets all points pass through, ends the engine, and reports the result.
 pub(crate) async fn close(engine: &Engine) -> anyhow::Result<ExitCode> {
     engine.drain().await;
     let code = tell(engine);
@@ -80,7 +80,7 @@ pub(crate) async fn end(engine: &Engine) -> anyhow::Result<()> {
     }
 }
 
-/// Says what became of each task.
+/// Reports the result of each task.
 pub(crate) fn tell(engine: &Engine) -> ExitCode {
     for task in engine.statuses() {
         let from_writes = task.edges.iter().filter(|edge| edge.from == "stream");

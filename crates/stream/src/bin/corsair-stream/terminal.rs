@@ -1,4 +1,4 @@
-//! What is said on the terminal: results on stdout, what went wrong and the log on stderr.
+//! Terminal output: results on stdout, errors and the log on stderr.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -12,8 +12,7 @@ pub(crate) fn say(line: impl Display) {
     print(&format!("{line}\n"));
 }
 
-/// Prints text as it is. A reader that closes stdout early (`| head -1`) ends the printing and
-/// nothing else.
+/// Prints text unchanged. If a reader closes stdout early (`| head -1`), only printing ends.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -25,7 +24,7 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Says what went wrong. Does not wait for the reader.
+/// Prints an error without waiting for the reader.
 pub(crate) fn complain(what: impl Display) {
     stderr().send(format!("corsair-stream: {what}\n").into_bytes());
 }
@@ -60,7 +59,7 @@ enum Line {
     Flush(mpsc::Sender<()>),
 }
 
-/// The way to the thread that writes to stderr.
+/// The channel to the thread that writes to stderr.
 #[derive(Clone)]
 struct Stderr(SyncSender<Line>);
 
@@ -71,7 +70,7 @@ fn stderr() -> Stderr {
         thread::spawn(move || {
             for line in waiting {
                 match line {
-                    // If stderr is closed, there is no place left to say so.
+                    // If stderr is closed, the error cannot be reported.
                     Line::Text(text) => drop(io::stderr().write_all(&text)),
                     Line::Flush(written) => drop(written.send(())),
                 }

@@ -8,15 +8,15 @@ use super::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
-/// Of a letter.
+/// The width of a letter.
 const WIDTH: usize = 7;
 const LINE: usize = 16;
 /// Around the words in a box, and around the picture.
 const MARGIN: usize = 8;
-/// Between boxes one above the other.
+/// The space between two boxes in a column.
 const BETWEEN: usize = 24;
 
-/// Something that stands in the picture: a node, or the writes.
+/// A box of the picture: a node, or the writes.
 struct Shape<'s> {
     lines: Vec<String>,
     hint: &'s str,
@@ -26,7 +26,7 @@ struct Shape<'s> {
 }
 
 impl TaskStatus {
-    /// Its graph as SVG, with what has gone over each edge. O(nodes + edges).
+    /// Returns the graph as SVG, with the counts of each edge. O(nodes + edges).
     pub fn svg(&self) -> String {
         let places: FxHashMap<&str, usize> = (1..)
             .zip(&self.nodes)
@@ -190,7 +190,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(letter),
-            // XML has no way to say them.
+            // XML cannot contain these characters.
             letter if letter.is_control() || "\u{fffe}\u{ffff}".contains(letter) => {
                 escaped.push('\u{fffd}');
             }
