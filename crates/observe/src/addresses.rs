@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Hands out addresses, one after the other in each zone.
+/// Assigns addresses, in sequence for each zone.
 ///
 /// Each zone has a range of 65,536 addresses. Regions and zones of other names take the ranges of the
 /// first. What does not fit into a range comes from 10.0.0.0/8, or from another such network if zones

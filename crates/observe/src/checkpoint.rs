@@ -33,13 +33,13 @@ use stored::StoredFile;
 /// Checkpoints that were not asked for by hand are kept up to this number, the newest ones.
 const KEPT: usize = 2;
 
-/// The program that writes checkpoints. Only the same build of it reads them, because the layout of the state follows
-/// the source code.
+/// The program that writes checkpoints. Only the same build reads them, because the layout of the state
+/// follows the source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its version.
+    /// The version.
     pub version: &'static str,
     /// A hash of the sources that it was built from.
     pub build: &'static str,
@@ -52,24 +52,24 @@ pub struct Draft {
     pub program: Program,
     /// The run that is saved.
     pub run: RunId,
-    /// Where in virtual time the run was paused, in nanoseconds.
+    /// The virtual time of the checkpoint in nanoseconds.
     pub time: u64,
-    /// It was asked for by hand.
+    /// True if it was requested explicitly.
     pub asked: bool,
-    /// Whatever else the program needs to resume the run.
+    /// Further data that the program needs to resume the run.
     pub details: Value,
     /// The saved run, file by file.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What the run has written so far.
+    /// The output files so far.
     pub outputs: Vec<Output>,
 }
 
 /// A file that a run is writing: its first bytes are part of a checkpoint. More may be written behind them at any time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its name in the checkpoint.
+    /// The name in the checkpoint.
     pub name: String,
-    /// Where it is being written.
+    /// The path at which it is being written.
     pub source: PathBuf,
     /// How many of its bytes.
     pub bytes: u64,
@@ -77,15 +77,15 @@ pub struct Output {
     pub crc32: u32,
 }
 
-/// A checkpoint that was read, and found to be whole.
+/// A complete checkpoint that was read.
 pub struct Checkpoint {
-    /// Where it is.
+    /// The directory.
     pub directory: PathBuf,
-    /// What it says of itself.
+    /// The manifest.
     pub manifest: Manifest,
     /// The small files of the saved run, in the order in which they were written.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Those that are as large as the run: they stay where they are, and who restores some of it reads what that needs.
+    /// The parts, which are as large as the run: they stay on disk, and only the needed bytes are read.
     parts: Vec<Arc<dyn StoredPart>>,
 }
 
@@ -99,10 +99,10 @@ impl std::fmt::Debug for Checkpoint {
 }
 
 impl Checkpoint {
-    /// The saved run.
+    /// Returns the saved run.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the files are not a saved run.
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
         let head = self.files.iter().find(|(name, _)| name == HEAD);
         let head = head.map(|(_, head)| head.clone()).unwrap_or_default();
@@ -110,16 +110,16 @@ impl Checkpoint {
     }
 }
 
-/// What the file of a saved run is called that all its parts have in common.
+/// The file name of the head, which all parts share.
 pub const HEAD: &str = "head";
 
 /// The file with the state of what writes a run's files.
 pub const RECORDER: &str = "recorder.json";
 
-/// What the names of its parts begin with.
+/// The prefix of the names of parts.
 const PART: &str = "part-";
 
-/// What the part of this worker is called, counted from 0.
+/// Returns the file name of the part of this worker, counted from 0.
 pub fn part_name(worker: usize) -> String {
     format!("{PART}{:04}", worker + 1)
 }
@@ -157,12 +157,12 @@ pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError>
     placed.inspect_err(|_| staging.remove())
 }
 
-/// Between two looks whether a directory is free.
+/// The pause between two checks whether a directory is free.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a run that has ended may keep it.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Holds the directory below which a run saves itself, so that no other process saves a run there at the same time.
+/// A lock on the checkpoint directory of a run, so that no other process saves a run there at the same time.
 #[derive(Debug)]
 pub struct Claim {
     below: PathBuf,
@@ -216,8 +216,8 @@ impl Drop for Claim {
 /// Prefix of the directories of checkpoints that are being written.
 const STAGING: &str = ".staging-";
 
-/// A checkpoint that is being written, by one process or by several that see the same directory. It is none until it is
-/// complete.
+/// A checkpoint that is being written, by one process or by several that see the same directory. Until it is
+/// complete it does not count as a checkpoint.
 #[derive(Debug)]
 pub struct Staging {
     below: PathBuf,
@@ -226,7 +226,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// One below this directory, which all processes that write it call alike.
+    /// Creates one below this directory; all processes that write it must use the same name.
     pub fn new(below: &Path, name: &str) -> Staging {
         Staging {
             below: below.to_owned(),
@@ -235,10 +235,10 @@ impl Staging {
         }
     }
 
-    /// Makes its directory, unless another process has.
+    /// Creates its directory, unless another process has.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn create(&self) -> Result<(), CheckpointError> {
         fs::create_dir_all(&self.path).map_err(|error| cannot(&self.path, error))
     }
@@ -268,12 +268,12 @@ impl Staging {
         })
     }
 
-    /// Makes a checkpoint of these files, which are all written, and of what the draft has beside files. Removes the oldest
-    /// checkpoints of the run that were not asked for. Returns where the checkpoint is.
+    /// Completes a checkpoint from these files, which are all written, and from the draft. Removes the oldest
+    /// checkpoints of the run that were not requested explicitly. Returns the directory of the checkpoint.
     ///
     /// # Errors
-    /// If a file is missing or has another length, if the directory has checkpoints of another run, or if it cannot be
-    /// written; then there is no checkpoint.
+    /// If a file is missing or has another length, if the directory has checkpoints of another run, or if it
+    /// cannot be written; then there is no checkpoint.
     pub fn complete(
         &self,
         files: Vec<SavedFile>,
@@ -340,7 +340,7 @@ impl Staging {
         sync(&self.path)
     }
 
-    /// It will not be complete.
+    /// Removes an incomplete checkpoint.
     pub fn remove(&self) {
         // What cannot be removed now is removed as something that was left.
         let _ = fs::remove_dir_all(&self.path);
@@ -365,7 +365,7 @@ fn copy_begin(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
     copy.sync_all()
 }
 
-/// Makes what has changed in a directory last.
+/// Syncs the changes of a directory to disk.
 fn sync(directory: &Path) -> Result<(), CheckpointError> {
     // Where directories cannot be opened, renaming is all that there is.
     match File::open(directory) {
@@ -439,15 +439,15 @@ fn prune(below: &Path) -> Result<(), CheckpointError> {
     Ok(())
 }
 
-/// What the checkpoint that this directory is says of itself.
+/// Reads the manifest of the checkpoint in this directory.
 ///
 /// # Errors
-/// If it cannot be read, or is not what was written.
+/// If it cannot be read, or is damaged.
 pub fn manifest(directory: &Path) -> Result<Manifest, CheckpointError> {
     read_manifest(&directory.join(MANIFEST))
 }
 
-/// The newest checkpoint below this directory, or the one that it is.
+/// Returns the newest checkpoint below this directory, or the directory itself if it is a checkpoint.
 ///
 /// # Errors
 /// If there is none.
@@ -465,9 +465,8 @@ pub fn find(directory: &Path) -> Result<PathBuf, CheckpointError> {
         })
 }
 
-/// Reads a checkpoint that the same build of this program has written, and checks that it is as it was written. Of the
-/// parts of the run, and of its output files, only the lengths are checked here; their contents are checked when they
-/// are read.
+/// Reads and checks a checkpoint of the same build of this program. For the parts of the run and its output
+/// files, only the lengths are checked here; their contents are checked when they are read.
 ///
 /// # Errors
 /// The first file that differs, by its name; or both builds, if another one has written the checkpoint.
@@ -533,10 +532,10 @@ fn whole(path: &Path, file: &SavedFile) -> Result<Vec<u8>, CheckpointError> {
     Ok(contents)
 }
 
-/// Copies the part of an output that belongs to a checkpoint, if that is as it was written.
+/// Copies the part of an output that belongs to a checkpoint, after checking it.
 ///
 /// # Errors
-/// If it cannot be read or is not what was written, or if `to` cannot be written.
+/// If it cannot be read, or is damaged, or if `to` cannot be written.
 pub fn begin_of(path: &Path, file: &SavedFile, to: &mut impl Write) -> Result<(), CheckpointError> {
     let unreadable = |error| CheckpointError::Read {
         path: path.to_owned(),

@@ -1,8 +1,8 @@
-//! What has been written so far: how many bytes, and their checksum.
+//! A writer that computes the length and the checksum of its output.
 
 use std::io::{self, IoSlice, Write};
 
-/// Counts what is written through it.
+/// Counts the bytes that are written through it.
 #[derive(Debug)]
 pub(crate) struct CountingWriter<W> {
     out: W,
@@ -19,7 +19,7 @@ impl<W: Write> CountingWriter<W> {
         }
     }
 
-    /// How many bytes there are, and their CRC-32; all of them are with the system then.
+    /// Returns the number of bytes and their CRC-32, after flushing.
     pub(crate) fn so_far(&mut self) -> io::Result<(u64, u32)> {
         self.out.flush()?;
         Ok((self.bytes, self.sum.clone().finalize()))

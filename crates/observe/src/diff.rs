@@ -1,8 +1,8 @@
-//! Where two recorded runs differ first.
+//! The first difference between two recorded runs.
 //!
-//! A recorded run is a file that an observer has written, or a directory of them. Events stand on
-//! lines of their own in all formats, so two runs are compared line by line, in memory for one
-//! line of each. Headers (flags, date) may differ; they are no events.
+//! A recorded run is an output file of an observer, or a directory of them. Every event is a separate line in
+//! all formats, so runs are compared line by line, in memory for one line of each. Headers (flags, date) may
+//! differ, because they are not events.
 
 mod events;
 
@@ -18,9 +18,9 @@ pub enum DiffError {
     /// A file or directory cannot be read.
     #[error("cannot read {}: {error}; give a file that a run has written, or its directory", .path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// A file and a directory.
@@ -31,7 +31,7 @@ pub enum DiffError {
         /// The file.
         file: PathBuf,
     },
-    /// Directories in which no file has the same place.
+    /// The directories have no files with equal names.
     #[error("{} and {} have no file in common; give directories that runs have written to", .a.display(), .b.display())]
     NothingInCommon {
         /// One directory.
@@ -41,7 +41,7 @@ pub enum DiffError {
     },
 }
 
-/// What came of comparing two runs.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Comparison {
     /// How many files were compared.
@@ -50,9 +50,9 @@ pub struct Comparison {
     pub same: u64,
     /// The first event in time in which they differ.
     pub first: Option<Difference>,
-    /// Files of the first run alone, below its directory.
+    /// Files that only the first run has, below its directory.
     pub only_a: Vec<PathBuf>,
-    /// Files of the second run alone.
+    /// Files that only the second run has.
     pub only_b: Vec<PathBuf>,
 }
 
@@ -66,11 +66,11 @@ impl Comparison {
 /// An event in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// In which file, below the directories; the file's name if files were given.
+    /// The file, below the directories; its name if files were given.
     pub file: PathBuf,
-    /// Which event of it, from 1.
+    /// The number of the event, from 1.
     pub number: u64,
-    /// When it was, in nanoseconds since 1970, if that is known.
+    /// The time in nanoseconds since 1970, if known.
     pub at: Option<i128>,
     /// The event of the first run; `None` if it has ended.
     pub a: Option<String>,
@@ -167,7 +167,7 @@ fn files(directory: &Path) -> Result<BTreeSet<PathBuf>, DiffError> {
     Ok(all)
 }
 
-/// Compares two files and adds what comes of it.
+/// Compares two files and adds the result.
 fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), DiffError> {
     let (mut a, mut b) = (Events::open(a)?, Events::open(b)?);
     to.files += 1;
@@ -217,7 +217,7 @@ const LONG: usize = 800;
 const BEFORE: usize = 160;
 const AFTER: usize = 320;
 
-/// Two events as people read them: long ones from shortly before the first difference on.
+/// Formats two events; long ones start shortly before the first difference.
 fn excerpts(a: &str, b: &str) -> (String, String) {
     let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let excerpt = |text: &str| {

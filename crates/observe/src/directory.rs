@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The nodes that have appeared so far, in the order of records.
+/// The known nodes, in the order of records.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    /// By number of the actor. Numbers are dealt in pages, so most places are used.
+    /// By actor number. Numbers are assigned in pages, so most entries are used.
     placed: Vec<Option<Arc<Placed>>>,
     populations: Vec<Members>,
     addresses: Addresses,
@@ -25,12 +25,12 @@ pub(crate) struct Members {
     first: u32,
     pub(crate) count: u32,
     pub(crate) population: Arc<dyn Population>,
-    /// Where the first member's address comes from.
+    /// The address of the first member.
     addresses: Addresses,
 }
 
 impl Members {
-    /// All members as nodes, in order.
+    /// Iterates over all members as nodes, in order.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (Node, Ipv4Addr)> {
         let mut addresses = self.addresses.clone();
         (0..self.count).map(move |index| {
@@ -44,7 +44,7 @@ impl Members {
 /// An actor as graphs and the log of messages name it.
 #[derive(Clone, Debug)]
 pub(crate) enum ActorIdentity {
-    /// A node of its own.
+    /// A single node.
     Placed(Arc<Placed>),
     /// A member of a population: which of them, its index there, and its name.
     Member {
@@ -74,7 +74,7 @@ pub(crate) struct Placed {
     pub(crate) zone: Arc<str>,
     pub(crate) address: Ipv4Addr,
     pub(crate) container: Option<Container>,
-    /// As Zipkin writes an endpoint; spans have it many times over.
+    /// The endpoint in Zipkin's format, which spans repeat many times.
     pub(crate) endpoint: Box<RawValue>,
 }
 
@@ -118,17 +118,17 @@ impl<'a> NodeRecord<'a> {
 /// The port of all endpoints: spigo's.
 pub(crate) const PORT: u16 = 8080;
 
-/// A node that has appeared, as it is saved.
+/// The serialized form of a node.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedNode {
     node: Node,
     address: Ipv4Addr,
 }
 
-/// All nodes that have appeared, as they are saved.
+/// The serialized form of all nodes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedDirectory {
-    /// By number of the actor.
+    /// By actor number.
     placed: Vec<(u32, SavedNode)>,
     /// The number of the first actor, how many there are, and where their addresses come from.
     populations: Vec<(u32, u32, Addresses)>,
@@ -160,7 +160,7 @@ struct Endpoint<'a> {
 }
 
 impl Directory {
-    /// No nodes yet, in these places.
+    /// Creates a directory without nodes, in these places.
     pub(crate) fn of(places: &Arc<Places>) -> Directory {
         Directory {
             addresses: Addresses::of(places),
@@ -168,7 +168,7 @@ impl Directory {
         }
     }
 
-    /// All nodes, as they are saved.
+    /// Returns the serialized form.
     pub(crate) fn save(&self) -> SavedDirectory {
         let placed = (0..).zip(&self.placed);
         let populations = self.populations.iter();
@@ -304,7 +304,7 @@ impl Directory {
         self.placed.get(actor as usize)?.as_ref()
     }
 
-    /// The actor by its name. One that is named before it has appeared gets a name that says so.
+    /// Returns the identity of an actor. An actor that has not been reported yet gets a placeholder name.
     pub(crate) fn named(&mut self, actor: u32) -> ActorIdentity {
         if let Some(placed) = self.get(actor) {
             return ActorIdentity::Placed(Arc::clone(placed));

@@ -1,9 +1,9 @@
-//! Why something could not be written.
+//! Errors of an observer.
 
 use crate::FileError;
 use std::net::SocketAddr;
 
-/// Why a run could not be observed, or what was observed could not be written.
+/// Why a run could not be observed, or its output not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
     /// A file.
@@ -12,10 +12,10 @@ pub enum ObserveError {
     /// The log of messages.
     #[error("cannot write the log of messages: {0}")]
     Messages(std::io::Error),
-    /// More kinds of messages than records can tell apart.
+    /// There are more kinds of messages than records can distinguish.
     #[error("{0} kinds of messages are too many for flows; the maximum is 65535")]
     Kinds(usize),
-    /// More edges than have numbers.
+    /// There are more edges than edge numbers.
     #[error(
         "the graph has more than 4294967295 edges, which cannot be numbered; make the run shorter"
     )]
@@ -23,56 +23,56 @@ pub enum ObserveError {
     /// Text that is not an address.
     #[error("{what}: '{given}' is not an address; write one as {example}")]
     Address {
-        /// What it should be the address of.
+        /// The system whose address it should be.
         what: &'static str,
-        /// What was given.
+        /// The given text.
         given: String,
         /// An example of an address.
         example: &'static str,
     },
-    /// No answer, or not the one expected.
+    /// There was no answer, or an unexpected one.
     #[error("{what} at {address} cannot be reached: {reason}; start it, or correct the address")]
     Unreachable {
-        /// What should be there.
+        /// The system.
         what: &'static str,
-        /// Where.
+        /// The address.
         address: String,
-        /// What happened instead.
+        /// The reason.
         reason: String,
     },
-    /// It answers, and refuses.
+    /// The system refuses the connection.
     #[error("{what} at {address} refuses: {reason}")]
     Refused {
-        /// What is there.
+        /// The system.
         what: &'static str,
-        /// Where.
+        /// The address.
         address: String,
-        /// What it says.
+        /// Its answer.
         reason: String,
     },
     /// The metrics cannot be served.
     #[error("metrics cannot be served at {address}: {error}; choose another port")]
     Metrics {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         error: std::io::Error,
     },
     /// A part that this build does not have.
     #[error("{what} needs the feature '{feature}'; build with --features {feature}")]
     LeftOut {
-        /// What was asked for.
+        /// The requested output.
         what: &'static str,
-        /// What has it.
+        /// The feature that includes it.
         feature: &'static str,
     },
     /// The system refuses a thread.
     #[error("cannot start the thread that writes what is observed: {0}")]
     Thread(std::io::Error),
-    /// What is observed cannot be saved in the middle of it.
+    /// This output cannot be saved in a checkpoint.
     #[error("{0} cannot be continued from a checkpoint; leave it out")]
     NotSaved(&'static str),
-    /// The state of what is observed cannot be written.
+    /// The state of the output cannot be written.
     #[error("what is observed cannot be saved: {0}")]
     State(serde_json::Error),
     /// A checkpoint from which the output cannot continue.

@@ -1,8 +1,8 @@
-//! Flows: which requests went through which services, as spans.
+//! Flows: the paths of requests through services, as spans.
 //!
-//! The two ends of an exchange are recorded one by one; [`join`] puts them together. Complete spans go
-//! out in batches during the run, to files and to other systems. How many spans a batch has
-//! depends on nothing but their number, so the files are the same however often they are written.
+//! The two ends of an exchange are recorded separately; [`join`] joins them. Complete spans are written in
+//! batches during the run, to files and to other systems. The size of a batch depends only on the number of
+//! spans, so the files are equal however often they are written.
 
 mod join;
 mod otlp;
@@ -44,7 +44,7 @@ pub(crate) struct Flows {
     incomplete: u64,
 }
 
-/// All flows as they are saved.
+/// The serialized form of all flows.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedFlows {
     open: Vec<Span>,
@@ -127,7 +127,7 @@ impl Flows {
         Ok(saved)
     }
 
-    /// One end of an exchange. `graph` is where the database is, if flows go there, too.
+    /// Adds one end of an exchange. `graph` is the database, if it also gets flows.
     pub(crate) fn annotate(
         &mut self,
         directory: &Directory,
@@ -141,7 +141,7 @@ impl Flows {
         }
     }
 
-    /// The run is over: what is not complete never will be.
+    /// Ends the run: incomplete spans are written as they are.
     pub(crate) fn end(
         &mut self,
         directory: &Directory,
@@ -184,7 +184,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Puts the files in their places, and waits for other systems.
+    /// Completes the files, and waits for other systems.
     pub(crate) fn finish(self, observed: &mut OutputSummary) -> Result<(), ObserveError> {
         observed.spans = self.spans;
         observed.incomplete = self.incomplete;
@@ -201,7 +201,7 @@ impl Flows {
     }
 }
 
-/// One end of an exchange, as it was recorded.
+/// One end of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) at: u64,

@@ -4,16 +4,16 @@ use corsair_serial::{Batch, Format, Serial, Strategy};
 use serde::Serialize;
 use std::io::{self, IoSlice, Write};
 
-/// JSON elements of an array over many lines: what stands before each element but the first
-/// begins with a comma, and what ends it may be a line feed.
+/// The separators of the elements of a JSON array: the text before each element but the first begins with a
+/// comma, and the text after it may be a line feed.
 pub(crate) trait Element: Sync {
-    /// Before each element; the comma is left out before the first.
+    /// Before each element; without the comma for the first.
     const BEFORE: &'static [u8];
     /// After each element.
     const AFTER: &'static [u8];
 }
 
-/// The format of elements with what stands around them.
+/// The format of elements with their separators.
 #[derive(Debug)]
 pub(crate) struct Elements<E>(std::marker::PhantomData<fn() -> E>);
 
@@ -64,7 +64,7 @@ impl<E: Element> Array<E> {
         self.begun
     }
 
-    /// Begins another array.
+    /// Starts another array.
     pub(crate) fn restart(&mut self) {
         self.begun = false;
     }
@@ -90,7 +90,7 @@ impl<E: Element> Array<E> {
     }
 }
 
-/// How values are marshalled: by the writing thread alone, or together with others.
+/// The marshalling of values: by the writing thread alone, or by several.
 #[derive(Debug, Default)]
 pub(crate) enum Marshal {
     #[default]
@@ -99,7 +99,8 @@ pub(crate) enum Marshal {
 }
 
 impl Marshal {
-    /// With this many threads; alone if the system refuses them, which is slower and no fault.
+    /// Creates a strategy with this number of threads; if the system refuses them, with one, which is only
+    /// slower.
     pub(crate) fn with(workers: usize) -> Marshal {
         match workers {
             0 | 1 => Marshal::Alone,
@@ -120,7 +121,7 @@ impl Marshal {
     }
 }
 
-/// Leaves out the first byte that is written: the comma before the first element.
+/// Skips the first byte: the comma before the first element.
 struct WithoutFirst<'a, W> {
     out: &'a mut W,
     skipped: bool,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// A server with a thread of its own; it ends when this is dropped.
+/// A server on its own thread, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
@@ -18,10 +18,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Begins to serve the result of `text`, which is called for each request.
+    /// Serves the result of `text`, which is called for each request.
     ///
     /// # Errors
-    /// [`ObserveError::Metrics`] if the address cannot be had.
+    /// [`ObserveError::Metrics`] if the address cannot be used.
     pub(crate) fn start(
         address: SocketAddr,
         text: impl Fn() -> String + Send + Sync + 'static,
@@ -69,7 +69,7 @@ impl Server {
         })
     }
 
-    /// Where it listens: the port is the real one if 0 was asked for.
+    /// Returns its address, with the real port if 0 was requested.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

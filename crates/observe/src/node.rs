@@ -1,36 +1,35 @@
-//! What is known of actors that appear in graphs and flows.
+//! Actors as nodes of graphs and flows.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// An actor as graphs and flows show it.
+/// An actor as a node of graphs and flows.
 ///
-/// Actors that have the same name are one node of the graph, which is how instances are collapsed
-/// to services; it is done when the last of them is.
+/// Actors with the same name are one node, which is how instances are collapsed to services; the node is done
+/// when the last of them is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name in graphs: `netflixoss.us-east-1.zoneA.login00`.
+    /// The name in graphs: `netflixoss.us-east-1.zoneA.login00`.
     pub name: String,
-    /// Its name in flows, with all parts of the hierarchy:
-    /// `netflixoss.us-east-1.zoneA..login00...login.karyon`.
+    /// The name in flows, with all parts: `netflixoss.us-east-1.zoneA..login00...login.karyon`.
     pub full_name: String,
     /// The service that it is an instance of: `login`.
     pub service: String,
-    /// What implements it: `karyon`.
+    /// The package: `karyon`.
     pub package: String,
-    /// Where it is: `us-east-1`; `*` if everywhere.
+    /// The region: `us-east-1`; `*` for all.
     pub region: String,
-    /// Where in the region: `zoneA`; `*` if everywhere.
+    /// The zone: `zoneA`; `*` for all.
     pub zone: String,
-    /// What it runs in, if that is known.
+    /// The container, if known.
     pub container: Option<Container>,
 }
 
-/// What an actor runs in. What is not known is empty. Names of spigo's have no part of it; OTLP does.
+/// The container of an actor; unknown parts are empty. Short names do not contain it; OTLP does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
-    /// The machine, or what stands for one: `ecs:1`.
+    /// The machine, or an equivalent: `ecs:1`.
     pub machine: String,
     /// The image of the container.
     pub image: String,
@@ -38,20 +37,19 @@ pub struct Container {
     pub process: String,
 }
 
-/// Actors with consecutive addresses that differ in little but their names. What they are called
-/// is asked whenever it is written, so that a million of them take no memory.
+/// Actors with consecutive addresses that differ in little more than their names. The names are computed when
+/// they are written, so a million members take no memory.
 ///
-/// A member tells each of its edges once, and forgets none. No two members have the same name, and
-/// no other node has the name of one.
+/// A member reports each of its edges once, and removes none. All names are unique.
 pub trait Population: fmt::Debug + Send + Sync {
     /// The name in graphs of the member with this index.
     fn name(&self, index: u32) -> Cow<'_, str>;
 
-    /// All that is known of the member with this index.
+    /// Returns the member with this index as a node.
     fn node(&self, index: u32) -> Node;
 }
 
-/// How an actor ended.
+/// The way in which an actor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Exit {
     /// It ended with the run.

@@ -1,21 +1,20 @@
-//! What was written about a run, and what could not be.
+//! The output of a run, and what could not be written.
 
 use crate::ServiceTimes;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What was written about a run.
+/// The output of a run.
 #[derive(Clone, Debug, Default)]
 pub struct OutputSummary {
-    /// The files, and what is in them.
+    /// The files and their contents.
     pub files: Vec<WrittenFile>,
     /// Spans that were written.
     pub spans: u64,
-    /// Written spans of which one end was never recorded, because a server was killed, a message was
-    /// lost, or the run ended.
+    /// Written spans with a missing end, because a server was killed, a message was lost, or the run ended.
     pub incomplete: u64,
-    /// What could not be sent to other systems.
+    /// Losses of other systems.
     pub losses: Vec<Loss>,
     /// The times of each service, by its name.
     pub times: BTreeMap<String, ServiceTimes>,
@@ -24,26 +23,26 @@ pub struct OutputSummary {
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// Where.
+    /// The path.
     pub path: PathBuf,
     /// How many of what it has.
     pub count: u64,
-    /// What that is: `events`, `spans`, `values`.
+    /// The unit: `events`, `spans`, `values`.
     pub unit: &'static str,
 }
 
-/// What could not be sent to another system, after it had been reached at first.
+/// Data that could not be sent to another system, although it was reachable at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Which: `Kafka at localhost:9092`.
+    /// The system: `Kafka at localhost:9092`.
     pub system: String,
     /// How many were lost.
     pub lost: u64,
     /// How many of all.
     pub of: u64,
-    /// What they are: `spans`.
+    /// The unit: `spans`.
     pub unit: &'static str,
-    /// What happened first.
+    /// The first error.
     pub reason: String,
 }
 

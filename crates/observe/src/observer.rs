@@ -79,18 +79,18 @@ impl Observer {
         })
     }
 
-    /// What actors tell their records to.
+    /// Returns the recorder for actors.
     pub fn recorder(&self) -> Recorder {
         Recorder::on(Arc::clone(&self.lanes))
     }
 
-    /// What other processes of the run tell, one for each of [`Settings::sources`].
+    /// Returns the sources for other processes of the run, one for each of [`Settings::sources`].
     pub fn sources(&self) -> Vec<Source> {
         let source = |number| Source::new(Arc::clone(&self.lanes), number);
         (0..self.settings.sources).map(source).collect()
     }
 
-    /// Where metrics are served, if they are: the port is the real one if 0 was asked for.
+    /// Returns the address of the metrics, if they are served, with the real port if 0 was requested.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         #[cfg(feature = "metrics")]
         return self.server.as_ref().map(crate::metrics::Server::address);
@@ -98,7 +98,7 @@ impl Observer {
         None
     }
 
-    /// The times measured so far, by the names of services. Costs as much as there are histograms.
+    /// Returns the times measured so far, by service. The cost grows with the number of histograms.
     pub fn times(&self) -> BTreeMap<String, ServiceTimes> {
         self.lanes.times.by_service()
     }
@@ -220,8 +220,8 @@ fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> 
     Ok(saved)
 }
 
-/// Releases threads that wait for a writer that is gone, and ends a run whose writer has panicked:
-/// no thread would take what it records.
+/// Releases threads that wait for a writer that has ended, and ends a run whose writer has panicked, because
+/// no thread would take its records.
 struct Ending<'a> {
     lanes: &'a Lanes,
     cancel: Option<&'a CancelToken>,

@@ -1,4 +1,4 @@
-//! Regions and zones: what they are called, and which addresses they have.
+//! Regions and zones with their names and addresses.
 
 use serde::Serialize;
 use std::net::Ipv4Addr;
@@ -56,7 +56,7 @@ pub struct Places {
     elsewhere: u8,
 }
 
-/// Why these are no places.
+/// Why names and addresses are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each says what it is in its sentence")]
 pub enum PlacesError {
@@ -102,9 +102,9 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Regions and zones of these names; where there are none, spigo's. `ranges` has the first two
-    /// numbers of addresses for each region and each of its zones; where there is none, the first six
-    /// regions' first three zones have spigo's, and all others ranges of 10.0.0.0/8.
+    /// Creates regions and zones with these names; without names, spigo's. `ranges` has the first two numbers
+    /// of addresses for each region and each of its zones; without them, the first three zones of the first
+    /// six regions have spigo's, and all others ranges of 10.0.0.0/8.
     ///
     /// # Errors
     /// See [`PlacesError`].
@@ -168,13 +168,13 @@ impl Places {
         find(&self.zones, name)
     }
 
-    /// Which of the zones of all regions this is; the first for names that are not known.
+    /// Returns the index among the zones of all regions; the first for unknown names.
     pub(crate) fn index(&self, region: &str, zone: &str) -> usize {
         let region = usize::from(self.find_region(region).unwrap_or(0));
         region * self.zones.len() + usize::from(self.find_zone(zone).unwrap_or(0))
     }
 
-    /// The address with this number, from 1 on, in one of the zones; none if it has no room.
+    /// Returns the address with this number, from 1, in a zone; `None` beyond its capacity.
     pub(crate) fn address(&self, zone: usize, number: u32) -> Option<Ipv4Addr> {
         let [third, fourth] = u16::try_from(number).ok()?.to_be_bytes();
         let [first, second] = self.ranges[zone];
@@ -187,13 +187,13 @@ impl Places {
     }
 }
 
-/// A place has 256 of its kind at most.
+/// Finds a name; there are at most 256.
 fn find(names: &[String], name: &str) -> Option<u8> {
     let place = names.iter().position(|known| known == name)?;
     u8::try_from(place).ok()
 }
 
-/// The names given, or else the usual ones.
+/// Returns the given names, or the defaults.
 fn names<T: AsRef<str>>(
     given: &[T],
     usual: &[&str],
@@ -231,7 +231,7 @@ fn names<T: AsRef<str>>(
     Ok(names)
 }
 
-/// The ranges of as many regions and zones if nothing is said of them.
+/// Returns the default ranges of regions and zones.
 fn usual(regions: usize, zones: usize) -> Vec<[u8; 2]> {
     let all = (0..regions).flat_map(|region| (0..zones).map(move |zone| (region, zone)));
     let mut own = 0..=u8::MAX;

@@ -39,35 +39,35 @@ use std::sync::Arc;
 #[cfg(doc)]
 use lane::{BACKLOG, BLOCK};
 
-/// What time means in a run, which decides what may be written.
+/// The meaning of time in a run, which decides when records may be written.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// Virtual time; the run reports how far it has come by the progress in its
     /// [`Config`](corsair::Config).
     Virtual(Progress),
-    /// The wall clock: what has arrived may be written.
+    /// The wall clock: received records may be written.
     Wall,
 }
 
-/// A service whose times are measured: an index into those that [`Recorder::service`] has seen.
+/// A measured service: an index into the services of [`Recorder::service`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct ServiceId(pub(crate) u16);
 
-/// What a time is that is measured at a service. Times are in nanoseconds.
+/// The kind of a time measured at a service. Times are in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Metric {
-    /// From sending a request to receiving its response, as its client sees it.
+    /// From sending a request to receiving its response, at the client.
     Response,
-    /// From receiving a request to sending the response, as the server sees it.
+    /// From receiving a request to sending the response, at the server.
     Service,
-    /// On the way, from sending a message to receiving it.
+    /// From sending a message to receiving it.
     Network,
-    /// On both ways of a request, there and back.
+    /// The travel time of a request and of its response.
     RoundTrip,
 }
 
 impl Metric {
-    /// All of them, in the order in which files and tables list them.
+    /// All metrics, in the order of files and tables.
     pub const ALL: [Metric; 4] = [
         Metric::Response,
         Metric::Service,
@@ -75,7 +75,7 @@ impl Metric {
         Metric::RoundTrip,
     ];
 
-    /// Its name in file names and tables.
+    /// Returns the name in file names and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Metric::Response => "response",
@@ -86,7 +86,7 @@ impl Metric {
     }
 }
 
-/// What a message says, as the log of messages shows it.
+/// The contents of a message in the log of messages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payload {
     /// Text.
@@ -113,7 +113,7 @@ impl From<String> for Payload {
 #[derive(Clone, Default)]
 pub struct Recorder(Option<Arc<Lanes>>);
 
-/// Which records somebody wants.
+/// The kinds of records that an output needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecordKinds {
     pub(crate) graph: bool,
@@ -272,7 +272,7 @@ impl Recorder {
         self.span(at, server, context, NO_KIND, annotation, status);
     }
 
-    /// A client has received the response, or given up waiting for it ([`Status::Error`]).
+    /// Records that a client has received the response, or given up waiting for it ([`Status::Error`]).
     #[inline]
     pub fn client_receive(&self, at: Time, client: Addr, context: TraceContext, status: Status) {
         let annotation = Annotation::ClientReceive;
@@ -339,7 +339,7 @@ impl Recorder {
         }
     }
 
-    /// How many bytes of graphs and flows have been written to files so far, about.
+    /// Returns the approximate number of bytes of graphs and flows written to files so far.
     pub fn written(&self) -> u64 {
         self.0.as_ref().map_or(0, |lanes| lanes.bytes())
     }
@@ -383,7 +383,7 @@ impl Recorder {
         }
     }
 
-    /// Where times go, if they are wanted.
+    /// Returns the histograms, if times are recorded.
     #[inline]
     fn times(&self) -> Option<&Times> {
         let lanes = self.0.as_ref().filter(|lanes| lanes.wanted.times);

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 /// A batch ends with the record with which it gets longer than this.
 const LONG: usize = 1 << 18;
 
-/// What comes before the records of a batch.
+/// The header of a batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Header {
     /// Everything earlier than this is in this batch or in one before it.
@@ -29,9 +29,9 @@ struct Header {
     records: u32,
     /// The times that were measured since the batch before that had any: when the run is saved, and at its end.
     times: Vec<(String, SavedTimes)>,
-    /// How many times the run was saved here; what was measured until then is in this batch or in one before it.
+    /// The number of checkpoints; times measured before are in this batch or an earlier one.
     saves: u64,
-    /// There is no batch after this one.
+    /// True for the last batch.
     is_last: bool,
 }
 
@@ -43,11 +43,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Sends what an observer with these settings would write; `send` takes a batch to a [`Source`], and waits as long as
-    /// that takes.
+    /// Starts a relay of the records that an observer with these settings needs; `send` passes a batch to a
+    /// [`Source`] and may wait.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    /// If the system refuses a thread.
     pub fn start(
         settings: &Settings,
         send: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
@@ -68,15 +68,15 @@ impl Relay {
         Ok(Relay { lanes, sender })
     }
 
-    /// What actors tell their records to.
+    /// Returns the recorder for actors.
     pub fn recorder(&self) -> Recorder {
         Recorder::on(Arc::clone(&self.lanes))
     }
 
-    /// The run is over here: sends what is left.
+    /// Ends the relay: sends the remaining records.
     ///
     /// # Errors
-    /// What could not be sent, now or during the run.
+    /// If records could not be sent, now or during the run.
     pub fn finish(self) -> io::Result<()> {
         self.lanes.close();
         let panicked = |_| Err(io::Error::other("what sends records has failed"));
@@ -173,7 +173,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
     }
 }
 
-/// What another process of the run tells, in the process that writes it.
+/// The records of another process, in the process that writes them.
 #[derive(Debug)]
 pub struct Source {
     lanes: Arc<Lanes>,
@@ -190,10 +190,10 @@ impl Source {
         Source { lanes, number }
     }
 
-    /// Takes in a batch, and waits if too much is unwritten. Whether it was the last one.
+    /// Receives a batch, and waits if too much is unwritten. True for the last batch.
     ///
     /// # Errors
-    /// If it makes no sense.
+    /// If the batch is invalid.
     pub fn receive(&mut self, batch: &[u8]) -> Result<bool, RelayError> {
         let (header, mut rest): (Header, &[u8]) =
             postcard::take_from_bytes(batch).map_err(RelayError)?;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Payloads that may wait.
 const QUEUE: usize = 16;
 
-/// How long a system that has failed is left alone at first, and at most.
+/// The first and the longest time for which a failed system is left alone.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -43,12 +43,12 @@ struct Payload {
 pub(crate) struct Remote {
     queue: SyncSender<Payload>,
     thread: JoinHandle<SendResult>,
-    /// What payloads have many of.
+    /// The unit of payloads.
     unit: &'static str,
     system: String,
 }
 
-/// What came of the payloads.
+/// The results of sending.
 #[derive(Debug, Default)]
 struct SendResult {
     sent: u64,
@@ -57,7 +57,7 @@ struct SendResult {
 }
 
 impl Remote {
-    /// Begins to send to a system, of this name in messages.
+    /// Starts to send to a system with this name.
     pub(crate) fn start(
         system: String,
         unit: &'static str,
@@ -83,7 +83,7 @@ impl Remote {
         let _ = self.queue.send(Payload { bytes, count });
     }
 
-    /// Waits until all is sent or given up. Says what was lost of `all`.
+    /// Waits until all payloads are sent or discarded. Returns the losses among `all`.
     pub(crate) fn finish(self, all: u64) -> Option<Loss> {
         drop(self.queue);
         let sent = self.thread.join().unwrap_or_else(|_| SendResult {
@@ -137,7 +137,7 @@ impl fmt::Debug for Remote {
 mod tests {
     use super::*;
 
-    /// Takes this many payloads, and then none.
+    /// A system that takes this many payloads and then fails.
     struct Dying(u32);
 
     impl Destination for Dying {

@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It, or its directory, could not be created.
+    /// The file or its directory could not be created.
     #[error("cannot write {}: {error}; choose another place, or change its permissions", .path.display())]
     Create {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Writing failed on the way.
+    /// Writing failed.
     #[error("cannot write {}: {error}", .path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
@@ -67,7 +67,7 @@ impl Replacement {
         })
     }
 
-    /// Where to write.
+    /// Returns the writer.
     ///
     /// # Panics
     /// After [`finish`](Replacement::finish), which takes the file.
@@ -77,10 +77,10 @@ impl Replacement {
             .expect("the file is open until it is finished")
     }
 
-    /// Puts the file in its place.
+    /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// If what is still buffered cannot be written, or the file cannot be renamed.
+    /// If buffered data cannot be written, or the file cannot be renamed.
     pub fn finish(mut self) -> Result<(), FileError> {
         let written = match self.file.take() {
             Some(file) => file
@@ -94,12 +94,12 @@ impl Replacement {
             .map_err(|error| self.failed(error))
     }
 
-    /// Where it is being written.
+    /// Returns the temporary path.
     pub(crate) fn beside(&self) -> &Path {
         &self.beside
     }
 
-    /// Where the file will be.
+    /// Returns the final path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -165,7 +165,7 @@ fn create_locked(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes the files and directories with such names, if the processes that have written them are gone.
+/// Removes the files and directories with such names, if the processes that wrote them have ended.
 pub(crate) fn remove_left(directory: &Path, is_one: impl Fn(&str) -> bool) {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return;

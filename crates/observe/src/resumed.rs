@@ -12,36 +12,36 @@ use std::sync::Arc;
 /// The state of the output files of a paused run, which contain all records until the pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedOutputs {
-    /// The state of what writes them: who is who, which spans are open, what was measured.
+    /// The state of the outputs: nodes, open spans and measurements.
     pub state: Vec<u8>,
     /// The files that the resumed run continues, as parts of a checkpoint.
     pub files: Vec<Output>,
-    /// What is kept of files that change in the middle.
+    /// Copies of files that change in the middle.
     pub copies: Vec<(String, Vec<u8>)>,
     /// The number of spans that [`Settings::spans`](crate::Settings::spans) has received. A run that resumes from here
     /// passes it only the later spans.
     pub spans: u64,
 }
 
-/// Where the output of a resumed run continues.
+/// The position from which the output of a resumed run continues.
 #[derive(Clone, Debug)]
 pub struct ResumePoint {
     /// The checkpoint's directory, with the files and the copies.
     pub directory: PathBuf,
     /// [`SavedOutputs::state`].
     pub state: Vec<u8>,
-    /// What the populations are, which are not saved.
+    /// The populations, which are not saved.
     pub population: Option<Arc<dyn Population>>,
 }
 
-/// A file that a resumed run continues, and what is known of its contents.
+/// A file that a resumed run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     file: SavedFile,
 }
 
 impl Begun {
-    /// What a file has so far, under this name in a checkpoint.
+    /// Returns the state of a file, under this name in a checkpoint.
     pub(crate) fn of(
         name: &str,
         out: &mut CountingWriter<Replacement>,
@@ -59,7 +59,7 @@ impl Begun {
         Ok((Begun { file }, output))
     }
 
-    /// What was copied of a file, under this name.
+    /// Returns the state of a copied file, under this name.
     pub(crate) fn copied(name: &str, contents: &[u8]) -> Begun {
         let file = SavedFile {
             name: name.to_owned(),
@@ -85,12 +85,12 @@ impl Begun {
 }
 
 impl ResumePoint {
-    /// How many lines the log of messages had.
+    /// Returns the number of lines in the log of messages.
     ///
     /// # Errors
     /// If the state cannot be read.
     pub fn lines(&self) -> Result<u64, CheckpointError> {
-        /// Of all that was saved, only this.
+        /// The only needed field of the state.
         #[derive(Deserialize)]
         struct Lines {
             lines: u64,
@@ -99,7 +99,7 @@ impl ResumePoint {
         Ok(lines)
     }
 
-    /// What the state says of something.
+    /// Deserializes the state.
     pub(crate) fn state<T: DeserializeOwned>(&self) -> Result<T, CheckpointError> {
         serde_json::from_slice(&self.state).map_err(|error| CheckpointError::State {
             path: self.directory.clone(),

@@ -31,22 +31,23 @@ pub type Injections<M> = Vec<(Time, Addr, M)>;
 /// A workload knows its configuration, what its actors are made from, and where they leave what they have done. It does
 /// not know whether it runs from the beginning, is paused, saved, resumed or spread over processes.
 pub trait Workload: Sized {
-    /// What its actors send to each other.
+    /// The type of its messages.
     type Message: Message;
     /// Its root, a script that can be saved.
     type Root: Kind + Script<Self::Message>;
-    /// What its actors have done in a process, beside the report. The processes of a distributed run send it to the first one.
+    /// The totals of its actors in a process, besides the report. The processes of a distributed run send
+    /// them to the first one.
     type Totals: Serialize + DeserializeOwned;
-    /// Why it cannot be run.
+    /// Its errors.
     type Error: From<SnapshotError> + std::error::Error + Send + Sync + 'static;
 
     /// The configuration that it runs with.
     fn config(&self) -> &Config;
 
-    /// All kinds of its actors, the root's included.
+    /// Returns all kinds of its actors, including the root.
     fn kinds(&self) -> Kinds<Self::Message>;
 
-    /// What the root is made from: parameters, which are the same in all processes, and what this process has.
+    /// Returns the parameters of the root, which are equal in all processes, and the values of this process.
     fn root(
         &self,
     ) -> (
@@ -60,27 +61,27 @@ pub trait Workload: Sized {
     /// How the run failed.
     fn run(self, executor: Executor) -> Result<(Report, Self::Totals), Self::Error>;
 
-    /// What its actors have done so far. Called once, when the actors are gone.
+    /// Returns the totals of its actors. Called once, after all actors have ended.
     fn totals(self) -> Self::Totals;
 
-    /// Adds what the actors of another process of the same run have done.
+    /// Adds the totals of another process of the same run.
     fn merge(totals: &mut Self::Totals, other: Self::Totals);
 
-    /// What is injected when a saved run is resumed: nothing, unless it is a branch. `first` is the first actor that the
-    /// root has spawned, if the caller knows it.
+    /// Returns the messages to inject when a saved run is resumed: none, unless it is a branch. `first` is
+    /// the first actor that the root has spawned, if the caller knows it.
     fn injections(&self, first: Option<Addr>) -> Injections<Self::Message> {
         let _ = first;
         Vec::new()
     }
 
-    /// Everything that decides the result of the run, as bytes: the same in all processes of it, and the basis of the
-    /// run's identity.
+    /// Returns everything that decides the result of the run as bytes: equal in all processes, and the basis
+    /// of the run's identity.
     fn course(&self) -> Vec<u8> {
         cluster::course::<Self::Message, Self::Root>(self.config(), &self.root().0)
     }
 }
 
-/// A run of a workload, as it is to be executed.
+/// A run of a workload with its execution options.
 ///
 /// ```
 /// use corsair::Config;
@@ -111,9 +112,9 @@ pub struct Run<'a, W> {
 /// A run that has ended, or has come to where it was to stop.
 #[derive(Clone, Debug)]
 pub struct Finished<T> {
-    /// What has happened.
+    /// The report.
     pub report: Report,
-    /// What the workload's actors have done.
+    /// The totals of the workload's actors.
     pub totals: T,
 }
 
@@ -148,25 +149,25 @@ impl<'a, W: Workload> Run<'a, W> {
         }
     }
 
-    /// On another executor. Only virtual time can be paused, saved, resumed and spread over processes.
+    /// Sets the executor. Only runs in virtual time can be paused, saved, resumed and distributed.
     #[must_use]
     pub fn on(self, executor: Executor) -> Run<'a, W> {
         Run { executor, ..self }
     }
 
-    /// What is to be run.
+    /// Returns the workload.
     pub fn workload(&self) -> &W {
         &self.workload
     }
 
-    /// From where it was saved.
+    /// Resumes a saved run.
     #[must_use]
     pub fn resume(self, snapshot: impl Into<Option<Snapshot>>) -> Run<'a, W> {
         let snapshot = snapshot.into();
         Run { snapshot, ..self }
     }
 
-    /// With the recorder that the workload's actors report to, whose files are part of each checkpoint.
+    /// Sets the recorder of the workload's actors; its files are part of each checkpoint.
     #[must_use]
     pub fn record(self, recorder: Recorder) -> Run<'a, W> {
         Run { recorder, ..self }
@@ -179,7 +180,7 @@ impl<'a, W: Workload> Run<'a, W> {
         Run { until, ..self }
     }
 
-    /// Saved on the way, as the run with this identity.
+    /// Saves checkpoints of the run with this identity.
     #[must_use]
     pub fn checkpoint(
         self,
@@ -194,10 +195,10 @@ impl<'a, W: Workload> Run<'a, W> {
         }
     }
 
-    /// Holds the run before its first event, or where it was saved: the caller decides how far it goes.
+    /// Starts the run paused, before its first event or at the checkpoint; the caller then advances it.
     ///
     /// # Errors
-    /// If it cannot be begun, or cannot be resumed from the snapshot.
+    /// If it cannot be started, or cannot be resumed from the snapshot.
     pub fn hold(self) -> Result<PausedRun<W>, W::Error> {
         PausedRun::new(self.workload, self.snapshot.as_ref())
     }

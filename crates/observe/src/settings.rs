@@ -1,4 +1,4 @@
-//! What an observer is to write, and where.
+//! Settings of an observer.
 
 use crate::recorder::RecordKinds;
 use crate::{Clock, Places, Replacement, ResumePoint, SeenSpan};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::Observer;
 use serde::Serialize;
 
-/// What an [`Observer`] is to write, and where. Nothing, until fields are set.
+/// The outputs of an [`Observer`]: none until fields are set.
 pub struct Settings {
     /// The name of the architecture, which is in the names of files.
     pub arch: String,
@@ -29,10 +29,10 @@ pub struct Settings {
     pub epoch: Timestamp,
     /// The names of the kinds of messages, which records index.
     pub kinds: &'static [&'static str],
-    /// What messages ask for, where that is more than their kind: records index it behind the kinds.
-    /// Both together are at most 65,535.
+    /// The names of operations beyond the kinds of messages: records index them after the kinds. Both
+    /// together are at most 65,535.
     pub operations: Vec<String>,
-    /// What time means, which decides what may be written.
+    /// The meaning of time, which decides when records may be written.
     pub clock: Clock,
     /// The directory below which files are written.
     pub out: PathBuf,
@@ -44,8 +44,8 @@ pub struct Settings {
     pub flows: Vec<FlowFormat>,
     /// Receives every span, on a thread that the run may wait for.
     pub spans: Option<SpanSink>,
-    /// Write flows to Kafka, topic `zipkin`: a broker, `HOST:PORT`, or several with commas between
-    /// them, of which the first that answers names the others.
+    /// Writes flows to Kafka, topic `zipkin`: a broker, `HOST:PORT`, or several separated by commas, of which
+    /// the first that answers names the others.
     pub kafka: Option<String>,
     /// Send flows to this collector by OTLP: `http://HOST:4318`.
     pub otlp: Option<String>,
@@ -53,8 +53,7 @@ pub struct Settings {
     pub zipkin: Option<String>,
     /// Measure times, and write them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
     pub times: bool,
-    /// What stands for the measured times of services in the file for Guesstimate, by the
-    /// services' names.
+    /// The values that replace measured times of services in the file for Guesstimate, by service.
     pub guesses: BTreeMap<String, Guess>,
     /// Measure times, and serve them at this address during the run.
     pub metrics: Option<SocketAddr>,
@@ -62,19 +61,19 @@ pub struct Settings {
     pub messages: Option<Box<dyn Write + Send>>,
     /// CancelToken the run if its output cannot be written any longer.
     pub cancel: Option<CancelToken>,
-    /// Threads that marshal flows, beside those of the run.
+    /// The number of threads that marshal flows, besides the threads of the run.
     pub workers: usize,
-    /// How many other processes of the run [relay](crate::Relay) what their actors tell.
+    /// The number of other processes of the run that [relay](crate::Relay) records.
     pub sources: usize,
     /// Continue the output of a saved run.
     pub resumed: Option<ResumePoint>,
 }
 
-/// Takes spans one by one.
+/// Receives spans one by one.
 pub type SpanSink = Box<dyn FnMut(&SeenSpan<'_>) + Send>;
 
 impl Settings {
-    /// To write nothing about a run of this architecture.
+    /// Creates settings without outputs for a run of this architecture.
     pub fn new(arch: impl Into<String>, clock: Clock) -> Settings {
         Settings {
             arch: arch.into(),
@@ -117,7 +116,7 @@ impl Settings {
         }
     }
 
-    /// Begins a file below the directory.
+    /// Creates a file below the directory.
     pub(crate) fn begin(
         &self,
         directory: &str,
@@ -138,7 +137,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// What a graph file looks like.
+/// The format of a graph file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GraphFormat {
     /// GraphJSON, spigo's version 0.4: `json/<arch><step>.json`.
@@ -149,7 +148,7 @@ pub enum GraphFormat {
     Gexf,
 }
 
-/// What flows look like.
+/// The format of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowFormat {
     /// Zipkin v1, an array, as spigo writes it: `json_metrics/<arch>_flow.json`.
@@ -160,7 +159,7 @@ pub enum FlowFormat {
     Otlp,
 }
 
-/// What stands for the measured times of a service in Guesstimate's models.
+/// The value that replaces the measured times of a service in Guesstimate's models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Guess {
     /// Guesstimate's word for what the expression is: `POINT`, `NORMAL`, `FUNCTION`.
@@ -169,17 +168,17 @@ pub struct Guess {
     pub expression: String,
 }
 
-/// Where a database is that runs on this machine with its own settings.
+/// The default address of a local database.
 const NEO4J: &str = "localhost:7474";
 
-/// Where a Neo4j database is.
+/// A Neo4j database.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Neo4j {
     /// Its HTTP address: `http://localhost:7474`, or `localhost:7474`.
     pub url: String,
-    /// Who logs in.
+    /// The user name.
     pub user: String,
-    /// With what; `None` where the database asks for nothing.
+    /// The password; `None` if the database requires none.
     pub password: Option<String>,
     /// Write flows there, too: a relationship for each exchange of two nodes.
     pub flows: bool,
@@ -202,7 +201,7 @@ impl Neo4j {
 }
 
 impl fmt::Debug for Neo4j {
-    /// Without the password.
+    /// Leaves out the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Neo4j")
             .field("url", &self.url)

@@ -1,9 +1,8 @@
-//! How long things take at each service: histograms of response, service and network time, and of
-//! round trips.
+//! Histograms of response, service and network time, and of round trips, for each service.
 //!
-//! The histograms (HDR) grow with what is measured: nothing is clamped, and values keep three
-//! significant digits. Threads count in different sets of histograms, and sets add up to the same
-//! whatever the order, so the sums do not depend on who measured what.
+//! The histograms (HDR) grow with their values: nothing is clamped, and values have three significant digits.
+//! Threads count in separate sets of histograms, whose sum does not depend on the order or on which thread
+//! measured what.
 
 pub(crate) mod csv;
 pub(crate) mod guess;
@@ -42,7 +41,7 @@ pub struct ServiceTimes {
     errors: u64,
 }
 
-/// How names of files have a metric, as spigo's do.
+/// Returns the suffix of a metric in file names, like spigo's.
 pub(crate) fn suffix(metric: Metric) -> &'static str {
     match metric {
         Metric::Response => "resp",
@@ -146,7 +145,7 @@ impl ServiceTimes {
 }
 
 impl Times {
-    /// All times by the names of services, as they are saved.
+    /// Returns the serialized times by service.
     pub(crate) fn save(&self) -> Vec<(String, SavedTimes)> {
         saved(self.by_service())
     }
@@ -201,7 +200,7 @@ impl Times {
         act(&mut set[index]);
     }
 
-    /// The times measured so far, by the names of services.
+    /// Returns the times measured so far, by service.
     pub(crate) fn by_service(&self) -> BTreeMap<String, ServiceTimes> {
         self.summed(self.sets.iter().map(|set| set.lock()))
     }

@@ -1,4 +1,4 @@
-//! Which exchange of messages something belongs to.
+//! The identity of an exchange of messages in its trace.
 
 use corsair::{Envelope, SpanId};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The context of these numbers; a `parent` of 0 is none. `None` if `trace` or `span` is 0.
+    /// Creates the context of these numbers; a `parent` of 0 means none. `None` if `trace` or `span` is 0.
     #[inline]
     pub const fn new(trace: u64, span: u64, parent: u64) -> Option<TraceContext> {
         match (NonZeroU64::new(trace), NonZeroU64::new(span)) {
@@ -62,7 +62,7 @@ impl TraceContext {
         }
     }
 
-    /// The number of the trace: that of its first span.
+    /// Returns the number of the trace, which is the number of its first span.
     #[inline]
     pub const fn trace(&self) -> NonZeroU64 {
         self.trace
@@ -91,21 +91,21 @@ impl fmt::Debug for TraceContext {
     }
 }
 
-/// What a client expects of a message that it sends.
+/// The response that a client expects to a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Exchange {
-    /// Nothing: the span is complete when the server has received it.
+    /// No response: the span is complete when the server has received the message.
     OneWay,
     /// A response: the span is complete when the client has received that.
     Request,
 }
 
-/// How an exchange went.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default, Serialize, Deserialize)]
 pub enum Status {
-    /// As it should.
+    /// It succeeded.
     #[default]
     Ok,
-    /// It failed: the server answered so, or the client gave up waiting.
+    /// It failed: the server answered with an error, or the client gave up waiting.
     Error,
 }

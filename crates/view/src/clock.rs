@@ -1,4 +1,4 @@
-//! The wall clock: that of the system, or in a browser that of the page.
+//! The wall clock of the system, or of the page in a browser.
 
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) use std::time::Instant;

@@ -48,7 +48,7 @@ pub enum Action {
 }
 
 impl Command {
-    /// Its time.
+    /// Returns its time.
     pub fn time(&self) -> Time {
         Time::from_nanos(self.at)
     }

@@ -33,15 +33,15 @@ pub struct OutputView {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DrawnError {
-    /// No graph file.
+    /// The file is not a graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// A file or directory that cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// A directory without a graph.
@@ -58,17 +58,17 @@ pub enum DrawnError {
     Several {
         /// The directory.
         path: PathBuf,
-        /// Of what.
+        /// The kind of file.
         what: &'static str,
         /// The files.
         names: String,
     },
-    /// Flows that are none.
+    /// A file that is not flows.
     #[error("{} has no flows in the format zipkin1: {error}", path.display())]
     Flows {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: serde_json::Error,
     },
     /// A table of results over time that is broken.
@@ -79,7 +79,7 @@ pub enum DrawnError {
         /// The line.
         line: usize,
     },
-    /// Something too large.
+    /// A file is too large.
     #[error("{} has more than {most} bytes; show a shorter run", path.display())]
     TooLarge {
         /// The file.
@@ -97,7 +97,7 @@ struct Parts<'a> {
     service: &'a str,
 }
 
-/// Takes a name apart: `arch.region.zone.label`, or all nine parts of it.
+/// Splits a name: `arch.region.zone.label`, or all nine parts of it.
 fn parts(name: &str) -> Parts<'_> {
     let all: Vec<&str> = name.split('.').collect();
     let at = |place: usize| all.get(place).copied().unwrap_or("*");
@@ -303,7 +303,7 @@ impl OutputView {
     }
 }
 
-/// The number of a region or zone; none if it is everywhere, or there are too many.
+/// Returns the number of a region or zone; `None` for all, or beyond the maximum number.
 fn numbered<'a>(known: &mut Vec<&'a str>, name: &'a str) -> Option<u8> {
     if name == "*" || name.is_empty() {
         return None;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-/// Whether actors are shown each by itself, or folded.
+/// The level of detail: actors separately, or folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Each by itself.
+    /// Each actor separately.
     Each,
     /// Folded into services.
     Folded,
 }
 
-/// The state of what is shown as one.
+/// The state of a displayed node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeState {
     /// Bits: see the constants.
@@ -27,13 +27,13 @@ pub struct NodeState {
 }
 
 impl NodeState {
-    /// It is killed, or of those it stands for some are.
+    /// It is killed, or one of its actors is.
     pub const DOWN: u8 = 1;
     /// It is paused.
     pub const PAUSED: u8 = 2;
     /// It is cut off.
     pub const CUT_OFF: u8 = 4;
-    /// It takes another time than usual.
+    /// Its times differ from the usual ones.
     pub const SLOW: u8 = 8;
     /// It is in no registry.
     pub const AWAY: u8 = 16;
@@ -44,28 +44,28 @@ impl NodeState {
 /// The traffic from one to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EdgeState {
-    /// From whom.
+    /// The caller.
     pub from: u32,
-    /// To whom.
+    /// The called node.
     pub to: u32,
     /// Messages per second.
     pub rate: f32,
     /// The part of the answers that were errors.
     pub errors: f32,
-    /// How long answers take, in seconds: half of them, and 99 of 100.
+    /// The median and the 99th percentile of response times, in seconds.
     pub p50: f32,
     /// See `p50`.
     pub p99: f32,
 }
 
-/// Something with the number of the frame in which it changed last.
+/// A value with the number of the frame in which it changed last.
 #[derive(Clone, Debug, Default)]
 struct Versioned<T> {
     items: Arc<Vec<(u64, T)>>,
 }
 
 impl<T: Clone + PartialEq> Versioned<T> {
-    /// Takes what is now; what differs has changed in this version.
+    /// Sets the current values; changed ones get this version.
     fn update(&mut self, version: u64, now: Vec<T>) {
         let items = Arc::make_mut(&mut self.items);
         items.truncate(now.len());
@@ -85,14 +85,14 @@ impl<T: Clone + PartialEq> Versioned<T> {
     }
 }
 
-/// How things are at a moment. A clone is a few pointers.
+/// The state at a moment. A clone is a few pointers.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// The number of this frame; 0 is before the first.
     pub version: u64,
-    /// How often the run was restarted. Frames of earlier epochs are invalid.
+    /// The number of restarts. Frames of earlier epochs are invalid.
     pub epoch: u32,
-    /// How far the run has come, in seconds.
+    /// The current time in seconds.
     pub now: f64,
     /// Virtual seconds per second of the clock on the wall.
     pub speed: f64,

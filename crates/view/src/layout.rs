@@ -1,26 +1,26 @@
-//! Where things stand: the same from run to run, and made of nothing but the architecture.
+//! The positions of nodes, which depend only on the architecture.
 //!
-//! Requests go from left to right: a service stands right of those that call it. Regions stand one
-//! above the other, and so do zones in them. What is in no region is between them, what is in no zone
-//! is between the zones. The instances of a service in a zone are a block.
+//! Requests flow from left to right: a service is to the right of its callers. Regions are stacked, and so
+//! are zones in them. Nodes outside all regions are between the regions, nodes outside all zones between the
+//! zones. The instances of a service in a zone form a block.
 
 use std::collections::BTreeMap;
 
 /// The distance between the centres of two instances.
 const STEP: f32 = 1.0;
-/// Between blocks, and around zones and regions.
+/// The gap between blocks, and around zones and regions.
 const GAP: f32 = 1.0;
-/// Between two columns.
+/// The gap between two columns.
 const COLUMN_GAP: f32 = 3.0;
 
 /// An instance to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutNode {
-    /// Its service.
+    /// The service.
     pub service: u32,
-    /// Its region, if it is in one.
+    /// The region, if it is in one.
     pub region: Option<u8>,
-    /// Its zone, if it is in one.
+    /// The zone, if it is in one.
     pub zone: Option<u8>,
 }
 
@@ -41,12 +41,12 @@ pub struct Area {
     pub height: f32,
 }
 
-/// Where things stand.
+/// The positions of nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// The centre of each instance.
     pub nodes: Vec<(f32, f32)>,
-    /// For each instance, its group: those of its service in its zone.
+    /// For each instance, its group: the instances of its service in its zone.
     pub groups_of: Vec<u32>,
     /// The groups: an instance of each, and the centre.
     pub groups: Vec<(u32, (f32, f32))>,
@@ -58,7 +58,7 @@ pub struct Layout {
     pub height: f32,
 }
 
-/// Which column a service is in: the longest way to it from those without callers.
+/// Returns the column of each service: the longest path to it from services without callers.
 fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
     let mut called = vec![false; services];
     for &target in calls.iter().flatten() {
@@ -133,7 +133,7 @@ impl Block {
 
 type At = (Option<u8>, Option<u8>);
 
-/// Places instances of services, of which each calls some others. O(instances · log instances).
+/// Places the instances of services with these calls. O(instances · log instances).
 pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
     let depth = depths(calls.len(), calls);
     let mut blocks: BTreeMap<(At, u32, u32), Vec<u32>> = BTreeMap::new();
@@ -146,8 +146,7 @@ pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
         .into_iter()
         .map(|(key, nodes)| (key, Block::new(nodes)))
         .collect();
-    // The width of a column is that of its widest block, the height of a zone that of its highest
-    // column.
+    // A column is as wide as its widest block, and a zone as high as its highest column.
     let mut widths: BTreeMap<u32, f32> = BTreeMap::new();
     let mut heights: BTreeMap<(At, u32), f32> = BTreeMap::new();
     for (&(at, column, _), block) in &blocks {
@@ -249,12 +248,12 @@ pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
     made
 }
 
-/// What is everywhere stands left of what is in a region, and that left of what is in a zone.
+/// Nodes outside all regions are to the left of nodes in a region, and those to the left of nodes in a zone.
 fn scope(place: &LayoutNode) -> u32 {
     u32::from(place.region.is_some()) + u32::from(place.zone.is_some())
 }
 
-/// Points on a disc, each as far from its neighbours as all others: for actors without a place.
+/// Returns evenly spaced points on a disc, for actors without a place.
 pub(crate) fn sunflower(count: u32) -> Vec<(f32, f32)> {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let radius = f64::from(count).sqrt();

@@ -38,12 +38,12 @@ pub struct Pirates<W: Watch> {
     every: u32,
     /// Mean latency of messages, in seconds.
     latency: f64,
-    /// What those shown had sent at the last sample.
+    /// The messages that the displayed pirates had sent at the last sample.
     before: Vec<u32>,
     rates: Vec<f32>,
     delivered: u64,
     sampled_at: Time,
-    /// What those counted had sent when they were counted last, and when that was.
+    /// The messages that the counted pirates had sent at the last count, and its time.
     counted: (Vec<u32>, Time),
 }
 
@@ -134,7 +134,7 @@ impl<W: Watch> Pirates<W> {
         self.held.simulation.inspect(who, look).ok()
     }
 
-    /// How many messages it has sent; wraps around.
+    /// Returns the number of messages that it has sent; wraps around.
     fn sent(&mut self, index: u32) -> u32 {
         let who = self.address(index);
         who.and_then(|who| self.held.simulation.sent(who).ok())

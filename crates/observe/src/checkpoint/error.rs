@@ -1,4 +1,4 @@
-//! Why a checkpoint cannot be written or used.
+//! Errors of checkpoints.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ pub enum CheckpointError {
     /// It cannot be written.
     #[error("cannot write {}: {error}; choose another place, or change its permissions", .path.display())]
     Write {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// A process of a distributed run cannot write its part.
     #[error("{0}")]
     Part(String),
-    /// Another process saves a run there at this moment.
+    /// Another process is saving a run there.
     #[error("{} is where another run saves itself; name another directory with --checkpoint-dir", .path.display())]
     Taken {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
     },
     /// The checkpoints there belong to another run, or to another branch of the run.
@@ -30,16 +30,16 @@ pub enum CheckpointError {
         .path.display()
     )]
     OtherRun {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
     },
-    /// The layout is that of another version.
+    /// It has another format.
     #[error(
         "{} has format {saved}, and this program reads format {ours}; resume it with the program that has written it",
         .path.display()
     )]
     Format {
-        /// Which manifest.
+        /// The manifest.
         path: PathBuf,
         /// Its format.
         saved: u32,
@@ -49,15 +49,15 @@ pub enum CheckpointError {
     /// It cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// There is none.
+    /// There is no checkpoint.
     #[error("there is no complete checkpoint in {}; name the directory that --checkpoint-dir has named", .path.display())]
     None {
-        /// Where.
+        /// The directory.
         path: PathBuf,
     },
     /// A file that another process has written.
@@ -66,7 +66,7 @@ pub enum CheckpointError {
         .path.display()
     )]
     Elsewhere {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// A file is shorter or longer than it was.
@@ -75,46 +75,46 @@ pub enum CheckpointError {
         .path.display()
     )]
     Length {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// How many bytes it has.
         bytes: u64,
         /// How many it had.
         saved: u64,
     },
-    /// A file has the same length and other contents.
+    /// A file has the right length but other contents.
     #[error(
         "{} is not what was written: its checksum differs; resume from an older checkpoint, or from a copy",
         .path.display()
     )]
     Changed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
-    /// A manifest that is none.
+    /// A file that is not a manifest.
     #[error("{} is not a manifest of a checkpoint: {error}; resume from an older checkpoint, or from a copy", .path.display())]
     Manifest {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         error: serde_json::Error,
     },
-    /// What was being written when the run was saved.
+    /// The state of the output files is invalid.
     #[error("{} does not say what was being written: {error}; resume from an older checkpoint, or from a copy", .path.display())]
     State {
-        /// Which checkpoint.
+        /// The checkpoint.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         error: serde_json::Error,
     },
     /// Another program or version has written it.
     #[error("{} was written by {saved}, and this is {ours}; resume it with the program that has written it", .path.display())]
     Other {
-        /// Which checkpoint.
+        /// The checkpoint.
         path: PathBuf,
-        /// What has written it.
+        /// The program that wrote it.
         saved: String,
-        /// What was to read it.
+        /// This program.
         ours: String,
     },
 }

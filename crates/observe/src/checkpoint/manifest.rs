@@ -1,4 +1,4 @@
-//! What a checkpoint says of itself.
+//! The manifest of a checkpoint.
 
 use super::{CheckpointError, RunId};
 use serde::{Deserialize, Serialize};
@@ -7,47 +7,47 @@ use serde_json::value::RawValue;
 use std::fs;
 use std::path::Path;
 
-/// How checkpoints are laid out. Another way is another number.
+/// The version of the format.
 pub(super) const FORMAT: u32 = 2;
 
 /// The name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// What a checkpoint says of itself.
+/// The manifest of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// How it is laid out.
+    /// The version of the format.
     pub format: u32,
     /// The program that has written it.
     pub program: String,
-    /// Its version.
+    /// The version of the program.
     pub version: String,
     /// The build of that program.
     pub build: String,
     /// The run that is saved.
     pub run: RunId,
-    /// Where in virtual time the run was paused, in nanoseconds.
+    /// The virtual time of the checkpoint in nanoseconds.
     pub time: u64,
-    /// Whatever else the program needs to resume the run.
+    /// Further data that the program needs to resume the run.
     pub details: Value,
     /// The saved run.
     pub files: Vec<SavedFile>,
-    /// What the run had written.
+    /// The output files.
     pub outputs: Vec<SavedFile>,
 }
 
 /// A file of a checkpoint, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedFile {
-    /// Its name in the checkpoint's directory.
+    /// The name in the checkpoint's directory.
     pub name: String,
-    /// Its length.
+    /// The length.
     pub bytes: u64,
     /// The CRC-32 of its contents.
     pub crc32: u32,
 }
 
-/// The file: the manifest as it stands there, and its CRC-32.
+/// The file: the manifest with its CRC-32.
 #[derive(Serialize, Deserialize)]
 struct Sealed<'a> {
     #[serde(borrow)]

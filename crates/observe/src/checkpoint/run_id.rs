@@ -1,18 +1,18 @@
-//! Which run a checkpoint belongs to.
+//! The identity of a run.
 
 use super::Checkpoint;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Tells a run from others: a hash of everything that decides its result. The same run, started again or resumed, has
-/// the same identity; a branch has its own.
+/// The identity of a run: a hash of everything that decides its result. A run that is repeated or resumed has
+/// the same identity; a branch has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(u64);
 
 impl RunId {
-    /// The identity of a run whose result is decided by these bytes.
+    /// Returns the identity of a run whose result is decided by these bytes.
     ///
     /// ```
     /// use corsair_observe::checkpoint::RunId;
@@ -63,8 +63,8 @@ impl TryFrom<String> for RunId {
     }
 }
 
-/// Where a branch of a saved run saves itself and writes its files if no other place is named: a directory beside the
-/// checkpoint, such as `branch-000002-asked-9f86d081`.
+/// Returns the default directory for checkpoints and files of a branch: beside the checkpoint, for example
+/// `branch-000002-asked-9f86d081`.
 pub fn branch_directory(from: &Checkpoint, branch: RunId) -> PathBuf {
     let checkpoint = from.directory.file_name().unwrap_or_default();
     let branch = branch.to_string();

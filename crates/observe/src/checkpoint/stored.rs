@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A file that is read piece by piece. It stays open, so that it can be read when its name has gone.
+/// A file of which only needed bytes are read. It stays open, so it can be read after its name is removed.
 pub(super) struct StoredFile {
     path: PathBuf,
     bytes: u64,
@@ -29,7 +29,7 @@ impl StoredFile {
     }
 }
 
-/// Checks that a file is there, and how its length compares with the one that was written.
+/// Checks the length of a file.
 pub(super) fn check_length(
     path: &Path,
     saved: u64,

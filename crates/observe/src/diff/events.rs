@@ -29,7 +29,7 @@ impl Events {
         })
     }
 
-    /// Goes to the next event; `false` at the end.
+    /// Advances to the next event; `false` at the end.
     pub(super) fn advance(&mut self) -> Result<bool, DiffError> {
         loop {
             self.line.clear();
@@ -81,7 +81,7 @@ fn is_frame(line: &[u8]) -> bool {
     line.iter().all(bracket) || HEADER.iter().any(|key| line.starts_with(key))
 }
 
-/// When an event was, in nanoseconds since 1970: the earliest time that it tells.
+/// Returns the time of an event in nanoseconds since 1970: its earliest time.
 pub(super) fn time(event: &str) -> Option<i128> {
     fn earliest(value: &Value) -> Option<i128> {
         match value {

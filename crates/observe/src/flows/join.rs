@@ -1,8 +1,8 @@
-//! Puts the ends of exchanges together.
+//! Joins the ends of exchanges to spans.
 //!
-//! A span is handed out when it is over. Spans that never are (their server was killed) stay until
-//! the run ends or [`OPEN`] are open: then the one that was opened first is handed out as it is.
-//! All of this depends on the order of records and on nothing else.
+//! A span is emitted when it is over. Spans that are never over (their server was killed) wait until the run
+//! ends or [`OPEN`] are open: then the oldest is emitted as it is. The result depends only on the order of
+//! records.
 
 use super::End;
 use super::span::Span;
@@ -15,7 +15,7 @@ use std::num::NonZeroU64;
 /// The most spans that may be open: about 60 MB.
 const OPEN: usize = 1 << 19;
 
-/// Spans of which an end is missing.
+/// Spans with a missing end.
 #[derive(Debug)]
 pub(crate) struct Join {
     open: FxHashMap<NonZeroU64, Span>,
@@ -105,7 +105,7 @@ impl Join {
         }
     }
 
-    /// Hands out what is left, in the order in which it was opened.
+    /// Emits the remaining spans, in the order in which they were opened.
     pub(crate) fn end(&mut self, done: &mut Vec<Span>) {
         for id in std::mem::take(&mut self.order) {
             done.extend(self.open.remove(&id));

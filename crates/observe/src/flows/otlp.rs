@@ -22,8 +22,7 @@ pub(crate) struct Side<'a> {
     span: &'a Span,
 }
 
-/// The sides of some spans, those of one actor together: first by number of the actor, then as
-/// the spans come.
+/// Collects the sides of some spans by actor: ordered by actor number, then by span.
 pub(crate) fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
     for span in spans {
         let told = |at: u64, or: u64| at.min(or) != NEVER;

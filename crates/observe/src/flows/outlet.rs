@@ -1,4 +1,4 @@
-//! Where spans go: a file, a collector, a broker.
+//! Outputs of spans: a file, a collector, a broker.
 
 use super::otlp::{self, ResourceSpans};
 use super::span::{Names, Span};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// One place to which spans go, and what they look like there.
+/// An output of spans, with its format.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     format: FlowFormat,
@@ -33,7 +33,7 @@ enum To {
     Remote(Remote, usize),
 }
 
-/// A file of spans as it is saved.
+/// The serialized form of a file of spans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedOutlet {
     begun: Begun,
@@ -41,7 +41,7 @@ pub(crate) struct SavedOutlet {
     elements: bool,
 }
 
-/// An element on a line of its own, as spigo has them.
+/// Elements on separate lines, as spigo writes them.
 #[derive(Debug)]
 struct Line;
 
@@ -232,7 +232,7 @@ impl Outlet {
         }
     }
 
-    /// Puts the file in its place, or waits until all of `spans` is sent.
+    /// Completes the file, or waits until all of `spans` are sent.
     pub(crate) fn finish(
         self,
         spans: u64,

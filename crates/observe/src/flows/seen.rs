@@ -17,13 +17,13 @@ pub struct SeenSpan<'a> {
     pub client_service: &'a str,
     pub server: &'a str,
     pub server_service: &'a str,
-    /// The kind of message, or what it asked for.
+    /// The operation: an endpoint, or the kind of message.
     pub operation: &'a str,
     pub client_send: Option<u64>,
     pub server_receive: Option<u64>,
     pub server_send: Option<u64>,
     pub client_receive: Option<u64>,
-    /// It wants no response.
+    /// True if it expects no response.
     pub one_way: bool,
     pub failed: bool,
 }

@@ -1,4 +1,4 @@
-//! Both ends of an exchange.
+//! Spans: both ends of an exchange.
 
 use crate::TraceContext;
 use crate::directory::{Directory, Placed};
@@ -10,7 +10,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// An actor that is not known.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Both ends of an exchange, as far as they were recorded. Times are nanoseconds of the run.
+/// Both ends of an exchange, if they were recorded. Times are in nanoseconds of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Span {
     pub(crate) context: TraceContext,
@@ -22,13 +22,13 @@ pub(crate) struct Span {
     pub(crate) client_receive: u64,
     /// The kind of the message that began it.
     pub(crate) kind: u16,
-    /// It began with a message that wants no response.
+    /// True if it began with a message without a response.
     pub(crate) one_way: bool,
     pub(crate) failed: bool,
 }
 
 impl Span {
-    /// A span of which nothing is known yet but its place.
+    /// Creates a span with only its trace context.
     pub(crate) fn new(context: TraceContext) -> Span {
         Span {
             context,
@@ -51,18 +51,18 @@ impl Span {
         sent && (self.one_way || answered)
     }
 
-    /// Whether nothing more is to come: it is complete, or its client has given up.
+    /// True if nothing more will be recorded: it is complete, or its client has given up.
     pub(crate) fn is_over(&self) -> bool {
         self.is_complete() || self.failed && self.client_receive != NEVER
     }
 }
 
-/// What spans are written with: who is who, and when time began.
+/// The names for writing spans, and the start of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names<'a> {
     pub(crate) directory: &'a Directory,
     pub(crate) kinds: &'static [&'static str],
-    /// What kinds behind those mean.
+    /// The names of operations beyond the kinds of messages.
     pub(crate) operations: &'a [String],
     /// Nanoseconds since 1970.
     pub(crate) epoch: i128,
@@ -86,7 +86,7 @@ impl<'a> Names<'a> {
         (self.nanos(at) / 1_000).max(1)
     }
 
-    /// Nanoseconds since 1970; a date before that is none.
+    /// Returns the nanoseconds since 1970; zero for an earlier date.
     pub(crate) fn nanos(&self, at: u64) -> u64 {
         let nanos = self.epoch.saturating_add(i128::from(at));
         u64::try_from(nanos.max(0)).unwrap_or(u64::MAX)

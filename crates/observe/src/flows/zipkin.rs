@@ -26,14 +26,14 @@ fn is_empty(tags: &[Tag]) -> bool {
     tags.is_empty()
 }
 
-/// What version 1 has for a tag.
+/// A tag in version 1.
 #[derive(Debug, Serialize)]
 struct Tag {
     key: &'static str,
     value: &'static str,
 }
 
-/// That a request failed.
+/// The tag of a failed request.
 static ERROR: [Tag; 1] = [Tag {
     key: "error",
     value: "true",
@@ -99,7 +99,7 @@ impl<'a> V1<'a> {
     }
 }
 
-/// One side of a span of version 2.
+/// One side of a span in version 2.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct V2<'a> {
@@ -128,7 +128,7 @@ struct ErrorTag {
 }
 
 impl<'a> V2<'a> {
-    /// The sides of a span of which anything is known.
+    /// Returns the recorded sides of a span.
     pub(crate) fn sides(span: &Span, names: &Names<'a>) -> impl Iterator<Item = V2<'a>> {
         let (span, names) = (*span, *names);
         let endpoint = move |actor| names.placed(actor).map(|placed| &*placed.endpoint);

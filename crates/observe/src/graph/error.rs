@@ -12,36 +12,36 @@ pub enum GraphError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// It ends too early.
+    /// The file ends too early.
     #[error("{} is cut off at line {line}, column {column}; write it again with -j", .path.display())]
     CutOff {
         /// The file.
         path: PathBuf,
-        /// Where it ends, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Where in the line, from 1.
+        /// The column, from 1.
         column: usize,
     },
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error("{} is not JSON: {error}; write it again with -j", .path.display())]
     NotJson {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its position.
         error: serde_json::Error,
     },
-    /// It is JSON of another shape.
+    /// The JSON has another structure.
     #[error("{} is not a graph: {error}; correct it, or write it again with -j", .path.display())]
     NoGraph {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its position.
         error: serde_json::Error,
     },
-    /// It does not say its version.
+    /// The version is missing.
     #[error(
         "{} has no \"version\"; a graph file begins with one, such as {}", .path.display(), READ.join(" or ")
     )]
@@ -49,33 +49,33 @@ pub enum GraphError {
         /// The file.
         path: PathBuf,
     },
-    /// Its version is another.
+    /// The version is unknown.
     #[error("{} has version '{version}'; {} can be read", .path.display(), READ.join(" and "))]
     OtherVersion {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version.
         version: String,
     },
-    /// An event is none.
+    /// An event is invalid.
     #[error(
         "{}: event {number} of \"graph\" {wrong}; correct it, or write the file again with -j", .path.display()
     )]
     NoEvent {
         /// The file.
         path: PathBuf,
-        /// Which event, from 1.
+        /// The number of the event, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The fault.
         wrong: &'static str,
     },
-    /// There is nothing in it.
+    /// The graph is empty.
     #[error("{} has no nodes; a graph file lists them under \"graph\"", .path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// Two nodes have one name.
+    /// Two nodes have the same name.
     #[error("{} has the node {name} twice; remove one", .path.display())]
     Twice {
         /// The file.
@@ -90,7 +90,7 @@ pub enum GraphError {
     NoSuchNode {
         /// The file.
         path: PathBuf,
-        /// One end of the edge.
+        /// The missing end of the edge.
         from: String,
         /// The other.
         to: String,

@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// The nodes and edges of a run, and when they were.
 #[derive(Debug)]
 pub(crate) struct Gathered {
-    /// In the order of their numbers.
+    /// The nodes in the order of their numbers.
     nodes: Vec<Nodes>,
-    /// When each node ended.
+    /// The end of each node.
     ended: Vec<u64>,
     spells: Spells,
 }
@@ -63,11 +63,11 @@ enum SavedNodes {
     },
 }
 
-/// What a checkpoint calls the file of spells.
+/// The name of the file of edge intervals in a checkpoint.
 const SPELLS: &str = "graph.edges";
 
 impl Gathered {
-    /// As it is saved, and the contents of the file that belongs to it.
+    /// Returns the serialized state, and the contents of its file.
     pub(crate) fn save(&mut self) -> Result<(SavedMarkup, (String, Vec<u8>)), FileError> {
         let (bytes, forgotten) = self.spells.save()?;
         let nodes = self.nodes.iter().map(|nodes| match &nodes.what {
@@ -194,8 +194,8 @@ fn declaration<W: Write>(xml: &mut Writer<W>) -> io::Result<()> {
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))
 }
 
-/// Writes all nodes, and the edges that are not forgotten at the end, as spigo does: the package
-/// is the datum `service`. Where a node is comes with it.
+/// Writes all nodes, and the edges that exist at the end, like spigo: the package is the datum `service`, and
+/// the place of a node is added.
 pub(crate) fn graphml(out: &mut impl Write, graph: &mut Gathered) -> io::Result<()> {
     const DATA: [(&str, &str); 4] = [
         ("service", "package"),

@@ -79,7 +79,7 @@ mod sending {
         edges: Vec<Value>,
         forgotten: Vec<Value>,
         done: Vec<Value>,
-        /// Exchanges that wait, by what they ask for; none if the database gets no flows.
+        /// Waiting exchanges by operation; `None` if the database gets no flows.
         flows: Option<BTreeMap<String, Vec<Value>>>,
         kept: u64,
         events: u64,
@@ -97,7 +97,7 @@ mod sending {
         message: String,
     }
 
-    /// Another run has made the index at the same moment: it is there, which is all that is wanted.
+    /// Another run has created the index at the same moment, which is not an error.
     const INDEX_IS_THERE: &str = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists";
 
     /// The first error of an answer; the API answers with status 200 nevertheless.
@@ -219,7 +219,7 @@ mod sending {
             }
         }
 
-        /// Sends what waits. In this order: edges and flows need their nodes, and an edge is there to be
+        /// Sends the waiting rows: nodes first, because edges and flows need them, and edges before they are
         /// forgotten.
         pub(crate) fn end(&mut self) {
             if self.kept == 0 {
@@ -267,7 +267,7 @@ mod sending {
             self.events += std::mem::take(&mut self.kept);
         }
 
-        /// Waits for the database. Says what was lost.
+        /// Waits for the database. Returns the losses.
         pub(crate) fn finish(self) -> Option<Loss> {
             self.remote.finish(self.events)
         }

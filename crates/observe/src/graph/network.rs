@@ -17,7 +17,7 @@ pub(crate) struct Network {
     /// The number of each population's first member.
     populations: Vec<u32>,
     nodes_made: u32,
-    /// The edges of each node: the number of the other end, that of the edge.
+    /// The edges of each node: the other end, and the edge.
     edges: FxHashMap<u32, FxHashMap<u32, u32>>,
     /// Edges that several pairs of actors have: how many beside the first.
     shared: FxHashMap<(u32, u32), u32>,
@@ -31,7 +31,7 @@ struct NodeState {
     alive: u32,
 }
 
-/// A network as it is saved.
+/// The serialized form of a network.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedNetwork {
     /// The name of each node, its number, and how many actors there are of that name.
@@ -47,7 +47,7 @@ pub(crate) struct SavedNetwork {
 /// A recorded edge: its number, and the numbers of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// From 1 on.
+    /// The number, from 1.
     pub(crate) number: u32,
     pub(crate) source: u32,
     pub(crate) target: u32,
@@ -85,7 +85,7 @@ impl Network {
         }
     }
 
-    /// As it is saved.
+    /// Returns the serialized form.
     pub(crate) fn save(&self) -> SavedNetwork {
         let nodes = self.nodes.iter();
         let edges = self.edges.iter().flat_map(|(&source, edges)| {
@@ -129,7 +129,7 @@ impl Network {
         self.nodes_made
     }
 
-    /// An actor knows another. Returns the edge if it is new. `once` says that it certainly is.
+    /// Adds an edge. Returns it if it is new. With `once` it is known to be new.
     ///
     /// # Errors
     /// If there are no numbers left.
@@ -156,8 +156,8 @@ impl Network {
         }))
     }
 
-    /// An actor does not know another any longer. Returns the edge if it is gone by that;
-    /// forgetting what was not known does nothing.
+    /// Removes an actor's edge. Returns the edge if no actor has it any more; removing an unknown edge does
+    /// nothing.
     pub(crate) fn forget(&mut self, source: u32, target: u32) -> Option<Edge> {
         let edges = self.edges.get_mut(&source)?;
         let &number = edges.get(&target)?;

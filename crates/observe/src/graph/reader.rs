@@ -19,17 +19,17 @@ pub struct GraphFile {
 /// A node of a graph file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GraphNode {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// The package.
     pub package: String,
 }
 
 /// Reads a graph file of version 0.3 or 0.4.
 ///
 /// # Errors
-/// If the file cannot be read, is not a graph file of a known version, or has no nodes. The error
-/// says what is wrong, where, and what to do.
+/// If the file cannot be read, is not a graph file of a known version, or has no nodes. The error contains
+/// the fault, its position and its remedy.
 pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
     let own = || path.to_owned();
     let text =
@@ -101,13 +101,13 @@ struct File {
     graph: Events,
 }
 
-/// What the events say, in their order.
+/// The events in their order.
 #[derive(Default)]
 struct Events {
     nodes: Vec<GraphNode>,
     /// Ends of edges, and whether they are known or forgotten.
     edges: Vec<((String, String), bool)>,
-    /// The first event that is none: its number, from 1, and what is wrong with it.
+    /// The first invalid event: its number, from 1, and the fault.
     wrong: Option<(u64, &'static str)>,
 }
 
@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for Events {
 }
 
 impl Events {
-    /// What is left at the end: of each edge, the last event decides.
+    /// Returns the final graph: the last event of each edge decides.
     fn graph(self) -> GraphFile {
         let mut decided = HashSet::new();
         let last = self.edges.into_iter().rev();

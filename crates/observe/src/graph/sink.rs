@@ -1,4 +1,4 @@
-//! All graphs of a run, written from the same records.
+//! All graphs of a run, from the same records.
 
 use super::markup::{self, Gathered, SavedMarkup};
 use super::neo4j::Neo4jGraph;
@@ -31,11 +31,11 @@ pub(crate) struct GraphSink {
     markup: Vec<(GraphFormat, Replacement)>,
     neo4j: Option<Neo4jGraph>,
     arch: String,
-    /// Where the graph in JSON will be.
+    /// The final path of the graph in JSON.
     path: PathBuf,
 }
 
-/// All graphs as they are saved.
+/// The serialized form of all graphs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedGraph {
     network: SavedNetwork,
@@ -117,7 +117,7 @@ impl GraphSink {
         }))
     }
 
-    /// Writes all events so far, and saves the state that continues the graph: `to` receives the files.
+    /// Writes all events so far, and saves the state: `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedGraph, ObserveError> {
         if self.neo4j.is_some() {
             return Err(ObserveError::NotSaved("a graph in a database"));
@@ -204,7 +204,7 @@ impl GraphSink {
         }
     }
 
-    /// Writes a node: `name` and `package` are those of `shown`.
+    /// Writes a node, with the name and package of `shown`.
     pub(crate) fn write_node(
         &mut self,
         at: u64,
@@ -258,7 +258,7 @@ impl GraphSink {
         self.json(|json| json.edge(date, edge.number, source, target))
     }
 
-    /// An actor does not know another any longer. Forgetting what was not known does nothing.
+    /// Removes an edge. Removing an unknown edge does nothing.
     pub(crate) fn forget(
         &mut self,
         at: u64,
@@ -302,7 +302,7 @@ impl GraphSink {
         self.json(|json| json.done(date, name, exit))
     }
 
-    /// The run is over: writes what was kept back.
+    /// Ends the run: writes deferred output.
     pub(crate) fn end(&mut self) -> Result<(), ObserveError> {
         self.json(GraphWriter::end)?;
         if let Some(gathered) = &mut self.gathered {
@@ -323,7 +323,7 @@ impl GraphSink {
         Ok(())
     }
 
-    /// Puts the files in their places.
+    /// Completes the files.
     pub(crate) fn finish(
         self,
         files: &mut Vec<WrittenFile>,

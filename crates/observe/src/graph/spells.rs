@@ -1,8 +1,7 @@
-//! When edges were there, kept on disk until the run is over.
+//! The intervals in which edges existed, stored on disk until the run is over.
 //!
-//! GraphML and GEXF say of an edge when it ended, and stand in a file after all nodes. A run may
-//! make more edges than there is memory, so what is known of them lies in a file of its own, which
-//! goes with this.
+//! GraphML and GEXF contain the end of an edge, and edges follow all nodes. A run may make more edges than
+//! fit into memory, so they are stored in a temporary file.
 
 use super::network::Edge;
 use crate::FileError;
@@ -23,7 +22,7 @@ pub(crate) struct EdgeInterval {
     pub(crate) began: u64,
     /// [`NEVER`] if it is still there.
     pub(crate) ended: u64,
-    /// The number of the same edge's next spell; 0 if there is none.
+    /// The number of the same edge's next interval; 0 if there is none.
     pub(crate) next: u32,
     /// Whether the same edge was there before.
     pub(crate) again: bool,
@@ -66,7 +65,7 @@ impl EdgeInterval {
 /// The ends of each edge that is forgotten, and the number of its last spell.
 pub(crate) type Forgotten = Vec<((u32, u32), u32)>;
 
-/// All spells of a run, by the numbers of their edges, which rise one by one from 1 on.
+/// All intervals of a run, by the numbers of their edges, which increase by one from 1.
 #[derive(Debug)]
 pub(crate) struct Spells {
     file: File,
@@ -80,7 +79,7 @@ pub(crate) struct Spells {
 }
 
 impl Spells {
-    /// Begins the file, beside `path`.
+    /// Creates the file beside `path`.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -119,8 +118,8 @@ impl Spells {
         ))
     }
 
-    /// Continues after the spells of a saved run, whose `written` bytes are in the file already. The
-    /// caller writes them there through [`Spells::file`].
+    /// Continues after the intervals of a saved run, whose `written` bytes the caller writes through
+    /// [`Spells::file`].
     pub(crate) fn resume(&mut self, written: u64, forgotten: Forgotten) {
         self.written = (written / SIZE as u64) as u32;
         self.forgotten = forgotten.into_iter().collect();
@@ -131,7 +130,7 @@ impl Spells {
         &mut self.file
     }
 
-    /// An edge is there.
+    /// Records a new edge.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -10,14 +10,14 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// What stands at the head of a graph file.
+/// The header of a graph file.
 #[derive(Clone, Debug)]
 pub(crate) struct Header<'a> {
     /// The architecture.
     pub(crate) arch: &'a str,
     /// The flags of the run.
     pub(crate) args: &'a str,
-    /// When it began.
+    /// The date of the run.
     pub(crate) date: Timestamp,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct GraphWriter<W: Write> {
 /// How many events are marshalled at once.
 const BATCH: usize = 4096;
 
-/// An event stands on a line of its own.
+/// Events on separate lines.
 #[derive(Debug)]
 struct Line;
 
@@ -137,12 +137,12 @@ impl<W: Write> GraphWriter<W> {
         }
     }
 
-    /// What it writes to.
+    /// Returns the output.
     pub(crate) fn out(&self) -> &W {
         &self.out
     }
 
-    /// Writes all events that there are. Returns what they are written to.
+    /// Writes all events so far. Returns the output.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -189,7 +189,7 @@ impl<W: Write> GraphWriter<W> {
         })
     }
 
-    /// An actor does not know another any longer. The number is that of the edge.
+    /// Writes the removal of the edge with this number.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -255,7 +255,7 @@ impl<W: Write> GraphWriter<W> {
         self.events
     }
 
-    /// What the file is written to.
+    /// Returns the output.
     pub(crate) fn into_inner(self) -> W {
         self.out
     }

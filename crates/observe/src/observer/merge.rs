@@ -1,4 +1,4 @@
-//! Brings the records of all lanes into one order.
+//! The merge of the records of all lanes into one order.
 
 use crate::recorder::record::Record;
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ use std::vec::Drain;
 /// beside others of about the same time, in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    /// Nothing is earlier than a time for which `before` has been called already.
+    /// True if no record will be earlier than the last `before`.
     in_order: bool,
-    /// What has come since `before` was last called to some effect.
+    /// Records received since the last effective call of `before`.
     arrived: Vec<Record>,
-    /// What is later than that time, by the slice of time that it belongs to.
+    /// Later records, by slice of time.
     later: BTreeMap<u64, Vec<Record>>,
     ready: Vec<Record>,
     /// The time for which `before` was last called.
     seen: u64,
-    /// The latest record that has come so far.
+    /// The time of the latest record so far.
     newest: u64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Merge {
 const SLICE: u32 = 20;
 
 impl Merge {
-    /// With `in_order`, what comes after a call of [`Merge::before`] is not earlier than its time.
+    /// With `in_order`, records received after a call of [`Merge::before`] are not earlier than its time.
     pub(crate) fn new(in_order: bool) -> Merge {
         Merge {
             in_order,
@@ -48,7 +48,7 @@ impl Merge {
         self.later.is_empty() && self.arrived.is_empty()
     }
 
-    /// Where new records go, behind those that are there.
+    /// Returns the buffer for new records.
     pub(crate) fn inbox(&mut self) -> &mut Vec<Record> {
         &mut self.arrived
     }
@@ -59,8 +59,8 @@ impl Merge {
         self.newest
     }
 
-    /// Takes out, in order, all records that are earlier than `time`; with `all` also those at
-    /// the end of time. O(n log n) in what is taken out and O(1) for each record that stays.
+    /// Takes all records earlier than `time` in order; with `all` also those at the end of time. O(n log n)
+    /// in the number of taken records and O(1) for each other record.
     pub(crate) fn before(&mut self, time: u64, all: bool) -> Drain<'_, Record> {
         // As long as time stands still, nothing that arrives is earlier.
         if time == self.seen && self.in_order && !all {
@@ -99,7 +99,7 @@ mod tests {
     use crate::recorder::record::What;
     use proptest::prelude::*;
 
-    /// How far a window reaches: a slice has several, or several have one.
+    /// The length of a window: a slice has several, or several slices have one.
     const WINDOW: u64 = 1 << (SLICE - 2);
 
     /// A record of a window: its actor, its offset from the start of the window, whether it is a

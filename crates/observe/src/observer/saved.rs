@@ -1,4 +1,4 @@
-//! The state of all that writes, as it is saved.
+//! The serialized state of all outputs.
 
 use crate::ResumePoint;
 use crate::checkpoint::CheckpointError;

@@ -1,4 +1,4 @@
-//! Where ordered records go.
+//! The outputs of ordered records.
 
 use super::saved::SavedState;
 use crate::directory::{ActorIdentity, Directory, NodeRecord};
@@ -15,20 +15,20 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// On the wall clock, spans go out after this time even if their batch is not full.
+/// On the wall clock, incomplete batches of spans are sent after this time.
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// The times of services by their names.
 pub(crate) type MeasuredBefore = Vec<(String, SavedTimes)>;
 
-/// All that is written about a run.
+/// All outputs of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Sinks {
     directory: Directory,
     graph: Option<GraphSink>,
     flows: Option<Flows>,
     log: Option<Log>,
-    /// When spans last went out, if that matters.
+    /// The time at which spans were last sent, on the wall clock.
     sent: Option<Instant>,
 }
 
@@ -79,7 +79,7 @@ impl Log {
 }
 
 impl Sinks {
-    /// Opens what the settings ask for. What a saved run has measured comes beside it.
+    /// Opens the configured outputs. Returns them with the measurements of a saved run.
     pub(crate) fn open(settings: &mut Settings) -> Result<(Sinks, MeasuredBefore), ObserveError> {
         let resumed = settings.resumed.take();
         let saved = resumed.as_ref().map(SavedState::read).transpose()?;
@@ -112,7 +112,7 @@ impl Sinks {
         graph + self.flows.as_ref().map_or(0, Flows::bytes)
     }
 
-    /// Writes all records so far, and saves the state that continues the output: `to` receives the files.
+    /// Writes all records so far, and saves the state: `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedState, ObserveError> {
         let mut saved = SavedState {
             directory: self.directory.save(),
@@ -246,7 +246,7 @@ impl Sinks {
         Ok(())
     }
 
-    /// The run is over: writes what was kept back.
+    /// Ends the run: writes deferred output.
     pub(crate) fn end(&mut self) -> Result<(), ObserveError> {
         if let Some(flows) = &mut self.flows {
             flows.end(&self.directory, self.graph.as_mut())?;
@@ -260,7 +260,7 @@ impl Sinks {
         Ok(())
     }
 
-    /// Puts the files in their places.
+    /// Completes the files.
     pub(crate) fn finish(self) -> Result<OutputSummary, ObserveError> {
         let mut observed = OutputSummary::default();
         if let Some(graph) = self.graph {

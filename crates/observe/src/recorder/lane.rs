@@ -25,7 +25,7 @@ pub(crate) const BACKLOG: u64 = 1 << 17;
 /// The writer looks for work this often, even if it is not called.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What all clones of a recorder and its observer have in common.
+/// The shared state of a recorder's clones and its observer.
 pub(crate) struct Lanes {
     pub(crate) wanted: RecordKinds,
     pub(crate) times: Times,
@@ -33,7 +33,7 @@ pub(crate) struct Lanes {
     /// The other processes of the run.
     sources: Box<[SourceProgress]>,
     lanes: Box<[CachePadded<Mutex<Records>>]>,
-    /// Number of records, in whole blocks per lane.
+    /// The number of records, in complete blocks per lane.
     told: AtomicU64,
     /// Bytes of files written.
     bytes: AtomicU64,
@@ -45,12 +45,12 @@ pub(crate) struct Lanes {
     room: Condvar,
 }
 
-/// How far another process of the run has sent its records.
+/// The progress of another process of the run.
 #[derive(Debug, Default)]
 struct SourceProgress {
-    /// All that is earlier than this lies in a lane.
+    /// All earlier records are in a lane.
     until: AtomicU64,
-    /// How many times it has sent the times that it had measured when the run was saved.
+    /// The number of checkpoints for which it has sent its measured times.
     saves: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ struct Records {
 struct Gate {
     /// Records that the writer has written.
     written: u64,
-    /// All records before this time are written.
+    /// All earlier records are written.
     caught_up: u64,
     /// A thread has filled a block since the writer last looked.
     called: bool,
@@ -84,7 +84,7 @@ pub(crate) struct Saving {
     pub(crate) answer: Sender<Result<SavedOutputs, ObserveError>>,
 }
 
-/// What the writer is to do next.
+/// The next action of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Look through the lanes.
@@ -151,7 +151,7 @@ impl Lanes {
         }
     }
 
-    /// Counts a block, calls the writer, and waits if too much is unwritten that could be.
+    /// Counts a block, wakes the writer, and waits if too many records are unwritten that could be written.
     #[cold]
     fn block_told(&self) {
         self.told.fetch_add(BLOCK, Ordering::Relaxed);
@@ -170,8 +170,8 @@ impl Lanes {
         }
     }
 
-    /// Notes that all records of another process that are earlier than `time` are in the lanes. So are the times that it
-    /// had measured when the run was saved for the `saves`-th time.
+    /// Records that all records of another process before `time` are in the lanes, and so are its measured
+    /// times up to checkpoint `saves`.
     pub(crate) fn reached(&self, source: usize, time: u64, saves: u64) {
         let source = &self.sources[source];
         source.until.store(time, Ordering::Release);
@@ -221,8 +221,8 @@ impl Lanes {
         }
     }
 
-    /// The run is paused at this time: asks the writer to write all, and waits for what it says. None if it has
-    /// ended.
+    /// Asks the writer to write all records of a run that is paused at this time, and waits for the result.
+    /// `None` if the writer has ended.
     pub(crate) fn save(&self, until: u64) -> Option<Result<SavedOutputs, ObserveError>> {
         let (answer, answered) = channel();
         let mut gate = self.gate.lock();
@@ -237,8 +237,8 @@ impl Lanes {
         answered.recv().ok()
     }
 
-    /// Takes the pending request to save, once all other processes have sent their records up to its time and have saved
-    /// as often as this one.
+    /// Takes the pending request to save, once all other processes have sent their records up to its time and
+    /// their checkpoints.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
         let all = self.told_by_sources();
         let saves = self.sources.iter();
@@ -249,8 +249,8 @@ impl Lanes {
         gate.saving.take_if(|saving| is_told && saving.until < all)
     }
 
-    /// Moves the records of all lanes behind those in `to`, in the order of lanes. `spare` is an
-    /// empty buffer, the same from call to call.
+    /// Appends the records of all lanes to `to`, in the order of lanes. `spare` is an empty buffer, reused
+    /// between calls.
     pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
         for lane in &self.lanes {
             // The lock is held for a swap, not for the copy.
@@ -287,7 +287,7 @@ impl Lanes {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// No thread waits any longer, and the writer looks for the last time.
+    /// Releases all waiting threads, and lets the writer check for the last time.
     pub(crate) fn close(&self) {
         let mut gate = self.gate.lock();
         gate.closed = true;

@@ -4,14 +4,14 @@ use crate::{Exit, Node, Payload, Population, Status, TraceContext};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One record.
+/// A record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// When, in nanoseconds of the run.
+    /// The time in nanoseconds of the run.
     pub(crate) at: u64,
-    /// The number of the actor that tells.
+    /// The number of the reporting actor.
     pub(crate) actor: u32,
-    /// What.
+    /// The contents.
     pub(crate) what: What,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum What {
     Name(Box<str>),
     /// It knows the actor with this number.
     Edge(u32),
-    /// It does no longer.
+    /// It no longer knows the actor with this number.
     Forget(u32),
     /// It has ended.
     Done(Exit),
@@ -41,10 +41,10 @@ pub(crate) enum What {
         kind: u16,
         payload: Payload,
     },
-    /// A line of its own in the log of messages.
+    /// A separate line in the log of messages.
     Note(Box<str>),
-    /// It has appeared, and the actors after it, `count` of them together. It goes to no other process; a node for each
-    /// does.
+    /// `count` actors have appeared together, from this one on. It is not sent to other processes; they get a
+    /// node for each.
     #[serde(skip)]
     Population {
         count: u32,
@@ -52,7 +52,7 @@ pub(crate) enum What {
     },
 }
 
-/// Which end of an exchange, and which way.
+/// The end of an exchange, and the direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Annotation {
     /// Client send, of a message without a response.
@@ -68,9 +68,9 @@ pub(crate) enum Annotation {
 }
 
 impl Record {
-    /// What the output is ordered by; equal keys keep the order in which they were recorded. Nodes
-    /// and names come first, so that whatever names them at the same instant finds them.
-    /// One number, because millions of them are compared.
+    /// Returns the sort key of the output; equal keys keep the order of recording. Nodes and names come
+    /// first, so that records of the same instant can refer to them. It is one number, because millions of
+    /// keys are compared.
     #[inline]
     pub(crate) fn key(&self) -> u128 {
         let first = matches!(

@@ -14,7 +14,7 @@ pub(crate) const COLLECTOR: Duration = Duration::from_secs(5);
 /// A database may plan its first statements for seconds.
 pub(crate) const DATABASE: Duration = Duration::from_secs(30);
 
-/// How much of an answer is read.
+/// The maximum bytes of an answer that are read.
 const ANSWER: u64 = 1 << 20;
 
 /// An address that takes JSON.
@@ -23,12 +23,11 @@ pub(crate) struct Post {
     url: String,
     /// User and password.
     login: Option<String>,
-    /// What an answer with a good status says that is bad nevertheless.
+    /// Returns the error in an answer with a good status, if there is one.
     complaint: fn(&str) -> Option<String>,
 }
 
-/// Makes a URL of what was given: `http://` before it if there is no scheme, and `path` behind
-/// it if there is none.
+/// Completes a URL: adds `http://` if there is no scheme, and `path` if there is no path.
 pub(crate) fn url(
     what: &'static str,
     given: &str,

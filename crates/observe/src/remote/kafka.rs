@@ -19,7 +19,7 @@ const WHAT: &str = "Kafka";
 /// A broker answers within this time, or has failed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A broker of which the topic's partitions take records in turn.
+/// A broker; the topic's partitions get records in turn.
 pub(crate) struct Kafka {
     runtime: Runtime,
     partitions: Vec<PartitionClient>,

@@ -1,4 +1,4 @@
-//! A run that advances when its caller says so.
+//! A run that its caller advances.
 
 use super::save::Saver;
 use super::{Checkpointing, DriveError, Finished, Policy, Workload};
@@ -40,12 +40,13 @@ impl<W: Workload> PausedRun<W> {
         })
     }
 
-    /// What is simulated.
+    /// Returns the workload.
     pub fn workload(&self) -> &W {
         &self.workload
     }
 
-    /// Runs to the end, or to `until` if that is before, and saves the run on the way. Returns true if the run is over.
+    /// Runs to the end, or to `until` if that is earlier, and saves checkpoints. Returns true if the run is
+    /// over.
     ///
     /// # Errors
     /// If the directory cannot be used, or the state cannot be saved.

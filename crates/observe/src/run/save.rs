@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// When a run is saved, and where.
+/// The times and the directory of checkpoints.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// How often.
     pub every: Option<Every>,
-    /// At which points of virtual time, in order.
+    /// Points of virtual time, in order.
     pub at: Vec<Time>,
     /// Below which directory.
     pub directory: PathBuf,
@@ -29,12 +29,12 @@ pub enum Every {
     Bytes(u64),
 }
 
-/// The program that saves a run: what its checkpoints say beside the state, and who hears of them.
+/// The program that saves a run: its data for checkpoints, and its progress reports.
 pub trait Checkpointing {
     /// The program and its build.
     fn program(&self) -> Program;
 
-    /// What the program needs to know when the run resumes. Called for each checkpoint.
+    /// Returns the data that the program needs to resume the run. Called for each checkpoint.
     fn details(&self) -> Value;
 
     /// Further files of a checkpoint with these outputs.
@@ -43,21 +43,22 @@ pub trait Checkpointing {
         Vec::new()
     }
 
-    /// Whether a checkpoint was asked for by hand since the last call. Called some fifty times a second.
+    /// True if a checkpoint was requested explicitly since the last call. Called about fifty times per
+    /// second.
     fn is_asked(&self) -> bool {
         false
     }
 
-    /// Something has happened to a checkpoint.
+    /// Reports an event of a checkpoint.
     fn report(&self, event: SaveEvent<'_>);
 }
 
-/// What happens to the checkpoints of a run.
+/// An event of a checkpoint.
 #[derive(Debug)]
 pub enum SaveEvent<'a> {
-    /// One is on disk.
+    /// A checkpoint is on disk.
     Saved {
-        /// Where.
+        /// Its directory.
         place: PathBuf,
         /// The state of the run at this time.
         time: Time,
@@ -66,7 +67,7 @@ pub enum SaveEvent<'a> {
         /// How long the run was paused for it.
         paused: Duration,
     },
-    /// One could not be written. The run continues.
+    /// A checkpoint could not be written. The run continues.
     Failed(CheckpointError),
     /// The run ended at `end`, before these times to save it at.
     Missed {
@@ -84,12 +85,12 @@ const SLICE: Duration = Duration::from_millis(20);
 pub struct Pace {
     every: Option<Every>,
     recorder: Recorder,
-    /// When the run was saved last, and how many bytes it had written to files by then.
+    /// The time of the last checkpoint, and the bytes written to files by then.
     last: (Instant, u64),
 }
 
 impl Pace {
-    /// Begins now.
+    /// Starts the interval now.
     pub fn new(every: Option<Every>, recorder: &Recorder) -> Pace {
         Pace {
             every,
@@ -130,7 +131,7 @@ struct Writing {
     paused: Duration,
 }
 
-/// Drives a run to its end and saves it on the way, one checkpoint at a time.
+/// Runs to the end and saves checkpoints, one at a time.
 pub(super) struct Saver<'a> {
     policy: &'a Policy,
     owner: &'a dyn Checkpointing,
@@ -203,7 +204,7 @@ impl<'a> Saver<'a> {
         Ok(is_over)
     }
 
-    /// Whether the next checkpoint is due. None is while one is being written.
+    /// True if the next checkpoint is due and no other is being written.
     fn is_due(&mut self) -> bool {
         let is_written = |writing: &Writing| writing.thread.is_finished();
         if self.writing.as_ref().is_some_and(is_written) {
@@ -286,8 +287,8 @@ impl Drop for Saver<'_> {
     }
 }
 
-/// Slices of virtual time that take [`SLICE`] by the wall clock. They end with windows, because a pause within a window
-/// costs as much as its events.
+/// Slices of virtual time that take [`SLICE`] on the wall clock. They end with windows, because a pause
+/// within a window costs as much as its events.
 struct Slices {
     window: u64,
     length: Duration,

@@ -135,7 +135,7 @@ const PROGRAM: Program = Program {
     build: "1",
 };
 
-/// Notes what happens to checkpoints.
+/// Records events of checkpoints.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 

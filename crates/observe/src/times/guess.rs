@@ -44,7 +44,7 @@ struct Location {
     column: usize,
 }
 
-/// What a cell has: values, in nanoseconds; or an expression, and no values.
+/// The contents of a cell: values in nanoseconds, or an expression.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Guesstimate<'a> {
@@ -55,10 +55,10 @@ struct Guesstimate<'a> {
     data: Option<Vec<u64>>,
 }
 
-/// Rows of the sheet; then comes the next column.
+/// The rows of the sheet, after which the next column begins.
 const ROWS: usize = 26;
 
-/// The name of the cell in this place, from 0: AA, BA, … ZA, AB, … ZZ, AAA.
+/// Returns the name of the cell with this index, from 0: AA, BA, … ZA, AB, … ZZ, AAA.
 fn id(place: usize) -> String {
     let letter = |number: usize| char::from(b'A' + (number % 26) as u8);
     let (row, column) = (place % ROWS, place / ROWS);

@@ -6,7 +6,7 @@ use crate::Metric;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// All times as text. `seconds` is how far the run has come.
+/// Formats all times as text. `seconds` is the current time of the run.
 pub(crate) fn text(arch: &str, seconds: f64, times: &BTreeMap<String, ServiceTimes>) -> String {
     let mut out = String::new();
     let arch = escaped(arch);

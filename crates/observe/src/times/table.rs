@@ -30,8 +30,8 @@ pub(crate) const PERCENTILES: [(f64, &str); 5] = [
     (0.999, "p99.9"),
 ];
 
-/// A table of all times, a line for each service and metric that was measured. Empty if there is
-/// none.
+/// Formats a table of all times, with a line for each measured service and metric. Empty without
+/// measurements.
 pub fn percentile_table(times: &BTreeMap<String, ServiceTimes>) -> String {
     let mut rows = vec![
         ["service", "time", "count", "errors", "mean"]

@@ -132,7 +132,7 @@ impl Flows {
         flows
     }
 
-    /// When the last answer came.
+    /// Returns the time of the last answer.
     pub(super) fn end(&self) -> Time {
         Time::from_nanos(self.ends.saturating_mul(1_000))
     }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 /// The largest table that is read, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How a table begins.
+/// The header of a table.
 const HEAD: &str = "seconds,service,region,zone,requests,errors,p50_seconds,p90_seconds,p95_seconds,p99_seconds,queue,longest_queue,utilisation";
 
-/// What happened over time, by group: everything, services, and services in their zones.
+/// The time series by group: everything, services, and services in their zones.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     pub(super) groups: Vec<String>,
@@ -50,10 +50,10 @@ fn sum(points: &[&Point], from: f64, to: f64) -> Point {
 }
 
 impl Timeline {
-    /// The only such table in a directory, if there is one.
+    /// Finds the only table of a timeline in a directory, if there is one.
     ///
     /// # Errors
-    /// That a file cannot be read, is broken, or that there are several.
+    /// If a file cannot be read, is broken, or there are several tables.
     pub(super) fn find(directory: &Path) -> Result<Option<Timeline>, DrawnError> {
         let entries = std::fs::read_dir(directory).into_iter().flatten();
         let files = entries.flatten().map(|entry| entry.path());
@@ -95,7 +95,7 @@ impl Timeline {
         })
     }
 
-    /// Reads a table; the number of the line that is none, if one is.
+    /// Parses a table; the error is the number of the first invalid line.
     fn parse(text: &str) -> Result<Timeline, usize> {
         let mut rows = Vec::new();
         let mut starts: Vec<f64> = Vec::new();
