@@ -80,7 +80,7 @@ class Node {
 // A way to the node that can be cut.
 export class Way {
   constructor(to) {
-    Object.assign(this, { to, open: true, sockets: new Set() });
+    Object.assign(this, { to, open: true, mute: false, sockets: new Set() });
   }
 
   async listen() {
@@ -91,7 +91,11 @@ export class Way {
         this.sockets.add(one);
         one.on("error", () => {});
         one.on("close", () => other.destroy() && this.sockets.delete(one));
-        one.pipe(other);
+        one.on("data", (bytes) => {
+          // WebSockets are those that the browser asks to upgrade.
+          if (bytes.subarray(0, 7).toString() === "GET /ws") here.socket = true;
+          if (!(this.mute && here.socket && this.muted.has(here))) other.write(bytes);
+        });
       }
     });
     this.server.listen(0, "127.0.0.1");
@@ -102,6 +106,12 @@ export class Way {
   cut() {
     this.open = false;
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  // Drops what goes over the WebSockets that are open now, without closing them, as a network may.
+  dropSilently() {
+    this.mute = true;
+    this.muted = new Set(this.sockets);
   }
 
   mend() {

@@ -4,7 +4,7 @@
 //   node talk.mjs PROGRAM CHROMIUM
 
 import assert from "node:assert/strict";
-import { choose, connected, logIn, lost, pause, PASSWORD, run, say, sees, texts, Way } from "./browser.mjs";
+import { choose, connected, logIn, lost, pause, PASSWORD, run, say, sees, talkWith, texts, Way } from "./browser.mjs";
 
 async function conversation(node, visit) {
   const way = new Way(node.port);
@@ -75,4 +75,28 @@ async function conversation(node, visit) {
   way.server.close();
 }
 
-await run([["two talk, through an outage, by the keyboard, in light and dark", conversation]]);
+// A network that drops a socket without a word.
+async function deadSocket(node, visit) {
+  const way = new Way(node.port);
+  const anne = await visit({}, await way.listen());
+  const mary = await node.create("mary");
+  await logIn(anne, "anne");
+  await talkWith(anne, "mary");
+  await say(anne, "first");
+  await sees(anne, "first");
+  way.dropSilently();
+  await node.ask("POST", "conversations/1/messages", { text: "unheard" }, mary.token);
+  await pause(1000);
+  assert.ok(!(await texts(anne)).includes("unheard"));
+  await say(anne, "is anybody there");
+  await sees(anne, "is anybody there");
+  await sees(anne, "unheard");
+  assert.deepEqual(await texts(anne), ["first", "unheard", "is anybody there"]);
+  way.cut();
+  way.server.close();
+}
+
+await run([
+  ["two talk, through an outage, by the keyboard, in light and dark", conversation],
+  ["a socket that is dead is found out", deadSocket],
+]);

@@ -47,7 +47,7 @@ export class Chat {
     }, over);
     this.outbox = new Outbox(this.api, this.me, {
       changed: () => this.redraw(),
-      stored: (message) => this.stored(message),
+      stored: (message, posted) => this.stored(message, posted),
       refused: (id, text, why) => this.giveBack(id, text, why),
     });
     this.listen();
@@ -355,7 +355,8 @@ export class Chat {
     }
   }
 
-  stored(message) {
+  stored(message, posted) {
+    this.line.expect(posted);
     this.mark(message.conversation, message.number, message.number);
     if (message.conversation === this.open) this.messages.draw(message);
   }

@@ -17,7 +17,8 @@ const keyOf = (id) => id.split("/")[2];
 const TURN = 5000;
 
 export class Outbox {
-  // `changed` receives a conversation whose messages have changed, `stored` what the node has stored, `refused` the id and
+  // `changed` receives a conversation whose messages have changed, `stored` what the node has stored and when
+  // it was posted, `refused` the id and
   // the text of a message that it does not want, and why.
   constructor(api, user, { changed, stored, refused }) {
     Object.assign(this, { api, user, changed, stored, refused });
@@ -93,10 +94,11 @@ export class Outbox {
   }
 
   async post(conversation, { id, text }) {
+    const posted = Date.now();
     try {
       const stored = await this.api.post(conversation, text, keyOf(id));
       this.remove(id);
-      this.stored({ ...stored, sender: this.user, text });
+      this.stored({ ...stored, sender: this.user, text }, posted);
     } catch (error) {
       if (!(error instanceof Refused) || error.status === 401) throw error;
       this.remove(id);

@@ -1,9 +1,12 @@
 // A socket that reconnects when it is lost, and resumes after the last sequence number that this tab has received.
 
+// A user's own messages come back over the socket. After this time in milliseconds without any, the socket is dead.
+const ECHO = 5000;
+
 export class Line {
   // `hear` receives every frame, `state` whether the socket is open.
   constructor(token, hear, state) {
-    Object.assign(this, { token, hear, state, after: null, wait: 250, over: false });
+    Object.assign(this, { token, hear, state, after: null, heard: 0, wait: 250, over: false });
     this.open();
   }
 
@@ -20,6 +23,7 @@ export class Line {
   }
 
   take(frame) {
+    this.heard = Date.now();
     if (frame.type === "message:new") {
       this.after = frame.sequence;
       this.acknowledge();
@@ -35,6 +39,17 @@ export class Line {
         this.socket.send(JSON.stringify({ type: "ack", sequence: this.after }));
       }
     }, 200);
+  }
+
+  // Opens another socket if this one does not bring back a message that was posted at this time. A network that drops a
+  // connection may not say so to the browser.
+  expect(posted) {
+    setTimeout(() => {
+      if (this.heard >= posted || this.over || this.socket.readyState !== WebSocket.OPEN) return;
+      this.socket.onmessage = this.socket.onclose = null;
+      this.socket.close();
+      this.lost({});
+    }, ECHO);
   }
 
   lost(event) {
