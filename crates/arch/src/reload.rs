@@ -32,7 +32,7 @@ pub enum ReloadError {
         meant: String,
     },
     /// An unknown region or zone.
-    #[error("the node {node} is in '{place}', which is no {kind}{meant}")]
+    #[error("the node {node} is in '{place}', which is not a {kind}{meant}")]
     Place {
         /// The node.
         node: String,

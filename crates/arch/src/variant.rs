@@ -199,7 +199,7 @@ mod tests {
         assert!(
             with("services..count", "5")
                 .unwrap_err()
-                .contains("no path")
+                .contains("not the path of a field")
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Acknowledgements on their way to the log: only the furthest of each session, many in one entry.
 //!
-//! They are written a moment after they come. If the node is killed in between, or the session
-//! resumes at another node, messages are sent again, with the same sequence numbers.
+//! They are written a moment after they arrive. If the node is killed in between, or the session resumes at
+//! another node, messages are sent again with the same sequence numbers.
 
 use crate::command::{Acknowledgement, Command};
 use crate::model::SessionId;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long an acknowledgement may wait.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// As many go into one entry of the log.
+/// The maximum number in one entry of the log.
 const TOGETHER: usize = 1024;
 
 /// See the [module](self).
@@ -25,18 +25,18 @@ pub(crate) struct Acknowledgements {
 #[derive(Debug, Default)]
 struct Inner {
     waiting: HashMap<SessionId, Acknowledgement>,
-    /// On their way to the log and not known to be applied.
+    /// Acknowledgements on their way to the log that are not known to be applied.
     under_way: HashMap<SessionId, Acknowledgement>,
 }
 
 impl Acknowledgements {
-    /// Takes one.
+    /// Adds an acknowledgement.
     pub fn note(&self, acked: Acknowledgement) {
         further(&mut self.inner.lock().waiting, acked);
     }
 
-    /// How far a session has come that is not known to be applied yet; 0 if all is. Ask this before
-    /// the index: what is applied in between is known to one of the two.
+    /// Returns the highest acknowledgement of a session that is not known to be applied; 0 if all are. Call
+    /// it before reading the index: an acknowledgement applied in between is then in one of the two.
     pub fn of(&self, session: SessionId) -> u64 {
         let inner = self.inner.lock();
         let both = [inner.waiting.get(&session), inner.under_way.get(&session)];
@@ -44,8 +44,8 @@ impl Acknowledgements {
         sequences.max().unwrap_or(0)
     }
 
-    /// Writes what waits, by `write`, which says whether a command was applied. What was not waits
-    /// again.
+    /// Writes the waiting acknowledgements by `write`, which returns true if a command was applied. The
+    /// others wait again.
     pub async fn flush<F: Future<Output = bool>>(&self, write: impl Fn(Command) -> F) {
         let turn = self.writing.lock().await;
         let all: Vec<Acknowledgement> = {
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(all.of(SESSION), 9);
         let written = RefCell::new(Vec::new());
         let write = async |command| {
-            // Known as long as it is not applied.
+            // It is known until it is applied.
             assert_eq!(all.of(SESSION), 9);
             written.borrow_mut().push(command);
             true

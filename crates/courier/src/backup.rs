@@ -10,11 +10,11 @@ use crate::inner::Inner;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why data were not copied, compacted or restored.
+/// Why a backup, compaction or restore failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// Something is there already.
+    /// The target exists already.
     #[error("{} is there already; name another place, or move it away", .0.display())]
     Exists(PathBuf),
     /// The directory has no data.
@@ -25,7 +25,7 @@ pub enum BackupError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -49,11 +49,11 @@ pub(crate) fn unusable(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
 }
 
 impl Inner {
-    /// Copies everything acknowledged so far into a new file while the node serves. Returns the last entry of
-    /// the log that the copy contains.
+    /// Copies everything acknowledged so far into a new file while the node serves. Returns the position of
+    /// the last entry of the log in the copy.
     ///
     /// # Errors
-    /// If the file is there already or cannot be written.
+    /// If the file exists or cannot be written.
     pub async fn backup(&self, to: &Path) -> Result<u64, BackupError> {
         let path = to.to_owned();
         let part = part(to);
@@ -79,7 +79,7 @@ impl Inner {
     }
 }
 
-/// Where a backup lies until it is whole.
+/// Returns the temporary path of a backup.
 pub(crate) fn part(to: &Path) -> PathBuf {
     let mut part = to.as_os_str().to_owned();
     part.push(".part");

@@ -1,8 +1,8 @@
-//! What is written to the log, and what comes of it.
+//! Commands of the log, and their results.
 //!
-//! A command is everything that changes what the service knows. Commands are put into one order by
-//! the log and applied in that order; what comes of one depends on nothing but the commands before
-//! it. So every node that applies the same log knows the same.
+//! A command is any change of the service's data. The log puts commands into one order, in which they are
+//! applied; the result of a command depends only on the commands before it. So all nodes that apply the same
+//! log have the same data.
 
 use crate::model::{ConversationId, Message, Millis, SessionId, UserId};
 use serde::{Deserialize, Serialize};
@@ -83,16 +83,17 @@ pub(crate) enum Command {
         by: UserId,
         conversation: ConversationId,
         users: Vec<UserId>,
-        /// As many members as it may have then.
+        /// The maximum number of members after the change.
         most: u32,
     },
-    /// Takes a member out of a conversation: oneself, or another if `by` has created it.
+    /// Removes a member from a conversation: `by` itself, or another member if `by` has created the
+    /// conversation.
     RemoveMember {
         by: UserId,
         conversation: ConversationId,
         user: UserId,
     },
-    /// Changes the title of a conversation; an empty one is none.
+    /// Changes the title of a conversation; an empty text removes it.
     SetTitle {
         by: UserId,
         conversation: ConversationId,
@@ -149,7 +150,7 @@ impl Posting {
 pub(crate) const MOST_SESSIONS: usize = 100;
 
 impl Command {
-    /// Whether it posts a message that its sender's queue gets, too.
+    /// True if it posts a message that the sender's queue also gets.
     pub fn is_own(&self) -> bool {
         matches!(self, Command::Send(_))
     }
@@ -190,7 +191,7 @@ impl Command {
         }
     }
 
-    /// When it was made, if it says so.
+    /// Returns the time of the command, if it has one.
     pub fn time(&self) -> Option<Millis> {
         match self {
             Command::CreateUser { at, .. }
@@ -212,7 +213,7 @@ pub(crate) struct Acknowledgement {
     pub sequence: u64,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CommandResult {
     /// A user was created.
@@ -225,12 +226,12 @@ pub(crate) enum CommandResult {
     Posted {
         number: u64,
         sent: Millis,
-        /// It had been stored before, under the same idempotency key.
+        /// True if it had been stored before, under the same idempotency key.
         repeated: bool,
     },
     /// A session was opened or closed, acknowledgements taken, or a conversation changed.
     Noted,
-    /// As many of the oldest messages were removed.
+    /// This number of the oldest messages was removed.
     Expired(u32),
 }
 
@@ -263,7 +264,7 @@ pub(crate) enum Refusal {
     KeyReused,
 }
 
-/// What came of a command, or why nothing did.
+/// The result of a command, or its refusal.
 pub(crate) type Outcome = Result<CommandResult, Refusal>;
 
 /// A message for one recipient.

@@ -1,4 +1,4 @@
-//! What the owner of a node's data asks a running node, over a socket in their directory.
+//! Requests of the data's owner to a running node, over a socket in the data directory.
 //!
 //! One line each way: `backup PATH` or `compact`; `ok …` or `error …`.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The socket in the directory of the data.
 const SOCKET: &str = "control.sock";
 
-/// What can be asked.
+/// A request to a running node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     Backup(PathBuf),
@@ -33,7 +33,7 @@ impl Request {
         }
     }
 
-    /// Does it, and says what came of it.
+    /// Does it, and returns the result as a text.
     async fn serve(self, node: &Inner) -> Result<String, BackupError> {
         match self {
             Request::Backup(to) => Ok(node.backup(&to).await?.to_string()),
@@ -59,7 +59,7 @@ mod unix {
 
     /// Bytes of a line.
     const LONGEST: u64 = 8 << 10;
-    /// In which a line has to come.
+    /// The time limit for a line.
     const PATIENCE: Duration = Duration::from_secs(5);
 
     /// Serves requests until the node closes.
@@ -115,7 +115,7 @@ mod unix {
         Ok(line.trim_end_matches('\n').to_owned())
     }
 
-    /// Asks the node that runs on these data; `None` if none does.
+    /// Asks the node that runs on these data; `None` if there is none.
     pub(crate) async fn ask(data: &Path, request: &Request) -> Result<Option<String>, BackupError> {
         let path = data.join(SOCKET);
         let failed = |source| BackupError::File {

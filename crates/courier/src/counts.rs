@@ -1,5 +1,4 @@
-//! How much each key holds of something that is limited: sockets of a user, connections of an
-//! address, bytes of answers.
+//! The use of limited resources by key: sockets of a user, connections of an address, bytes of answers.
 
 use crate::model::UserId;
 use parking_lot::Mutex;
@@ -15,7 +14,7 @@ pub(crate) struct Counts<K> {
     amounts: Amounts<K>,
 }
 
-/// What was taken. Given back when it is dropped.
+/// A reserved amount, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation<K: Copy + Eq + Hash> {
     amounts: Amounts<K>,
@@ -30,7 +29,7 @@ impl<K: Copy + Eq + Hash> Counts<K> {
         }
     }
 
-    /// Takes an amount for this key, unless it would then hold more than `most`.
+    /// Reserves an amount for this key, unless the key would then exceed `most`.
     pub fn take(&self, key: K, amount: usize, most: usize) -> Option<Reservation<K>> {
         let mut amounts = self.amounts.lock();
         let held = amounts.get(&key).copied().unwrap_or(0);
@@ -45,7 +44,7 @@ impl<K: Copy + Eq + Hash> Counts<K> {
 }
 
 impl<K: Copy + Eq + Hash> Reservation<K> {
-    /// Keeps at most this amount, and gives back the rest.
+    /// Releases everything beyond this amount.
     pub fn shrink(&mut self, to: usize) {
         let back = self.amount.saturating_sub(to);
         self.give_back(back);

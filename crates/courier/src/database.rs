@@ -12,12 +12,12 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// Opens a file in this directory, or makes it; without a directory it is in memory. redb keeps
-/// `cache` bytes of its pages in memory. With it comes the path to show to people.
+/// Opens or creates a database file in this directory; without a directory it is in memory. redb caches
+/// `cache` bytes of its pages. Returns it with its path for messages.
 ///
 /// # Errors
-/// [`StartError::InUse`] if another process has it open, [`StartError::Database`] if it cannot be
-/// read or made.
+/// [`StartError::InUse`] if another process has it open, [`StartError::Database`] if it cannot be read or
+/// created.
 pub(crate) fn open(
     dir: Option<&Path>,
     file: &str,
@@ -61,10 +61,10 @@ const PART: usize = 1 << 20;
 /// The longest pause after a part.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// A file that goes to disk in parts, with a pause after each as long as the part took.
+/// A file that is written to disk in parts, with a pause after each part that is as long as its write.
 ///
-/// A commit hands over up to a hundred megabytes at once. A disk that has got all of them does not come
-/// back to the log, for whose few bytes somebody waits, before it has written them.
+/// A commit writes up to a hundred megabytes. If the disk got all of them at once, it would delay the few
+/// bytes of the log, for which clients wait.
 #[derive(Debug)]
 struct InParts {
     file: FileBackend,

@@ -1,7 +1,7 @@
-//! The disk of the data: nothing is taken while there is too little room on it.
+//! The disk of the data: changes are refused while its free space is too small.
 //!
-//! A database whose disk is full must be reopened before it works again. So the node refuses
-//! changes while some space is left, reports it, and recovers by itself when space is free.
+//! A database whose disk is full must be reopened before it works again. So the node refuses changes while
+//! some space is left, reports it, and recovers by itself when space is free.
 
 use crate::error::StartError;
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ const FRESH: Duration = Duration::from_millis(100);
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Disk {
-    /// Without a directory the data are in memory.
+    /// `None`: the data are in memory.
     directory: Option<PathBuf>,
     reserve: u64,
     /// Bytes that were free, and when.
@@ -95,7 +95,7 @@ fn free(_: &Path) -> Option<u64> {
     None
 }
 
-/// Does what may block on a thread that may.
+/// Runs a blocking closure on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
 ) -> Result<T, StartError> {

@@ -1,13 +1,13 @@
-//! What can go wrong where the service is started.
+//! Errors of starting a node.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a node does not start.
+/// Why a node could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Another process has the directory.
+    /// Another process uses the directory.
     #[error(
         "{} is in use by another process; stop that one, or give this one a directory of its own with --data", path.display()
     )]
@@ -15,12 +15,12 @@ pub enum StartError {
         /// The file that is locked.
         path: PathBuf,
     },
-    /// The data are not what they should be.
+    /// The data are damaged or incompatible.
     #[error("cannot use {}: {source}", path.display())]
     Database {
         /// The file.
         path: PathBuf,
-        /// What the database says.
+        /// The error of the database.
         #[source]
         source: Box<redb::Error>,
     },
@@ -29,7 +29,7 @@ pub enum StartError {
     Log {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The data were written by another version.
@@ -44,7 +44,7 @@ pub enum StartError {
         /// The one wanted.
         wanted: u32,
     },
-    /// The log that the index belongs to is missing, or another one is in its place.
+    /// The log that belongs to the index is missing, or was replaced by another one.
     #[error(
         "{} belongs to another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
@@ -72,7 +72,7 @@ pub enum StartError {
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// A certificate or its key cannot be used.
@@ -80,7 +80,7 @@ pub enum StartError {
     Tls {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The directory cannot be made.
@@ -88,7 +88,7 @@ pub enum StartError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -100,30 +100,30 @@ pub enum StartError {
     Listen {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// What is to be shown to the NATS server cannot be used.
+    /// The credentials for the NATS server are invalid.
     #[error("cannot use {}: {reason}", path.display())]
     Credentials {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The NATS server cannot be used.
     #[error("cannot use the NATS server {url}: {reason}")]
     Nats {
-        /// Its address, without credentials.
+        /// The address without credentials.
         url: String,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
 }
 
 impl StartError {
-    /// What a database said when it was opened.
+    /// Converts an error of opening a database.
     pub(crate) fn database(path: &Path, error: redb::Error) -> StartError {
         let path = path.to_owned();
         match error {

@@ -20,7 +20,7 @@ pub(crate) fn largest(text: usize) -> usize {
     (6 * text + ENVELOPE).max(2 * LARGEST_UPDATE)
 }
 
-/// What a message's frame has beside its text, at most.
+/// The maximum size of a message's frame without its text.
 pub(crate) const ENVELOPE: usize = 256;
 
 /// Bytes of a text as JSON.
@@ -33,7 +33,7 @@ pub(crate) fn encoded(text: &str) -> usize {
     bytes.sum::<usize>() + 2
 }
 
-/// A message on its way to sockets. What all recipients get of it is written once.
+/// A message for sockets. The part that is equal for all recipients is serialized once.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     message: Arc<Message>,
@@ -56,7 +56,7 @@ impl Outgoing {
         encoded(&self.message.text) + ENVELOPE
     }
 
-    /// The frame for the recipient for whom it has this sequence.
+    /// Returns the frame for the recipient for whom it has this sequence.
     pub fn frame(&self, sequence: u64) -> Utf8Bytes {
         let rest = self.rest.get_or_init(|| rest(&self.message));
         framed(sequence, rest)
@@ -91,8 +91,7 @@ pub struct UserInfo {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type")]
 pub(crate) enum ServerFrame<'a> {
-    /// A message. What is to be done with it is done once per sequence: one that was not acknowledged
-    /// comes again.
+    /// A message. Clients should process each sequence once: an unacknowledged message is sent again.
     #[serde(rename = "message:new")]
     #[cfg_attr(
         not(test),
@@ -103,25 +102,25 @@ pub(crate) enum ServerFrame<'a> {
         sequence: u64,
         message: &'a Message,
     },
-    /// How many are online now, and the first of them; `GET /users/online` lists the rest.
+    /// The number of online users, and the first of them; `GET /users/online` lists the others.
     #[serde(rename = "users:online")]
     Online { total: usize, users: &'a [UserInfo] },
-    /// These have come.
+    /// Users who came online.
     #[serde(rename = "users:connect")]
     Connect { users: &'a [UserInfo] },
-    /// These have gone.
+    /// Users who went offline.
     #[serde(rename = "users:disconnect")]
     Disconnect { users: &'a [UserInfo] },
     /// A conversation has another title or other members; `GET /conversations/{id}` has them. Not
     /// every change is sent: read the conversations again after connecting.
     #[serde(rename = "conversation:changed")]
     Changed { conversation: ConversationId },
-    /// The client has said something wrong.
+    /// The client has sent something invalid.
     #[serde(rename = "error")]
     Error {
-        /// For programs; does not change.
+        /// A stable code for programs.
         code: &'static str,
-        /// For people.
+        /// A sentence for people.
         message: &'a str,
     },
 }

@@ -1,4 +1,4 @@
-//! Panics of the database, which takes some damage of its files for a fault of its own.
+//! Handling of panics in the database, which panics on some damage of its files.
 
 use redb::Error;
 use std::any::Any;
@@ -9,8 +9,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does what reads or writes a file. A panic is the error that the file is damaged. Whatever `work` has
-/// borrowed is not to be used after that.
+/// Runs code that reads or writes a database file. A panic is converted to the error that the file is
+/// damaged. Values borrowed by `work` must not be used afterwards.
 pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let before = GUARDED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));

@@ -1,4 +1,4 @@
-//! The HTTP side: routes, what they read, what they answer.
+//! The HTTP interface: routes, requests and answers.
 
 mod chat;
 mod client_address;
@@ -54,10 +54,10 @@ impl Node {
     }
 }
 
-/// Who handles a route.
+/// Returns the handler of a route.
 ///
 /// # Panics
-/// If a route is listed and has no handler, which the first test of the router finds.
+/// If a listed route has no handler, which the first test of the router finds.
 fn handler(method: &Method, path: &str) -> MethodRouter<Node> {
     match (method.as_str(), path) {
         ("POST", "/users") => post(users::create),

@@ -45,14 +45,14 @@ use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-/// What may wait for one actor: messages count one, and one more for every 2 KiB.
+/// The capacity of an actor's mailbox: a message counts one, plus one for every 2 KiB.
 pub(crate) const MAILBOX: u32 = 128;
 /// Requests that may wait for the root.
 const REQUESTS: usize = 1024;
 /// Messages that are handed to the root at a time, so that others have their turn.
 const TOGETHER: usize = 512;
 
-/// What the root tells actors of users.
+/// Messages of the root to actors of users.
 #[derive(Debug)]
 pub(crate) enum HubMessage {
     /// A message for this user.
@@ -63,12 +63,12 @@ pub(crate) enum HubMessage {
         /// The mailbox capacity that it uses.
         weight: u32,
     },
-    /// Who came and went.
+    /// Users who came online and went offline.
     Presence {
         user: UserId,
         update: Arc<PresenceUpdate>,
     },
-    /// Something that need not arrive.
+    /// A notice whose loss does no harm.
     Hint { user: UserId, frame: Utf8Bytes },
     /// Look at your [`OnlineUser`].
     Look,
@@ -94,7 +94,7 @@ impl corsair::Message for HubMessage {
     }
 }
 
-/// What the root is asked to do from outside of the run.
+/// Requests to the root from outside of the run.
 pub(crate) enum HubRequest {
     Attach(Box<Attachment>),
     Deliver(Vec<Dispatch>),
@@ -113,22 +113,22 @@ pub(crate) struct Dispatch {
     message: Arc<Outgoing>,
 }
 
-/// What is known of a user who is online on this node.
+/// The state of a user who is online on this node.
 #[derive(Debug)]
 pub(crate) struct OnlineUser {
     info: UserInfo,
-    /// Who serves this user.
+    /// The actor that serves the user.
     actor: Addr,
     /// The last sequence that was to be delivered.
     latest: AtomicU64,
-    /// What waits in the mailbox.
+    /// The use of the mailbox.
     waiting: AtomicU32,
-    /// Something was not put into the mailbox since the actor last looked.
+    /// True if a message did not fit into the mailbox since the actor last checked.
     overflowed: AtomicBool,
     requests: Mutex<Requests>,
 }
 
-/// What an actor is asked to do without its mailbox, which may be full.
+/// Requests to an actor that bypass its mailbox, which may be full.
 #[derive(Debug, Default)]
 struct Requests {
     attached: Vec<Attachment>,
@@ -137,10 +137,10 @@ struct Requests {
     close: bool,
 }
 
-/// What the run shares with those outside of it.
+/// The state shared between the run and the rest of the node.
 pub(crate) struct HubState {
     online: RwLock<FxHashMap<UserId, Arc<OnlineUser>>>,
-    /// Whom actors serve next.
+    /// The next user of each actor.
     assigned: Mutex<HashMap<Addr, Arc<OnlineUser>>>,
     free: Mutex<Vec<Addr>>,
     /// Sockets of each user, counted from before they are accepted.
@@ -159,7 +159,7 @@ pub(crate) struct Hub {
     run: Mutex<Option<JoinHandle<Result<Report, RunError>>>>,
 }
 
-/// The part of the hub that the index tells.
+/// The hub's interface for the index.
 pub(crate) struct Deliverer {
     requests: mpsc::Sender<HubRequest>,
     state: Arc<HubState>,
@@ -171,7 +171,7 @@ pub(crate) struct Deliverer {
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// Makes the parts; [`Parts::start`] starts the run when there is an index to read from.
+/// The parts of the hub; [`Parts::start`] starts the run when there is an index to read from.
 pub(crate) struct Parts {
     requests: mpsc::Sender<HubRequest>,
     received: mpsc::Receiver<HubRequest>,
@@ -204,7 +204,7 @@ impl Parts {
         }
     }
 
-    /// What the index is to tell.
+    /// Returns the interface for the index.
     pub fn deliverer(&self, sessions: Arc<Sessions>, recipients: Arc<Recipients>) -> Deliverer {
         Deliverer {
             requests: self.requests.clone(),
@@ -249,7 +249,7 @@ impl Parts {
 }
 
 impl Hub {
-    /// Asks the root to do something.
+    /// Sends a request to the root.
     pub async fn request(&self, request: HubRequest) -> Result<(), Closed> {
         self.requests.send(request).await.map_err(|_| Closed)
     }
@@ -265,7 +265,7 @@ impl Hub {
         self.state.sockets.take(user, 1, most)
     }
 
-    /// Closes all sockets and ends the run. Returns what it has done to the first who asks.
+    /// Closes all sockets and ends the run. The first caller gets the report.
     pub async fn close(&self) -> Option<Result<Report, RunError>> {
         let _ = self.request(HubRequest::Close).await;
         let run = self.run.lock().take()?;
@@ -336,7 +336,7 @@ impl HubState {
         self.index.get().expect("set before the run starts")
     }
 
-    /// Takes a user off the list.
+    /// Removes a user from the list.
     fn leave(&self, user: &OnlineUser) {
         self.presence.left(user.info.clone());
         self.metrics.online.dec();

@@ -59,17 +59,17 @@ pub(crate) const CACHE: usize = 128 << 20;
 
 /// Effects of applied entries, besides the answers to their submitters.
 pub(crate) trait Effects: Send + 'static {
-    /// These messages are durable, and lie in the queues of their recipients.
+    /// Called with durable messages that are in the queues of their recipients.
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>);
 
-    /// This session of this user is over.
+    /// Called at the end of a user's session.
     fn session_closed(&mut self, user: UserId, session: SessionId);
 
     /// A conversation has another title or other members; these are to hear of it.
     fn conversation_changed(&mut self, conversation: ConversationId, members: &[UserId]);
 }
 
-/// See the [module](self). Clones are the same index.
+/// See the [module](self). Clones share one index.
 #[derive(Clone)]
 pub(crate) struct Index {
     /// The file, unless it is in memory.
@@ -80,14 +80,14 @@ pub(crate) struct Index {
     progress: Arc<Progress>,
     tails: Tails,
     wanted: Sender<Want>,
-    /// There is one compaction at a time.
+    /// Only one compaction runs at a time.
     compacting: Arc<tokio::sync::Mutex<()>>,
     applied: watch::Receiver<u64>,
     /// Closed with the thread.
     running: watch::Receiver<()>,
 }
 
-/// How far the thread has come.
+/// The progress of the thread.
 #[derive(Debug)]
 struct Progress {
     /// Applied, and visible to its own transaction.
@@ -262,7 +262,7 @@ impl Opened {
         copied.map_err(|error| StartError::database(&path, error))
     }
 
-    /// Makes its file as short as it can be. Returns its bytes before and after.
+    /// Compacts its file. Returns its bytes before and after.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -284,7 +284,7 @@ impl Opened {
         Ok((before, length(&path)))
     }
 
-    /// Checks that the log of its own is not behind.
+    /// Checks that the node's own log is not behind.
     ///
     /// # Errors
     /// If the log has lost entries.
@@ -430,7 +430,7 @@ impl Opened {
     }
 }
 
-/// Makes all tables, so that readers find them from the beginning.
+/// Creates all tables, so that readers find them.
 fn make_tables(database: &Database) -> Result<(), redb::Error> {
     let txn = database.begin_write()?;
     drop(tables::Tables::open(&txn)?);
@@ -490,7 +490,7 @@ impl Index {
         self.read_committed(read).await
     }
 
-    /// As [`Index::read`], and nothing is committed for it: what was applied last may be missing.
+    /// Like [`Index::read`], without a commit: the last applied changes may be missing.
     pub async fn read_committed<T: Send + 'static>(
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,

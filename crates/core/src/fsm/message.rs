@@ -67,7 +67,7 @@ mod tests {
             let kind = Msg::KINDS[message.kind()];
             assert!(
                 format!("{message:?}").starts_with(kind),
-                "{message:?} is no {kind}"
+                "{message:?} is not of the kind {kind}"
             );
         }
         assert_eq!(Msg::KINDS.len(), all.len());

@@ -5,14 +5,14 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
 
-/// What the page may do: its own scripts and styles, and requests to where it came from.
+/// The content security policy of the page: its own scripts and styles, and requests to its origin.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The page and what it loads.
+/// The routes of the page and its resources.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let scripts = [
         ("/page/app.js", include_str!("../page/app.js")),

@@ -1,10 +1,10 @@
-//! Where a client is: the other end of its connection, or what a trusted proxy says.
+//! The address of a client: the peer of its connection, or the address from a trusted proxy.
 
 use axum::http::HeaderMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address of the client. Proxies append to `X-Forwarded-For`, so the last address that is not a
-/// trusted proxy is the client's; what stands before it may be invented.
+/// Returns the address of the client. Proxies append to `X-Forwarded-For`, so the last address that is not a
+/// trusted proxy is the client's; earlier ones may be forged.
 pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
     let peer = peer.to_canonical();
     if !trusted.contains(&peer) {
@@ -26,7 +26,8 @@ pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAdd
     client
 }
 
-/// What counts as one client: an address, or in IPv6 the 64 bits that a provider gives to one customer.
+/// Returns the network that counts as one client: an IPv4 address, or the 64-bit prefix that a provider gives
+/// to one customer.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -19,14 +19,14 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// With whom to talk.
+/// A new conversation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewConversation {
-    /// One or many, besides the caller.
+    /// One or more users, besides the caller.
     #[schema(min_items = 1, max_items = 10_000)]
     recipients: Vec<UserId>,
-    /// What it is about, without control characters.
+    /// The title, without control characters.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 256)]
     title: Option<String>,
@@ -39,35 +39,35 @@ pub(crate) struct NewConversation {
 /// A conversation.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ConversationView {
-    /// Its number.
+    /// The number of the conversation.
     id: ConversationId,
-    /// Who has made it.
+    /// The user who created it.
     creator: UserId,
-    /// All who are part of it, by number, the creator among them.
+    /// All members by number, including the creator.
     members: Vec<UserId>,
-    /// When it was made, in milliseconds since 1970.
+    /// The time of creation, in milliseconds since 1970.
     created: Millis,
-    /// What it is about, if it says so.
+    /// The title, if there is one.
     title: Option<String>,
 }
 
 /// A conversation that was made or found.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Created {
-    /// Its number.
+    /// The number of the conversation.
     id: ConversationId,
 }
 
 /// Conversations of a user.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Conversations {
-    /// By number.
+    /// The conversations by number.
     conversations: Vec<ConversationView>,
     /// Whether there are more after these.
     more: bool,
 }
 
-/// Begins a conversation.
+/// Creates a conversation.
 #[utoipa::path(
     post,
     path = "/conversations",
@@ -217,16 +217,16 @@ pub(crate) struct Unread {
     count: u64,
 }
 
-/// What was not acknowledged, by conversation.
+/// Unacknowledged messages by conversation.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UnreadCounts {
-    /// By number; those of which there is something.
+    /// The conversations with unacknowledged messages, by number.
     conversations: Vec<Unread>,
-    /// Whether there is more than was counted, after 10,000 changes from one conversation to another.
+    /// True if counting stopped after 10,000 changes from one conversation to another.
     more: bool,
 }
 
-/// How many messages of each conversation no session of one's own has acknowledged.
+/// Returns the number of messages of each conversation that no session of the user has acknowledged.
 #[utoipa::path(
     get,
     path = "/conversations/unread",

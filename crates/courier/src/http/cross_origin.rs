@@ -6,15 +6,15 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// What pages of other origins may send.
+/// The methods that pages of other origins may use.
 const METHODS: &str = "GET, POST, PUT, DELETE";
 const HEADERS: &str = "authorization, content-type, idempotency-key, registration-token";
-/// What they may read besides the body.
+/// The headers that they may read.
 const EXPOSED: &str = "retry-after, courier-behind";
 /// Seconds for which a browser need not ask again.
 const AGE: &str = "600";
 
-/// Answers what a browser asks beforehand, and lets pages of allowed origins read what is answered.
+/// Answers preflight requests of browsers, and lets pages of allowed origins read answers.
 pub(super) async fn answer(
     State(origins): State<Arc<[String]>>,
     request: Request,

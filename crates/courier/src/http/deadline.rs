@@ -1,9 +1,8 @@
-//! A connection whose client has to take what is written to it.
+//! Connections whose clients must read their answers in time.
 //!
-//! A client that asks and does not read keeps its answers in the node's memory. So while a write
-//! cannot continue, [`STEP`] bytes have to leave within a time, or the connection ends. This does not
-//! apply to WebSockets: their readers may be slow, what waits for them is bounded, and heartbeats
-//! find those that are gone.
+//! The unread answers of a client use the node's memory. So while a write cannot continue, [`STEP`] bytes
+//! must leave within a time limit, or the connection is closed. This does not apply to WebSockets: their
+//! readers may be slow, their queues are bounded, and heartbeats detect dead peers.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;

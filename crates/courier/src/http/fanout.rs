@@ -1,4 +1,4 @@
-//! What goes to many: charged by its recipients, and bounded in what is under way.
+//! Limits of messages to many recipients.
 
 use super::problem::Problem;
 use crate::inner::Inner;
@@ -10,8 +10,8 @@ use tokio::sync::OwnedSemaphorePermit;
 /// How long what goes to many waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Counts a message, or a new conversation, by its recipients. One of many waits for its turn, of which
-/// it keeps the others while it is held; what goes to few does not wait for those.
+/// Charges a message, or a new conversation, by its recipients. A message to many waits for its turn, and
+/// delays the next such message while its permit is held; messages to few do not wait.
 pub(super) async fn admit(
     node: &Inner,
     user: UserId,

@@ -1,4 +1,4 @@
-//! A conversation after it was begun: who is part of it, and what it is called.
+//! Changes of the members and the title of a conversation.
 
 use super::conversations::{ConversationView, check_title, view};
 use super::fanout;
@@ -16,20 +16,20 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Who is to become part of a conversation.
+/// New members of a conversation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMembers {
-    /// One or many; existing members stay.
+    /// One or more users; existing members stay.
     #[schema(min_items = 1, max_items = 10_000)]
     users: Vec<UserId>,
 }
 
-/// What a conversation is to be called.
+/// A new title of a conversation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTitle {
-    /// What it is about, without control characters; `null` takes the title away.
+    /// The title, without control characters; `null` removes it.
     #[schema(min_length = 1, max_length = 256)]
     title: Option<String>,
 }
@@ -94,7 +94,7 @@ pub(crate) async fn set_title(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Adds members to a conversation. They can read what was said before, and get what is said from now on.
+/// Adds members to a conversation. They can read its history, and get all further messages.
 #[utoipa::path(
     post,
     path = "/conversations/{id}/members",
@@ -145,8 +145,8 @@ pub(crate) async fn add(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Takes a member out of a conversation: oneself, or another one if one has begun it. What was sent to them
-/// before still reaches them.
+/// Removes a member from a conversation: oneself, or another member if one has created it. Earlier messages
+/// still reach the removed member.
 #[utoipa::path(
     delete,
     path = "/conversations/{id}/members/{user}",

@@ -1,4 +1,4 @@
-//! Messages: posting one, and reading what was posted.
+//! Posting and reading messages.
 
 use super::fanout;
 use super::page::PageReservation;
@@ -24,7 +24,7 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMessage {
-    /// What it says; 1 byte or more.
+    /// The text; 1 byte or more.
     #[schema(min_length = 1, max_length = 16384)]
     text: String,
 }
@@ -32,13 +32,13 @@ pub(crate) struct NewMessage {
 /// A message that is stored.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PostReceipt {
-    /// Where.
+    /// The conversation.
     conversation: ConversationId,
-    /// Its number in the conversation, from 1 on.
+    /// The number in the conversation, from 1.
     number: u64,
-    /// When it was first posted, in milliseconds since 1970.
+    /// The time of the first post, in milliseconds since 1970.
     sent: Millis,
-    /// Whether it had been stored before, under the same Idempotency-Key.
+    /// True if it had been stored before, under the same Idempotency-Key.
     repeated: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Messages {
     more: bool,
 }
 
-/// Posts a message. The answer comes when the message is durable.
+/// Posts a message. The answer is sent when the message is durable.
 #[utoipa::path(
     post,
     path = "/conversations/{id}/messages",
@@ -151,7 +151,7 @@ impl FromRequestParts<Node> for Key {
     }
 }
 
-/// Which messages.
+/// A range of messages.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -160,7 +160,7 @@ pub(crate) struct HistoryRange {
     after: Option<u64>,
     /// End before this number, the newest first; 18446744073709551615 begins with the last message.
     before: Option<u64>,
-    /// At most this many; the node gives fewer if this is more than it allows.
+    /// The maximum number; the node may return fewer.
     limit: Option<usize>,
 }
 

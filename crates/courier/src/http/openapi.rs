@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-/// All routes. The router is made from them, and a test compares them with the document.
+/// All routes. The router is built from them, and a test compares them with the document.
 pub(crate) const ROUTES: &[(Method, &str)] = &[
     (Method::POST, "/users"),
     (Method::GET, "/users"),
@@ -80,7 +80,7 @@ pub(crate) const ROUTES: &[(Method, &str)] = &[
 )]
 struct Document;
 
-/// How to show a token.
+/// The authentication scheme of tokens.
 struct Token;
 
 impl Modify for Token {
@@ -91,7 +91,7 @@ impl Modify for Token {
     }
 }
 
-/// This document.
+/// Returns this document.
 #[utoipa::path(
     get,
     path = "/openapi.json",
@@ -142,7 +142,7 @@ fn name_operations(document: &mut Value) {
     }
 }
 
-/// Says of every answer when it comes, and of those that are to be tried again that they say so.
+/// Describes the occasion of every answer, and the header of answers that should be retried.
 fn describe_answers(document: &mut Value) {
     let operations = document["paths"].as_object_mut().into_iter().flatten();
     let operations = operations.filter_map(|(_, path)| path.as_object_mut());
@@ -176,7 +176,7 @@ fn describe_answers(document: &mut Value) {
     }
 }
 
-/// When a request is answered so.
+/// Returns the occasion of an answer.
 fn occasion(status: &str) -> &'static str {
     match status {
         "200" => "What was asked for",
@@ -199,7 +199,7 @@ fn occasion(status: &str) -> &'static str {
     }
 }
 
-/// Gives numbers their names in the registry of formats, and those of 64 bits the greatest one.
+/// Names the formats of numbers, and sets the maximum of 64-bit numbers.
 fn describe_numbers(value: &mut Value) {
     let format = value.get("format").and_then(Value::as_str);
     if let Some(bits) = format.and_then(|format| format.strip_prefix("u-int")) {

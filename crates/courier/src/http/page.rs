@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Says that the page may lack what other nodes have stored, as the log cannot be asked.
+/// A header that says that the page may lack messages of other nodes, because the log cannot be reached.
 const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
 
 /// Capacity for one page.
@@ -41,8 +41,8 @@ impl PageReservation {
         Ok(PageReservation { user, all })
     }
 
-    /// The answer with this page. The room is given back when the answer has left, or the connection
-    /// has ended. `current` is false if the log could not be asked for what is new.
+    /// Creates the answer with this page. Its memory is released when the answer was sent, or the connection
+    /// has ended. `current` is false if the log could not be reached.
     pub fn answer(mut self, page: &impl Serialize, current: bool) -> Result<Response, Problem> {
         let bytes = serde_json::to_vec(page).map_err(|error| {
             let message = format!("this page cannot be written: {error}");

@@ -1,4 +1,4 @@
-//! Errors as clients see them: a status, a code for programs, and a sentence that says what to do.
+//! Errors for clients: a status, a code for programs, and a sentence with the remedy.
 
 use crate::command::Refusal;
 use crate::inner::Failure;
@@ -26,12 +26,12 @@ pub(crate) struct ErrorBody {
     error: ErrorDetail,
 }
 
-/// What is wrong.
+/// The error.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorDetail {
-    /// For programs; does not change.
+    /// A stable code for programs.
     code: String,
-    /// For people: what is wrong, and what to do.
+    /// A sentence for people: the fault and its remedy.
     message: String,
 }
 
@@ -45,7 +45,7 @@ impl Problem {
         }
     }
 
-    /// A request over a limit that is gone after a while.
+    /// A request beyond a rate limit, to be retried later.
     pub fn too_many(code: &'static str, message: impl Into<String>, wait: Duration) -> Problem {
         Problem {
             retry_after: Some(wait),
@@ -61,12 +61,12 @@ impl Problem {
         }
     }
 
-    /// Something larger than it may be.
+    /// A value beyond a size limit.
     pub fn too_large(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, code, message)
     }
 
-    /// Values that are not what they should be.
+    /// Invalid values.
     pub fn invalid(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
     }

@@ -1,4 +1,4 @@
-//! What requests say, read strictly: everything that is not expected is an error with a sentence.
+//! Strict parsing of requests: everything unexpected is an error with a sentence.
 
 use super::client_address::{client_address, network};
 use super::problem::Problem;
@@ -25,15 +25,15 @@ use std::time::Duration;
 /// A connection, as an extension of its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// From where it comes.
+    /// The address of the peer.
     pub address: SocketAddr,
-    /// Counts it for as long as it is held.
+    /// Counts the connection while it is open.
     pub counted: Arc<dyn ConnectionGuard>,
     /// Set when it has become a WebSocket, whose reader may be slow.
     pub upgraded: Arc<AtomicBool>,
 }
 
-/// What counts a connection.
+/// A guard that counts a connection.
 pub(crate) trait ConnectionGuard: Any + Debug + Send + Sync {}
 
 impl<T: Any + Debug + Send + Sync> ConnectionGuard for T {}
@@ -65,8 +65,8 @@ impl FromRequestParts<Node> for Authenticated {
     }
 }
 
-/// Finds out whose token came with a request. Looking up tokens that the node does not know is slowed
-/// down, and those that turn out to be wrong more so, before the log is asked for news of them.
+/// Authenticates the token of a request. Looking up unknown tokens is rate-limited, and more strictly for
+/// wrong tokens, before the log is asked for new sessions.
 async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
     let Some(text) = bearer_token(&parts.headers) else {
         stranger(node, parts)?;
@@ -151,7 +151,7 @@ fn too_many_attempts(node: &Inner, wait: Duration) -> Problem {
     Problem::too_many("strangers", message, wait)
 }
 
-/// From where a request comes, as far as it is one client.
+/// Returns the network of a request that counts as one client.
 fn address(node: &Inner, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -163,7 +163,7 @@ fn address(node: &Inner, parts: &Parts) -> IpAddr {
     ))
 }
 
-/// A body of JSON that says what is expected and nothing else.
+/// A JSON body with exactly the expected fields.
 #[derive(Debug)]
 pub(crate) struct StrictJson<T>(pub T);
 
@@ -180,7 +180,7 @@ impl<T: DeserializeOwned> FromRequest<Node> for StrictJson<T> {
     }
 }
 
-/// The body of a request, unless its head says that it is not wanted.
+/// Returns the body of a request, unless its head shows that it would be refused.
 fn admit(request: Request, node: &Node) -> Result<Body, Problem> {
     let headers = request.headers();
     if !is_json(headers) {
@@ -198,7 +198,7 @@ fn admit(request: Request, node: &Node) -> Result<Body, Problem> {
     Ok(request.into_body())
 }
 
-/// All of a body.
+/// Reads a complete body.
 async fn read(body: Body, node: &Node) -> Result<Bytes, Problem> {
     let Limits {
         body: most, head, ..
@@ -264,7 +264,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// What stands after the `?`.
+/// A query string with exactly the expected parameters.
 #[derive(Debug)]
 pub(crate) struct StrictQuery<T>(pub T);
 

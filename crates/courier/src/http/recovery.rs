@@ -1,8 +1,8 @@
-//! A node whose disk has failed, and is there again.
+//! Recovery of a node after its disk has failed.
 //!
-//! A database that could not write does not work any more: which of its last changes are on the disk is known only
-//! when the file is reopened. So the node is closed and started again, as it would be by hand, until
-//! that succeeds. Until then every request is answered by 503 and the reason.
+//! A database that could not write does not work any more: only reopening the file shows which of its last
+//! changes are on disk. So the node is closed and started again until that succeeds. Until then every request
+//! is answered by 503 and the reason.
 
 use super::problem::Problem;
 use crate::metrics::Metrics;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Returns when it is time to stop.

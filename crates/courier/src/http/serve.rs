@@ -1,4 +1,4 @@
-//! Connections: taken up to a limit, each with a task of its own until it ends or is a WebSocket.
+//! Connections: accepted up to a limit, each with its own task until it ends or becomes a WebSocket.
 
 use super::client_address::{client_address, network};
 use super::deadline::WriteDeadline;
@@ -32,19 +32,19 @@ use tower::ServiceExt;
 
 /// Bytes that a connection buffers; a request's head has to fit.
 const BUFFER: usize = 16 << 10;
-/// How long requests that are under way may take when the node shuts down.
+/// The time limit of running requests when the node shuts down.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a client for whom there is no room may take to hear so.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Concurrent 503 answers to refused connections; further ones are closed without an answer.
 const MOST_TURNED_AWAY: usize = 256;
-/// After the system has refused a connection (too many files, say).
+/// The pause after the system has refused a connection, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Connections of operators, in addition to those of users.
+/// The number of connections of operators, in addition to those of users.
 const MOST_OPERATORS: usize = 64;
 
-/// How a node is served.
+/// The options of serving a node.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     /// The certificate to use; without one, connections are plain.
@@ -52,7 +52,7 @@ pub struct ServeOptions {
     /// A second address, always plain, for `/metrics` and the routes of health checks. `/metrics` is then not
     /// served at the first address.
     pub metrics_address: Option<String>,
-    /// Whether each request is logged: a line at level INFO of the target `access`.
+    /// True to log each request: a line at level INFO of the target `access`.
     pub access_log: bool,
 }
 
@@ -66,8 +66,8 @@ pub struct Serving {
     accepting: Vec<JoinHandle<()>>,
 }
 
-/// Listens on an address, and serves the node's routes until [`Serving::stop`]. A node whose disk
-/// has failed is restarted as soon as possible.
+/// Listens on an address, and serves the node's routes until [`Serving::stop`]. A node whose disk has failed
+/// is restarted as soon as possible.
 ///
 /// # Errors
 /// [`StartError::Listen`].
@@ -144,7 +144,7 @@ async fn listen(address: &str) -> Result<(TcpListener, SocketAddr), StartError> 
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -154,7 +154,7 @@ impl Serving {
         self.metrics_address
     }
 
-    /// Takes no more connections, answers what was asked, closes the sockets and ends the node.
+    /// Stops accepting connections, answers running requests, closes the sockets and ends the node.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let node = self.running.await.ok().flatten();
@@ -182,7 +182,7 @@ struct Service {
     tls: Option<Tls>,
 }
 
-/// Whom an address serves.
+/// The clients of an address.
 #[derive(Clone, Copy, Debug)]
 enum Audience {
     All,
@@ -202,7 +202,7 @@ impl Audience {
     }
 }
 
-/// Counts a connection for as long as it is held.
+/// Counts a connection while it is open.
 #[derive(Debug)]
 struct Connected {
     _permit: OwnedSemaphorePermit,
@@ -347,7 +347,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     metrics.connections.dec();
 }
 
-/// A request for the access log. The query is left out, because it may hold what is not for a log.
+/// A request in the access log. The query is left out, because it may contain private data.
 struct Access {
     address: IpAddr,
     method: Method,

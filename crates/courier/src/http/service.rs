@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 
-/// Whether the node accepts messages: a write became durable within the last seconds.
+/// Returns whether the node accepts messages: a write became durable within the last seconds.
 #[utoipa::path(
     get,
     path = "/ping",
@@ -40,7 +40,7 @@ pub(crate) async fn ready(node: State<Node>) -> Result<&'static str, Problem> {
     ping(node).await
 }
 
-/// Whether the process lives. It does as long as it answers, also while its log or disk is away.
+/// Returns whether the process is alive. It answers also while its log or disk has failed.
 #[utoipa::path(
     get,
     path = "/healthz",
@@ -50,7 +50,7 @@ pub(crate) async fn health() -> &'static str {
     "alive"
 }
 
-/// What the node counts, as Prometheus reads it.
+/// Returns the counters of the node for Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",

@@ -34,20 +34,20 @@ pub(crate) struct Credentials {
 pub(crate) struct LoggedIn {
     /// The user's number.
     user: UserId,
-    /// To be sent in the header `Authorization: Bearer TOKEN`.
+    /// The token for the header `Authorization: Bearer TOKEN`.
     token: String,
-    /// When the token ends to be valid, in milliseconds since 1970.
+    /// The time at which the token expires, in milliseconds since 1970.
     expires: Millis,
 }
 
 /// A login that is good still.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionView {
-    /// By which it is revoked.
+    /// The id for revoking it.
     id: String,
-    /// When it was opened, in milliseconds since 1970, if that is known.
+    /// The time at which it was opened, in milliseconds since 1970, if known.
     opened: Option<Millis>,
-    /// When it ends, in milliseconds since 1970.
+    /// The time at which it ends, in milliseconds since 1970.
     expires: Millis,
     /// Whether it is the one that asks.
     current: bool,
@@ -281,8 +281,8 @@ pub(crate) struct Password {
     password: String,
 }
 
-/// Deletes one's account: name, password, sessions and memberships. The name can be taken again, the
-/// number is not; what was posted stays.
+/// Deletes one's account: name, password, sessions and memberships. The name can be taken again, the number
+/// cannot; posted messages stay.
 #[utoipa::path(
     delete,
     path = "/users/me",
@@ -308,7 +308,7 @@ pub(crate) async fn delete_account(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The hash of the caller's password, if this is it; `field` is where it stands.
+/// Returns the hash of the caller's password, if the given one is right; `field` is its name in the request.
 async fn proved(
     node: &Inner,
     who: &Bearer,

@@ -13,7 +13,7 @@ pub struct Tls {
     never: std::convert::Infallible,
 }
 
-/// Where the certificate and the key are, and what was read there last.
+/// The paths of the certificate and the key, and their last contents.
 #[cfg(feature = "tls")]
 struct Files {
     certificate: std::path::PathBuf,
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// What a connection is under TLS.
+/// A connection under TLS.
 #[cfg(feature = "tls")]
 pub(super) type Secured = tokio_rustls::server::TlsStream<TcpStream>;
 #[cfg(not(feature = "tls"))]
@@ -51,10 +51,10 @@ impl Tls {
         })
     }
 
-    /// Reads both files again. New connections use what is in them; open ones continue.
+    /// Reads both files again, for new connections. Open connections are not affected.
     ///
     /// # Errors
-    /// As [`Tls::load`]. The certificate in use stays.
+    /// See [`Tls::load`]. The certificate in use stays.
     pub fn reload(&self) -> Result<(), StartError> {
         let Files {
             certificate, key, ..
@@ -102,7 +102,7 @@ impl Tls {
 
 #[cfg(not(feature = "tls"))]
 impl Tls {
-    /// Says that this cannot be done.
+    /// Returns an error, because this build has no TLS.
     ///
     /// # Errors
     /// Always.
@@ -111,7 +111,7 @@ impl Tls {
         Err(StartError::Setting(reason.to_owned()))
     }
 
-    /// Does nothing: no certificate was ever loaded.
+    /// Does nothing, because no certificate was loaded.
     ///
     /// # Errors
     /// Never.

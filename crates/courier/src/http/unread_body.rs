@@ -1,9 +1,9 @@
 //! The rest of a request that was refused before its body was read.
 //!
-//! The connection can be used again only when the body is out of the way. A short rest is read and
-//! dropped before the answer. Where it is long or does not come, the answer says that the connection closes, and
-//! the rest is dropped behind it: a client that sends its whole body before it reads would otherwise see a broken
-//! connection instead of the answer.
+//! The connection can be used again only after the body. A short rest is read and dropped before the answer.
+//! If it is long or late, the answer says that the connection closes, and the rest is dropped afterwards: a
+//! client that sends its whole body before it reads would otherwise see a broken connection instead of the
+//! answer.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
@@ -46,7 +46,7 @@ impl HttpBody for Remaining {
     }
 }
 
-/// Takes the body of a request apart from it, if there is one.
+/// Separates the body of a request, if there is one.
 pub(super) fn keep(request: Request<Incoming>) -> (Request<Body>, Option<Remaining>) {
     if request.body().is_end_stream() || expects_leave(request.headers()) {
         return (request.map(Body::new), None);
@@ -64,7 +64,7 @@ fn expects_leave(headers: &HeaderMap) -> bool {
     headers.contains_key(header::EXPECT)
 }
 
-/// Drops what is left of a body; if that is much, after the answer, which says that the connection closes.
+/// Drops the rest of a body; if it is long, after the answer, which says that the connection closes.
 pub(super) async fn finish(rest: Option<Remaining>, answer: &mut Response<Body>) {
     let Some(mut rest) = rest else { return };
     if discard(&mut rest, SHORT, SHORT_TIME).await {

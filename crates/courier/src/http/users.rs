@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use utoipa::{IntoParams, ToSchema};
 
-/// Where a list continues.
+/// The start of a page.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -26,11 +26,11 @@ pub(crate) struct After {
     #[serde(default)]
     #[param(default = 0)]
     pub after: u64,
-    /// At most this many; the node gives fewer if this is more than it allows.
+    /// The maximum number; the node may return fewer.
     pub limit: Option<usize>,
 }
 
-/// Who is online.
+/// Online users.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OnlineUsers {
     /// How many there are.
@@ -104,7 +104,7 @@ fn admit(registration: &Registration, headers: &HeaderMap) -> Result<(), Problem
     }
 }
 
-/// Who has a socket, on any node.
+/// Lists the users with a socket on any node.
 #[utoipa::path(
     get,
     path = "/users/online",
@@ -139,28 +139,28 @@ pub(super) fn limit(node: &Inner, wanted: Option<usize>) -> usize {
     wanted.unwrap_or(most).clamp(1, most)
 }
 
-/// Which users.
+/// A filter of users.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UserFilter {
-    /// Those whose names begin so.
+    /// Users whose names begin with this text.
     #[param(max_length = 192)]
     prefix: Option<String>,
-    /// Of those with `prefix` the ones after this name.
+    /// With `prefix`: only names after this one.
     #[param(max_length = 192)]
     after: Option<String>,
-    /// These, by number, with commas between; at most 100. Not together with the others.
+    /// These users, as comma-separated numbers; at most 100. Not together with the other parameters.
     #[param(max_length = 2100)]
     ids: Option<String>,
-    /// At most this many; the node gives fewer if this is more than it allows.
+    /// The maximum number; the node may return fewer.
     limit: Option<usize>,
 }
 
 /// Users that were found.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Users {
-    /// By name, or in the order in which they were asked for.
+    /// The users by name, or in the requested order.
     users: Vec<UserInfo>,
     /// Whether there are more after these.
     more: bool,

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use utoipa::IntoParams;
 
-/// Bytes of a socket's buffers: clients say little, and what is written is short.
+/// The bytes of a socket's buffers: frames are short.
 const READ_BUFFER: usize = 1 << 10;
 const WRITE_BUFFER: usize = 8 << 10;
 
-/// Where the socket resumes, and which frames it sends.
+/// The resume position of a socket, and the frames that it sends.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -33,19 +33,19 @@ pub(super) const OUTBOX: usize = 64;
 const PAGE: usize = 64;
 /// Frames taken from a socket before others have their turn.
 const TURN: usize = 16;
-/// A client that says this many things that mean nothing is not listened to any more.
+/// The number of invalid frames after which a client is ignored.
 const MOST_FAULTS: u8 = 16;
 /// Heartbeats without a sign of life; at the next the peer is dead.
 const MOST_SILENT: u8 = 2;
 /// How long a client may take to answer a close frame.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// A socket that was accepted, on its way to its user's actor.
+/// An accepted socket on its way to its user's actor.
 pub(crate) struct Attachment {
     pub user: UserId,
     pub name: Arc<str>,
     pub session: SessionId,
-    /// When the session's token expires.
+    /// The time at which the session's token expires.
     pub expires: Millis,
     /// The client has everything up to this sequence.
     pub after: u64,
@@ -54,9 +54,9 @@ pub(crate) struct Attachment {
     /// Whether to send presence.
     pub presence: bool,
     pub socket: WebSocket,
-    /// Counts the socket for as long as it is held.
+    /// Counts the socket while it is open.
     pub counted: Reservation<UserId>,
-    /// Counts the connection for as long as it is held.
+    /// Counts the connection while it is open.
     pub connection: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Attachment {
     }
 }
 
-/// What a connection may use beside itself.
+/// The surroundings of a connection.
 pub(super) struct UserContext<'a> {
     pub user: UserId,
     /// The last sequence that was to be delivered to this user.
@@ -103,7 +103,7 @@ pub(super) struct Connection {
     _connection: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// How far a connection is on its way to the end.
+/// The progress of closing a connection.
 enum Closing {
     No,
     /// The close frame is written; then the client may answer for a while.
@@ -112,8 +112,7 @@ enum Closing {
     Theirs,
 }
 
-/// How much a client says: at most `rate` frames a second. Beyond that it is not read until the
-/// second is over.
+/// The rate limit of a client's frames per second. Beyond it the client is not read until the second is over.
 struct InboundRate {
     rate: u32,
     since: Instant,
@@ -209,7 +208,7 @@ impl Connection {
         self.presence = self.presence.map(|_| true);
     }
 
-    /// Who came and went.
+    /// Sends who came online and went offline.
     pub fn tell(&mut self, frames: &[Utf8Bytes]) {
         if self.presence == Some(false) && !self.is_closing() {
             if self.outbox.len() + frames.len() <= OUTBOX {
@@ -245,7 +244,7 @@ impl Connection {
         }
     }
 
-    /// Sends a close frame, after what was to be written before.
+    /// Sends a close frame after the queued frames.
     pub fn close(&mut self, code: u16, reason: &'static str) {
         if !self.is_closing() {
             self.closing = Closing::Ours(None);
@@ -301,7 +300,7 @@ impl Connection {
         }
     }
 
-    /// Takes what the client says. Ready when the socket has ended.
+    /// Handles the client's frames. Ready when the socket has ended.
     fn poll_heard(&mut self, task: &mut Context<'_>, context: &UserContext<'_>) -> Poll<()> {
         for _ in 0..TURN {
             if matches!(self.closing, Closing::Theirs) {
@@ -384,7 +383,7 @@ impl Connection {
         }
     }
 
-    /// Writes what waits; when nothing does, gets what was left out.
+    /// Writes queued frames; when there are none, fetches those that were left out.
     fn poll_write(
         &mut self,
         task: &mut Context<'_>,
@@ -453,7 +452,7 @@ impl Connection {
     }
 }
 
-/// What to say to a client whose frames cannot be read.
+/// Returns the close code and reason for a client whose frames cannot be read.
 fn broken(error: &Error) -> (u16, &'static str) {
     let text = error.to_string();
     if text.contains("too long") || text.contains("too large") || text.contains("too big") {

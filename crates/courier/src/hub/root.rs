@@ -1,4 +1,4 @@
-//! The root of the run: gives every online user an actor, and passes on what comes from outside.
+//! The root of the run: assigns actors to online users, and forwards messages from outside.
 
 use super::user::user_actor;
 use super::{
@@ -21,13 +21,13 @@ use tokio::task::yield_now;
 
 /// Actors are made this many at a time.
 const SPAWNED: u32 = 64;
-/// How long connections may take to close when the node shuts down, and how often they are counted.
+/// The time limit for closing connections at shutdown, and the interval of counting them.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 /// Messages dispatched before other work has its turn. Each wakes a task, and a new POST waits
 /// behind all of them.
 const TURN: usize = 16;
-/// Bytes of a text that weigh as much as a message of none.
+/// The bytes of text that count as one unit of the mailbox.
 const UNIT: usize = 2 << 10;
 
 /// The root. See the [module](self).
@@ -36,7 +36,7 @@ pub(super) struct Root {
     pub hub: Arc<HubState>,
 }
 
-/// What the root has to do next.
+/// The next action of the root.
 enum Next {
     Request(Option<HubRequest>),
     Event(Event<HubMessage>),
@@ -93,7 +93,7 @@ impl Root {
         .await
     }
 
-    /// Brings a socket to its user's actor.
+    /// Passes a socket to its user's actor.
     async fn attach<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C, socket: Box<Attachment>) {
         // Only the root takes from the list, so an actor that is free now stays free.
         if self.hub.free.lock().is_empty() {
@@ -108,7 +108,7 @@ impl Root {
         cx.send(actor, HubMessage::Look);
     }
 
-    /// Puts a socket where its user's actor finds it, and says which actor that is.
+    /// Puts a socket where its user's actor finds it, and returns the actor.
     fn assign(&self, socket: Box<Attachment>) -> Addr {
         let mut online = self.hub.online_mut();
         if let Some(user) = online.get(&socket.user) {
@@ -214,7 +214,7 @@ impl Root {
         self.hub.free.lock().retain(|&free| free != who);
     }
 
-    /// Has all connections closed, and waits for that a while.
+    /// Closes all connections, and waits for them up to a time limit.
     async fn close<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) {
         self.requests.close();
         let mut waited = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! The actor of an online user: its connections, and what goes over them.
+//! The actor of an online user, with its connections.
 
 use super::connection::{Connection, UserContext};
 use super::{HubMessage, HubState, OnlineUser};
@@ -37,7 +37,7 @@ struct ActiveUser<'s> {
     heartbeat: Token,
 }
 
-/// What an actor was woken by.
+/// The reason why an actor was woken.
 enum Woken {
     Event(Event<HubMessage>),
     /// A connection has ended.
@@ -144,7 +144,7 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Takes what was asked for beside the mailbox.
+    /// Takes the requests that bypass the mailbox.
     fn take_requests(&mut self) {
         let mut requests = self.user.requests.lock();
         let attached = std::mem::take(&mut requests.attached);
@@ -175,7 +175,7 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Takes the user off the list, unless a connection has come in the meantime.
+    /// Removes the user from the list, unless a connection has come in the meantime.
     fn leave(&self) -> bool {
         let mut online = self.hub.online_mut();
         if !self.user.requests.lock().attached.is_empty() {

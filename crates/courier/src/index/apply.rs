@@ -1,7 +1,7 @@
-//! What a command does. The only place where the index changes.
+//! The effects of commands: the only place where the index changes.
 //!
-//! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other
-//! node. What it keeps beside the tables is a cache of them.
+//! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other node. Its
+//! fields besides the tables are a cache of them.
 
 use super::chunk::Chunk;
 use super::conversations::NewConversation;
@@ -17,7 +17,7 @@ use crate::model::{ConversationId, Millis, Session, User, UserId};
 use redb::ReadableTable;
 
 impl Machine {
-    /// Applies a log entry, and adds what it causes.
+    /// Applies a log entry, and adds its consequences.
     pub fn apply(
         &mut self,
         tables: &mut Tables<'_>,
@@ -256,7 +256,7 @@ impl Machine {
     }
 }
 
-/// When a message was sent, if it is there.
+/// Returns the send time of a message, if it exists.
 fn sent_at(
     tables: &Tables<'_>,
     conversation: ConversationId,

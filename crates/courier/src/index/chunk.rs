@@ -48,7 +48,7 @@ impl OpenChunk {
     }
 }
 
-/// Takes note of the newest message of a chunk.
+/// Updates the newest message of a chunk.
 pub(super) fn note(
     tables: &mut Tables<'_>,
     chunk: Chunk,

@@ -1,10 +1,9 @@
-//! Giving back the room of what was removed, while the index is used.
+//! Compaction: returning the space of removed data to the system while the index is used.
 //!
-//! A file of redb does not become shorter: what is freed in it is used again, by it alone. So the index is
-//! copied into a file of its own, as it stood at one entry of the log. The entries that are applied during the copy
-//! are kept, and applied to the copy, too, again and again until few are left. Then the thread that applies
-//! the log takes the copy in place of the old file, between two transactions. Readers of the old file go
-//! on reading it.
+//! A file of redb does not become shorter; freed space is reused only within the file. So the index is copied
+//! into a new file as of one entry of the log. Entries applied during the copy are stored and then applied to
+//! the copy, repeatedly until few are left. Then the thread that applies the log replaces the old file by the
+//! copy, between two transactions. Readers of the old file continue to read it.
 
 use super::keys::Recent;
 use super::machine::{At, Caused, Machine};
@@ -37,16 +36,16 @@ const TOGETHER: usize = 1 << 12;
 /// A log entry that was applied; `None` if it did nothing.
 pub(super) type Applied = (At, Option<Command>);
 
-/// What is asked of the thread that applies the log, between two transactions.
+/// Requests to the thread that applies the log, between two transactions.
 pub(super) enum Want {
-    /// Everything applied so far can be read.
+    /// Makes everything applied so far readable.
     Commit(oneshot::Sender<()>),
-    /// A transaction that reads everything applied so far, which is on disk. With `true` the entries after
-    /// it are kept.
+    /// Returns a transaction that reads everything applied so far, which is on disk. With `true` later
+    /// entries are stored.
     Snapshot(bool, oneshot::Sender<ReadTransaction>),
     /// The entries that were kept since they were last asked for; `None` if they were too many.
     CompactionBacklog(oneshot::Sender<Option<Vec<Applied>>>),
-    /// Nothing is to be kept any more.
+    /// Stops storing entries.
     Forget,
     /// Continue with this file.
     Replace(Box<Replacement>, oneshot::Sender<Result<(), String>>),
@@ -147,7 +146,7 @@ impl Replacement {
     }
 }
 
-/// Makes a file for a copy, in place of what was left of another attempt.
+/// Creates the file of a copy, and replaces the rest of an earlier attempt.
 pub(super) fn create(path: &Path, cache: usize) -> Result<Database, Error> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -156,13 +155,13 @@ pub(super) fn create(path: &Path, cache: usize) -> Result<Database, Error> {
     crate::database::open_file(path, cache)
 }
 
-/// Where the copy of an index lies while it is made.
+/// Returns the temporary path of a copy.
 pub(super) fn beside(path: &Path) -> PathBuf {
     path.with_extension("compact")
 }
 
 impl Index {
-    /// Copies what was applied so far into a new file, while more is applied. Returns the position of the
+    /// Copies the data applied so far into a new file, while more is applied. Returns the position of the
     /// last entry in it.
     ///
     /// # Errors
@@ -184,7 +183,7 @@ impl Index {
         })
     }
 
-    /// Gives back to the disk the room of what was removed. Returns the bytes of the file before and after.
+    /// Compacts the file. Returns its bytes before and after.
     ///
     /// # Errors
     /// If the index has no file, another compaction runs, or the copy cannot be written.
@@ -206,7 +205,7 @@ impl Index {
         done.map(|()| (before, length(&path)))
     }
 
-    /// What its file takes, as far as was committed; `None` if it has none.
+    /// Returns the committed size of its file; `None` if it has none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -254,7 +253,7 @@ impl Index {
         ))
     }
 
-    /// Asks the thread that applies the log.
+    /// Sends a request to the thread that applies the log.
     async fn ask<T>(&self, want: impl FnOnce(oneshot::Sender<T>) -> Want) -> Result<T, IndexError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.wanted.send(want(reply));
@@ -268,7 +267,7 @@ impl Index {
     }
 }
 
-/// How much the index takes.
+/// The size of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexSize {
     /// Bytes of its file.
@@ -286,7 +285,7 @@ fn needed(txn: &ReadTransaction) -> Result<u64, Error> {
     bytes += 512 * txn.open_table(USERS)?.len()?;
     bytes += 256 * txn.open_table(SESSIONS)?.len()?;
     bytes += 512 * txn.open_table(CONVERSATIONS)?.len()?;
-    // Each is a row, and stands in that of the conversation.
+    // Each membership is a row, and is also in the row of the conversation.
     bytes += 40 * txn.open_table(MEMBERSHIPS)?.len()?;
     bytes += 40 * txn.open_table(MARKS)?.len()?;
     for day in state.days.tables {
@@ -305,7 +304,7 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|_| IndexError::Stopped)
 }
 
-/// The database that is read now. Clones are the same.
+/// The database for readers. Clones share it.
 #[derive(Clone)]
 pub(super) struct Current(Arc<RwLock<Arc<Database>>>);
 

@@ -24,10 +24,10 @@ pub(in super::super) enum CodecError {
     #[error("{0} is not what was written: a checksum or a length differs")]
     Changed(String),
     /// The bytes are not a message.
-    #[error("these bytes are no message")]
+    #[error("these bytes are not a message")]
     Body,
     /// A number without a meaning.
-    #[error("{0} is no {1}")]
+    #[error("{0} does not name any known {1}")]
     Number(u64, &'static str),
 }
 

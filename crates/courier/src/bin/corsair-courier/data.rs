@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// The flags of `corsair-courier backup`.
 #[derive(Args, Clone, Debug)]
 pub struct BackupArgs {
-    /// Where the data are
+    /// Directory of the data
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// The file to write
@@ -25,7 +25,7 @@ pub struct RestoreArgs {
     /// The backup
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
-    /// Where the data are to be; there are none yet
+    /// Directory for the data, which must not exist
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
@@ -33,7 +33,7 @@ pub struct RestoreArgs {
 /// The flags of `corsair-courier reseed`.
 #[derive(Args, Clone, Debug)]
 pub struct ReseedArgs {
-    /// Where the data are, of the node that knows most; it must not run
+    /// Directory of the data of the most advanced node, which must not be running
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub struct ReseedArgs {
 /// The flags of `corsair-courier compact`.
 #[derive(Args, Clone, Debug)]
 pub struct CompactArgs {
-    /// Where the data are
+    /// Directory of the data
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
@@ -62,7 +62,7 @@ impl BackupArgs {
 }
 
 impl RestoreArgs {
-    /// Brings the backup back.
+    /// Restores the backup.
     pub async fn run(&self) -> Result<ExitCode> {
         restore(&self.from, &self.data).await?;
         let data = self.data.display();
@@ -74,7 +74,7 @@ impl RestoreArgs {
 }
 
 impl ReseedArgs {
-    /// Begins the stream.
+    /// Starts the stream.
     pub async fn run(&self) -> Result<ExitCode> {
         let mut options = Options {
             data: Some(self.data.clone()),

@@ -23,7 +23,7 @@ struct Arguments {
     command: Command,
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a node: HTTP and WebSockets
@@ -34,7 +34,7 @@ enum Command {
     Restore(data::RestoreArgs),
     /// Begin an empty stream on a NATS server from the data of one node that does not run
     Reseed(data::ReseedArgs),
-    /// Give the room of removed messages back to the disk, of a node that runs or not
+    /// Return the disk space of removed messages to the system; works on a running or stopped node
     Compact(data::CompactArgs),
 }
 

@@ -16,7 +16,7 @@ pub struct NatsArgs {
     /// The stream that the nodes share; nodes of another service on that server have another
     #[arg(long, value_name = "NAME", requires = "nats")]
     nats_stream: Option<String>,
-    /// Servers that keep a copy of the stream; changes it if it is there already
+    /// Number of servers with a copy of the stream; changes an existing stream
     #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u8).range(1..=5))]
     nats_replicas: Option<u8>,
     /// A file with USER:PASSWORD or a token for the NATS server, or a .creds file of nsc

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// The exit code if something was refused or failed.
 pub const REFUSED: u8 = 2;
 
-/// Prints help or the version if that was asked for, else what is wrong with the arguments.
+/// Prints the requested help or version, or else the fault in the arguments.
 pub fn answer(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -21,7 +21,7 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Says on stderr why the program ends.
+/// Prints on stderr why the program ends.
 #[expect(clippy::print_stderr, reason = "a program says why it ends")]
 pub fn complain(sentence: &str) {
     eprintln!("corsair-courier: {sentence}");

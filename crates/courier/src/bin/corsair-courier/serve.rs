@@ -16,7 +16,7 @@ use tracing_subscriber::filter::LevelFilter;
 /// The flags of `corsair-courier serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
-    /// Where to listen; port 0 takes any that is free
+    /// Address to listen on; port 0 takes any free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
     /// The certificate of this node, with those that vouch for it, as PEM; clients speak TLS then
@@ -34,19 +34,19 @@ pub struct ServeArgs {
     /// Log each request on stderr: address, method, path, status, seconds
     #[arg(long)]
     pub access_log: bool,
-    /// Where the data are [default: in memory, gone with the process]
+    /// Directory of the data [default: in memory, lost with the process]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
     nats: NatsArgs,
-    /// Entries after which a snapshot is stored for new nodes, and what was before the last one is removed from
-    /// the stream [default: 1048576]
+    /// Number of entries after which a snapshot is stored for new nodes, and entries before the previous
+    /// snapshot are removed from the stream [default: 1048576]
     #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u64).range(1..))]
     nats_snapshot: Option<u64>,
     /// An origin from which browsers may connect, besides the node's own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
-    /// Who may create an account
+    /// Users who may create an account
     #[arg(long, value_enum, default_value = "open")]
     registration: RegistrationMode,
     /// A file with the secret of --registration token
@@ -79,7 +79,7 @@ pub struct ServeArgs {
     /// Connections at a time from one address
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().address_connections, value_parser = at_least_one)]
     address_connections: usize,
-    /// The address of a proxy whose X-Forwarded-For is to be believed; may be repeated
+    /// Address of a proxy whose X-Forwarded-For is trusted; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     trusted_proxy: Vec<IpAddr>,
     /// Sockets of one user
@@ -94,7 +94,7 @@ pub struct ServeArgs {
     /// Recipients of a conversation
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().recipients, value_parser = at_least_one)]
     recipients: usize,
-    /// How often sockets are pinged; a peer that falls silent is dead within three times as long
+    /// Interval of pings to sockets; a peer that is silent for three intervals is disconnected
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = pause)]
     heartbeat: Duration,
     /// Bytes of a page of messages or conversations
@@ -117,7 +117,7 @@ pub struct ServeArgs {
     password_memory: u32,
 }
 
-/// Who may create an account.
+/// Users who may create an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RegistrationMode {
     /// Everybody
@@ -128,12 +128,12 @@ enum RegistrationMode {
     Closed,
 }
 
-/// How important an event has to be to be logged.
+/// The least important events that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     /// Nothing
     Off,
-    /// What an operator has to act on
+    /// Events that an operator has to act on
     Error,
     /// Also what an operator should know
     Warn,
@@ -185,7 +185,7 @@ fn cache(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How long messages are kept: a duration, of which `30d` is thirty times 24 hours.
+/// Parses the retention time of messages: a duration, of which `30d` is thirty times 24 hours.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').map(str::trim_end);
     match days.and_then(|days| days.parse::<u32>().ok()) {
