@@ -34,10 +34,10 @@ pub struct Services<'a> {
 }
 
 impl<'a> Services<'a> {
-    /// Reads what is to be run, and checks that it can be.
+    /// Reads and checks what to run.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its flag.
+    /// The first fault, with its flag.
     pub fn new(options: &Options, services: &'a ServiceOptions) -> Result<Services<'a>> {
         let topology = source::topology(options, services)?;
         if !options.duration.is_zero() {
@@ -142,7 +142,7 @@ impl Workload for Services<'_> {
     }
 }
 
-/// How long an architecture runs, how much load there is, and what records it.
+/// Returns the plan of a run: duration, load and recorder.
 pub fn plan(options: &Options, services: &ServiceOptions, recorder: Recorder) -> Plan {
     let plan = Plan::default();
     let slice = services.interval.unwrap_or(slice_of(options.duration));
@@ -157,7 +157,7 @@ pub fn plan(options: &Options, services: &ServiceOptions, recorder: Recorder) ->
     }
 }
 
-/// Runs an architecture in a session. Its topology is what it has become there.
+/// Runs an architecture in a session, with the topology that the session has changed.
 fn run_held(
     options: &Options,
     held: &SessionOptions,
@@ -204,7 +204,7 @@ fn run_held(
     ran.finish().map_err(|error| failed(&error, console))
 }
 
-/// How the run failed, with the flag that asked for it.
+/// Describes the failure of a run, with the flag that caused it.
 fn failed(error: &SimulateError, console: &Console) -> anyhow::Error {
     match error {
         SimulateError::Chat(_) => anyhow!("-kv: {error}"),
@@ -221,7 +221,7 @@ fn slice_of(duration: Duration) -> Duration {
     (duration / 100).max(Duration::from_millis(1))
 }
 
-/// What services have done.
+/// The totals of services.
 #[derive(Debug)]
 pub struct ServiceResults {
     described: Described,

@@ -23,19 +23,20 @@ pub const PROGRAM: Program = Program {
     build: env!("CORSAIR_BUILD"),
 };
 
-/// What a workload saves with each checkpoint, beside the state of its actors.
+/// Returns what a workload saves with each checkpoint besides the state of its actors.
 pub type Details<'a> = dyn Fn() -> Value + Sync + 'a;
 
-/// The saved run in a checkpoint.
+/// Returns the saved run in a checkpoint.
 ///
 /// # Errors
-/// If it is none.
+/// If the checkpoint has none.
 pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
     let snapshot = checkpoint.snapshot();
     snapshot.with_context(|| checkpoint.directory.display().to_string())
 }
 
-/// Where the output of a resumed run continues. `population` names the members of its populations, if it has any.
+/// Returns the position from which the output of a resumed run continues. `population` has the names of its
+/// populations.
 pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>) -> ResumePoint {
     let mut files = checkpoint.files.iter();
     let state = files.find(|(name, _)| name == RECORDER);
@@ -46,10 +47,10 @@ pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>)
     }
 }
 
-/// What a workload has saved of its own.
+/// Returns the workload's own data in a checkpoint.
 ///
 /// # Errors
-/// If it is something else.
+/// If they belong to another workload.
 pub fn details<T: DeserializeOwned>(checkpoint: &Checkpoint) -> Result<T> {
     let details = checkpoint.manifest.details.get("run").cloned();
     serde_json::from_value(details.unwrap_or_default())
@@ -121,7 +122,7 @@ impl Checkpointing for Owner<'_> {
     }
 }
 
-/// The checkpoint that a path means.
+/// Reads the checkpoint at a path.
 ///
 /// # Errors
 /// If there is none, if a file of it differs, or if another build has written it.

@@ -1,4 +1,4 @@
-//! From the command line to a run or a subcommand.
+//! The command line: runs and subcommands.
 
 use crate::cluster;
 use crate::commands::SUBCOMMANDS;
@@ -18,10 +18,10 @@ use std::process::ExitCode;
 /// Services that are programs of their own, and the packages that build them.
 const PROGRAMS: [(&str, &str); 2] = [("stream", "corsair-stream"), ("courier", "corsair-courier")];
 
-/// Runs what the arguments ask for; they do not include the program's name.
+/// Runs the command with these arguments, without the program's name.
 ///
 /// # Errors
-/// One sentence about what is wrong.
+/// A sentence about the fault.
 pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     let mut args = args.peekable();
     let first = args.peek().and_then(|word| word.to_str());
@@ -94,7 +94,7 @@ fn called(args: &[OsString]) -> Command {
     called
 }
 
-/// Help and version are printed; everything else that the parser says is an error.
+/// Prints help or the version; all other results of the parser are errors.
 fn answer(error: &clap::Error, mut called: Command) -> Result<ExitCode> {
     let text = match error.kind() {
         ErrorKind::DisplayHelp => called.render_help().to_string(),

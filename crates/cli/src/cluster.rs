@@ -57,7 +57,7 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     Err(not_built(args))
 }
 
-/// What a build without MPI says.
+/// Returns the error of a build without MPI.
 #[cfg(not(feature = "mpi"))]
 pub fn not_built(args: &[OsString]) -> anyhow::Error {
     let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 /// A subcommand of `corsair`.
 pub struct Subcommand {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
     about: &'static str,
     augment: fn(Command) -> Command,
@@ -33,7 +33,8 @@ pub struct Subcommand {
 }
 
 impl Subcommand {
-    /// Its parser. The arguments are added when the subcommand is used: most runs use none.
+    /// Returns its parser. The arguments are added only when the subcommand is used, because most runs use
+    /// none.
     pub fn command(&self) -> Command {
         Command::new(self.name)
             .about(self.about)

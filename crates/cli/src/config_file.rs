@@ -29,10 +29,10 @@ use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Adds what the file that `-config` names says, if it names one.
+/// Adds the contents of the file that `-config` names, if it is given.
 ///
 /// # Errors
-/// If there is no such file, or it says what no flag understands.
+/// If the file does not exist, or contains invalid flags.
 pub fn read(values: &mut Values) -> Result<()> {
     let Some(name) = values.given("config") else {
         return Ok(());
@@ -56,11 +56,10 @@ pub fn read(values: &mut Values) -> Result<()> {
     add(values, said, &path, "-config")
 }
 
-/// Adds what a file says of flags, where the command line says nothing. `asked` is the flag that
-/// names the file.
+/// Adds flags from a file that the command line does not set. `asked` is the flag that names the file.
 ///
 /// # Errors
-/// If the file says what no flag understands.
+/// If the file contains invalid flags.
 pub fn add(values: &mut Values, said: Map<String, Value>, path: &Path, asked: &str) -> Result<()> {
     for (key, value) in said {
         let Some(flag) = named(&key).filter(|flag| !KEPT_OUT.contains(&flag.name)) else {
@@ -93,7 +92,7 @@ pub fn add(values: &mut Values, said: Map<String, Value>, path: &Path, asked: &s
     Ok(())
 }
 
-/// Flags that say where configurations and sessions are, and so are not part of one.
+/// Flags that name configurations and sessions, and so are not part of one.
 const KEPT_OUT: [&str; 5] = ["config", "saveconfig", "ui", "open", "replay"];
 
 /// The file of this name, and its text.

@@ -1,7 +1,7 @@
-//! What is said on the terminal: lines on stdout, progress on stderr.
+//! Terminal output: lines on stdout, progress on stderr.
 //!
-//! A reader that closes stdout early (`| head -1`) only ends the printing: the run continues, writes
-//! its files, and reports no error.
+//! If a reader closes stdout early (`| head -1`), only printing ends: the run continues, writes its files,
+//! and reports no error.
 
 use parking_lot::Mutex;
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Debug)]
 pub struct Console {
     /// Print lines; without it only [`Console::print`] prints.
@@ -20,7 +20,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// A console that prints lines, or only what is asked for by [`Console::print`].
+    /// Creates a console that prints all lines, or only those of [`Console::print`].
     pub fn new(lines: bool) -> Console {
         let (talk, bar) = (Mutex::new(None), Mutex::new(None));
         Console {
@@ -61,12 +61,12 @@ impl Console {
         }
     }
 
-    /// The talk begins, and takes so long in the time of the run.
+    /// Records that the talk begins, with its duration in the time of the run.
     pub fn talking(&self, talk: Duration) {
         *self.talk.lock() = Some(Talk::begins(talk));
     }
 
-    /// The talk, if it has begun.
+    /// Returns the talk, if it has begun.
     pub fn talk(&self) -> Option<Talk> {
         *self.talk.lock()
     }
@@ -77,7 +77,7 @@ impl Console {
     }
 }
 
-/// The talk of a run: when it began, and how long it takes in the time of the run.
+/// The talk of a run: its start, and its duration in the time of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Talk {
     began: Instant,
@@ -85,7 +85,7 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// A talk that begins now.
+    /// Creates a talk that begins now.
     pub fn begins(takes: Duration) -> Talk {
         let began = Instant::now();
         Talk { began, takes }
@@ -102,7 +102,7 @@ impl Talk {
     }
 }
 
-/// Stdout, whose reader may close it: later output is dropped, and the run continues.
+/// Stdout, which its reader may close: later output is dropped, and the run continues.
 #[derive(Debug)]
 pub struct Stdout {
     out: Option<BufWriter<io::Stdout>>,
@@ -146,7 +146,7 @@ impl Write for Stdout {
     }
 }
 
-/// Says what went wrong, on stderr.
+/// Prints an error on stderr.
 pub fn complain(what: impl Display) {
     // stderr is closed: there is nowhere to report that.
     let _ = writeln!(io::stderr(), "corsair: {what}");

@@ -12,11 +12,11 @@ pub trait Driver {
     /// True in the process that writes the files of the run and prints its summary.
     fn is_first(&self) -> bool;
 
-    /// Runs a workload as the options say: to its end, or from where it was saved, up to where it is to stop, and saved on
-    /// the way. Returns nothing in a process whose part is reported by the first one.
+    /// Runs a workload as the options say: from the start or a checkpoint, to its end or an earlier time,
+    /// with checkpoints. Returns nothing in a process whose part is reported by the first one.
     ///
     /// # Errors
-    /// If it cannot be saved or resumed, or how it failed.
+    /// If it cannot be saved or resumed, or fails.
     fn drive<W: Workload>(
         &mut self,
         workload: W,
@@ -30,7 +30,7 @@ pub trait Driver {
 pub enum Failure<E> {
     /// The workload cannot be run, or the run failed.
     Workload(E),
-    /// Something around it failed: checkpoints, files or other processes.
+    /// Its surroundings failed: checkpoints, files or other processes.
     Other(anyhow::Error),
 }
 

@@ -1,4 +1,4 @@
-//! What the process ends with.
+//! Exit codes of the process.
 
-/// Something was refused, or a run failed.
+/// A request was refused, or a run failed.
 pub const REFUSED: u8 = 2;

@@ -13,50 +13,50 @@ pub mod values;
 pub use corsair_arch::nearest;
 pub use table::FLAGS;
 
-/// One flag.
+/// A flag.
 #[derive(Debug)]
 pub struct Flag {
-    /// Its long name, also its key in configuration files.
+    /// The long name, also the key in configuration files.
     pub name: &'static str,
     /// The letter by which spigo calls it, if that is not its name.
     pub letter: Option<char>,
-    /// What follows it.
+    /// The value.
     pub value: Value,
-    /// What it is when it is not given; empty: nothing.
+    /// The default; empty: none.
     pub default: &'static str,
-    /// The part of the help in which it stands.
+    /// The section of the help.
     pub group: Group,
-    /// One line of help.
+    /// A line of help.
     pub help: &'static str,
-    /// Whether the course of a run, or what it writes of itself, depends on it.
+    /// True if the result of a run, or its output files, depend on it.
     pub shapes: bool,
-    /// Set where fsm does not do what it asks for, and architectures of services do.
+    /// Set if fsm ignores the flag and architectures of services do not.
     pub services_only: Option<ServicesOnly>,
 }
 
-/// What follows a flag.
+/// The value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing, or in Go's spelling `=true` or `=false`.
+    /// None, or in Go's spelling `=true` or `=false`.
     Switch,
-    /// Something that may be left out; its name in the help.
+    /// An optional value; its name in the help.
     Optional(&'static str),
-    /// Something; its name in the help.
+    /// A value; its name in the help.
     One(&'static str),
     /// One of these words.
     Word(&'static [&'static str]),
 }
 
-/// The part of the help in which a flag stands.
+/// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What is simulated.
+    /// The simulated system.
     Simulation,
-    /// How it is executed.
+    /// The execution.
     Execution,
-    /// Where it is executed, if not in one process.
+    /// The distribution over processes.
     Processes,
-    /// What is written, and where to.
+    /// The output.
     Output,
     /// Flags kept in files.
     Files,
@@ -78,9 +78,9 @@ impl Group {
 /// A flag that fsm understands and does not obey.
 #[derive(Debug)]
 pub struct ServicesOnly {
-    /// What it would do.
+    /// The effect that it would have.
     pub what: &'static str,
-    /// What to do instead.
+    /// The alternative.
     pub instead: &'static str,
 }
 

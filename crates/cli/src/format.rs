@@ -1,4 +1,4 @@
-//! What a command prints its answer as.
+//! The output format of a command.
 
 use clap::ValueEnum;
 

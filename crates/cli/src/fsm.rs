@@ -36,7 +36,7 @@ pub struct Pirates {
     from: Option<Arc<Checkpoint>>,
 }
 
-/// What pirates have done.
+/// The results of pirates.
 #[derive(Debug)]
 pub struct PirateResults {
     form: Form,
@@ -47,18 +47,18 @@ pub struct PirateResults {
 }
 
 impl Pirates {
-    /// Reads what is to be run, and checks that it can be.
+    /// Reads and checks what to run.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its flag.
+    /// The first fault, with its flag.
     pub fn new(options: &Options, pirates: &PirateOptions) -> Result<Pirates> {
         Pirates::new_shared(options, pirates, 1)
     }
 
-    /// Reads what is to be run, of which this machine has one of `machines` equal parts.
+    /// Reads what to run, of which this machine has one of `machines` equal parts.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its flag.
+    /// The first fault, with its flag.
     pub fn new_shared(
         options: &Options,
         pirates: &PirateOptions,
@@ -89,11 +89,12 @@ impl Pirates {
     }
 }
 
-/// Without `--workers`, each worker has at least this many pirates. With fewer, a second worker costs as
-/// much in meetings, while they talk, as it takes off the first, which has the FSM (`cargo bench --bench fsm --bench chat`).
+/// The minimum number of pirates of each default worker. With fewer, the barriers of a second worker cost as
+/// much during the talk as it saves the first worker, which has the FSM (`cargo bench --bench fsm --bench
+/// chat`).
 const PIRATES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(500_000).expect("not 0");
 
-/// How many workers run pirates by default: one for each core, but fewer for few pirates.
+/// Returns the default number of workers: one for each core, but fewer for few pirates.
 fn default_workers(pirates: u32) -> NonZeroUsize {
     corsair::worthwhile_workers(pirates, PIRATES_OF_A_WORKER)
 }
@@ -152,7 +153,7 @@ impl Workload for Pirates {
     }
 }
 
-/// Where pirates run, whoever watches them.
+/// The parameters of a run of pirates, independent of the observer.
 struct Stage<'a> {
     options: &'a Options,
     from: Option<&'a Checkpoint>,
@@ -217,7 +218,7 @@ impl Stage<'_> {
     }
 }
 
-/// How the run failed.
+/// Describes the failure of a run.
 fn failed(error: &FsmError, console: &Console) -> anyhow::Error {
     match error {
         FsmError::Run(run) => options::failed(error, run, console),

@@ -7,8 +7,8 @@ use tokio::runtime::{Builder, Runtime};
 /// The exit code of a process that Ctrl-C has ended.
 pub const EXIT_CODE: u8 = 130;
 
-/// Lets Ctrl-C cancel the runs that have this token. Where the system gives no handler, Ctrl-C ends the
-/// process at once, as it would anyway.
+/// Makes Ctrl-C cancel the runs with this token. If the system has no handler, Ctrl-C ends the process at
+/// once.
 pub fn on_ctrl_c(cancel: CancelToken) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return;

@@ -1,10 +1,10 @@
-//! Whether a population fits into memory, estimated before it is tried.
+//! Estimates whether a population fits into memory before it is created.
 
 use crate::text::bytes;
 use anyhow::{Result, bail};
 use corsair::{Executor, available_memory};
 
-/// What a pirate in virtual time needs, in bytes: 128 and its timer, and its share of what is on its way.
+/// The memory of a pirate in virtual time, in bytes: 128, its timer, and its share of pending messages.
 pub const PIRATE: u64 = 200;
 
 /// Refuses a population for which the machine has no memory.

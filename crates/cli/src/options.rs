@@ -26,22 +26,22 @@ pub use session::SessionOptions;
 /// Runs of an architecture have numbers up to this one.
 const MOST_RUNS: u32 = 999_999;
 
-/// What the flags ask for.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The architecture: `fsm`, the name of another, or the path of its definition.
     pub arch: String,
     /// The number behind the architecture's name in files; also the step of a migration.
     pub step: u32,
-    /// How long pirates talk, or the load lasts.
+    /// The duration of the talk, or of the load.
     pub duration: Duration,
-    /// How often each pirate chats, or each entry point makes a request.
+    /// The chat period of each pirate, or the time between requests of each entry point.
     pub chat: Option<Duration>,
     /// The graph file to start from.
     pub reload: Option<PathBuf>,
-    /// Who runs it.
+    /// The executor.
     pub executor: Executor,
-    /// How it runs.
+    /// The configuration.
     pub config: Config,
     /// The number of workers is the default, one per core.
     pub any_workers: bool,
@@ -57,7 +57,7 @@ pub struct Options {
     pub neo4j: Option<Neo4j>,
     /// Print every message.
     pub messages: bool,
-    /// One JSON object instead of lines.
+    /// True to print one JSON object instead of lines.
     pub json: bool,
     /// Write every actor's totals here.
     pub per_actor: Option<PathBuf>,
@@ -65,13 +65,13 @@ pub struct Options {
     pub profile: Option<PathBuf>,
     /// The session that holds the run, if one does.
     pub session: Option<SessionOptions>,
-    /// How the run is saved or resumed.
+    /// The options of saving and resuming.
     pub checkpoints: Option<Checkpoints>,
-    /// What is run.
+    /// What to run.
     pub what: What,
 }
 
-/// What is run, and the options that nothing else has.
+/// What to run, with its specific options.
 #[derive(Clone, Debug)]
 pub enum What {
     /// `-a fsm`.
@@ -80,7 +80,7 @@ pub enum What {
     Services(Box<ServiceOptions>),
 }
 
-/// What the flags ask for of pirates.
+/// The options of pirates.
 #[derive(Clone, Debug)]
 pub struct PirateOptions {
     /// How many there are.
@@ -90,7 +90,8 @@ pub struct PirateOptions {
 }
 
 impl Options {
-    /// These, with as many workers as are worth it in virtual time unless `--workers` says how many.
+    /// Returns these options, with the number of workers that pays off in virtual time, unless `--workers`
+    /// sets it.
     pub fn with_workers(&self, worthwhile: impl FnOnce() -> NonZeroUsize) -> Options {
         let mut options = self.clone();
         if options.any_workers && options.executor == Executor::Virtual {
@@ -189,7 +190,7 @@ impl Options {
     }
 }
 
-/// The flag that says how large the run is where a graph file says that, if there is one.
+/// Returns the flag that sets the size of the run although a graph file does, if there is one.
 fn given_with_reload(values: &Values) -> Option<&'static str> {
     [("population", "-p"), ("regions", "-w")]
         .into_iter()
@@ -260,7 +261,7 @@ fn executor(values: &Values) -> Result<Executor> {
     })
 }
 
-/// The database that the graph goes to, if it goes to one.
+/// Returns the database that gets the graph, if there is one.
 fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
     let url = values.given("neo4jurl");
     if !values.switch("neo4j")? {
@@ -275,7 +276,7 @@ fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
     Ok(Some(database))
 }
 
-/// Whether to start from a graph file, and from which if it was named.
+/// Returns whether to start from a graph file, and from which if it was named.
 fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
     match values.switch("reload") {
         Ok(reload) => Ok(reload.then_some(None)),

@@ -5,7 +5,7 @@ use crate::flags::{FLAGS, Flag, Value};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-/// What a [`Command`] is made for.
+/// The purpose of a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Reading arguments that [`normalise`](crate::flags::normalise::normalise) has put into one spelling.
@@ -96,8 +96,8 @@ fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
     }
 }
 
-/// The line of help of a flag. Its default is said here and not set in the parser, because what
-/// was not given is looked up in configuration files first.
+/// Returns the help line of a flag. It contains the default, which the parser does not set, because
+/// configuration files come before defaults.
 fn help(flag: &Flag) -> String {
     let services_only = if flag.services_only.is_some() {
         " (not for fsm)"

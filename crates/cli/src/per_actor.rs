@@ -1,4 +1,4 @@
-//! What every actor did, as CSV.
+//! Totals of every actor, as CSV.
 
 use anyhow::Result;
 use corsair::{ActorTotals, Reason};

@@ -24,10 +24,10 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Begins to take samples, to be written to `path`.
+    /// Starts to take samples, to be written to `path`.
     ///
     /// # Errors
-    /// If the file cannot be written, or the system gives no timer.
+    /// If the file cannot be written, or the system has no timer.
     pub fn begin(path: &Path) -> Result<Profile> {
         let file = Replacement::begin(path).context("-cpuprofile")?;
         let guard = ProfilerGuardBuilder::default()
@@ -102,7 +102,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What samples refer to by number.
+/// The tables to which samples refer by number.
 #[derive(Default)]
 struct Tables {
     strings: Vec<String>,
@@ -124,7 +124,7 @@ impl Tables {
         number
     }
 
-    /// A place in a function, by its line.
+    /// Returns the number of a line in a function.
     fn location(&mut self, symbol: &Symbol) -> u64 {
         let function = self.function(symbol);
         let next = self.locations.len() as u64 + 1;

@@ -9,17 +9,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Where to see how far the talk has come.
+/// The source of the talk's progress.
 #[derive(Clone, Debug)]
 pub enum Measure {
-    /// On the clock.
+    /// The wall clock.
     Clock,
-    /// In virtual time, as the run reports it.
+    /// Virtual time, as the run reports it.
     Virtual(Progress),
 }
 
 impl Measure {
-    /// How much of the talk is over.
+    /// Returns the elapsed part of the talk.
     fn done(&self, talk: &Talk) -> Duration {
         let done = match self {
             Measure::Clock => talk.elapsed(),
@@ -29,7 +29,7 @@ impl Measure {
     }
 }
 
-/// A bar that appears after a second and goes when this is dropped.
+/// A progress bar that appears after a second and disappears when it is dropped.
 #[derive(Debug)]
 pub struct Bar {
     running: Option<(Sender<()>, JoinHandle<()>)>,
@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 impl Bar {
-    /// Begins to wait, if stderr is a terminal.
+    /// Starts a progress bar, if stderr is a terminal.
     pub fn begin(console: &Arc<Console>, measure: Measure) -> Bar {
         if !std::io::stderr().is_terminal() {
             return Bar { running: None };
@@ -89,7 +89,7 @@ impl Drop for Bar {
     }
 }
 
-/// Before the talk, and where there is none.
+/// Before the talk, or without one.
 const SPINNER: &str = "{spinner} running for {elapsed}; Ctrl-C ends it";
 /// During the talk.
 const BAR: &str = "{elapsed} {wide_bar} {percent}% of the talk; Ctrl-C ends it";

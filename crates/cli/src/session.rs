@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow};
 use corsair::Time;
 use corsair_view::{Make, World, replay};
 
-/// Runs a world in a session until it is cancelled, or does again what was done in one. The world is as it
-/// is then; it may not have ended.
+/// Runs a world in a session until it is cancelled, or replays a session. The world may not have ended
+/// afterwards.
 ///
 /// # Errors
 /// If the replay differs, or the page cannot be served.

@@ -1,4 +1,4 @@
-//! One run from its options to its summary, whatever it simulates.
+//! A run from its options to its summary, for any workload.
 
 use crate::arch::Services;
 use crate::console::{Console, complain};
@@ -18,10 +18,10 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Simulates what the options say. `args` are the flags, as files quote them.
+/// Simulates as the options say. `args` are the flags, as files quote them.
 ///
 /// # Errors
-/// What is wrong before the run begins, how it failed, or what could not be written.
+/// If the run cannot start, fails, or its output cannot be written.
 pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
     match &options.what {
         What::Pirates(pirates) => simulate(options, args, Pirates::new(options, pirates)?),
@@ -85,11 +85,11 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     tell(options, &console, &report, results, ending)
 }
 
-/// What is left of a run to be closed.
+/// The parts of a run to close at its end.
 pub struct Ending {
     pub observer: Observer,
     pub per_actor: Option<Replacement>,
-    /// What each process had to do with others, if there are several.
+    /// The exchange statistics of each process, if there are several.
     pub processes: Vec<ProcessSummary>,
 }
 
@@ -134,10 +134,10 @@ pub fn tell(
     })
 }
 
-/// What is to be written about the run.
+/// Returns the settings of the run's output.
 ///
 /// # Errors
-/// If the workload cannot say what it has of its own.
+/// If the workload's own settings are not available.
 pub fn settings(options: &Options, args: &str, workload: &impl Workload) -> Result<Settings> {
     let clock = match options.executor {
         Executor::Virtual => Clock::Virtual(options.config.progress.clone()),

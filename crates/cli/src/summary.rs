@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// The summary of a run: what every run has, and what is said of its subject, `S`, alone. As JSON,
-/// times are in seconds and sizes in bytes.
+/// The summary of a run, with the part `S` of its workload. As JSON, times are in seconds and sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary<S> {
     arch: String,
@@ -46,7 +45,7 @@ pub struct Summary<S> {
     wall: Duration,
 }
 
-/// How much one of several processes has exchanged with the others.
+/// The exchange statistics of one of several processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessSummary {
     /// Share of the run's time in which it exchanged batches with the others, or waited for them.
@@ -56,25 +55,25 @@ pub struct ProcessSummary {
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// What a summary says of the actors of a run, whatever they are.
+/// The workload's part of a summary.
 pub trait Subject: Serialize {
-    /// The first line: what was run, and how it ended.
+    /// The first line: the workload and its outcome.
     ///
     /// # Errors
-    /// Those of the formatter, as for all of these.
+    /// Errors of the formatter, as for all of these methods.
     fn headline(&self, outcome: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Lines about what it has done.
+    /// Lines about the results.
     fn results(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 
-    /// More about how it was executed, behind the executor and its workers.
+    /// More about the execution, after the executor and its workers.
     fn how(&self) -> String {
         String::new()
     }
 
-    /// Lines about what was lost.
+    /// Lines about losses.
     fn losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 

@@ -3,18 +3,18 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Reads a duration with its unit: `10us`, `1.5ms`, `1m30s`, `2h`.
+/// Parses a duration with its unit: `10us`, `1.5ms`, `1m30s`, `2h`.
 ///
 /// # Errors
-/// What is wrong with it, and how it should look.
+/// A sentence with the fault and an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     fits(corsair_arch::duration(text)?, text)
 }
 
-/// Reads a number of seconds, as spigo wants it, or a duration with its unit.
+/// Parses a number of seconds, as in spigo, or a duration with its unit.
 ///
 /// # Errors
-/// What is wrong with it, and how it should look.
+/// A sentence with the fault and an example.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<u64>() {
         return fits(Duration::from_secs(seconds), text);
@@ -50,10 +50,10 @@ fn too_long(text: &str) -> String {
     )
 }
 
-/// Reads a whole number from `least` to `most`.
+/// Parses a whole number from `least` to `most`.
 ///
 /// # Errors
-/// What is wrong with it, and which numbers are right.
+/// A sentence with the fault and the valid range.
 pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     match text.parse::<i128>() {
         Ok(number) if number >= least.into() && number <= most.into() => Ok(number as u64),
@@ -151,7 +151,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// The ending of a word of which there are this many.
+/// Returns the plural ending for this count.
 pub fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

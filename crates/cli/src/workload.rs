@@ -10,21 +10,21 @@ use corsair_observe::{OutputSummary, Recorder, Settings};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What is simulated.
+/// A workload of the command.
 pub trait Workload {
-    /// What it has done when it is over.
+    /// Its results.
     type Results: Results;
 
-    /// Adds to the settings what this workload has of its own.
+    /// Adds this workload's own settings.
     ///
     /// # Errors
-    /// If it cannot be had.
+    /// If they are not available.
     fn describe(&self, settings: &mut Settings) -> Result<()>;
 
     /// Runs it. Returns nothing in a process of a distributed run whose part is reported by the first one.
     ///
     /// # Errors
-    /// How the run failed.
+    /// If the run fails.
     fn run(
         self,
         options: &Options,
@@ -34,12 +34,12 @@ pub trait Workload {
     ) -> Result<Option<(Report, Self::Results)>>;
 }
 
-/// What a workload has done.
+/// The results of a workload.
 pub trait Results {
-    /// What the summary says of it.
+    /// Its part of the summary.
     type Summary: Subject;
 
-    /// The name of an actor: its place in the report, and its address.
+    /// Returns the name of an actor, given its index in the report and its address.
     fn name(&self, place: usize, actor: Addr) -> Cow<'_, str>;
 
     /// Files that it has written itself.
@@ -47,6 +47,6 @@ pub trait Results {
         Vec::new()
     }
 
-    /// What the summary says of it, and what is printed before that.
+    /// Returns its part of the summary, and the text printed before it.
     fn summary(self, report: &Report, observed: &OutputSummary) -> (Self::Summary, String);
 }

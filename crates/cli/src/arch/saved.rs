@@ -16,23 +16,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// What is saved beside the simulation itself.
+/// The data saved besides the simulation itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     /// A checksum of the architecture, which may come from files that change.
     architecture: String,
 }
 
-/// What is saved beside the simulation itself.
+/// Returns the data saved besides the simulation itself.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If it cannot be serialized.
 fn details(topology: &Topology) -> Result<Value> {
     let architecture = checksum(topology);
     Ok(serde_json::to_value(Details { architecture })?)
 }
 
-/// What tells an architecture from others.
+/// Returns the checksum that identifies an architecture.
 fn checksum(topology: &Topology) -> String {
     format!("{:08x}", topology.checksum())
 }
@@ -54,10 +54,10 @@ pub fn check(options: &Options, from: &Checkpoint, topology: &Topology) -> Resul
     Ok(())
 }
 
-/// Runs an architecture as the options say.
+/// Runs an architecture with these options.
 ///
 /// # Errors
-/// If it cannot be saved or resumed, or how the run failed.
+/// If it cannot be saved or resumed, or fails.
 pub(super) fn run(
     options: &Options,
     from: Option<&Checkpoint>,
@@ -87,7 +87,7 @@ pub(super) fn run(
     }
 }
 
-/// The saved run, ready to be resumed, and what it resumes from.
+/// Returns the saved run, ready to be resumed, and its checkpoint.
 fn resume(
     options: &Options,
     from: &Checkpoint,
@@ -131,7 +131,7 @@ fn asked_branch(
     }
 }
 
-/// Why a run cannot be resumed from the checkpoint in this directory, or how it failed.
+/// Describes why a run cannot be resumed from the checkpoint in this directory, or why it failed.
 fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Error {
     match error {
         ResumeError::Simulate(error) => super::failed(&error, console),

@@ -1,4 +1,4 @@
-//! Where a topology comes from: a definition, a step of the migration, or a graph file.
+//! The source of a topology: a definition, a step of the migration, or a graph file.
 
 use crate::options::{Options, ServiceOptions};
 use anyhow::{Context, Result, anyhow};
@@ -11,10 +11,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The topology that the options ask for.
+/// Returns the topology of the options.
 ///
 /// # Errors
-/// What is wrong with it, with the flag that says so.
+/// The fault, with its flag.
 pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology> {
     let mut topology = match &options.reload {
         Some(file) => reloaded(&options.arch, file, &services.places)?,
@@ -59,7 +59,7 @@ pub fn changed(
     Ok(topology)
 }
 
-/// What flags say of a topology.
+/// Applies flags to a topology.
 fn flags(services: &ServiceOptions, topology: &mut Topology) -> Result<()> {
     if let Some(latency) = &services.latency {
         topology.geography = Geography::same_everywhere(latency);
@@ -105,10 +105,10 @@ pub fn no_services(arch: &str) -> anyhow::Error {
     anyhow!("{arch} is not an architecture of services; give one, for example -a netflixoss")
 }
 
-/// The topology of a definition at a scale, in these places if they are given.
+/// Returns the topology of a definition at a scale, in these places if they are given.
 ///
 /// # Errors
-/// What is wrong with it, with the flag that says so.
+/// The fault, with its flag.
 pub fn defined(
     arch: &str,
     directory: &Path,
@@ -142,12 +142,12 @@ fn named(arch: &str, mut topology: Topology) -> Topology {
     topology
 }
 
-/// The topology of a definition at a scale. Errors are blamed on the flag that asks for too much.
+/// Returns the topology of a definition at a scale. Errors name the flag that asks for too much.
 pub fn scaled(checked: &CheckedDefinition, scale: Scale) -> Result<Topology> {
     Topology::new(checked, scale).map_err(|error| of_scale(&error))
 }
 
-/// An error of scale with the flag that asks for too much.
+/// Returns an error of scale with the flag that asks for too much.
 pub fn of_scale(error: &ScaleError) -> anyhow::Error {
     let flag = match error {
         ScaleError::Regions { .. } | ScaleError::ServiceRegions { .. } => "-w",

@@ -1,4 +1,4 @@
-//! Where the time of requests goes, as lines: in queues, at work and on the way, by service.
+//! Lines about the time that requests spend in queues, at work and in the network, by service.
 
 use crate::text::GoDuration;
 use corsair_arch::summary::{ServiceSummary, Spent};

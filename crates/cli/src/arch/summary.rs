@@ -1,4 +1,4 @@
-//! What the summary of a run says of services alone.
+//! The part of a run's summary that is specific to services.
 
 use super::spent::Lines;
 use crate::options::Options;
@@ -11,22 +11,22 @@ use corsair_observe::OutputSummary;
 use serde::Serialize;
 use std::fmt;
 
-/// What is said of the topology after the run, which takes it.
+/// Names of the topology for the summary after the run, which takes the topology.
 #[derive(Debug)]
 pub struct Described {
-    /// What the command calls it.
+    /// The name on the command line.
     arch: String,
     named: Named,
     /// The names of all actors, if their totals are written.
     pub actors: Vec<String>,
-    /// Which part of their slots or processors services have used.
+    /// The utilisation of slots or processors of services.
     pub utilisations: Vec<(u32, f64)>,
     /// Virtual time has no date.
     is_undated: bool,
 }
 
 impl Described {
-    /// What is said of this topology.
+    /// Copies the names of this topology.
     pub fn new(options: &Options, topology: &Topology) -> Described {
         let actors = options
             .per_actor
@@ -42,7 +42,8 @@ impl Described {
     }
 }
 
-/// Whether virtual time has no date: it begins in 1970, where who looks for the last hour finds nothing.
+/// True if flows have dates in 1970, because virtual time starts there: a search for the last hour does not
+/// find them.
 pub fn is_undated(options: &Options) -> bool {
     options.executor == Executor::Virtual && options.epoch.is_none()
 }
@@ -52,10 +53,10 @@ pub fn is_undated(options: &Options) -> bool {
 pub struct ServicesReport {
     #[serde(flatten)]
     summary: ServicesSummary,
-    /// What the command calls the architecture.
+    /// The name on the command line.
     #[serde(skip)]
     arch: String,
-    /// Their dates are those of virtual time, which begins in 1970.
+    /// True if dates are of virtual time, which starts in 1970.
     #[serde(skip)]
     is_undated: bool,
 }

@@ -1,4 +1,4 @@
-//! What happened over time and by zone, as CSV or as a picture.
+//! The timeline of a run, as CSV or as a picture.
 
 use anyhow::{Context, Result, anyhow};
 use corsair_arch::{Package, Places, Timeline, Topology, Totals, picture};
@@ -17,10 +17,10 @@ pub struct File {
 }
 
 impl File {
-    /// Begins the files, before the run.
+    /// Creates the files before the run.
     ///
     /// # Errors
-    /// That one cannot be written.
+    /// If one cannot be written.
     pub fn begin_all(paths: &[PathBuf]) -> Result<Vec<File>> {
         let begin = |path: &PathBuf| {
             let file = Replacement::begin(path).context(FLAG)?;
@@ -30,11 +30,11 @@ impl File {
         paths.iter().map(begin).collect()
     }
 
-    /// Writes what happened; `services` are the names of services, and whether each is an entry
-    /// point; `places` those of regions and zones.
+    /// Writes the timeline; `services` are the names of services, and whether each is an entry point;
+    /// `places` the names of regions and zones.
     ///
     /// # Errors
-    /// That it cannot be written.
+    /// If it cannot be written.
     fn write(
         self,
         title: &str,

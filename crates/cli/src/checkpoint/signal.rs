@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    /// Listens from here on. Where the system has no such signal, none comes.
+    /// Starts to listen. On systems without the signal, none arrives.
     pub fn new() -> Signals {
         let asked = Arc::new(AtomicBool::new(false));
         #[cfg(unix)]
@@ -17,7 +17,7 @@ impl Signals {
         Signals(asked)
     }
 
-    /// Whether it has come, once for each look. It is refused where the run cannot be saved.
+    /// True once for each signal. It is refused if the run cannot be saved.
     pub fn asked_for(&self, checkpoints: &Checkpoints) -> bool {
         let asked = self.0.swap(false, Ordering::Relaxed);
         if asked && checkpoints.has_changed_fields() {

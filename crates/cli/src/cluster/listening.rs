@@ -1,5 +1,5 @@
-//! What listens to the actors of a process: in the first one what writes the files of all processes, in the others what
-//! sends records to it.
+//! The receiver of a process's records: in the first process it writes the files of all processes, in the
+//! others it sends records to the first one.
 
 use crate::observed;
 use crate::options::Options;
@@ -18,7 +18,7 @@ pub enum Listening {
 }
 
 impl Listening {
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Errors
     /// If a file cannot be written, or the system refuses a thread.

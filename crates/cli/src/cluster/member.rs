@@ -1,4 +1,4 @@
-//! One process of a run over several.
+//! One process of a distributed run.
 
 use super::listening::{Listening, Records};
 use super::saving::{Writer, Writing};
@@ -29,16 +29,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a process was started with.
+/// The start parameters of a process.
 #[derive(Debug)]
 pub struct Setting {
     /// The flags, as files quote them.
     pub described: String,
     /// See [`configuration`].
     pub configuration: Vec<u8>,
-    /// How many workers each process has, if the user has said so.
+    /// The number of workers of each process, if the user has set it.
     pub workers: Option<NonZeroUsize>,
-    /// All processes are on this machine.
+    /// True if all processes are on this machine.
     pub is_local: bool,
 }
 
@@ -55,7 +55,7 @@ pub fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// All flags that must be equal in all processes, as bytes.
+/// Returns all flags that must be equal in all processes as bytes.
 pub fn configuration(values: &Values, options: &Options) -> Vec<u8> {
     let mut text = String::new();
     let mut add = |name: &str, value: &str| text.extend([name, "=", value, "\0"]);
@@ -115,7 +115,7 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
     }
 }
 
-/// One process of a run over several, as the driver of its part.
+/// One process of a distributed run, as the driver of its part.
 struct Process<'a, C> {
     options: &'a Options,
     setting: &'a Setting,
@@ -128,13 +128,13 @@ struct Process<'a, C> {
     /// The line behind which the log of messages continues.
     logged: Option<u64>,
     per_actor: Option<Replacement>,
-    /// How far the processes have come together.
+    /// The common progress of the processes.
     stage: Stage,
-    /// In the first process, when all have ended.
+    /// Set in the first process when all have ended.
     ending: Option<Ending>,
 }
 
-/// How far the processes of a run have come together.
+/// The common progress of the processes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// They have not compared their configurations: the others wait for that.
@@ -189,7 +189,8 @@ impl<'a, C: Carrier> Process<'a, C> {
         self.member.as_mut().context("a part is run once")
     }
 
-    /// Compares the terms of all processes. None if they cannot run together; then one of them has said so.
+    /// Compares the configurations of all processes. `None` if they cannot run together; then one of them has
+    /// reported it.
     fn agree(&mut self, configuration: &[u8], failure: Option<&str>) -> Result<Option<Agreement>> {
         let terms = Terms {
             program: concat!("corsair ", env!("CARGO_PKG_VERSION")),
@@ -329,7 +330,7 @@ impl<C: Carrier> Driver for Process<'_, C> {
     }
 }
 
-/// What the parts of all processes have come to.
+/// The results of the parts of all processes.
 struct Parts {
     ends: Vec<ProcessEnd>,
     wall: Duration,

@@ -23,20 +23,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two looks whether it is time to save the run.
+/// The interval of checks whether to save the run.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a process reports to the first one about a checkpoint.
+/// The report of a process to the first one about a checkpoint.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenFiles {
     number: u64,
-    /// It was asked for by hand there.
+    /// True if it was requested explicitly there.
     asked: bool,
     /// The files that it has written, or why it has not.
     files: Result<Vec<(String, u64, u32)>, String>,
 }
 
-/// What the thread that writes receives.
+/// A message to the thread that writes.
 enum Event {
     /// All workers of this process have saved their parts.
     Saved(Set),
@@ -44,7 +44,7 @@ enum Event {
     Written(usize, WrittenFiles),
 }
 
-/// The parts of this process, and in the first one all that belongs to the whole.
+/// The parts of this process, and in the first one the head of the snapshot.
 struct Set {
     number: u64,
     time: Time,
@@ -55,7 +55,7 @@ struct Set {
     outputs: SavedOutputs,
 }
 
-/// What workers have saved so far.
+/// The parts saved by workers so far.
 #[derive(Default)]
 struct Pausing {
     parts: Vec<SavedPart>,
@@ -76,14 +76,14 @@ struct SavingState {
     wanted: AtomicU64,
     /// How many times the run has been saved here.
     number: AtomicU64,
-    /// It was asked for by hand.
+    /// True if it was requested explicitly.
     asked: AtomicBool,
-    /// One is being written.
+    /// True while one is being written.
     is_writing: AtomicBool,
     is_over: AtomicBool,
 }
 
-/// What a process writes into checkpoints, and where.
+/// The directory and contents of a process's checkpoints.
 pub struct Writing<'a> {
     pub policy: &'a Policy,
     pub owner: &'a (dyn Checkpointing + Sync),
@@ -115,7 +115,7 @@ impl Drop for Over {
 }
 
 impl<'scope, 'env> Writer<'scope, 'env> {
-    /// Begins to watch the clock, the files and the signal. `mailbox` goes to the first process.
+    /// Starts to watch the clock, the files and the signal. `mailbox` is sent to the first process.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -150,7 +150,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
         Ok(writer)
     }
 
-    /// In the first process: takes what the others report.
+    /// In the first process: receives the reports of the others.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -173,7 +173,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
         Ok(())
     }
 
-    /// What the workers of this process save their parts with.
+    /// Returns the saver of the workers of this process.
     pub fn part_saver(&self, workers: usize) -> PartSaver<'env> {
         PartSaver {
             writing: self.writing,
@@ -184,7 +184,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
         }
     }
 
-    /// Nothing more is saved here: waits until everything is written.
+    /// Stops saving here: waits until everything is written.
     pub fn finish(self) {
         drop(self.over);
         drop(self.events);
@@ -194,7 +194,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
     }
 }
 
-/// Asks for the next checkpoint when it is time.
+/// Requests the next checkpoint when it is due.
 fn watch(shared: &SavingState, writing: &Writing<'_>) {
     // The clock is that of the first process, and so are the files.
     let every = writing.policy.every.filter(|_| writing.process == 0);
@@ -288,7 +288,7 @@ struct Open {
     own: Option<Set>,
     files: BTreeMap<usize, Vec<SavedFile>>,
     failed: Option<String>,
-    /// By any of the processes.
+    /// True if any process requested it explicitly.
     asked: bool,
 }
 
@@ -357,7 +357,7 @@ impl Files<'_> {
         Staging::new(&policy.directory, &format!("{session:016x}-{number}"))
     }
 
-    /// Writes the files of this process beside the place of the checkpoint.
+    /// Writes the files of this process into the temporary directory of the checkpoint.
     fn write(&self, set: &mut Set) -> Result<Vec<(String, u64, u32)>> {
         let staging = self.staging(set.number);
         staging.create()?;
@@ -377,7 +377,7 @@ impl Files<'_> {
         Ok(files)
     }
 
-    /// All processes have written their files.
+    /// Completes a checkpoint for which all processes have written their files.
     fn complete(&self, number: u64, one: Open) {
         let Open {
             own,
@@ -422,7 +422,7 @@ fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// Looks for the newest checkpoint of a run.
+/// Finds the newest checkpoint of a run.
 #[derive(Clone, Debug)]
 pub struct Newest {
     directory: PathBuf,
@@ -433,7 +433,7 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// Of a run that starts now.
+    /// Creates it for a run that starts now.
     pub fn since_now(checkpoints: &Checkpoints) -> Newest {
         Newest {
             before: stored::find(&checkpoints.directory).ok(),

@@ -100,7 +100,7 @@ fn prefix(process: usize) -> String {
     }
 }
 
-/// How many workers each process has, as far as the user or the number of processes says so.
+/// Returns the number of workers of each process, if the user or the number of processes determines it.
 fn workers(values: &Values, started: Option<usize>) -> Option<NonZeroUsize> {
     let given = ["workers", "cpus"]
         .into_iter()

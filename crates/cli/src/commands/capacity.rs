@@ -321,7 +321,7 @@ fn unlimited(topology: &Topology) -> Option<String> {
     })
 }
 
-/// The interval in which the limit lies, if it is known.
+/// Formats the interval that contains the limit, if it is known.
 fn interval(found: &Capacity) -> String {
     match found.between {
         (Some(least), Some(most)) => format!(" (95 %: {least:.1} to {most:.1})"),
@@ -329,14 +329,14 @@ fn interval(found: &Capacity) -> String {
     }
 }
 
-/// How busy services are at the highest load that is borne, the busiest first.
+/// Formats the utilisation of services at the highest load that meets the objectives, the busiest first.
 fn bottleneck(topology: &Topology, found: &Capacity) -> Option<String> {
     let load = found.load?;
     let point = found.points.iter().find(|point| point.load == load)?;
     busiest(topology, point)
 }
 
-/// How busy services are, the busiest first.
+/// Formats the utilisation of services, the busiest first.
 fn busiest(topology: &Topology, point: &Point) -> Option<String> {
     let (first, others) = point.utilisations.split_first()?;
     let name = |service: u32| &topology.services[service as usize].name;

@@ -34,7 +34,7 @@ pub struct CheckArgs {
     /// A history: Jepsen's EDN or history.txt, JSON, or a log of jepsen.util
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What the history is of: register, kv, queue, bag, set, lock, counter or deliveries
+    /// Model of the history: register, kv, queue, bag, set, lock, counter or deliveries
     #[arg(long, value_name = "MODEL", value_parser = PossibleValuesParser::new(MODELS), hide_possible_values = true)]
     model: String,
     /// Draw the smallest violating history as SVG
@@ -43,7 +43,7 @@ pub struct CheckArgs {
     /// Longest time for the search
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::text::duration)]
     time: Duration,
-    /// Most memory for the search, in MiB
+    /// Maximum memory of the search, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
     memory: u32,
     /// Threads; 0 means one for each core
@@ -62,7 +62,7 @@ const MODELS: [&str; 8] = [
     "deliveries",
 ];
 
-/// Checks, prints the verdict, and says it by the exit code: 0 for a consistent history, 1 for a
+/// Checks a history, prints the verdict, and returns it as the exit code: 0 for a consistent history, 1 for a
 /// violation, 3 if a bound was reached first.
 ///
 /// # Errors

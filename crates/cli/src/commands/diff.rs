@@ -21,10 +21,10 @@ pub struct DiffArgs {
     b: PathBuf,
 }
 
-/// Compares, prints what came of it, and says so by the exit code.
+/// Compares two runs, prints the result, and returns it as the exit code.
 ///
 /// # Errors
-/// If something cannot be read or compared.
+/// If a file cannot be read or compared.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let comparison = diff(&args.a, &args.b)?;
     crate::console::Console::new(true)

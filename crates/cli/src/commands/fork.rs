@@ -53,7 +53,7 @@ pub struct ForkArgs {
     format: Format,
 }
 
-/// A branch by its name, and what it sets.
+/// A branch with its name and its settings.
 #[derive(Clone, Debug, PartialEq)]
 struct Named {
     name: String,
@@ -128,7 +128,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
     Ok(())
 }
 
-/// One saved run, of which all branches are made.
+/// A saved run with its branches.
 struct Forks {
     snapshot: Snapshot,
     plan: Plan,
@@ -138,7 +138,7 @@ struct Forks {
 }
 
 impl Forks {
-    /// Begins a branch, in which requests are counted from there on.
+    /// Starts a branch, in which requests are counted from the checkpoint on.
     fn begin(&self, branch: &Branch) -> Result<Live> {
         let live = Live::branch(
             &self.config,
@@ -173,7 +173,7 @@ impl Forks {
         until.max(from).since(from)
     }
 
-    /// What a branch measures; none if it was cancelled.
+    /// Measures a branch; `None` if it was cancelled.
     fn measure(&self, branch: &Branch) -> Result<Option<Measurement>> {
         let mut live = self.begin(branch)?;
         let counted = self.counted(&live);
@@ -190,7 +190,7 @@ impl Forks {
     }
 }
 
-/// How the saved run was planned, without what it records.
+/// Returns the plan of the saved run, without its recorder.
 fn plan(options: &Options, services: &ServiceOptions) -> Plan {
     Plan {
         interval: None,

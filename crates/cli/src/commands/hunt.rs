@@ -31,17 +31,17 @@ pub struct HuntArgs {
     /// Architecture: a name or a file
     #[arg(long, short, value_name = "NAME", required_unless_present = "replay")]
     arch: Option<String>,
-    /// What has to hold: 'p99 < 200ms', 'errors < 1%', 'recovers within 60s'; repeat it for several
+    /// Budget that must hold: 'p99 < 200ms', 'errors < 1%', 'recovers within 60s'; repeat it for several
     /// [default: errors < 1%, recovers within 1s]
     #[arg(long, value_name = "BUDGET")]
     budget: Vec<Budget>,
-    /// When each fault begins [default: a quarter of the run]
+    /// Start of each fault [default: a quarter of the run]
     #[arg(long, value_name = "TIME")]
     at: Option<TimeSpan>,
-    /// How long each fault lasts [default: a quarter of the run]
+    /// Duration of each fault [default: a quarter of the run]
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<TimeSpan>,
-    /// Also try pairs of the faults that break nothing alone
+    /// Also try pairs of faults that break no budget alone
     #[arg(long)]
     pairs: bool,
     /// Write the first finding to this file
@@ -73,7 +73,7 @@ pub fn run(args: &HuntArgs) -> Result<ExitCode> {
     }
 }
 
-/// What a hunt has found.
+/// The result of a hunt.
 struct Found {
     faults: Vec<PlaceFault>,
     trial: Trial,
@@ -292,7 +292,7 @@ fn numbers(trial: &Trial) -> String {
     )
 }
 
-/// What is wrong, with the flag that says it.
+/// Returns an error with its flag.
 fn flagged(error: HuntError) -> anyhow::Error {
     match error {
         HuntError::Setup(setup) => variants::flagged(setup),

@@ -30,16 +30,17 @@ pub struct LearnArgs {
     /// Write the definition to this file instead of printing it
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Share of all requests of which there are traces, for example 0.1 [default: what the traces say, or 1]
+    /// Share of all requests with traces, for example 0.1 [default: as the traces say, or 1]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sampled: Option<f64>,
-    /// Do not learn from this last part of the recording, and compare with it alone
+    /// Exclude this last part of the recording from learning, and compare only with it
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = part)]
     holdout: f64,
     /// Number of resampled recordings from which the intervals of the learned numbers are estimated; 0: none
     #[arg(long, value_name = "N", default_value_t = 0)]
     resamples: usize,
-    /// Write what was learned from resampled recordings to this file, a definition per line, for `capacity --variants`
+    /// Write the definitions learned from resampled recordings to this file, one per line, for `capacity
+    /// --variants`
     #[arg(long, value_name = "FILE", requires = "resamples")]
     variants: Option<PathBuf>,
     /// Seed of the simulation that the traces are compared with

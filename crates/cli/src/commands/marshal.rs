@@ -1,7 +1,7 @@
-//! `corsair marshal`: what the strategies of bulk marshalling cost, side by side.
+//! `corsair marshal`: compares the costs of bulk marshalling strategies.
 //!
-//! The documents of every strategy are compared with the serial ones before anything is timed.
-//! Allocations are those of the whole process, counted by its global allocator.
+//! The documents of every strategy are compared with the serial ones before anything is timed. Allocations
+//! are those of the whole process, counted by its global allocator.
 
 mod measure;
 
@@ -111,7 +111,7 @@ fn workers(text: &str) -> Result<Workers, String> {
         .ok_or_else(refusal)
 }
 
-/// What a file holds.
+/// The contents of a file.
 enum Records {
     /// Records of the shape of the generated ones.
     People(Vec<Person>),
@@ -228,7 +228,7 @@ fn compare<F: Format, T: Serialize + Sync>(
     ))
 }
 
-/// What the process allocates during `run`.
+/// Returns the allocations of the process during `run`.
 fn allocated(run: &mut dyn FnMut()) -> Allocated {
     let count = Count::start();
     run();

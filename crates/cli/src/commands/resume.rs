@@ -147,8 +147,8 @@ fn branch_of(from: &Checkpoint, reseed: Option<u64>, set: &[Setting]) -> Option<
     Some(run.branch(time, changes.as_bytes()))
 }
 
-/// Lets a branch save itself and write its files below a directory of its own, so that the files of the run stay as they
-/// are. `--checkpoint-dir` and `--out` name other places.
+/// Moves the output of a branch to a separate directory, so that the files of the run stay unchanged.
+/// `--checkpoint-dir` and `--out` override it.
 fn move_outputs(args: &ResumeArgs, values: &mut Values, own: &Path) {
     if args.checkpoint_dir.is_none() {
         values.give("checkpoint-dir", own.display().to_string());

@@ -33,7 +33,7 @@ pub struct SumArgs {
     executor: Executor,
 }
 
-/// Who runs the halves.
+/// The implementation that runs the halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Executor {
     /// This project's fork-join of closures
@@ -48,11 +48,11 @@ enum Executor {
     Threads,
 }
 
-/// Runs the command and prints what it measured.
+/// Runs the command and prints the measurements.
 ///
 /// # Errors
-/// If the range is reversed, or its sum too large, or its halves are too many threads; and if the
-/// system refuses what the executor needs.
+/// If the range is reversed, its sum is too large, its halves are too many threads, or the system refuses the
+/// needed resources.
 pub fn run(args: &SumArgs) -> Result<()> {
     let expected = expected(args)?;
     let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -76,7 +76,7 @@ pub fn run(args: &SumArgs) -> Result<()> {
 /// The memory that the process has taken.
 #[derive(Clone, Copy)]
 struct Memory {
-    /// At most, in bytes.
+    /// The peak in bytes.
     peak: u64,
     /// Bytes of that which are pages of the program's file and of libraries, most of them read in
     /// ahead by the system and shared with other processes.
@@ -84,7 +84,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// What the system says, if it does (Linux does).
+    /// Reads the memory, if the system reports it (Linux does).
     fn now() -> Option<Memory> {
         let peak = corsair::peak_memory()?;
         Some(Memory {
@@ -94,7 +94,7 @@ impl Memory {
     }
 }
 
-/// What the sum must be.
+/// Returns the correct sum.
 fn expected(args: &SumArgs) -> Result<u64> {
     let (low, high) = (args.low, args.high);
     ensure!(
@@ -146,7 +146,7 @@ fn report(args: &SumArgs, sum: u64, time: Duration, memory: Option<Memory>) -> S
 }
 
 impl Executor {
-    /// Something that adds up ranges.
+    /// Creates the implementation.
     fn start(self, workers: usize) -> Result<Box<dyn FnMut(u64, u64) -> u64>> {
         Ok(match self {
             Executor::Corsair => {

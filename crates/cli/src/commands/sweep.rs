@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use merge::MergeArgs;
 use std::path::PathBuf;
 
-/// What the lines of a sweep's file are.
+/// The format of a sweep's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Csv,
@@ -67,10 +67,10 @@ pub fn run_or_merge(matches: &ArgMatches) -> Result<()> {
     }
 }
 
-/// Makes the runs that are missing.
+/// Makes the missing runs.
 ///
 /// # Errors
-/// What is wrong with the flags, the definition or the file.
+/// The fault in the flags, the definition or the file.
 fn run(args: &SweepArgs) -> Result<()> {
     let sweep = sweep(args)?;
     // A point of the grid that is wrong is reported before the first run.
@@ -127,7 +127,7 @@ fn sweep(args: &SweepArgs) -> Result<Sweep> {
     }
 }
 
-/// What is wrong, with the flag that says it.
+/// Returns an error with its flag.
 fn flagged(error: SweepError) -> anyhow::Error {
     match error {
         SweepError::Setup(setup) => variants::flagged(setup),

@@ -79,7 +79,7 @@ pub fn run(args: &UslArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the flags ask of the law, a line each.
+/// Returns the answers to the flags, one per line.
 fn answers(args: &UslArgs, usl: &Usl) -> String {
     let mut text = String::new();
     let mut line = |asked: String, load: Option<f64>| {

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How each run is made.
+/// The options of each run.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Directory of definitions, NAME_arch.json
@@ -67,7 +67,7 @@ impl RunArgs {
         self.setup().plan().map_err(flagged)
     }
 
-    /// How each run is made of a definition.
+    /// Returns the options with which each run uses a definition.
     pub fn setup(&self) -> Setup {
         Setup {
             scale: Scale {
@@ -91,7 +91,7 @@ impl RunArgs {
     }
 }
 
-/// What is wrong, with the flag that says it.
+/// Returns an error with its flag.
 pub fn flagged(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Scale(scale) => source::of_scale(&scale),

@@ -56,7 +56,7 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says how to get a build that can.
+/// Returns an error that names the build with this feature.
 ///
 /// # Errors
 /// Always.

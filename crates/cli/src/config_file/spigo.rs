@@ -1,6 +1,6 @@
-//! Configuration files that spigo has written: its keys, as flags.
+//! Configuration files written by spigo: their keys as flags.
 //!
-//! spigo writes all of its settings, and what such a file says wins over the command line.
+//! spigo writes all of its settings, and such a file overrides the command line.
 
 use anyhow::{Result, bail};
 use corsair_observe::{Places, REGIONS, ZONES};
@@ -71,7 +71,7 @@ pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
     Ok(flags)
 }
 
-/// Text; empty where there is none.
+/// Returns a text; empty without one.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),

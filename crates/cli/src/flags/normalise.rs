@@ -1,4 +1,4 @@
-//! From Go's spelling of flags to the one spelling that the parser reads.
+//! Converts Go's spelling of flags to the spelling that the parser reads.
 //!
 //! Go writes a flag with one dash or two, and its value after `=` or as the next argument, whatever
 //! that argument looks like. Go never joins letters. GNU writes `-d0`, `-jm` and `--duration 0`. Both
@@ -78,14 +78,14 @@ fn as_in_go(arg: OsString) -> OsString {
 
 /// An argument that begins with a dash.
 enum Written<'a> {
-    /// A flag by itself, perhaps with its value.
+    /// A single flag, perhaps with its value.
     Alone(Option<One<'a>>),
     /// Letters after one dash: switches, then perhaps a flag with a value.
     Joined {
         switches: Vec<&'static Flag>,
         last: Option<One<'a>>,
     },
-    /// No flag.
+    /// An unknown flag.
     Unknown(String),
 }
 
@@ -97,7 +97,7 @@ struct One<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// Reads an argument; `None` if it is a word (`-` alone is one) or ends the flags (`--`).
+    /// Parses an argument; `None` if it is a word (also `-` alone) or ends the flags (`--`).
     fn read(arg: &'a str) -> Option<Written<'a>> {
         let body = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
         if body.is_empty() {
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(normal(&["--", "-p"]), ["--", "-p"]);
     }
 
-    /// One flag with a value that fits, spelt in all ways.
+    /// Returns all spellings of a flag with a valid value.
     fn spellings(flag: &'static Flag, value: &str) -> Vec<Vec<String>> {
         let mut ways = Vec::new();
         let letter = flag.letter.map(String::from);

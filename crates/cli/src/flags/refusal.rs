@@ -5,7 +5,7 @@ use super::{FLAGS, Flag, nearest};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// One sentence about arguments that the parser refused: what, and what to type instead. `called` is
+/// Returns a sentence about arguments that the parser refused: the fault and its remedy. `called` is
 /// `corsair`, or a subcommand such as `corsair sum`.
 pub fn sentence(error: &clap::Error, called: &Command) -> String {
     let command = called.get_bin_name().unwrap_or("corsair");
@@ -73,7 +73,7 @@ pub fn not_one_of(word: &str, words: &[&str]) -> String {
     format!("'{word}' is not one of {}{meant}", words.join(", "))
 }
 
-/// The error for a flag whose value is missing.
+/// Returns the error of a flag whose value is missing.
 fn no_value(flag: &Flag) -> String {
     let spelled = flag.spelled();
     let example = match flag.value {

@@ -19,7 +19,7 @@ const REMOVED: [(&str, &str); 5] = [
     ),
 ];
 
-/// What to use instead of a flag that older versions had.
+/// Returns the replacement of a flag that older versions had.
 pub fn instead_of(name: &str) -> Option<&'static str> {
     let name = name.trim_start_matches('-');
     let name = name.split('=').next().unwrap_or(name);

@@ -1,6 +1,6 @@
-//! The values of flags as text: given on the command line, read from a file, or default.
+//! The values of flags as text: from the command line, from a file, or by default.
 //!
-//! What is given on the command line wins over what a file says, and that over the default.
+//! The command line takes precedence over files, and files over defaults.
 
 use super::{FLAGS, Flag, Value, named};
 use anyhow::{Result, anyhow};
@@ -18,12 +18,12 @@ pub struct Values {
 #[derive(Clone, Debug)]
 struct Given {
     text: String,
-    /// The file it was read from; none if it was on the command line.
+    /// The file that it was read from; `None` for the command line.
     file: Option<PathBuf>,
 }
 
 impl Values {
-    /// What the parser has found on the command line.
+    /// Returns the values that the parser has found on the command line.
     pub fn from_matches(matches: &ArgMatches) -> Values {
         let mut values = Values::default();
         for flag in FLAGS {
@@ -49,7 +49,7 @@ impl Values {
         self.given.insert(flag(name).name, given);
     }
 
-    /// Adds what a file says, where the command line says nothing.
+    /// Adds a value from a file, unless the command line has one.
     pub fn add_from_file(&mut self, flag: &'static Flag, text: String, file: &Path) {
         let given = Given {
             text,
@@ -58,7 +58,7 @@ impl Values {
         self.given.entry(flag.name).or_insert(given);
     }
 
-    /// Sets what a file says, whatever the command line does.
+    /// Sets a value from a file, even if the command line has one.
     pub fn set_from_file(&mut self, flag: &'static Flag, text: String, file: &Path) {
         self.given.remove(flag.name);
         self.add_from_file(flag, text, file);
@@ -83,7 +83,7 @@ impl Values {
             .filter(|text| !text.is_empty())
     }
 
-    /// Whether a switch is on.
+    /// Returns whether a switch is on.
     ///
     /// # Errors
     /// If its value is neither true nor false.
@@ -95,10 +95,10 @@ impl Values {
         }
     }
 
-    /// Reads the value with `read`, which says what is wrong with it; `None` if there is none.
+    /// Parses the value with `read`; `None` if there is none.
     ///
     /// # Errors
-    /// What `read` says, with the flag and the file, if it came from one.
+    /// The error of `read`, with the flag and the file, if the value came from one.
     pub fn read<T, E: fmt::Display>(
         &self,
         name: &str,
@@ -130,7 +130,7 @@ impl Values {
         })
     }
 
-    /// The flags on which the run depends, as graph files quote them: the same for the same run.
+    /// Returns the flags on which the run depends, as graph files quote them: equal for equal runs.
     pub fn described(&self) -> String {
         let mut args = format!("[corsair -a {}", self.text("arch"));
         for (flag, text) in self

@@ -6,7 +6,7 @@ use corsair_observe::{Node, Population};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What the nodes of the FSM's graphs are.
+/// The kind of nodes in the FSM's graphs.
 pub const PIRATE: &str = "pirate";
 
 /// The names of the actors of one run.
@@ -32,7 +32,7 @@ impl Names {
         Names { pirates, ..self }
     }
 
-    /// The name of the actor at this address: a pirate, or else the FSM.
+    /// Returns the name of the actor at this address: a pirate, or else the FSM.
     pub fn of(&self, addr: Addr) -> Cow<'_, str> {
         match self.pirates.index_of(addr) {
             Some(index) => self.name(index),
@@ -50,7 +50,7 @@ impl Population for Names {
         }
     }
 
-    /// A pirate, whose name has its place: `fsm.atlantic.bermuda.blackbeard1.pirate`.
+    /// Returns a pirate as a node, with its place in the name: `fsm.atlantic.bermuda.blackbeard1.pirate`.
     fn node(&self, index: u32) -> Node {
         let name = self.name(index).into_owned();
         let mut parts = name.split('.').skip(1);

@@ -8,14 +8,14 @@ use corsair_observe::checkpoint::Checkpoint;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What is saved beside the simulation itself.
+/// The data saved besides the simulation itself.
 #[derive(Debug, Deserialize)]
 struct Details {
     /// The addresses of the FSM, of the first pirate, and how many there are.
     addresses: Option<(u32, u32, u32)>,
 }
 
-/// What is saved of pirates beside the simulation.
+/// Returns the data of pirates saved besides the simulation.
 pub(super) fn details(stages: &Stages) -> Value {
     let addresses = stages.addresses().map(|(fsm, pirates)| {
         let first = pirates.iter().next().unwrap_or(Addr::NONE);
@@ -27,7 +27,7 @@ pub(super) fn details(stages: &Stages) -> Value {
 /// Restores the stages from this checkpoint.
 ///
 /// # Errors
-/// If that says nothing of pirates.
+/// If it is not a checkpoint of pirates.
 pub(super) fn go_on(stages: &Stages, from: &Checkpoint) -> Result<()> {
     if let Some((fsm, first, count)) = checkpoint::details::<Details>(from)?.addresses {
         let pirates = AddrRange::new(Addr::from_u32(first), count);

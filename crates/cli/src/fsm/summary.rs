@@ -1,4 +1,4 @@
-//! What the summary of a run says of pirates alone.
+//! The part of a run's summary that is specific to pirates.
 
 use crate::summary::Subject;
 use corsair::Report;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What pirates have done.
+/// The results of pirates.
 #[derive(Clone, Debug, Serialize)]
 pub struct PiratesSummary {
     form: &'static str,
@@ -26,7 +26,7 @@ pub struct PiratesSummary {
 pub struct Delivery {
     /// How many.
     pub messages: u64,
-    /// From the first sending until all were handled, by the wall clock.
+    /// The time from the first sent message until all were handled, on the wall clock.
     pub seconds: f64,
 }
 
@@ -40,7 +40,7 @@ struct Gold {
 }
 
 impl PiratesSummary {
-    /// What these pirates have done.
+    /// Creates the summary of these pirates.
     pub fn new(
         form: Form,
         pirates: u32,

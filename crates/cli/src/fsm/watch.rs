@@ -39,7 +39,7 @@ impl Stages {
         }))
     }
 
-    /// A watch for the FSM, whose pirates are watched by `pirate`.
+    /// Returns an observer of the FSM, whose pirates `pirate` observes.
     pub fn with<P: PirateWatch>(&self, pirate: P) -> FsmWatch<P> {
         let stages = self.clone();
         FsmWatch { stages, pirate }
@@ -68,7 +68,7 @@ impl Stages {
 }
 
 impl StageState {
-    /// A stage that has its place among messages.
+    /// Records a stage in the log of messages.
     fn stage(&self, at: Time, line: fmt::Arguments<'_>) {
         match self.addresses.get() {
             Some(&(fsm, _)) if self.recorder.wants_messages() => {
@@ -79,7 +79,7 @@ impl StageState {
     }
 }
 
-/// What the FSM of a run tells.
+/// The observer of the FSM.
 #[derive(Clone, Debug)]
 pub struct FsmWatch<P> {
     stages: Stages,
@@ -140,7 +140,7 @@ impl<P: PirateWatch> Watch for FsmWatch<P> {
     }
 }
 
-/// What every pirate carries when its edges or messages are recorded.
+/// The observer of every pirate when its edges or messages are recorded.
 #[derive(Clone, Debug)]
 pub struct RecordingWatch(pub Recorder);
 

@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a run is saved or resumed.
+/// The options of saving and resuming.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     /// How often.
     pub every: Option<Every>,
-    /// At which points of virtual time, in order.
+    /// Points of virtual time at which to save, in order.
     pub at: Vec<Time>,
     /// Below which directory.
     pub directory: PathBuf,
@@ -31,9 +31,9 @@ pub struct Checkpoints {
     pub from: Option<Arc<Checkpoint>>,
     /// The identity of the run, if it is a branch.
     pub branch: Option<RunId>,
-    /// Where it is to stop, if that is before its end.
+    /// The time at which to stop, if that is before its end.
     pub until: Option<Time>,
-    /// From where on its random numbers are those of another seed.
+    /// The time from which random numbers have another seed.
     pub reseed: Option<u64>,
     /// Fields that are changed from there on.
     pub set: Vec<Setting>,
@@ -46,7 +46,7 @@ impl Checkpoints {
         self.branch.or(resumed).unwrap_or_else(|| RunId::of(course))
     }
 
-    /// When the run is saved, and where.
+    /// Returns when and where the run is saved.
     pub fn policy(&self) -> Policy {
         Policy {
             every: self.every,
@@ -85,13 +85,13 @@ fn every(text: &str) -> Result<Every, String> {
     }
 }
 
-/// Flags that say what is done with a run beside running it, and so are none of it.
+/// Flags about saving and sessions, which are not part of the run.
 const KEPT_OUT: [&str; 6] = ["config", "saveconfig", "ui", "open", "replay", "cpuprofile"];
 
-/// Whether and how the run is to be saved.
+/// Reads the options of saving.
 ///
 /// # Errors
-/// The first value that is wrong, or that asks for what cannot be saved.
+/// The first value that is invalid, or that asks for a run that cannot be saved.
 pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
     let every = values.read("checkpoint-every", every)?;
     let at = values.read("checkpoint-at", times)?.unwrap_or_default();
@@ -132,7 +132,7 @@ fn writes(options: &Options) -> bool {
     options.graph_json || flows
 }
 
-/// What cannot be saved.
+/// Refuses runs that cannot be saved.
 fn refuse(options: &Options, flag: &str) -> Result<()> {
     if options.executor != Executor::Virtual {
         bail!("--{flag} needs virtual time, which can be saved and resumed; leave out --executor");

@@ -1,4 +1,4 @@
-//! What the flags mean for services alone.
+//! The options of services.
 
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
@@ -11,22 +11,22 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the flags ask for of services alone.
+/// The options of services.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
-    /// Where definitions are.
+    /// The directory of definitions.
     pub directory: PathBuf,
-    /// How large the architecture is made.
+    /// The scale of the architecture.
     pub scale: Scale,
-    /// What regions and zones are called, and their addresses, if not what the definition says.
+    /// Names and addresses of regions and zones, instead of the definition's.
     pub places: PlacesDefinition,
-    /// What comes in at entry points, if not what the definition says.
+    /// The load of entry points, instead of the definition's.
     pub load: Option<LoadText>,
     /// How often instances ask their registry.
     pub poll: Duration,
     /// Show services instead of instances.
     pub collapse: bool,
-    /// How long messages travel wherever they go, if not by place.
+    /// The latency everywhere, instead of the latency by place.
     pub latency: Option<Distribution>,
     /// Measure times, and write them.
     pub collect: bool,
@@ -42,15 +42,15 @@ pub struct ServiceOptions {
     pub metrics: Option<SocketAddr>,
     /// Write what happens over time to these files.
     pub timelines: Vec<PathBuf>,
-    /// In intervals of this length.
+    /// The length of its intervals.
     pub interval: Option<Duration>,
 }
 
 impl ServiceOptions {
-    /// Reads the values. `config` is what the flags say of the run.
+    /// Reads the values. `config` has the flags of the run.
     ///
     /// # Errors
-    /// The first value that is wrong, or that does not go with another.
+    /// The first value that is invalid, or inconsistent with another.
     pub fn read(values: &Values, config: &Config) -> Result<ServiceOptions> {
         let number = |text: &str| text::whole(text, 0, u32::MAX.into());
         let percent = values.read("population", number)?;
@@ -115,8 +115,7 @@ fn flag_of(error: &PlacesError) -> &'static str {
     }
 }
 
-/// How long messages travel, if that was given: it takes the place of what the definition says of
-/// the network.
+/// Reads the latency, if it is given: it replaces the definition's network.
 fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
     if values.given("latency").is_none() {
         return Ok(None);
@@ -185,7 +184,7 @@ fn interval(values: &Values) -> Result<Option<Duration>> {
     Ok(interval)
 }
 
-/// `127.0.0.1:9090`, or `:9090` for this machine alone.
+/// Parses `127.0.0.1:9090`, or `:9090` for this machine only.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let full = match text.strip_prefix(':') {
         Some(port) => format!("127.0.0.1:{port}"),

@@ -1,4 +1,4 @@
-//! What the flags ask for of a session: `--ui`, `--open` and `--replay`.
+//! The options of a session: `--ui`, `--open` and `--replay`.
 
 use super::Options;
 use crate::config_file;
@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What the flags ask for of a session.
+/// The options of a session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// Where the page is served, if it is.
+    /// The address of the page, if it is served.
     pub page: Option<SocketAddr>,
     /// Open the browser.
     pub open: bool,
-    /// What is done again.
+    /// The recording to replay.
     pub replay: Option<Recording>,
-    /// The flags on which the course of the run depends, which are saved with it.
+    /// The flags on which the result of the run depends, which are saved with it.
     pub flags: Map<String, Value>,
 }
 
@@ -30,14 +30,13 @@ impl SessionOptions {
     }
 }
 
-/// Flags on which the course of a run depends beside those that shape what it writes.
+/// Flags on which the result of a run depends, besides those that shape its output.
 const COURSE: [&str; 3] = ["arch-dir", "end", "strict"];
 
-/// Reads the session that `--replay` names, and adds the flags of its run where the command line
-/// says nothing.
+/// Reads the session of `--replay`, and adds the flags of its run that the command line does not set.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// If the file cannot be read.
 pub fn recording(values: &mut Values) -> Result<Option<Recording>> {
     let Some(path) = values.given("replay").map(Path::new).map(Path::to_owned) else {
         return Ok(None);
@@ -47,10 +46,10 @@ pub fn recording(values: &mut Values) -> Result<Option<Recording>> {
     Ok(Some(recording))
 }
 
-/// What the flags ask for of a session, if they do.
+/// Reads the options of a session, if one is requested.
 ///
 /// # Errors
-/// The first value that is wrong, or that does not go with another.
+/// The first value that is invalid, or inconsistent with another.
 pub fn read(
     values: &Values,
     options: &Options,
@@ -88,7 +87,7 @@ pub fn read(
     }))
 }
 
-/// Where the page is served: at a free port of this machine, or where `--ui` says.
+/// Returns the address of the page: a free port of this machine, or the address of `--ui`.
 fn page(values: &Values) -> Result<Option<SocketAddr>> {
     let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
     match values.switch("ui") {
@@ -101,7 +100,7 @@ fn page(values: &Values) -> Result<Option<SocketAddr>> {
     }
 }
 
-/// `127.0.0.1:8080`, or `:8080` for this machine alone.
+/// Parses `127.0.0.1:8080`, or `:8080` for this machine only.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let full = match text.strip_prefix(':') {
         Some(port) => format!("127.0.0.1:{port}"),

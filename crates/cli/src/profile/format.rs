@@ -4,17 +4,17 @@
 //! numbers that are written beside them, from 1. Two kinds of fields are all that is needed:
 //! integers, and lengths followed by bytes.
 
-/// What `go tool pprof` reads.
+/// A profile for `go tool pprof`.
 pub struct Profile {
-    /// What each number of a sample means.
+    /// The meaning of each number of a sample.
     pub sample_types: [ValueType; 2],
     pub samples: Vec<Sample>,
     pub locations: Vec<Location>,
     pub functions: Vec<Function>,
     pub strings: Vec<String>,
-    /// When it began, in nanoseconds of Unix time.
+    /// The start in nanoseconds of Unix time.
     pub began: u64,
-    /// How long it took, in nanoseconds.
+    /// The duration in nanoseconds.
     pub duration: u64,
     pub period_type: ValueType,
     /// Nanoseconds of CPU time between samples.
@@ -27,7 +27,7 @@ pub struct ValueType {
     pub unit: u64,
 }
 
-/// One stack, and how often it was seen.
+/// A stack, and its number of samples.
 pub struct Sample {
     /// Numbers of locations, innermost first.
     pub locations: Vec<u64>,

@@ -12,7 +12,7 @@ use corsair_arch::{
 };
 use std::io;
 
-/// What a search needs.
+/// The parameters of a search.
 pub struct SizeSearch<'a> {
     pub args: &'a CapacityArgs,
     pub config: &'a Config,

@@ -1,4 +1,4 @@
-//! `corsair capacity --variants`: how far the capacity depends on what was learned by chance.
+//! `corsair capacity --variants`: the effect of chance in learned definitions on the capacity.
 
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::Config;
@@ -7,7 +7,7 @@ use corsair_arch::{LoadText, Plan, Scale, Search, Topology, capacity, read_text}
 use std::fmt;
 use std::path::Path;
 
-/// More definitions than this are refused.
+/// The maximum number of definitions.
 const MOST: usize = 1_000;
 
 /// The capacities of several definitions, in ascending order.

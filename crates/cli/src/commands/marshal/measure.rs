@@ -1,9 +1,8 @@
-//! What strategies cost, side by side: time, throughput, allocations.
+//! The costs of strategies: time, throughput, allocations.
 //!
-//! All subjects take turns, a short burst of runs each, until the time is up; what is reported is
-//! the median of a run. A machine that slows down for a while therefore slows all of them down, and
-//! ratios within one table hold where the times themselves do not. Allocations are counted in runs
-//! of their own.
+//! All subjects take turns, a short burst of runs each, until the time is up; the median of a run is
+//! reported. A machine that slows down for a while slows all of them down, so ratios within one table are
+//! more reliable than the times themselves. Allocations are counted in separate runs.
 
 use corsair_serial::{Batch, Format, MarshalError, Strategy};
 use serde::Serialize;
@@ -33,17 +32,17 @@ pub enum MeasureError {
     Differs {
         /// Name of the strategy.
         strategy: String,
-        /// Its workers.
+        /// The number of workers.
         workers: usize,
         /// Index of the first document that differs.
         index: usize,
     },
 }
 
-/// One run: marshals everything and says how many bytes came out.
+/// One run: marshals everything and returns the number of bytes.
 type Run<'a> = Box<dyn FnMut() -> Result<usize, MarshalError> + 'a>;
 
-/// Something to be measured: the same values, marshalled in one way.
+/// A subject of measurement: the same values, marshalled in one way.
 pub struct Subject<'a> {
     name: String,
     workers: usize,
@@ -52,12 +51,11 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A strategy that keeps its batch from run to run. Its first documents are compared with
-    /// `expected` here, outside of what is timed.
+    /// Creates a subject from a strategy that keeps its batch between runs. Its first documents are compared
+    /// with `expected` here, outside of the timing.
     ///
     /// # Errors
-    ///
-    /// Where the values cannot be marshalled, or the documents differ from the expected ones.
+    /// If the values cannot be marshalled, or the documents differ from the expected ones.
     pub fn verified<S: Strategy, F: Format, T: Serialize + Sync>(
         strategy: &'a S,
         format: &'a F,
@@ -85,7 +83,7 @@ impl<'a> Subject<'a> {
         ))
     }
 
-    /// Anything that marshals `values` values and says how many bytes came out.
+    /// Creates a subject that marshals `values` values and returns the number of bytes.
     pub fn new(
         name: &str,
         workers: usize,
@@ -111,7 +109,7 @@ impl fmt::Debug for Subject<'_> {
     }
 }
 
-/// What was allocated in some runs.
+/// The allocations of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocated {
     /// Blocks.
@@ -120,7 +118,7 @@ pub struct Allocated {
     pub bytes: u64,
 }
 
-/// What a subject costs.
+/// The costs of a subject.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// Name of the strategy.
@@ -140,7 +138,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Nanoseconds per value; zero if there is none.
+    /// Returns nanoseconds per value; zero without values.
     pub fn ns_per_value(&self) -> f64 {
         match self.values {
             0 => 0.0,

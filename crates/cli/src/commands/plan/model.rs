@@ -15,13 +15,13 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The pirates of the part that is measured, and how long they talk.
+/// The population and the duration of the measured part.
 const SOME_PIRATES: u32 = 100_000;
 const SOME_TALK: Duration = Duration::from_secs(1);
-/// What an event is in a piece: its label and a small message.
+/// The bytes of an event in a batch: its label and a small message.
 const EVENT_BYTES: f64 = 21.0;
 
-/// A run, as far as it matters how much there is to do between two meetings.
+/// A run, reduced to the work between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Model {
     events: f64,
@@ -31,14 +31,14 @@ struct Model {
     memory_bytes: u64,
 }
 
-/// What is expected of a number of machines.
+/// The estimate for a number of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Expected {
     hosts: u32,
     seconds: f64,
     speed_up: f64,
     exchange_share: f64,
-    /// What each machine sends in a window.
+    /// The bytes that each machine sends in a window.
     sent_bytes: f64,
 }
 
@@ -55,12 +55,12 @@ struct Plan<'a> {
     expected: Vec<Expected>,
     /// The number of machines with which it is fastest.
     fastest: u32,
-    /// As many machines as this one are needed for its memory.
+    /// The number of machines that the memory requires.
     needed: u32,
     advice: String,
 }
 
-/// What an exchange between two processes of this machine costs, which `mpirun` starts for that.
+/// Measures the cost of an exchange between two processes of this machine, which `mpirun` starts.
 fn exchange_cost() -> Result<ExchangeCost> {
     let output = corsair_cluster::output(2, &["plan".into()])?;
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -77,7 +77,8 @@ fn exchange_cost() -> Result<ExchangeCost> {
     })
 }
 
-/// One of the two processes between which an exchange is measured: the first one prints what it costs, as JSON.
+/// Runs one of the two processes between which an exchange is measured: the first one prints the cost as
+/// JSON.
 pub fn measure() -> Result<()> {
     let mpi = Mpi::begin()?;
     let member = mpi.member();
@@ -144,7 +145,7 @@ pub fn tell(args: &PlanArgs) -> Result<()> {
     Ok(())
 }
 
-/// What each machine has, and what lies between them.
+/// The machines and the network between them.
 struct Machines {
     workers: f64,
     cost: ExchangeCost,
@@ -162,7 +163,7 @@ impl Machines {
 }
 
 impl Model {
-    /// What all workers of a machine have to do in a window, in seconds of one worker.
+    /// Returns the work of a machine's workers in a window, in seconds of one worker.
     fn work(&self) -> f64 {
         self.events / self.windows * self.event_seconds
     }
@@ -187,8 +188,8 @@ impl Model {
         }
     }
 
-    /// The width of windows from which on two machines take less time than one. There is none if carrying an event takes
-    /// longer than the other machine saves.
+    /// Returns the smallest width of windows at which two machines are faster than one. `None` if sending an
+    /// event takes longer than the other machine saves.
     fn least_window(&self, machines: &Machines) -> Option<Duration> {
         let work_of_event = self.event_seconds / machines.workers / 2.0;
         let bytes_of_event = EVENT_BYTES / 4.0 * machines.cost.byte;

@@ -1,4 +1,4 @@
-//! `corsair sweep merge`: the files of all shards as the file of the whole sweep.
+//! `corsair sweep merge`: merges the files of all shards into the file of the sweep.
 
 use crate::console::Console;
 use anyhow::{Context, Result, anyhow, bail};
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// No line of a run is longer.
+/// The maximum length of a line.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// The flags of `corsair sweep merge`.
@@ -33,7 +33,7 @@ struct ShardFile<'a> {
 /// Merges the shards.
 ///
 /// # Errors
-/// What is wrong with which file; the file of the whole is as it was then.
+/// The file and its fault; the merged file is then unchanged.
 pub fn run(args: &MergeArgs) -> Result<()> {
     if let Ok(out) = args.out.canonicalize() {
         let same = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == out);
@@ -137,7 +137,7 @@ impl<'a> ShardFile<'a> {
         })
     }
 
-    /// Reads what stands before the first run.
+    /// Reads the text before the first run.
     fn check_columns(&mut self, grid: &Grid) -> Result<()> {
         for wanted in grid.head(None).split_inclusive('\n') {
             if self.next_line()?.as_deref() != Some(wanted) {
@@ -184,7 +184,7 @@ impl<'a> ShardFile<'a> {
     }
 }
 
-/// The next line with its end; none if there is no whole one within the limit of bytes.
+/// Returns the next line with its end; `None` if there is no complete line within the limit of bytes.
 fn line_of(reader: &mut impl BufRead, longest: usize) -> std::io::Result<Option<String>> {
     let mut line = Vec::new();
     reader.take(longest as u64).read_until(b'\n', &mut line)?;

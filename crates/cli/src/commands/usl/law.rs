@@ -15,9 +15,9 @@
 /// A throughput that was measured at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// How many work at once: clients, threads, nodes.
+    /// The concurrency: clients, threads or nodes.
     pub load: f64,
-    /// What they get done, in any unit.
+    /// The throughput, in any unit.
     pub throughput: f64,
 }
 
@@ -30,7 +30,7 @@ pub struct Usl {
     pub alpha: f64,
     /// Coherency, β; at least 0.
     pub beta: f64,
-    /// How much of the variance of the throughputs the law explains; 1 is all.
+    /// The fraction of the variance that the law explains; 1 is all.
     pub r_squared: f64,
 }
 
@@ -39,7 +39,7 @@ pub const LEAST: f64 = 1e-12;
 /// The greatest load and throughput.
 pub const MOST: f64 = 1e15;
 
-/// Why nothing can be fitted.
+/// Why the law cannot be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
     /// A load or throughput that is not a number, or is not between [`LEAST`] and [`MOST`]. Outside this range, rounding
@@ -48,7 +48,7 @@ pub enum UslError {
         "point {number} is ({load:?}, {throughput:?}); loads and throughputs are numbers from {LEAST:e} to {MOST:e}"
     )]
     OutOfRange {
-        /// Which point, from 1.
+        /// The number of the point, from 1.
         number: usize,
         /// Its load.
         load: f64,
@@ -65,9 +65,9 @@ pub enum UslError {
         "line {line}: '{text}' is not a pair of numbers; write a load and a throughput, as 16 9897.2"
     )]
     NoPair {
-        /// Where, from 1.
+        /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text.
         text: String,
     },
 }
@@ -85,8 +85,8 @@ impl Usl {
         load / self.throughput(load)
     }
 
-    /// The throughput at a response time; `None` if even a load of one takes longer, or no load
-    /// takes as long.
+    /// Returns the throughput at a response time; `None` if even a load of one takes longer, or no load takes
+    /// as long.
     pub fn throughput_at(&self, response: f64) -> Option<f64> {
         // λ R = 1 + α (N − 1) + β N (N − 1)
         let over = self.lambda * response - 1.0;
@@ -120,8 +120,7 @@ impl Usl {
         })
     }
 
-    /// The throughput that no load exceeds: that of the peak, or λ/α, which is approached; `None`
-    /// if it is unbounded.
+    /// Returns the upper bound of the throughput: the peak, or the asymptote λ/α; `None` if it is unbounded.
     pub fn limit(&self) -> Option<f64> {
         match self.peak() {
             Some(peak) => Some(peak.throughput),
