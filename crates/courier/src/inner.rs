@@ -1,4 +1,4 @@
-//! What a running node consists of, and what is asked of it.
+//! The parts of a running node, and its operations.
 
 use crate::acknowledgements::Acknowledgements;
 use crate::command::{Command, CommandResult, Refusal};
@@ -36,7 +36,7 @@ pub(crate) struct Inner {
     pub readiness: Readiness,
     pub disk: Disk,
     pub unread: Unread,
-    /// Recipients of messages that are on their way, other than messages to few.
+    /// The permits for recipients of messages in flight, except messages to few.
     pub fanout: Arc<Semaphore>,
     pub recipients: Arc<Recipients>,
     pub limits: Limits,
@@ -44,7 +44,7 @@ pub(crate) struct Inner {
     pub registration: Registration,
     /// The OpenAPI document, once it was asked for.
     pub document: OnceLock<bytes::Bytes>,
-    /// With which it was started.
+    /// The start options.
     pub options: Options,
     pub threads: Mutex<Vec<JoinHandle<()>>>,
     /// Whether the node is shutting down.
@@ -67,7 +67,7 @@ pub(crate) enum Failure {
 }
 
 impl Inner {
-    /// Makes a command durable, applies it, and says what came of it.
+    /// Makes a command durable, applies it, and returns its result.
     pub async fn command(&self, command: Command) -> Result<CommandResult, Failure> {
         if let Err(full) = self.disk.room() {
             self.metrics.refuse("disk_full");
@@ -97,8 +97,8 @@ impl Inner {
         Ok(self.index.reached(end).await?)
     }
 
-    /// As [`Inner::caught_up`]; if the log cannot be asked now, `false`: what the node knows can be
-    /// read all the same.
+    /// Like [`Inner::caught_up`]; `false` if the log cannot be reached, in which case the node's data can
+    /// still be read.
     pub async fn catch_up_if_possible(&self) -> Result<bool, Failure> {
         match self.caught_up().await {
             Ok(()) => Ok(true),
@@ -107,7 +107,7 @@ impl Inner {
         }
     }
 
-    /// How far a session has acknowledged, and the last sequence its user has.
+    /// Returns the last acknowledged sequence of a session, and the last sequence of its user.
     pub async fn position(&self, bearer: &Bearer) -> Result<(u64, u64), Failure> {
         self.catch_up_if_possible().await?;
         let noted = self.acknowledgements.of(bearer.session);

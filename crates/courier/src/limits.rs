@@ -1,10 +1,10 @@
-//! What a node refuses.
+//! The limits of a node.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// What a node refuses. Each refusal is counted in `courier_refused_total`.
+/// The limits of a node. Each refusal is counted in `courier_refused_total`.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of a request's body; more is 413.
@@ -17,11 +17,12 @@ pub struct Limits {
     pub connections: usize,
     /// Connections from one address, other than a trusted proxy; one more is answered 503 and closed.
     pub address_connections: usize,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
     /// Sockets of one user on this node; one more is 429.
     pub sockets: usize,
-    /// Requests of one user per second, and at once; more is 429. A socket may say as much.
+    /// Requests of one user per second, which is also the burst; further ones are answered with 429. The
+    /// limit also applies to frames of a socket.
     pub rate: NonZeroU32,
     /// Recipients of one user's messages per second, and at once; more is 429.
     pub fanout: NonZeroU32,
@@ -38,14 +39,13 @@ pub struct Limits {
     pub unread: usize,
     /// Bytes of messages that wait for one socket; what follows stays in the durable queue.
     pub outbox: usize,
-    /// How long a client may take for 4 KiB of an answer before its connection is closed.
+    /// The time in which a client must read 4 KiB of an answer before its connection is closed.
     pub write: Duration,
-    /// How often a socket is pinged. One from which nothing comes any more is dead within three
-    /// times as long.
+    /// The interval of pings. A socket that is silent for three intervals is dead.
     pub heartbeat: Duration,
     /// How long a token is good for.
     pub session: Duration,
-    /// How long a client may take for the head of a request, and as long again for its body (408).
+    /// The time in which a client must send the head of a request, and then its body (408).
     pub head: Duration,
     /// Memory that the hash of a password takes, in KiB; less is faster, for tests.
     pub password_memory: u32,
@@ -82,10 +82,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether these make sense together.
+    /// Checks that the limits are consistent.
     ///
     /// # Errors
-    /// A sentence about the first that does not.
+    /// A sentence about the first limit that is not.
     pub fn check(&self) -> Result<(), String> {
         const SHORTEST: Duration = Duration::from_millis(1);
         const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -146,7 +146,7 @@ pub(crate) const LONGEST_TITLE: usize = 256;
 pub(crate) const LONGEST_KEY: usize = 255;
 /// Bytes of pages, of all users together, that clients have not read yet; more is 503.
 pub(crate) const MOST_UNREAD: usize = 256 << 20;
-/// Recipients of messages that are on their way through the log at a time. Messages to fewer than
-/// [`FEW`] do not count, so that they never wait for those to many.
+/// The maximum number of recipients of messages in the log at a time. Messages to fewer than [`FEW`] do not
+/// count, so they never wait for messages to many.
 pub(crate) const MOST_FANOUT: u32 = 10_000;
 pub(crate) const FEW: u32 = 100;

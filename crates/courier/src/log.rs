@@ -18,35 +18,35 @@ use std::pin::Pin;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Where the outcome of a command goes.
+/// The receiver of a command's result.
 pub(crate) type Reply = oneshot::Sender<Result<Outcome, LogError>>;
 
-/// A command that is durable, on its way to be applied.
+/// A durable command on its way to be applied.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub position: u64,
     /// `None` if it is not a command of this service: it occupies its position and does nothing.
     pub command: Option<Command>,
-    /// When the log took it, by the log's own clock.
+    /// The time at which the log accepted it, by the log's clock.
     pub taken: Millis,
-    /// By which the entry is known again.
+    /// The digest that identifies the entry.
     pub digest: Digest,
-    /// For the outcome, if it was submitted on this node and since it was started.
+    /// The receiver of the result, if the command was submitted on this node since its start.
     pub reply: Option<Reply>,
 }
 
-/// A hash of an entry as the log keeps it; all zeros where none can be put in its place.
+/// A hash of an entry in the log; zeros if it cannot be replaced.
 pub(crate) type Digest = [u8; 16];
 
-/// Where a log's entries go: to the thread that applies them.
+/// The channel to the thread that applies the entries of a log.
 pub(crate) type Feed = crossbeam_channel::Sender<Vec<Entry>>;
 
 /// See the [module](self).
 pub(crate) trait Log: Send + Sync + 'static {
-    /// Takes a command.
+    /// Submits a command.
     ///
     /// # Errors
-    /// [`LogError::Busy`] if too many are under way.
+    /// [`LogError::Busy`] if too many are in progress.
     fn submit(&self, command: Command, reply: Reply) -> Result<(), LogError>;
 
     /// The position of the last entry that was reported durable to any node.
@@ -55,7 +55,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// The entries up to this position are durable elsewhere too: this node will not ask for them.
     fn forget(&self, position: u64);
 
-    /// How long a command may take to come out; `None`: as long as the disk of this machine takes.
+    /// Returns the time limit of a command; `None`: as long as the local disk takes.
     fn patience(&self) -> Option<Duration>;
 
     /// The newest version of commands that all nodes read.
@@ -67,24 +67,23 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// True if the log has lost entries, so that reopening does not help.
     fn has_stopped(&self) -> bool;
 
-    /// Takes no more commands. What was taken before still becomes durable and comes out; then the
-    /// feed ends.
+    /// Stops accepting commands. Accepted ones still become durable and are fed; then the feed ends.
     fn close(&self);
 }
 
-/// Why a command failed at the log. The command may have become durable or not,
-/// unless it says otherwise.
+/// Why a command failed at the log. Unless the variant says otherwise, the command may or may not have become
+/// durable.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LogError {
-    /// It was not taken.
+    /// It was not accepted.
     #[error("more than {0} changes are under way; try again in a moment")]
     Busy(usize),
-    /// Its disk or server did not do it.
+    /// The disk or server failed.
     #[error(
         "the log cannot be written: {0}; whether this was stored is not known, so try again with the same Idempotency-Key"
     )]
     Failed(String),
-    /// Its server cannot be asked.
+    /// The server cannot be reached.
     #[error("the log cannot be asked: {0}; try again in a moment, or another node")]
     Unreachable(String),
     /// The disk is full.
@@ -93,7 +92,7 @@ pub(crate) enum LogError {
     /// A node that cannot read this command runs still.
     #[error("nodes of an older version run still; this can be done when all are upgraded")]
     OlderNodes,
-    /// The log is not what it was: nothing is taken or served until the node is started again.
+    /// The log has lost or changed entries: the node serves nothing until it is started again.
     #[error("this node has stopped: {0}")]
     Stopped(String),
     /// The node is shutting down, or reopens its files.

@@ -59,7 +59,7 @@ impl<M> Select<M> {
         self.or(Arm::Timer(token))
     }
 
-    /// The answer to a [`Context::request`], or its failure.
+    /// The answer to a [`Context::request`](crate::Context::request), or its failure.
     pub fn answer(self, request: SpanId) -> Select<M> {
         self.or(Arm::Answer(request))
     }

@@ -1,4 +1,4 @@
-//! What commands do to conversations.
+//! The effects of commands on conversations.
 
 use super::keys::{Recent, fingerprint};
 use super::machine::{Caused, Machine};
@@ -115,7 +115,7 @@ impl Machine {
         Ok(Ok(done))
     }
 
-    /// Adds members, who can read what was said before.
+    /// Adds members, who can read the history.
     pub(super) fn add_members(
         &mut self,
         tables: &mut Tables<'_>,
@@ -155,7 +155,7 @@ impl Machine {
         Ok(Ok(CommandResult::Noted))
     }
 
-    /// Takes a member out, who cannot read it any more.
+    /// Removes a member, who can no longer read the conversation.
     pub(super) fn remove_member(
         &mut self,
         tables: &mut Tables<'_>,

@@ -1,5 +1,4 @@
-//! A copy of an index in a file of its own: a backup, a snapshot for another node, or the same index without
-//! the room that was freed in it.
+//! Copies of an index in a new file: a backup, a snapshot for another node, or a compacted index.
 
 use super::machine::{MessageRow, State};
 use super::queue::check_row;

@@ -1,25 +1,24 @@
-//! Idempotency keys: which message a key of a user was used for.
+//! Idempotency keys: the message for which a user's key was used.
 //!
-//! They lie in a table per day, by the log's clock, and are looked for in the tables of the last
-//! [`KEPT`] days on which there were any. So a key is remembered for a day at least, and forgetting costs
-//! nothing but the deletion of a table.
+//! They are in a table for each day, by the log's clock, and are looked up in the tables of the last [`KEPT`]
+//! days with keys. So a key is remembered for at least a day, and forgetting only deletes a table.
 //!
-//! The clock may be wrong. A new table is made when it reaches a day without one; where it goes
-//! back, the last table is used further. So a clock that was years ahead for a while makes one table,
-//! which counts as one of the three, and empties or keeps nothing else.
+//! The clock may be wrong. A new table is created when the clock reaches a day without one; if the clock goes
+//! back, the last table is used. So a clock that was years ahead for a while creates one table, which counts
+//! as one of the three, and has no other effect.
 
 use super::tables::{Keys, keys_of_day, open_keys};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-/// Days whose keys are kept.
+/// The number of days whose keys are kept.
 const KEPT: usize = 3;
 
 /// The days of the idempotency keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Days {
-    /// Those that have a table, in the order in which they were made.
+    /// The days with a table, in the order of creation.
     pub tables: Vec<u64>,
     /// The day of the last key.
     pub last: u64,
@@ -32,15 +31,15 @@ impl Days {
     }
 }
 
-/// Keys of which something was noted.
+/// The keys with changes.
 pub(super) type Keyed = FxHashSet<Place>;
 
 /// The idempotency keys of the last days.
 pub(super) struct Recent<'t> {
     txn: &'t WriteTransaction,
-    /// Those that were added.
+    /// The added keys.
     added: Keyed,
-    /// In the order in which they were made.
+    /// In the order of creation.
     days: Vec<(u64, Keys<'t>)>,
     last: u64,
 }
@@ -73,8 +72,8 @@ impl<'t> Recent<'t> {
         }
     }
 
-    /// Takes note of the day of a key, and forgets the keys of the oldest if this one is new. Returns
-    /// whether anything has changed.
+    /// Starts the day of a key, and removes the oldest day if this one is new. Returns true if anything has
+    /// changed.
     pub fn turn_to(&mut self, day: u64) -> Result<bool, redb::Error> {
         if day == self.last && !self.days.is_empty() {
             return Ok(false);
@@ -96,7 +95,7 @@ impl<'t> Recent<'t> {
         Ok(true)
     }
 
-    /// What a key was used for.
+    /// Returns the message for which a key was used.
     pub fn get(&self, row: (u64, [u8; 16])) -> Result<Option<Use>, redb::Error> {
         for (_, keys) in self.days.iter().rev() {
             if let Some(known) = keys.get(row)? {
@@ -121,7 +120,7 @@ impl<'t> Recent<'t> {
     }
 }
 
-/// Of a text, to tell messages under one key apart.
+/// A hash of a text, which distinguishes messages under one key.
 pub(super) fn fingerprint(text: &str) -> u64 {
     let hash = blake3::hash(text.as_bytes());
     let (first, _) = hash.as_bytes().split_at(8);

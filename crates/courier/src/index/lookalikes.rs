@@ -48,7 +48,7 @@ pub(super) fn add(tables: &mut Tables<'_>, name: &str) -> Result<(), redb::Error
     change(tables, name, |count| count.saturating_add(1))
 }
 
-/// Forgets a name that is free again.
+/// Removes a name that is free again.
 pub(super) fn remove(tables: &mut Tables<'_>, name: &str) -> Result<(), redb::Error> {
     change(tables, name, |count| count.saturating_sub(1))
 }

@@ -1,4 +1,4 @@
-//! What applies commands: counters, caches of the tables, and what waits to be written to them.
+//! The state machine that applies commands: counters, caches of the tables, and pending rows.
 
 use super::chunk::OpenChunk;
 use super::keys::Days;
@@ -23,7 +23,7 @@ const SLICE: usize = 1 << 7;
 /// Beyond this number all rows are written at once, because they arrive too fast.
 const MOST_RUNS: usize = 1 << 19;
 
-/// The counters, kept in the index along with what they count.
+/// The counters, stored in the index with the counted data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     pub format: u32,
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub version: u8,
 }
 
-/// What applied entries cause beside their outcomes.
+/// The consequences of applied entries besides their results.
 #[derive(Debug, Default)]
 pub(super) struct Caused {
     pub deliveries: Vec<Delivery>,
@@ -53,7 +53,7 @@ pub(super) struct Caused {
 }
 
 impl Caused {
-    /// Forgets it.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.deliveries.clear();
         self.closed.clear();
@@ -61,16 +61,16 @@ impl Caused {
     }
 }
 
-/// What of a log entry is to be known beside its command.
+/// The metadata of a log entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub position: u64,
     pub digest: Digest,
-    /// When the log took it.
+    /// The time at which the log accepted it.
     pub taken: Millis,
 }
 
-/// A message as it lies in the table.
+/// A row of the table of messages.
 #[derive(Serialize, Deserialize)]
 pub(super) struct MessageRow<'a> {
     pub sender: UserId,
@@ -123,13 +123,13 @@ impl Machine {
         self.pending.are_too_many() || self.queues.waiting() >= MOST_RUNS
     }
 
-    /// Whether it is time to [write](Machine::write) what was applied.
+    /// True if enough rows are pending to [write](Machine::write) them.
     pub fn has_many_rows(&self) -> bool {
         self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
     }
 
-    /// Puts a part of what was applied into the tables, if there is much; before a commit, if there is more
-    /// than such a part. Returns whether there still is.
+    /// Writes a part of the pending rows, if there are many; before a commit, if there are more than such a
+    /// part. Returns true if many are left.
     pub fn write_some(
         &mut self,
         tables: &mut Tables<'_>,
@@ -142,7 +142,7 @@ impl Machine {
         Ok(self.queues.waiting() >= much)
     }
 
-    /// Puts what was applied into the tables, as far as it is not there yet; of queues, what is over.
+    /// Writes all pending rows, and removes acknowledged parts of queues.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         self.pending.write(tables)?;
         match self.queues.are_more_than(CACHED) {
@@ -165,13 +165,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes note of a log entry that does nothing.
+    /// Records a log entry without effect.
     pub fn skip(&mut self, at: At) {
         self.state.position = at.position;
         self.state.digest = at.digest;
     }
 
-    /// Takes a message with its number. Without `tables` the tails of its recipients are here.
+    /// Stores a message with its number. Without `tables`, the tails of its recipients are cached.
     pub(super) fn store(
         &mut self,
         tables: Option<&Tables<'_>>,

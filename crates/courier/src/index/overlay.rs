@@ -17,7 +17,7 @@ use crate::model::Millis;
 use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, TableError};
 use rustc_hash::FxHashMap;
 
-/// What is known of keys while a transaction commits, and what is applied during it.
+/// The keys known during a commit, and the messages applied during it.
 pub(super) struct CommitOverlay {
     /// The keys of the last days, before the transaction.
     before: Vec<ReadOnlyTable<Place, Use>>,

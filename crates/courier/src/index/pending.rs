@@ -1,8 +1,7 @@
-//! Messages that are applied and do not lie in their table yet.
+//! Applied messages that are not in their table yet.
 //!
-//! A row that is put into a table by itself costs a way down the table's tree. The messages of a
-//! conversation will be neighbours, and cost one way together. So they are kept until there are many,
-//! and then written conversation by conversation.
+//! Writing a single row costs a descent of the table's tree. The messages of a conversation are neighbours in
+//! the tree, and share a descent. So messages are collected, and then written by conversation.
 
 use super::chunk::{Chunk, note};
 use super::row::number;
@@ -15,7 +14,7 @@ const MOST_ROWS: usize = 1 << 12;
 /// Bytes of messages that are kept.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What is not written while the disk is busy with a checkpoint.
+/// The number of rows above which they are not written while the disk is busy with a checkpoint.
 const TOO_MANY_ROWS: usize = 1 << 17;
 const TOO_MANY_BYTES: usize = 64 << 20;
 
@@ -25,7 +24,7 @@ type MessageKey = (u64, u64);
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// Where each lies in `bytes`, and its chunk.
+    /// The position of each message in `bytes`, and its chunk.
     messages: Vec<(MessageKey, Range<usize>, Chunk)>,
     bytes: Vec<u8>,
     /// The chunks of all of them, and the newest of each.
@@ -54,7 +53,7 @@ impl Pending {
         self.messages.len() >= MOST_ROWS || self.bytes.len() >= MOST_BYTES
     }
 
-    /// Puts all of them into their table.
+    /// Writes all of them into their table.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         let Pending {
             messages,

@@ -40,7 +40,7 @@ pub(super) struct QueueRange {
 const COUNT_BITS: u32 = 32;
 
 impl QueueRange {
-    /// Of a queue in which nothing is.
+    /// The range of an empty queue.
     const NONE: QueueRange = QueueRange {
         first: 1,
         conversation: 0,
@@ -54,7 +54,7 @@ impl QueueRange {
         self.first + self.count - 1
     }
 
-    /// How many of them the user has sent, and how many there are, as a row has it.
+    /// Packs the number of the user's own messages and the total into a row's value.
     fn counts(&self) -> u64 {
         self.own << COUNT_BITS | self.count
     }
@@ -105,15 +105,15 @@ impl QueueRange {
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     run: QueueRange,
-    /// It is longer than its row says.
+    /// True if it is longer than its row.
     unwritten: bool,
 }
 
-/// The last runs of queues, as far as they were used lately. Clones are the same.
+/// A cache of the last ranges of recently used queues. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tails(Arc<Mutex<FxHashMap<UserId, Tail>>>);
 
-/// Makes queues longer.
+/// Appends to queues.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub tails: Tails,
@@ -232,7 +232,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Has all tails on disk with this transaction. If they are many they get rows of their own.
+    /// Writes all tails to disk in this transaction. If there are many, they get rows of their own.
     pub fn keep_tails(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         if self.unwritten.len() > MOST_NOTED {
             self.write_all(tables, false)?;
@@ -275,7 +275,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Whether the first row of a user ends at this sequence or before, and is not the last.
+    /// True if the first row of a user ends at this sequence or before, and is not the last.
     pub fn begins_before(
         tables: &Tables<'_>,
         user: UserId,
@@ -331,7 +331,7 @@ fn last_run(
 }
 
 impl Tails {
-    /// Takes over what another one has.
+    /// Takes over the contents of another cache.
     pub fn take_over(&self, other: &Tails) {
         let taken = std::mem::take(&mut *other.0.lock());
         *self.0.lock() = taken;
@@ -354,8 +354,8 @@ pub(super) fn last_sequence(
     Ok(both.max().unwrap_or(0))
 }
 
-/// Calls `visit` with sequence, conversation and number of what lies in a user's queue after a
-/// sequence, in order, until it returns `false`.
+/// Calls `visit` with sequence, conversation and number of the messages in a user's queue after a sequence,
+/// in order, until it returns `false`.
 pub(super) fn visit(
     txn: &ReadTransaction,
     user: UserId,
@@ -381,11 +381,11 @@ pub(super) fn visit(
     failed
 }
 
-/// Calls `visit` with every run that lies in a user's queue after a sequence, and the first sequence of
-/// it that does, in order, until it returns `false`.
+/// Calls `visit` with every range in a user's queue after a sequence, and its first sequence after it, in
+/// order, until it returns `false`.
 ///
-/// The tail may be older or newer than the transaction. What only one of them knows is visited if
-/// nothing is missing before it; where something is, the queue ends for now.
+/// The cached tail may be older or newer than the transaction. Ranges that only one of them has are visited
+/// if nothing before them is missing; otherwise the queue ends there for now.
 pub(super) fn visit_runs(
     txn: &ReadTransaction,
     user: UserId,

@@ -1,4 +1,4 @@
-//! What is asked of the index.
+//! Reads of the index.
 
 use super::chunk::Chunk;
 use super::expiry::first_kept;
@@ -17,7 +17,7 @@ use crate::model::{
 use redb::{AccessGuard, ReadTransaction, ReadableTable, StorageError};
 use std::collections::BTreeMap;
 
-/// Runs of a queue that are counted, and messages of those of which only a part is.
+/// The maximum number of counted ranges of a queue, and of messages of partly acknowledged ranges.
 const MOST_UNREAD_RUNS: usize = 10_000;
 
 /// Messages of a queue that are passed over at a time because they are not kept any more.
@@ -41,7 +41,7 @@ pub(crate) struct QueuePage {
     pub reached: u64,
 }
 
-/// What is kept of the messages.
+/// Statistics about the stored messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stock {
     /// Bytes of all.
@@ -57,7 +57,7 @@ pub(crate) struct QueuedMessage {
     pub message: Message,
 }
 
-/// Where a session stands in its user's queue.
+/// The position of a session in its user's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The last sequence it has acknowledged.
@@ -82,7 +82,7 @@ impl Index {
         .await
     }
 
-    /// Users whose names begin so and come after one of them, in the order of bytes.
+    /// Returns users whose names begin with a prefix, after one of them, in the order of bytes.
     pub async fn users_named_like(
         &self,
         prefix: String,
@@ -112,7 +112,7 @@ impl Index {
         .await
     }
 
-    /// Those of these users that exist.
+    /// Returns those of these users that exist.
     pub async fn users(&self, ids: Vec<UserId>) -> Result<Vec<UserInfo>, IndexError> {
         self.read(move |txn| {
             let found = ids.into_iter().filter_map(|id| match user(txn, id) {
@@ -167,7 +167,7 @@ impl Index {
         .await
     }
 
-    /// Where a session of this user stands.
+    /// Returns the position of a session of this user.
     pub async fn position(&self, user: UserId, session: SessionId) -> Result<Position, IndexError> {
         let tail = self.tails.of(user);
         self.read(move |txn| {
@@ -265,8 +265,8 @@ impl Index {
         .await
     }
 
-    /// How many messages of each conversation lie in a user's queue that no session has acknowledged:
-    /// of the oldest [`MOST_UNREAD_RUNS`] runs of them. `true` if there are more.
+    /// Returns the number of messages of each conversation in a user's queue that no session has
+    /// acknowledged, counted over the oldest [`MOST_UNREAD_RUNS`] ranges. `true` if there are more.
     pub async fn unread(
         &self,
         user: UserId,
@@ -314,8 +314,8 @@ impl Index {
         .await
     }
 
-    /// What lies in a user's queue after this sequence, in order: at most `limit`, and of about
-    /// `bytes` as JSON, but one at least.
+    /// Returns the messages in a user's queue after this sequence, in order: at least one, at most `limit`,
+    /// and about `bytes` as JSON.
     pub async fn queue(
         &self,
         user: UserId,
@@ -363,7 +363,7 @@ impl Index {
         .await
     }
 
-    /// How much is kept, and since when.
+    /// Returns the number and the age of stored messages.
     pub async fn stock(&self) -> Result<Stock, IndexError> {
         self.read(move |txn| {
             let bytes = super::copy::state(txn)?.map_or(0, |state| state.bytes);

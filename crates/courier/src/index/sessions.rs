@@ -1,4 +1,4 @@
-//! What commands do to sessions and to the accounts that they belong to.
+//! The effects of commands on sessions and their accounts.
 
 use super::lookalikes;
 use super::machine::{Caused, Machine};
@@ -31,8 +31,7 @@ impl Machine {
         Ok(Ok(CommandResult::Noted))
     }
 
-    /// Deletes an account, unless its password was changed in the meantime. Its number stays, and what
-    /// it has posted.
+    /// Deletes an account, unless its password was changed in the meantime. Its number and its messages stay.
     pub(super) fn delete_user(
         &mut self,
         tables: &mut Tables<'_>,
@@ -66,7 +65,7 @@ impl Machine {
         Ok(Ok(CommandResult::Noted))
     }
 
-    /// Changes the password of whom a session belongs to, unless somebody else has.
+    /// Changes the password of a session's user, unless it was changed in the meantime.
     pub(super) fn change_password(
         &mut self,
         tables: &mut Tables<'_>,
@@ -90,7 +89,7 @@ impl Machine {
     }
 }
 
-/// How far any session of a user has acknowledged.
+/// Returns the highest sequence that any session of a user has acknowledged.
 pub(super) fn acknowledged_by_user(
     tables: &Tables<'_>,
     user: UserId,
@@ -158,8 +157,8 @@ pub(super) fn make_room(
     Ok(())
 }
 
-/// Removes from a user's queue what all sessions have acknowledged that are not over at this time, of which
-/// one has just acknowledged this sequence.
+/// Removes from a user's queue the messages that all active sessions have acknowledged, after one of them has
+/// acknowledged this sequence.
 pub(super) fn forget_acknowledged(
     tables: &mut Tables<'_>,
     user: UserId,

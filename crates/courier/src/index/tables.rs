@@ -1,4 +1,4 @@
-//! What lies where in the index.
+//! The tables of the index.
 
 use super::row::Number;
 use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
@@ -34,7 +34,7 @@ pub(super) const USER_ACKS: TableDefinition<u64, Number> =
 pub(super) const CONVERSATIONS: TableDefinition<u64, &[u8]> = TableDefinition::new("conversations");
 /// Conversation → its title, if it has one.
 pub(super) const TITLES: TableDefinition<u64, &[u8]> = TableDefinition::new("titles");
-/// Two users, the smaller number first → the conversation that was found or created for them.
+/// Two users, the smaller number first → their conversation.
 pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::new("pairs");
 /// (User, conversation).
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");

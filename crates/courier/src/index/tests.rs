@@ -1,4 +1,4 @@
-//! The index by itself, fed by hand.
+//! The index alone, with commands from the test.
 
 mod checkpoints;
 mod keeping;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use redb::{ReadableTable, TableHandle};
 use tokio::sync::oneshot;
 
-/// No bound of a page.
+/// No limit of a page.
 const ALL: usize = usize::MAX;
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -102,7 +102,7 @@ impl TestIndex {
         }
     }
 
-    /// Three users, a room of the first with both others, and one with the second only.
+    /// Creates three users, a conversation of the first with both others, and one with the second only.
     pub async fn rooms(&mut self) -> ([UserId; 3], ConversationId, ConversationId) {
         let users = [
             self.user("a").await,

@@ -1,9 +1,8 @@
-//! An index of a format before this one, brought to this one.
+//! Upgrades of an index from earlier formats.
 //!
-//! Format 2 had no checksums beside what sessions and users had acknowledged, no list of a user's
-//! sessions, and kept the days of idempotency keys in the order of the calendar. Format 3 did not know how
-//! old messages are: what it has is one [chunk](super::expiry), as old as the newest of it. Format 4 did not know
-//! which names look alike.
+//! Format 2 had no checksums of acknowledgements, no list of a user's sessions, and the days of idempotency
+//! keys in the order of the calendar. Format 3 had no ages of messages: its messages become one
+//! [chunk](super::expiry), as old as the newest of them. Format 4 had no table of similar names.
 
 use super::chunk::{Chunk, OpenChunk, note};
 use super::keys::Days;
@@ -25,7 +24,7 @@ pub(super) const BEFORE: [u32; 3] = [2, 3, 4];
 const OLD_SESSION_ACKS: TableDefinition<[u8; 16], u64> = TableDefinition::new("session_acks");
 const OLD_USER_ACKS: TableDefinition<u64, u64> = TableDefinition::new("user_acks");
 
-/// Of format 2.
+/// The state in format 2.
 #[derive(Serialize, Deserialize)]
 struct OldState {
     format: u32,
@@ -37,7 +36,7 @@ struct OldState {
     days: Vec<u64>,
 }
 
-/// Of format 3.
+/// The state in format 3.
 #[derive(Serialize, Deserialize)]
 struct StateWithoutBytes {
     format: u32,
@@ -56,7 +55,7 @@ struct OldSession {
     expires: Millis,
 }
 
-/// Upgrades an index of one of the formats [`BEFORE`], all of it or, if something is in the way, nothing.
+/// Upgrades an index of one of the formats [`BEFORE`], completely or, on an error, not at all.
 pub(super) fn upgrade(database: &Database, found: u32) -> Result<(), redb::Error> {
     let mut txn = database.begin_write()?;
     txn.set_durability(Durability::Immediate)
@@ -102,7 +101,7 @@ fn upgrade_state(txn: &WriteTransaction, scratch: &mut Vec<u8>) -> Result<(), re
     Ok(())
 }
 
-/// Takes note of how much and how old all messages are.
+/// Computes the size and age of all messages.
 fn measure_messages(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
     let Some(row) = tables.meta.get(STATE)?.map(|row| row.value().to_vec()) else {
         return Ok(());
@@ -158,7 +157,7 @@ fn measure_messages(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// Writes the number of this format into the counters, which are those of format 4.
+/// Writes the number of this format into the counters of format 4.
 fn raise_format(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
     let row = tables.meta.get(STATE)?.map(|row| row.value().to_vec());
     if let Some(row) = row {

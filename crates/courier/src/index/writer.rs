@@ -25,11 +25,11 @@ const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
 const LATEST_COMMIT: Duration = Duration::from_secs(5);
 /// or by this, if a reader waits.
 const LONGEST_WANT: Duration = Duration::from_millis(500);
-/// With this many queue rows a commit takes long enough to apply messages during it.
+/// The number of queue rows from which a commit takes long enough to apply messages during it.
 const MANY_WRITTEN: usize = 1 << 10;
-/// What is applied is written to disk after this many entries,
+/// The number of entries between checkpoints.
 const CHECKPOINT_ENTRIES: u64 = 1 << 16;
-/// or after this time. While it goes to disk the log's commits wait behind it, so it is seldom.
+/// The time between checkpoints. The log's commits wait behind a checkpoint, so they are rare.
 const CHECKPOINT_TIME: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 20 });
 
 /// See the [module](self).
@@ -39,7 +39,7 @@ pub(super) struct Writer<E, C> {
     pub progress: Arc<Progress>,
     pub machine: Machine,
     pub feed: Receiver<Vec<Entry>>,
-    /// What is asked, by readers that wait for a commit most of the time.
+    /// Requests, usually of readers that wait for a commit.
     pub wants: Receiver<Want>,
     /// Entries that were applied since a compaction began.
     pub kept: Option<CompactionBacklog>,
@@ -55,20 +55,20 @@ pub(super) struct Writer<E, C> {
 /// CommitMode a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitMode {
-    /// Readers see it. If there is much to commit, messages are applied during the commit.
+    /// Visible to readers. During a large commit, messages are applied.
     Visible,
-    /// It is on disk as well.
+    /// Also on disk.
     Durable,
     /// The same, and messages are applied during the commit.
     Concurrent,
 }
 
-/// Why a transaction is committed.
+/// The reason for a commit.
 #[derive(PartialEq, Eq)]
 enum Occasion {
     /// A reader waits, or it is large or old enough.
     Commit,
-    /// Nothing more will come.
+    /// The feed has ended.
     Over,
 }
 
@@ -131,7 +131,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         }
     }
 
-    /// Applies what comes until the transaction is to be committed.
+    /// Applies entries until the transaction must be committed.
     fn transaction(
         &mut self,
         tables: &mut Tables<'_>,
@@ -173,7 +173,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         }
     }
 
-    /// Does what was asked, between two transactions.
+    /// Serves a request between two transactions.
     fn serve(&mut self, want: Want, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
         match want {
             Want::Commit(reply) => {
@@ -267,7 +267,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok(())
     }
 
-    /// Says what came of entries, and has their messages delivered.
+    /// Sends the results of entries, and delivers their messages.
     fn answer(&mut self, answers: Vec<(Reply, Outcome)>, caused: &mut Caused) {
         let position = self.machine.state.position;
         // Before the answers: a client that is answered and then reads finds its own write.
@@ -357,7 +357,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok(())
     }
 
-    /// Keeps an entry, if a compaction runs.
+    /// Stores an entry, if a compaction runs.
     fn keep(&mut self, at: At, command: Option<&Command>) {
         if let Some(kept) = &mut self.kept {
             kept.push(at, command);
@@ -421,8 +421,8 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         (self.checkpoint)(position);
     }
 
-    /// Says that the index has failed. With this thread its channels end, which everybody sees who
-    /// waits for an answer.
+    /// Reports that the index has failed. The thread's channels are then closed, which everyone who waits for
+    /// an answer notices.
     pub fn fail(&self, error: &redb::Error) {
         tracing::error!(
             "the index {} has failed: {error}; the log has everything, so start the node again when the cause is gone",

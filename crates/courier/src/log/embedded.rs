@@ -31,11 +31,11 @@ use std::time::Duration;
 
 /// The directory of the log in the directory of the data.
 const DIRECTORY: &str = "log";
-/// At most this many commands become durable together.
+/// The maximum number of commands that become durable together.
 const LARGEST_GROUP: usize = 4096;
 /// A group takes no more commands when it has this many bytes.
 const LARGEST_RECORD: usize = 1 << 20;
-/// At most this many are under way.
+/// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 16;
 
 /// See the [module](self).
@@ -68,17 +68,17 @@ struct LogState {
 pub(crate) struct Prepared {
     place: LogSource,
     identity: u64,
-    /// What the index does not know yet.
+    /// Entries that the index does not have yet.
     left: Vec<Entry>,
     last: u64,
     forgotten: u64,
 }
 
-/// Where a log was found.
+/// The source of a log.
 enum LogSource {
     Memory,
     Files(PathBuf, Recovery),
-    /// In the directory of the data there is none of this form yet.
+    /// The data directory has no log of this form yet.
     Nothing(PathBuf),
 }
 
@@ -140,13 +140,13 @@ impl Prepared {
         self.identity
     }
 
-    /// The position of its last entry; if there is none, that of the one before the first.
+    /// Returns the position of its last entry; if there is none, the position before the first.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// Starts the log. Feeds what the index does not know yet, then what is submitted, and counts the
-    /// groups that become durable. The thread ends when the log is closed or dropped.
+    /// Starts the log. It feeds the entries that the index does not have yet, then submitted ones, and counts
+    /// the groups that become durable. The thread ends when the log is closed or dropped.
     pub fn start(
         self,
         feed: Feed,
@@ -318,7 +318,7 @@ impl Log for Embedded {
 
 /// The thread that writes.
 struct Writer {
-    /// Without any the log is in memory.
+    /// `None`: the log is in memory.
     files: Option<Journal>,
     state: Arc<LogState>,
     feed: Feed,
@@ -420,7 +420,7 @@ pub(crate) fn is_in(data: &Path) -> bool {
     corsair_journal::exists(&data.join(DIRECTORY)) || data.join(before::FILE).exists()
 }
 
-/// Makes a log of this identity in a directory that has none, which continues after a position.
+/// Creates a log with this identity in a directory that has none, which continues after a position.
 ///
 /// # Errors
 /// If it cannot be written.

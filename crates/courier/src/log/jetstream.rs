@@ -58,17 +58,17 @@ use tokio::time::{Instant, sleep, timeout};
 const LONGEST: Duration = Duration::from_secs(15);
 /// How long one acknowledgement may take.
 const ACK: Duration = Duration::from_secs(2);
-/// Between two publications of one command.
+/// The pause between two publications of a command.
 const PAUSE: Duration = Duration::from_millis(100);
-/// In which a publication under a known id is not stored again; longer than [`LONGEST`].
+/// The time in which a publication with a known id is not stored again; longer than [`LONGEST`].
 const DUPLICATES: Duration = Duration::from_secs(120);
-/// At most this many commands are under way.
+/// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 13;
 
 /// A command as the stream keeps it.
 #[derive(Serialize, Deserialize)]
 struct StreamCommand {
-    /// Which process published it, and the number it has there.
+    /// The process that published it, and its number there.
     origin: u64,
     number: u64,
     command: Command,
@@ -96,7 +96,7 @@ struct StreamState {
     numbers: AtomicU64,
     /// Replies of commands that have not come back yet.
     waiting: Mutex<HashMap<u64, Reply>>,
-    /// Why the node stopped following the stream.
+    /// The reason why the node stopped following the stream.
     stopped: OnceLock<String>,
     closed: watch::Sender<bool>,
 }
@@ -110,11 +110,11 @@ pub(crate) struct Applied {
 
 /// Why the stream cannot be followed.
 enum Attach {
-    /// For now.
+    /// A temporary failure.
     Broken(String),
     /// It is not the stream that was applied.
     Wrong(String),
-    /// It was trimmed, and does not reach back to what was applied.
+    /// It was trimmed, and does not reach back to the applied position.
     Behind(String),
 }
 
@@ -122,7 +122,7 @@ fn identity(info: &Info) -> u64 {
     info.created.unix_timestamp_nanos() as u64
 }
 
-/// By which an entry of the stream is known again.
+/// Returns the digest that identifies an entry.
 fn digest(payload: &[u8]) -> Digest {
     let mut digest = Digest::default();
     digest.copy_from_slice(&blake3::hash(payload).as_bytes()[..16]);
@@ -224,7 +224,7 @@ impl StreamState {
         }
     }
 
-    /// Whether the stream is the one that was applied, as far as it was.
+    /// Checks that the stream is the one that was applied, up to the applied position.
     async fn check(&self, applied: &Applied) -> Result<(), Attach> {
         let broken = |error: String| Attach::Broken(error);
         let stream = &self.names.stream;
@@ -295,7 +295,7 @@ impl StreamState {
     }
 }
 
-/// A URL without what stands before the `@`.
+/// Returns a URL without its credentials.
 pub(crate) fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);

@@ -8,7 +8,7 @@ use crate::guard::guard;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::path::Path;
 
-/// Its file in the directory of the data.
+/// Its file in the data directory.
 pub(super) const FILE: &str = "log.redb";
 /// The version of its layout.
 const FORMAT: u32 = 2;
@@ -19,17 +19,17 @@ const CHECK: usize = 4;
 /// Pages that redb keeps in memory, in bytes.
 const CACHE: usize = 8 << 20;
 
-/// What it holds.
+/// The contents.
 pub(super) struct LegacyLog {
     pub identity: u64,
-    /// After a position, in order.
+    /// The commands after a position, in order.
     pub commands: Vec<Command>,
     /// The position of the last entry.
     pub last: u64,
 }
 
 impl LegacyLog {
-    /// Reads what comes after this position; `None` if there is no such log.
+    /// Reads the commands after this position; `None` if there is no such log.
     ///
     /// # Errors
     /// If it is damaged, or does not reach back to this position.
@@ -78,7 +78,7 @@ fn is_empty(database: &Database) -> Result<bool, redb::Error> {
     Ok(database.begin_read()?.list_tables()?.next().is_none())
 }
 
-/// Its format, if it says one, and its identity.
+/// Returns its format, if it has one, and its identity.
 fn identity(database: &Database) -> Result<(Option<u32>, u64), redb::Error> {
     let txn = database.begin_read()?;
     let meta = match txn.open_table(META) {
@@ -142,7 +142,7 @@ fn read(database: &Database, after: u64) -> Result<(Vec<Command>, u64), redb::Er
     Ok((commands, last))
 }
 
-/// The checksum of a row, which also says at which position it begins.
+/// Returns the checksum of a row, which includes its first position.
 fn checksum(first: u64, row: &[u8]) -> [u8; CHECK] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&first.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The log by itself.
+//! The log alone.
 
 use super::*;
 use crate::command::CommandResult;
@@ -92,7 +92,7 @@ fn long() -> Command {
     }
 }
 
-/// Submits these, each a group of its own. Returns the position of the last.
+/// Submits commands, each in a group of its own. Returns the position of the last.
 fn submit_one_by_one(
     log: &Embedded,
     entries: &Receiver<Vec<Entry>>,

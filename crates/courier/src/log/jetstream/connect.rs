@@ -28,7 +28,7 @@ const LONGEST_NAME: usize = 32;
 /// Bytes of a file with credentials.
 const LONGEST_CREDENTIALS: usize = 64 << 10;
 
-/// What stands for a service on a server; the number is the version of the format.
+/// The names of a service on a server; the number is the version of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     pub stream: String,
@@ -36,17 +36,17 @@ pub(crate) struct Names {
     pub log: String,
     /// The subject of what nodes tell each other beside it.
     pub presence: String,
-    /// The object store of snapshots, and the stream that says which one is the newest.
+    /// The object store of snapshots, and the stream that names the newest one.
     pub snapshots: String,
     /// The subject of that stream.
     pub newest: String,
 }
 
 impl Names {
-    /// Of the service that has a stream of this name; without one, of the only service.
+    /// Returns the names of the service whose stream has this name; without a name, of the only service.
     ///
     /// # Errors
-    /// If a stream cannot be called so.
+    /// If it is not a valid name of a stream.
     pub fn new(stream: Option<&str>) -> Result<Names, StartError> {
         let Some(stream) = stream else {
             return Ok(Names {
@@ -83,12 +83,12 @@ pub(crate) struct Server {
     pub ca: Option<PathBuf>,
 }
 
-/// What a file with credentials says.
+/// The contents of a file with credentials.
 #[derive(Debug, PartialEq, Eq)]
 enum Credentials {
     User(String, String),
     Token(String),
-    /// A `.creds` file, whole: a token signed by the account, and the key that it is of.
+    /// A complete `.creds` file: a token signed by the account, and its key.
     Keys(String),
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    /// Connects to the server, and makes the stream if there is none.
+    /// Connects to the server, and creates the stream if there is none.
     pub async fn connect(
         server: Server,
         key: Key,
@@ -282,7 +282,7 @@ impl Connected {
         Snapshots::new(on, names, self.replicas, &self.key, self.identity)
     }
 
-    /// The error that says why this server cannot be used.
+    /// Returns the error that says why this server cannot be used.
     pub fn refused(&self, reason: String) -> StartError {
         let url = self.url.clone();
         StartError::Nats { url, reason }

@@ -1,8 +1,8 @@
-//! How far the stream goes, asked once for all who want to know.
+//! The end of the stream, requested once for all concurrent readers.
 //!
-//! Every list that is read waits for what was stored before. An answer serves the requests made before
-//! it was asked for; later requests share the next one. So however many ask, the server is asked by
-//! one at a time.
+//! Every read of a list waits for earlier messages. An answer of the server serves the requests made before
+//! it was asked for; later requests share the next answer. So only one request to the server is in progress,
+//! however many readers there are.
 
 use crate::log::LogError;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! Reading the stream from a position on, for as long as the node runs.
+//! Following the stream from a position, as long as the node runs.
 
 use super::{Applied, Attach, StreamCommand, StreamState, digest};
 use crate::log::{Entry, Feed};
@@ -13,28 +13,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// At most this many entries are handed on together.
+/// The maximum number of entries that are forwarded together.
 const LARGEST_GROUP: usize = 512;
-/// Before the stream is asked again.
+/// The pause before the stream is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 /// While the index is behind.
 const FULL: Duration = Duration::from_millis(1);
 
 /// Why following the stream ended.
 enum End {
-    /// For now: the server or the connection.
+    /// A temporary failure of the server or the connection.
     Broken,
     /// The node is shutting down.
     Closed,
-    /// What the stream holds is not what it should be.
+    /// The contents of the stream are invalid.
     Wrong(String),
-    /// It continues later than it should.
+    /// Positions are missing.
     Gap(String),
-    /// It was trimmed further than the node has come.
+    /// It was trimmed beyond the node's position.
     Behind(String),
 }
 
-/// Hands on every entry after the one that was applied, in order.
+/// Forwards every entry after the applied one, in order.
 pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: Feed) {
     let mut closed = state.closed.subscribe();
     let mut connections = state.connections.clone();
@@ -42,7 +42,7 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
         connections.borrow_and_update();
         let followed = tokio::select! {
             end = attempt(&state, &mut applied, &feed) => end,
-            // The client recreates its consumer by itself, at whatever stream is there now.
+            // The client recreates its consumer itself, on whatever stream exists then.
             Ok(()) = connections.changed() => End::Broken,
             _ = closed.wait_for(|&closed| closed) => End::Closed,
         };
@@ -65,7 +65,7 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
     state.waiting.lock().clear();
 }
 
-/// Follows until something is in the way.
+/// Follows the stream until an error.
 async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End {
     if let Err(why) = state.check(applied).await {
         return why.into();
@@ -98,7 +98,7 @@ async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End
     }
 }
 
-/// Hands on what is read of the messages, until something is in the way.
+/// Forwards the entries of messages until an error.
 async fn hand_on_all<M, E>(
     messages: &mut (impl Stream<Item = Result<M, E>> + Unpin),
     mut read: impl FnMut(M) -> Result<Option<Entry>, End>,
@@ -128,7 +128,7 @@ impl From<Attach> for End {
     }
 }
 
-/// Waits for an entry, and takes those that have come with it. If something is in the way, that too.
+/// Waits for an entry, and takes all that are available, with the error that follows them.
 async fn group<M, E>(
     messages: &mut (impl Stream<Item = Result<M, E>> + Unpin),
     mut read: impl FnMut(M) -> Result<Option<Entry>, End>,
@@ -200,7 +200,7 @@ fn entry(
                 "entry {position} of the stream {stream} cannot be read by any node: {reason}; it is skipped"
             );
         }
-        // Others do something with it, and this node must do the same.
+        // Other nodes apply it, and this node must apply the same.
         Opened::Newer(version) => {
             return Err(End::Wrong(format!(
                 "entry {position} of the stream {stream} was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"
