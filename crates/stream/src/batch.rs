@@ -1,6 +1,6 @@
 //! The flows on the edges of a task: selections of rows of shared blocks, and windows of them.
 
-use crate::block::Block;
+use crate::block::{Block, Column, Data, Words};
 use std::sync::Arc;
 
 /// The points that a node hands to the next: rows of one block, in order, of one group.
@@ -161,6 +161,24 @@ impl Batch {
                 self.block.gather(&rows)
             }
         }
+    }
+
+    /// Points of this batch's measurement and group, with the group's tags and these fields.
+    pub(crate) fn of_group(&self, times: Arc<[i64]>, fields: Vec<Column>) -> Batch {
+        let tag = |(name, value): &(Arc<str>, Arc<str>)| Column {
+            name: name.clone(),
+            data: Arc::new(Data::Tag(Words {
+                codes: vec![if value.is_empty() { Words::MISSING } else { 0 }; times.len()],
+                words: vec![value.clone()],
+            })),
+        };
+        let columns = self.group.tags.iter().map(tag).chain(fields).collect();
+        let block = Block {
+            origin: self.block.origin.clone(),
+            times,
+            columns,
+        };
+        Batch::all(Arc::new(block), self.group.clone())
     }
 
     /// Selects all points of a block, in one group.

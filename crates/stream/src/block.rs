@@ -181,7 +181,7 @@ impl<T: Clone> Cells<T> {
 
 impl Data {
     /// Returns these rows only. O(rows).
-    fn gather(&self, rows: &[u32]) -> Data {
+    pub(crate) fn gather(&self, rows: &[u32]) -> Data {
         match self {
             Data::Tag(words) => Data::Tag(words.gather(rows)),
             Data::Float(cells) => Data::Float(cells.gather(rows)),

@@ -13,11 +13,13 @@ macro_rules! kinds {
 
 kinds! {
     from, filter, group_by, window, aggregate, eval, default, delete, derivative, running, state, change_detect, sample,
-    shift, stats, deadman, union, join, alert, log, http_out, http_post,
+    shift, flatten, combine, stats, deadman, union, join, alert, log, http_out, http_post,
 }
 
 /// Windows as Kapacitor has them: `window` without a period in its parentheses.
 pub(crate) mod buffer;
+
+mod moments;
 
 /// The properties of nodes, which the pipeline shows.
 pub(crate) mod definitions {
@@ -25,11 +27,13 @@ pub(crate) mod definitions {
     pub use super::alert::{Added, Alert};
     pub use super::buffer::Buffer;
     pub use super::change_detect::ChangeDetect;
+    pub use super::combine::Combine;
     pub use super::default::Default;
     pub use super::delete::Delete;
     pub use super::derivative::Derivative;
     pub use super::eval::{Eval, Keep};
     pub use super::filter::Where;
+    pub use super::flatten::Flatten;
     pub use super::group_by::GroupBy;
     pub use super::http_out::HttpOut;
     pub use super::http_post::HttpPost;

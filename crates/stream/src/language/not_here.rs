@@ -16,18 +16,10 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
         "lists of the smallest points are missing; `min` selects one, `percentile` one by its rank",
     ),
     (
-        "combine",
-        "points of one stream cannot be combined with each other; name two chains with `var` and `join` them",
-    ),
-    (
         "dbrp",
         "a task takes the points that its `from` names: `stream | from().database('DB').retentionPolicy('RP')`",
     ),
     ("ec2Autoscale", SCALE),
-    (
-        "flatten",
-        "points of several tags cannot become fields of one; `groupBy` the tag and `join` the chains",
-    ),
     ("holtWinters", FORECAST),
     ("holtWintersWithFit", FORECAST),
     ("influxdbOut", DATABASE),

@@ -554,3 +554,10 @@ fn truncated(time: i64, every: i64) -> i64 {
 fn nanos(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
+
+/// The multiple of `step` nearest to `time`.
+pub(super) fn nearest(time: i64, step: i64) -> i64 {
+    let below = time.div_euclid(step) * step;
+    let above = time - below >= step - (time - below);
+    below.saturating_add(if above && step > 1 { step } else { 0 })
+}

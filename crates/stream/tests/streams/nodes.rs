@@ -46,6 +46,53 @@ async fn states_last_as_long_as_their_condition_is_true_and_go_on_after_other_wr
 }
 
 #[tokio::test]
+async fn flatten_makes_one_point_of_those_of_one_time_and_counts_those_without_a_tag() {
+    let service = Service::new();
+    let text =
+        "stream | from('m') | flatten().on('host', 'port').tolerance(2s).delimiter('/') | log()";
+    service.task("t", text).await;
+    // 1 s belongs to 2 s. A later value of the same name replaces the earlier one.
+    service
+        .write("m,host=a,port=1 x=1 1\nm,host=a x=9 2\nm,host=b,port=1 x=2,y=3 2\nm,host=a,port=1 x=4 2\n")
+        .await;
+    service
+        .write("m,host=a,port=1 x=5 4\nm,host=a,port=1 x=6 8\n")
+        .await;
+    service.engine.drain().await;
+    let status = service.engine.status("t").unwrap();
+    let error = status.nodes.iter().find_map(|node| node.last_error.clone());
+    let error = error.unwrap_or_default();
+    assert!(error.contains("no tag `port`"), "{error}");
+    assert_eq!(
+        service.logged().await,
+        [
+            format!("m a/1/x=4.0,b/1/x=2.0,b/1/y=3.0 {}", 2 * SECOND),
+            format!("m a/1/x=5.0 {}", 4 * SECOND),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn combine_pairs_points_of_one_time_and_refuses_too_many() {
+    let lines =
+        "m,s=a v=1 1\nm,s=b v=2 1\nm,s=c v=3,w=9 1\nm,s=a v=4 2\nm,s=b v=5 3\nm,s=z v=0 9\n";
+    let text = |rest: &str| {
+        format!(
+            "stream | from('m') | combine(lambda: s == 'c', lambda: TRUE).as('c', 'o'){rest} | log()"
+        )
+    };
+    assert_eq!(
+        run(&text(""), lines).await,
+        [
+            format!("m,c.s=c,o.s=a c.v=3.0,c.w=9.0,o.v=1.0 {SECOND}"),
+            format!("m,c.s=c,o.s=b c.v=3.0,c.w=9.0,o.v=2.0 {SECOND}"),
+        ]
+    );
+    assert_eq!(run(&text(".max(2)"), lines).await, Vec::<String>::new());
+    assert_eq!(run(&text(".max(3)"), lines).await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_tumbling_window_ends_at_multiples_of_its_period() {
     let logged = run(
         "stream | from('m') | window(10s, every 10s) | count(value) | log()",

@@ -125,7 +125,7 @@ async fn recordings_through_tasks_of_kapacitors_tests_show_what_they_show_there(
     let Tests {
         recordings, shown, ..
     } = tests();
-    assert!(shown.len() >= 62, "{} of kapacitor's tests", shown.len());
+    assert!(shown.len() >= 67, "{} of kapacitor's tests", shown.len());
     let mut wrong = Vec::new();
     for test in &shown {
         match test.run(&recordings[&test.recording]).await {
@@ -146,7 +146,7 @@ async fn recordings_through_tasks_of_kapacitors_tests_show_what_they_show_there(
 #[tokio::test]
 async fn a_task_of_kapacitors_tests_with_something_that_is_not_here_is_told_what() {
     let refused = tests().refused;
-    assert!(refused.len() >= 8);
+    assert!(!refused.is_empty());
     for Refused {
         name,
         task,

@@ -3,7 +3,7 @@
 use super::number::{Number, Sum, median, stddev};
 use super::{Aggregate, Aggregation};
 use crate::batch::{Batch, Flow, Rows, Window};
-use crate::block::{Block, Cells, Column, Data, Words};
+use crate::block::{Cells, Column, Data};
 use crate::node::faults::Faults;
 use crate::node::{Counters, Operator, State};
 use crate::nodes::buffer::BufferOperator;
@@ -290,17 +290,8 @@ impl AggregateOperator {
 
     /// The points that stand for a window, one for each value.
     fn point(&self, window: &Window, mut values: Vec<Value>) -> Batch {
-        let of = &window.batches[0];
         let rows = values.len();
-        let tag = |(name, value): &(Arc<str>, Arc<str>)| Column {
-            name: name.clone(),
-            data: Arc::new(Data::Tag(Words {
-                codes: vec![if value.is_empty() { Words::MISSING } else { 0 }; rows],
-                words: vec![value.clone()],
-            })),
-        };
-        let mut columns: Vec<Column> = of.group.tags.iter().map(tag).collect();
-        columns.push(Column {
+        let result = Column {
             name: self.of.into.clone(),
             data: Arc::new(match (values.pop(), rows) {
                 (Some(value), 1) => Data::from(value),
@@ -309,13 +300,8 @@ impl AggregateOperator {
                     Data::from(values.into_iter().map(Some).collect::<Vec<_>>())
                 }
             }),
-        });
-        let block = Block {
-            origin: of.block.origin.clone(),
-            times: vec![window.end; rows].into(),
-            columns,
         };
-        Batch::all(Arc::new(block), of.group.clone())
+        window.batches[0].of_group(vec![window.end; rows].into(), vec![result])
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::matching::{self, Matching};
 use super::{Fill, Join};
+use crate::nodes::buffer::nearest;
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Column, Data, Origin, Words};
@@ -460,11 +461,4 @@ impl Operator for JoinOperator {
             matching.restore(saved.matching);
         }
     }
-}
-
-/// The multiple of `step` nearest to `time`.
-fn nearest(time: i64, step: i64) -> i64 {
-    let below = time.div_euclid(step) * step;
-    let above = time - below >= step - (time - below);
-    below.saturating_add(if above && step > 1 { step } else { 0 })
 }

@@ -1,0 +1,211 @@
+//! `flatten`: the points of one time become one point, whose fields are named after the tags of each.
+//!
+//! A time belongs to the nearest multiple of the tolerance. Points of a group whose times belong to the same multiple are
+//! collected until a point of another time arrives. A field of the result is named after the values of the tags in
+//! `on` and the field, for example `auth.server01.value`; of two fields with one name the later one stays. A point
+//! without one of the tags is left out and counted.
+
+use super::moments::Moments;
+use crate::Value;
+use crate::batch::{Batch, Flow, Window};
+use crate::block::{Block, Column, Data};
+use crate::language::{Call, Parsed, Parser, Program, set};
+use crate::node::definition::What;
+use crate::node::faults::Faults;
+use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
+use crate::pipeline::{Chain, Rule, Time, Writer, distinct, fits};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["flatten"],
+    properties: &["on", "tolerance", "delimiter", "dropOriginalFieldName"],
+    parse,
+};
+
+/// Makes one point of the points of one time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flatten {
+    /// The tags whose values name the fields.
+    pub on: Vec<Arc<str>>,
+    /// Times belong to the nearest multiple of this.
+    pub tolerance: Duration,
+    /// What stands between the parts of a name.
+    pub delimiter: Arc<str>,
+    /// True if the name of the field itself is left out.
+    pub drop_original_field_name: bool,
+}
+
+impl Flatten {
+    /// Fields are named after the values of these tags.
+    pub fn new<T: Into<Arc<str>>>(on: impl IntoIterator<Item = T>) -> Flatten {
+        Flatten {
+            on: on.into_iter().map(Into::into).collect(),
+            tolerance: Duration::ZERO,
+            delimiter: ".".into(),
+            drop_original_field_name: false,
+        }
+    }
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `flatten`.
+    pub fn flatten(self, flatten: Flatten) -> Chain<'p> {
+        self.then(flatten)
+    }
+}
+
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+    let parser = &mut program.parser;
+    parser.nothing()?;
+    let (mut on, mut tolerance, mut delimiter, mut drop) = (None, None, None, false);
+    while let Some((property, span)) = parser.property(KIND.properties)? {
+        match property {
+            "on" => set(&mut on, parser.list(Parser::string)?, "on", span)?,
+            "tolerance" => {
+                let duration = parser.argument(Parser::duration)?;
+                set(&mut tolerance, duration, "tolerance", span)?;
+            }
+            "delimiter" => {
+                let text = parser.argument(Parser::string)?;
+                set(&mut delimiter, text, "delimiter", span)?;
+            }
+            _ => {
+                parser.nothing()?;
+                drop = true;
+            }
+        }
+    }
+    let Some(on) = on.filter(|on| !on.is_empty()) else {
+        return call.missing("the tags that name the fields: `flatten().on('host', 'port')`");
+    };
+    Ok(What::from(Flatten {
+        on,
+        tolerance: tolerance.unwrap_or_default(),
+        delimiter: delimiter.unwrap_or_else(|| ".".into()),
+        drop_original_field_name: drop,
+    }))
+}
+
+impl Definition for Flatten {
+    fn name(&self) -> &'static str {
+        "flatten"
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        fits("tolerance", self.tolerance)?;
+        distinct(&self.on)
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.arguments(&[])?;
+        out.names("on", &self.on)?;
+        if !self.tolerance.is_zero() {
+            out.property("tolerance", &[&Time(self.tolerance)])?;
+        }
+        out.text("delimiter", (*self.delimiter != *".").then_some(&self.delimiter))?;
+        out.flag("dropOriginalFieldName", self.drop_original_field_name)
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        Built::from(FlattenOperator {
+            flatten: self.clone(),
+            faults: context.faults.clone(),
+            moments: Moments::new(self.tolerance, context.limits),
+        })
+    }
+}
+
+/// The operator of a `flatten`.
+struct FlattenOperator {
+    flatten: Flatten,
+    faults: Faults,
+    moments: Moments,
+}
+
+/// Why a point is left out.
+#[derive(Debug, thiserror::Error)]
+#[error("a point has no tag `{0}`, which `on` names")]
+struct MissingTag(Arc<str>);
+
+impl FlattenOperator {
+    /// The point that stands for points of one time; `None` if none of them has all tags, and a field.
+    fn flattened(&self, moment: &Window) -> Option<Batch> {
+        let mut fields = BTreeMap::new();
+        for batch in &moment.batches {
+            for row in batch.rows.iter() {
+                self.add(&batch.block, row, &mut fields);
+            }
+        }
+        let columns = fields.into_iter().map(|(name, value)| Column {
+            name: name.into(),
+            data: Arc::new(Data::from(value)),
+        });
+        let columns: Vec<Column> = columns.collect();
+        (!columns.is_empty()).then(|| moment.batches[0].of_group([moment.end].into(), columns))
+    }
+
+    /// Adds the fields of one point.
+    fn add(&self, block: &Block, row: usize, fields: &mut BTreeMap<String, Value>) {
+        let Flatten { on, delimiter, .. } = &self.flatten;
+        let mut prefix = String::new();
+        for tag in on {
+            let column = block.tags().find(|column| column.name == *tag);
+            let Some(Value::Text(value)) = column.and_then(|column| column.data.get(row)) else {
+                self.faults.add(1, &MissingTag(tag.clone()));
+                return;
+            };
+            if !prefix.is_empty() {
+                prefix.push_str(delimiter);
+            }
+            prefix.push_str(&value);
+        }
+        for column in block.fields() {
+            let Some(value) = column.data.get(row) else {
+                continue;
+            };
+            let name = match self.flatten.drop_original_field_name {
+                true => prefix.clone(),
+                false => format!("{prefix}{delimiter}{}", column.name),
+            };
+            fields.insert(name, value);
+        }
+    }
+}
+
+impl Operator for FlattenOperator {
+    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
+        let window = match &flow {
+            Flow::Window(window) => Some((window.end, window.period)),
+            Flow::Points(_) => None,
+        };
+        let moments = self.moments.take(input, flow);
+        let points = moments.iter().filter_map(|moment| self.flattened(moment));
+        match window {
+            None => out.extend(points.map(Flow::Points)),
+            Some((end, period)) => {
+                let batches: Vec<Batch> = points.collect();
+                if !batches.is_empty() {
+                    out.push(Flow::Window(Window { end, period, batches }));
+                }
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("errors", self.faults.counter())];
+        counters.extend(self.moments.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
+        self.moments.save()
+    }
+
+    fn restore(&mut self, state: &State) {
+        self.moments.restore(state);
+    }
+}
