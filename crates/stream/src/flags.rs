@@ -5,10 +5,10 @@ use clap::ValueEnum;
 use corsair::Executor;
 use std::num::NonZeroUsize;
 
-/// Where the nodes of tasks run.
+/// The executor of the nodes.
 #[derive(Debug, clap::Args)]
 pub struct EngineArgs {
-    /// What runs the nodes
+    /// Executor of the nodes
     #[arg(long, value_enum, default_value_t = On::Tokio)]
     executor: On,
     /// Worker threads for the nodes [default: one per core]
@@ -28,7 +28,7 @@ enum On {
 }
 
 impl EngineArgs {
-    /// The default options of an engine, but for what the flags say.
+    /// Returns the default options of an engine, changed by the flags.
     pub fn options(&self) -> EngineOptions {
         let default = EngineOptions::default();
         EngineOptions {

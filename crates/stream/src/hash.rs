@@ -1,7 +1,7 @@
 //! Hashing of keys that come from outside: seeded, so that no sender can make keys collide.
 
-/// The hasher of tables whose keys come from outside.
+/// The hasher of tables with keys from outside.
 pub(crate) use foldhash::fast::RandomState as Seeded;
 
-/// A map whose keys come from outside.
+/// A map with keys from outside.
 pub(crate) type HashMap<K, V> = hashbrown::HashMap<K, V, Seeded>;

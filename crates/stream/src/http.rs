@@ -44,16 +44,17 @@ use tokio::sync::Semaphore;
 
 pub use serve::{Limits, serve};
 
-/// Who may do what, and how long bodies may take.
+/// Access control and time limits of HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// Asked of every request but `/ping`, if there is one.
     pub token: Option<String>,
     /// How long the body of a request may take.
     pub body_timeout: Duration,
-    /// Bytes of long answers that are being sent: those of `http_out`, `/tasks` and `/metrics`.
+    /// The memory of long answers that are being sent, in bytes: those of `http_out`, `/tasks` and
+    /// `/metrics`.
     pub answer_memory: usize,
-    /// Where tasks are kept that were added over HTTP.
+    /// The store of tasks that were added over HTTP.
     pub store: Option<Arc<Store>>,
 }
 
@@ -68,7 +69,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// What every handler has.
+/// The state of every handler.
 #[derive(Clone, Debug)]
 struct Server {
     engine: Engine,

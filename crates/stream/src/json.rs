@@ -17,7 +17,7 @@ pub(crate) fn json(flows: &[Flow]) -> String {
     serde_json::to_string(&Document { flows }).expect("strings and numbers are always written")
 }
 
-/// What is written of flows.
+/// The JSON document of flows.
 #[derive(Clone, Copy, Debug)]
 struct Document<'a> {
     /// A series each.

@@ -125,18 +125,18 @@ pub(crate) use program::{Call, Program};
 use crate::expression::Expression;
 use crate::pipeline::Pipeline;
 
-/// The pipeline that a text describes. O(text).
+/// Parses a pipeline. O(text).
 ///
 /// # Errors
-/// The first thing that is wrong with it, and where.
+/// The first fault and its position.
 pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
     statements::parse(text).map_err(|failure| LanguageError::new(text, *failure))
 }
 
-/// The expression that a text is, such as `value > 10 AND host = 'a'`. O(text).
+/// Parses an expression, such as `value > 10 AND host = 'a'`. O(text).
 ///
 /// # Errors
-/// The first thing that is wrong with it, and where.
+/// The first fault and its position.
 pub fn parse_expression(text: &str) -> Result<Expression, LanguageError> {
     let mut parser = Parser::new(text);
     parser

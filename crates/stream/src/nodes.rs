@@ -6,7 +6,7 @@ macro_rules! kinds {
     ($($module:ident),* $(,)?) => {
         $(pub(crate) mod $module;)*
 
-        /// All kinds that the language knows, in the order in which they are listed to users.
+        /// All kinds of nodes, in the order in which they are listed to users.
         pub(crate) static KINDS: &[&Kind] = &[$(&$module::KIND),*];
     };
 }

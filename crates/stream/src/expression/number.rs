@@ -6,15 +6,14 @@ use super::side::Side;
 use super::vector::Vector;
 use crate::Value;
 
-/// One operand.
+/// One numeric operand.
 pub(super) enum Numbers<'v> {
     Float(Side<'v, f64>),
     Integer(Side<'v, i64>),
     Unsigned(Side<'v, u64>),
 }
 
-/// Two operands in the type in which they are compared and calculated with. Wide is for integers
-/// with unsigned ones; its result is an integer.
+/// Two operands in a common type. Wide combines integers with unsigned ones; its result is an integer.
 pub(super) enum Pair<'v> {
     Float(Side<'v, f64>, Side<'v, f64>),
     Integer(Side<'v, i64>, Side<'v, i64>),
@@ -33,7 +32,7 @@ impl<'v> Numbers<'v> {
         }
     }
 
-    /// An operand of which every value is a number, all of one type.
+    /// Returns an operand whose values are numbers of one type.
     pub(super) fn of(vector: &'v Vector<'_>) -> Option<Numbers<'v>> {
         match vector {
             Vector::Constant(value) => Numbers::one(value),

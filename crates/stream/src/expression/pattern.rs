@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// Why a text does not parse as a regular expression.
+/// Why a text is not a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PatternError(String);
@@ -16,13 +16,13 @@ pub struct PatternError(String);
 const SIZE: usize = 1 << 20;
 
 impl Pattern {
-    /// What is written between the slashes.
+    /// Compiles the text between the slashes.
     ///
     /// # Errors
-    /// The text does not parse as a regular expression, or the expression needs too much memory.
+    /// If the text is not a regular expression, or the expression needs too much memory.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let built = RegexBuilder::new(text).size_limit(SIZE).build();
-        // The last line says what is wrong, those before show where.
+        // The last line contains the fault, the lines before it the position.
         let wrong = |error: regex::Error| {
             let text = error.to_string();
             let last = text.lines().next_back().unwrap_or_default();
@@ -31,7 +31,7 @@ impl Pattern {
         built.map(Pattern).map_err(wrong)
     }
 
-    /// What is written between the slashes.
+    /// Returns the text between the slashes.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -41,7 +41,7 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The text with what is found replaced; `None`: it would have more bytes than `most`.
+    /// Returns the text with all matches replaced; `None`: the result would have more bytes than `most`.
     pub(super) fn replace(&self, text: &str, with: &str, most: usize) -> Option<String> {
         let (mut replaced, mut end) = (String::new(), 0);
         for found in self.0.captures_iter(text) {
@@ -64,7 +64,7 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Between slashes.
+/// Writes the pattern between slashes.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}/", self.as_str().replace('/', "\\/"))

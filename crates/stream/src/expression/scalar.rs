@@ -1,4 +1,4 @@
-//! What the operators mean, for one pair of values.
+//! The operators on one pair of values.
 
 use super::Binary;
 use super::fault::Fault;
@@ -7,10 +7,11 @@ use crate::Value;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// No expression makes a string of more bytes than this: a few operators would make a gigabyte of a point.
+/// The maximum bytes of a string that an expression makes: otherwise a few operators could make a gigabyte
+/// from a point.
 pub(super) const MAX_TEXT: usize = 1 << 20;
 
-/// Whether a comparison holds. Any order at all makes unequal; no order, as with NaN, too.
+/// True if a comparison holds. Values without an order, such as NaN, are unequal.
 #[inline]
 pub(super) fn holds(operator: Binary, order: Option<Ordering>) -> bool {
     match operator {
@@ -76,7 +77,7 @@ pub(super) fn minus_unsigned(number: u64) -> Result<i64, Fault> {
     0i64.checked_sub_unsigned(number).ok_or(Fault::Overflow)
 }
 
-/// Both strings, one after the other.
+/// Returns both strings joined.
 pub(super) fn joined(left: &str, right: &str) -> Result<Arc<str>, Fault> {
     match left.len() + right.len() <= MAX_TEXT {
         true => Ok([left, right].concat().into()),

@@ -1,9 +1,9 @@
-//! From truths to rows.
+//! Converts truth values to rows.
 
 use crate::batch::Rows;
 use std::sync::Arc;
 
-/// The rows that are marked. A range if they follow one another; the same list if it is all of one.
+/// Returns the marked rows: a range if they are consecutive; the given list if all are marked.
 pub(super) fn marked(rows: &Rows, marks: &[bool]) -> Rows {
     let count = marks.iter().filter(|mark| **mark).count();
     if count == marks.len() {
@@ -24,8 +24,8 @@ pub(super) fn marked(rows: &Rows, marks: &[bool]) -> Rows {
     let mut list: Arc<[u32]> = std::iter::repeat_n(0, count).collect();
     let places = Arc::get_mut(&mut list).expect("no other reference exists yet");
     let mut kept = 0;
-    // Each row is written, and stays if it is marked: faster than a branch that is hard to foresee.
-    // The last one is marked, so that there is a place for each before it.
+    // Each row is written and kept if it is marked, which is faster than an unpredictable branch. The last
+    // row is marked, so there is space for each row before it.
     match rows {
         Rows::Range(..) => {
             for (row, mark) in (from..).zip(marks) {

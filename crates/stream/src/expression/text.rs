@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A string per row.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
-    /// The place of each row's word, or [`Words::MISSING`].
+    /// The index of each row's word, or [`Words::MISSING`].
     codes: Cow<'a, [u32]>,
     words: Cow<'a, [Arc<str>]>,
     /// Whether no word stands twice.
@@ -55,12 +55,12 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// Whether each word is worth a look of its own: there are fewer of them than rows.
+    /// True if words should be compared once each, because there are fewer words than rows.
     fn repeats(&self) -> bool {
         self.distinct && self.words.len() <= self.codes.len()
     }
 
-    /// A comparison with one string. Where a word is missing, there stands any.
+    /// Compares with one string. Rows without a word get an arbitrary result.
     pub(super) fn compare_one(&self, operator: Binary, one: &str) -> Vec<bool> {
         let test = |word: &str| holds(operator, Some(word.cmp(one)));
         if !self.repeats() {
@@ -83,7 +83,7 @@ impl<'a> Texts<'a> {
         self.codes.iter().map(row).collect()
     }
 
-    /// A comparison row by row. Where a word is missing, there stands any.
+    /// Compares row by row. Rows without a word get an arbitrary result.
     pub(super) fn compare(&self, operator: Binary, other: &Texts<'_>) -> Vec<bool> {
         (0..self.codes.len())
             .map(|at| match (self.get(at), other.get(at)) {
@@ -93,7 +93,7 @@ impl<'a> Texts<'a> {
             .collect()
     }
 
-    /// Each string with one before or behind it.
+    /// Joins each string with one before or after it.
     pub(super) fn join_one(&self, one: &str, before: bool) -> Result<Texts<'static>, Fault> {
         let joined = |word: &Arc<str>| match before {
             true => joined(one, word),
@@ -138,7 +138,7 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// As the cells of a field.
+    /// Converts to the cells of a field.
     pub(super) fn into_cells(self) -> Cells<Arc<str>> {
         let present = self.present();
         let nothing = Arc::<str>::default();

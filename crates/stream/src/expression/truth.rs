@@ -62,7 +62,7 @@ impl<'a> Truth<'a> {
         }
     }
 
-    /// The rows of which the value is this, out of `rows`.
+    /// Returns the rows out of `rows` with this value.
     pub(super) fn equals(&self, value: bool, rows: usize) -> Cow<'_, [bool]> {
         match self {
             Truth::Missing => Cow::Owned(vec![false; rows]),

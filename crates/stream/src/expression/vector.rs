@@ -1,4 +1,4 @@
-//! What operators take and give: the values of the rows that were asked for, in their order.
+//! Operands and results of operators: the values of the requested rows, in their order.
 
 use super::side::Side;
 use super::text::Texts;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(super) enum Vector<'a> {
     /// No row has a value.
     Missing,
-    /// Every row has this.
+    /// Every row has this value.
     Constant(Value),
     Float(Lane<'a, f64>),
     Integer(Lane<'a, i64>),
@@ -23,7 +23,7 @@ pub(super) enum Vector<'a> {
     Mixed(Cow<'a, [Option<Value>]>),
 }
 
-/// Values of one type, one per row. Where a row has none, there stands any.
+/// Values of one type, one for each row. Rows without a value have an arbitrary one.
 #[derive(Debug)]
 pub(super) struct Lane<'a, T: Copy> {
     pub(super) values: Cow<'a, [T]>,
@@ -99,7 +99,7 @@ impl<'a> Vector<'a> {
         })
     }
 
-    /// The value at a place.
+    /// Returns the value at an index.
     pub(super) fn get(&self, at: usize) -> Option<Value> {
         match self {
             Vector::Missing => None,
@@ -126,7 +126,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Which rows have a value; `None`: all. Not for [`Vector::Missing`], which has no length.
+    /// Returns which rows have a value; `None`: all. Not for [`Vector::Missing`], which has no length.
     pub(super) fn present(&self) -> Option<Cow<'_, [bool]>> {
         match self {
             Vector::Missing | Vector::Constant(_) => None,
@@ -139,7 +139,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// Which rows of both have a value; `None`: all.
+    /// Returns which rows have a value in both; `None`: all.
     pub(super) fn both_present(&self, other: &Vector<'_>) -> Option<Vec<bool>> {
         match (self.present(), other.present()) {
             (None, None) => None,
@@ -153,7 +153,7 @@ impl<'a> Vector<'a> {
         !matches!(self, Vector::Missing) && self.present().is_none_or(|cells| cells.contains(&true))
     }
 
-    /// As a field of this many rows.
+    /// Converts to a field with this many rows.
     pub(super) fn into_data(self, rows: usize) -> Data {
         match self {
             Vector::Missing => Data::Float(Cells {
@@ -187,7 +187,7 @@ fn repeated(value: Value, rows: usize) -> Data {
     }
 }
 
-/// Cells of one type if they are, or else mixed.
+/// Returns cells of one type if possible, or else mixed ones.
 fn gathered(cells: Vec<Option<Value>>) -> Data {
     let mut kinds = cells.iter().flatten().map(Value::kind);
     let Some(kind) = kinds.next() else {

@@ -1,4 +1,4 @@
-//! Who may: requests with the token, and none that a page of another origin makes a browser send.
+//! Access control: requests need the token, and must not come from a page of another origin.
 
 use super::Server;
 use super::refusal::Refusal;
@@ -40,10 +40,10 @@ fn refusal(server: &Server, request: &Request) -> Option<Refusal> {
     ))
 }
 
-/// Whether a browser sends this for a page from elsewhere. Programs send no origin.
+/// True if a browser sends the request for a page of another origin. Programs send no origin.
 ///
-/// `open`: anyone may ask. The owner of a name can point it at any address, so a page that was loaded
-/// under a name is believed to come from here only if a token is asked for.
+/// `open`: no token is required. The owner of a name can point it at any address, so a page that was loaded
+/// under a name counts as local only if a token is required.
 fn is_of_another_origin(headers: &HeaderMap, open: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return false;
@@ -61,7 +61,7 @@ fn is_of_another_origin(headers: &HeaderMap, open: bool) -> bool {
     }
 }
 
-/// Whether a host is an IP address or `localhost`, with or without a port.
+/// True if a host is an IP address or `localhost`, with or without a port.
 fn is_address(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

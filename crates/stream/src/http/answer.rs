@@ -16,7 +16,7 @@ use tokio::time::timeout;
 /// Bytes sent at a time.
 const PIECE: usize = 64 << 10;
 
-/// How many permits an answer of this length takes: all that there are, if it is longer.
+/// Returns the number of permits for an answer of this length, at most all.
 pub(super) fn permits(bytes: usize, options: &HttpOptions) -> usize {
     body::kibibytes(bytes.min(options.answer_memory)).max(1)
 }

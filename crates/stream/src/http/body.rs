@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// What a body without a length reserves at a time.
+/// The bytes that a body without a length reserves at a time.
 const STEP: usize = 64 << 10;
 
 /// Memory for one body, given back when this is dropped.
@@ -25,7 +25,7 @@ pub(super) struct Reserved {
     /// Reserved, in bytes.
     bytes: usize,
     limit: usize,
-    /// What there is for all bodies.
+    /// The memory for all bodies.
     all: usize,
 }
 
@@ -69,13 +69,13 @@ impl Reserved {
         Ok(())
     }
 
-    /// Reserves that much more, for what is made of the body; false if there is not enough.
+    /// Reserves more memory for the parsed body; false if there is not enough.
     pub(super) fn try_more(&mut self, bytes: usize) -> bool {
         self.limit = usize::MAX;
         self.try_grow(self.bytes.saturating_add(bytes)).is_ok()
     }
 
-    /// Why there was not enough for what is made of the body.
+    /// Returns the refusal for a parsed body that needs too much memory.
     pub(super) fn refusal(&self) -> Refusal {
         if self.bytes <= self.all {
             return busy();

@@ -1,4 +1,4 @@
-//! What clients of InfluxDB ask before they write.
+//! Requests that InfluxDB clients send before they write.
 
 use super::Server;
 use super::refusal::Refusal;
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-/// The version of InfluxDB whose writes are understood. Clients look at the first number.
+/// The version of InfluxDB whose writes are supported. Clients check the major version.
 const VERSION: &str = "1.8.10";
 
 pub(super) async fn ping() -> StatusCode {

@@ -27,7 +27,7 @@ pub(super) async fn metrics(State(server): State<Server>) -> Result<Response, Re
     answer::long(&server, kind, make).await
 }
 
-/// What an engine counts, read when it is asked for.
+/// The counters of an engine, read on request.
 #[derive(Debug)]
 struct Counts(Engine);
 

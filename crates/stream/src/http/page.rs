@@ -17,7 +17,7 @@ const TASKS: usize = 50;
 
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; \
                            base-uri 'none'; form-action 'none'";
-/// Of a picture that is opened by itself.
+/// The policy of a picture that is opened separately.
 const PICTURE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
 #[derive(serde::Deserialize)]
@@ -53,7 +53,7 @@ pub(super) async fn picture(server: &Server, status: TaskStatus) -> Result<Respo
     Ok(guarded(picture, PICTURE_POLICY))
 }
 
-/// What browsers may do with an answer.
+/// Adds the security headers of an answer.
 fn guarded(mut answer: Response, policy: &'static str) -> Response {
     let headers = answer.headers_mut();
     for (name, value) in [

@@ -1,4 +1,4 @@
-//! What a request gets that cannot be served.
+//! Answers to refused requests.
 
 use crate::engine::TaskError;
 use axum::Json;
@@ -25,7 +25,7 @@ impl Refusal {
         }
     }
 
-    /// One more entry of the object.
+    /// Adds an entry to the object.
     pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Refusal {
         self.body[key] = value.into();
         self
@@ -84,7 +84,7 @@ impl From<TaskError> for Refusal {
     }
 }
 
-/// What went wrong is the server's fault.
+/// The refusal for an error of the server.
 pub(super) fn internal() -> Refusal {
     Refusal::new(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,4 +1,4 @@
-//! Connections: taken up to a limit, each with a task of its own, none of them for ever.
+//! Connections: accepted up to a limit, each with its own task and time limits.
 
 use axum::Router;
 use axum::body::Body;
@@ -19,16 +19,16 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tower::ServiceExt;
 
-/// How many connections there may be, and how long they may take.
+/// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// One more is answered with 503 and closed.
+    /// The maximum number; a further connection is answered with 503 and closed.
     pub connections: usize,
-    /// How long the head of a request may take, also while the connection is idle.
+    /// The time limit of a request's head, also while the connection is idle.
     pub head: Duration,
     /// How long a client may take to receive anything of an answer.
     pub write: Duration,
-    /// How long requests that are under way may take once it is time to stop.
+    /// The time limit of running requests at shutdown.
     pub grace: Duration,
 }
 
@@ -45,11 +45,11 @@ impl Default for Limits {
 
 /// Bytes that a connection buffers; the head of a request has to fit.
 const BUFFER: usize = 16 << 10;
-/// After the system has refused a connection (too many files, say).
+/// The pause after the system has refused a connection, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until `stop` is ready, then lets requests that are under way end, as long as their time of
-/// grace lasts, and cuts the others.
+/// Serves until `stop` is ready, then lets running requests end within the time of grace, and closes the
+/// others.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -120,7 +120,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|&stopped| stopped).await;
 }
 
-/// Tells a client that there is no room.
+/// Answers a client beyond the limit of connections.
 async fn turn_away(mut stream: TcpStream, most: usize) {
     let message = format!("there are {most} connections already; try again in a moment");
     let body = format!(r#"{{"code":"connections","message":"{message}","error":"{message}"}}"#);
@@ -154,7 +154,7 @@ impl TimedWrites {
         }
     }
 
-    /// What a write has come to; an error if it has waited for too long.
+    /// Returns the result of a write; an error if it was blocked for too long.
     fn timed<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.waiting = false;

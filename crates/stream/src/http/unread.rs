@@ -1,9 +1,9 @@
-//! Bodies that a handler has not read to their end.
+//! Request bodies that a handler has not read completely.
 //!
-//! A client that sends its whole body before it reads the answer never sees an answer after which the
-//! server closes the connection. So the rest of a body is read and dropped before the answer is sent, as
-//! long as that takes neither much time nor many bytes. Beyond that, the answer says that the connection
-//! closes: the rest of the body stands where the next request would begin.
+//! A client that sends its whole body before it reads the answer never sees an answer if the server closes
+//! the connection first. So the rest of a body is read and dropped before the answer is sent, within limits
+//! of time and bytes. Beyond them, the answer says that the connection closes, because the next request could
+//! not be found behind the body.
 
 use axum::body::Body;
 use axum::extract::Request;

@@ -20,8 +20,7 @@ pub(super) struct Parameters {
 /// Bodies from this size on are parsed on a thread that may take its time.
 const LARGE: usize = 64 << 10;
 
-/// Nothing is given to any task before all that waits is over, so that a client that goes away leaves
-/// no write half-way.
+/// No task gets points before all waits are over, so a client that disconnects leaves no partial write.
 pub(super) async fn write(
     State(server): State<Server>,
     parameters: Result<Query<Parameters>, QueryRejection>,
@@ -124,7 +123,7 @@ fn target(parameters: Parameters) -> Result<Write, Refusal> {
     })
 }
 
-/// Some lines are none; the others have been written.
+/// Some lines are invalid; the others have been written.
 fn partial(written: WriteReport) -> Refusal {
     let WriteReport {
         accepted,

@@ -1,11 +1,11 @@
-//! What is wrong with a text, and where.
+//! Errors in texts, with their positions.
 
 use super::lexer::Span;
 use crate::expression::{Expression, Function, PatternError};
 use crate::pipeline::PipelineError;
 use std::fmt;
 
-/// What is wrong with a text, and where. Its `Display` shows the place.
+/// An error in a text with its position, which its `Display` shows.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{problem}\n{excerpt}{}", help(problem))]
 pub struct LanguageError {
@@ -13,15 +13,15 @@ pub struct LanguageError {
     excerpt: Box<Excerpt>,
 }
 
-/// What is wrong with a text.
+/// The kind of error.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// Something else should stand here.
+    /// Another token was expected.
     #[error("expected {expected}, found {found}")]
     Unexpected {
-        /// What should.
+        /// The expected token.
         expected: &'static str,
-        /// What does.
+        /// The token that was found.
         found: String,
     },
     /// A character that begins nothing.
@@ -39,7 +39,7 @@ pub enum Problem {
     /// A float beyond what floats hold.
     #[error("`{0}` is larger than any float")]
     Float(String),
-    /// A pattern that is none.
+    /// A pattern that is not a regular expression.
     #[error("this is not a regular expression: {0}")]
     Pattern(PatternError),
     /// A pattern where a value should be.
@@ -48,12 +48,12 @@ pub enum Problem {
     /// `isPresent` of something else than a key.
     #[error("`isPresent` is asked for a field or tag: `isPresent(\"value\")`")]
     IsPresent,
-    /// A function that there is not.
+    /// An unknown function.
     #[error("there is no function `{name}`")]
     UnknownFunction {
-        /// What is written.
+        /// The name in the text.
         name: String,
-        /// What it may be meant to be.
+        /// The nearest known name.
         like: Option<&'static str>,
     },
     /// A function with more or fewer arguments than it takes.
@@ -64,15 +64,15 @@ pub enum Problem {
         /// How many there are.
         found: usize,
     },
-    /// Something of kapacitor's that is not here.
+    /// A feature of kapacitor that is missing here.
     #[error("`{node}` of kapacitor is not here: {instead}")]
     NotHere {
         /// A node, or a property with its node.
         node: String,
-        /// What to do.
+        /// The alternative.
         instead: &'static str,
     },
-    /// More than an expression may have.
+    /// The expression is too deep or too long.
     #[error(
         "operators are nested more than {} deep, or more than {} follow one another",
         Expression::MAX_DEPTH,
@@ -88,28 +88,28 @@ pub enum Problem {
     /// A word of the language where a key should be.
     #[error("`{0}` is a word of the language: a key of this name is written \"{0}\"")]
     Reserved(String),
-    /// After `|`, something unknown.
+    /// An unknown node after `|`.
     #[error("there is no node `{name}`")]
     UnknownNode {
-        /// What is written.
+        /// The name in the text.
         name: String,
-        /// What it may be meant to be.
+        /// The nearest known name.
         like: Option<&'static str>,
     },
-    /// After `.`, something unknown.
+    /// An unknown property after `.`.
     #[error("`{node}` has no property `{name}`, and there is no node of this name")]
     UnknownProperty {
         /// The node before it.
         node: &'static str,
-        /// What is written.
+        /// The name in the text.
         name: String,
-        /// What it may be meant to be.
+        /// The nearest known name.
         like: Option<&'static str>,
     },
-    /// After `|`, a property.
+    /// A property after `|`.
     #[error("`{property}` is a property of `{node}`: it follows a `.`, not a `|`")]
     PropertyAsNode {
-        /// What is written.
+        /// The name of the property.
         property: String,
         /// The node that has it.
         node: &'static str,
@@ -117,9 +117,9 @@ pub enum Problem {
     /// A name that no `var` has.
     #[error("there is no var `{name}`")]
     UnknownVar {
-        /// What is written.
+        /// The name in the text.
         name: String,
-        /// What it may be meant to be.
+        /// The nearest known name.
         like: Option<String>,
     },
     /// `stream` without `from`.
@@ -128,13 +128,13 @@ pub enum Problem {
     /// `from` elsewhere.
     #[error("`from` stands only at the beginning of a chain: `stream | from()`")]
     From,
-    /// A chain of which nothing follows.
+    /// A chain without further nodes.
     #[error("`{0}` alone does nothing: a node should follow, as in `{0} | log()`")]
     Alone(String),
     /// A `var` of a name that has a meaning.
     #[error("a var cannot be called `{0}`: it is a word of the language")]
     VarReserved(String),
-    /// Two `var`s of a name.
+    /// Two `var`s with the same name.
     #[error("there already is a var `{0}`")]
     VarTwice(String),
     /// A `var` that nothing follows.
@@ -148,10 +148,10 @@ pub enum Problem {
     Missing {
         /// The node.
         node: &'static str,
-        /// What it lacks.
+        /// The missing part.
         what: &'static str,
     },
-    /// More in parentheses than a node takes.
+    /// Too many arguments of a node.
     #[error("`{node}` takes {takes}")]
     Surplus {
         /// The node or property.
@@ -172,7 +172,7 @@ pub enum Problem {
     Pipeline(#[from] PipelineError),
 }
 
-/// What stops the parser.
+/// A failure of the parser.
 pub(crate) type Failure = (Problem, Span);
 
 impl LanguageError {
@@ -181,7 +181,7 @@ impl LanguageError {
         LanguageError { problem, excerpt }
     }
 
-    /// What is wrong.
+    /// Returns the kind of error.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -210,7 +210,7 @@ fn help(problem: &Problem) -> String {
         .unwrap_or_default()
 }
 
-/// How many characters of a long line are shown on either side of the place.
+/// The number of characters of a long line that are shown on either side of the position.
 const AROUND: usize = 60;
 
 /// A line of the text with a mark under a part of it.
@@ -218,9 +218,9 @@ const AROUND: usize = 60;
 struct Excerpt {
     line: usize,
     column: usize,
-    /// What is shown of the line.
+    /// The shown part of the line.
     shown: String,
-    /// What is shown before the mark.
+    /// The text before the mark.
     indent: String,
     marked: usize,
 }
@@ -287,7 +287,7 @@ impl fmt::Display for Excerpt {
     }
 }
 
-/// The candidate most like what was written, if one differs by a slip or two, or in its letters'
+/// Returns the candidate most similar to the text, if one differs by at most two typing errors, or only in
 /// case.
 pub(crate) fn nearest<'a>(
     written: &str,

@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok((left, depth))
     }
 
-    /// The operator that comes next.
+    /// Returns the next operator.
     fn operator(&self) -> Option<Binary> {
         let symbol = match self.token {
             Token::Symbol(symbol) => symbol,
@@ -87,7 +87,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What begins with a sign, `!`, `NOT`, or none of them.
+    /// Parses an operand with an optional sign, `!` or `NOT`.
     fn prefixed(&mut self, least: Level) -> Parsed<Measured> {
         let (operator, binds) = match self.token {
             Token::Symbol("-") => (Unary::Minus, Level::Minus),
@@ -171,7 +171,7 @@ impl Parser<'_> {
         Ok((expression, 0))
     }
 
-    /// What stands behind `=~`.
+    /// Parses the pattern after `=~`.
     fn pattern(&mut self) -> Parsed<Pattern> {
         let pattern = match &self.token {
             Token::Pattern(pattern) => pattern.clone(),
@@ -185,7 +185,7 @@ impl Parser<'_> {
         Ok(pattern)
     }
 
-    /// A function and its arguments. Its name comes next.
+    /// Parses a function and its arguments; the next token is its name.
     fn call(&mut self, name: &str) -> Parsed<Measured> {
         let span = self.span;
         let Some(function) = Function::named(name) else {
@@ -242,7 +242,7 @@ impl Parser<'_> {
     }
 }
 
-/// As a signed number, if it is one.
+/// Returns a signed number, if it fits.
 fn signed(number: u64, negative: bool) -> Option<i64> {
     match negative {
         true => 0i64.checked_sub_unsigned(number),

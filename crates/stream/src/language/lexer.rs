@@ -1,4 +1,4 @@
-//! From characters to tokens.
+//! Converts characters to tokens.
 
 use super::error::Problem;
 use crate::expression::{Pattern, UNITS, is_word_part, is_word_start};
@@ -26,7 +26,7 @@ pub(crate) enum Token<'t> {
     /// Between slashes.
     Pattern(Pattern),
     Symbol(&'static str),
-    /// No token. Nothing is read beyond it.
+    /// An invalid token, after which nothing is read.
     Bad(Problem),
     End,
 }
@@ -42,7 +42,7 @@ const SYMBOLS: [&str; 26] = [
 pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
-    /// Whether a slash that comes next begins a pattern: after these, no division can stand.
+    /// True if a slash would begin a pattern, because no division is possible after the previous token.
     pattern: bool,
 }
 
@@ -127,7 +127,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// In three single quotes; a backslash has no meaning there.
+    /// Reads a text in three single quotes, in which a backslash has no meaning.
     fn long_text(&mut self) -> Token<'t> {
         let begin = self.at + 3;
         match self.text[begin..].find("'''") {
@@ -239,7 +239,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A point with digits behind it; other points are no part of the number.
+    /// Skips a point with digits after it; another point does not belong to the number.
     fn skip_fraction(&mut self) -> bool {
         let mut rest = self.rest().chars();
         let found = rest.next() == Some('.') && rest.next().is_some_and(|c| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What kapacitor has and is not here: what is missing, and what to do without it.
+//! Features of kapacitor that are missing here, with alternatives.
 
 /// The sentence of each; nodes first, then properties.
 pub(crate) const NOT_HERE: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What all parts of the grammar need: the next tokens, and sentences about what they are not.
+//! The token stream of the parser, and its error messages.
 
 use super::error::{Failure, Problem};
 use super::lexer::{Lexer, Span, Token};
@@ -19,10 +19,10 @@ pub(crate) struct Parser<'t> {
     /// The next token.
     pub(crate) token: Token<'t>,
     pub(crate) span: Span,
-    /// The one behind it.
+    /// The token after it.
     pub(crate) following: Token<'t>,
     following_span: Span,
-    /// Where the last one that was taken ends.
+    /// The end of the last taken token.
     taken: usize,
     /// How many parentheses and prefixes are open.
     pub(crate) nesting: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Parser<'t> {
     pub(crate) constants: FxHashMap<&'t str, Constant>,
 }
 
-/// What a var may stand for beside a chain.
+/// The value of a var that is not a chain.
 #[derive(Clone, Debug)]
 pub(crate) enum Constant {
     /// A literal, or a `lambda`.
@@ -43,7 +43,7 @@ pub(crate) fn fail<T>(problem: Problem, span: Span) -> Parsed<T> {
     Err(Box::new((problem, span)))
 }
 
-/// Gives a value to what has none yet.
+/// Sets a value that has not been set.
 pub(crate) fn set<T>(
     slot: &mut Option<T>,
     value: T,
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
         (token, span)
     }
 
-    /// What is wrong with the next token, if this should stand there.
+    /// Returns the error of the next token, where another one was expected.
     pub(crate) fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
         let problem = match &self.token {
             Token::Bad(problem) => problem.clone(),
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
         fail(problem, self.span)
     }
 
-    /// The next token as it is written.
+    /// Returns the text of the next token.
     pub(crate) fn written(&self) -> &'t str {
         &self.text[self.span.start..self.span.end]
     }
@@ -115,7 +115,7 @@ impl<'t> Parser<'t> {
         &self.text[self.span.end..]
     }
 
-    /// There must be nothing more.
+    /// Checks that no token is left.
     pub(crate) fn end(&self) -> Parsed<()> {
         match self.token {
             Token::End => Ok(()),
@@ -127,7 +127,7 @@ impl<'t> Parser<'t> {
         self.token == Token::Symbol(symbol)
     }
 
-    /// Takes this symbol if it comes next.
+    /// Takes this symbol if it is next.
     pub(crate) fn eat(&mut self, symbol: &'static str) -> bool {
         let found = self.is(symbol);
         if found {
@@ -156,7 +156,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A literal, a pattern or a `lambda`, if that is what comes next.
+    /// Takes a literal, a pattern or a `lambda`, if it is next.
     pub(crate) fn constant(&mut self) -> Parsed<Option<Constant>> {
         let is_value = match &self.token {
             Token::Pattern(pattern) => {
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The literal that the next word stands for.
+    /// Returns the literal of the next token.
     fn literal(&self) -> Option<&Expression> {
         match &self.token {
             Token::Word(word) => match self.constants.get(word)? {
@@ -226,7 +226,7 @@ impl<'t> Parser<'t> {
         Ok(self.text[span.start..self.taken].into())
     }
 
-    /// Whether no space stands around the next token, and a word behind it.
+    /// True if the next token is adjacent to a word.
     fn touches_word(&self) -> bool {
         matches!(self.following, Token::Word(_))
             && self.taken == self.span.start
@@ -261,7 +261,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A whole number.
+    /// Parses a whole number.
     pub(crate) fn count(&mut self) -> Parsed<u64> {
         let known = match (self.literal(), &self.token) {
             (Some(Expression::Literal(Value::Integer(number))), _) => u64::try_from(*number).ok(),
@@ -297,7 +297,7 @@ impl<'t> Parser<'t> {
         Ok(sign * number)
     }
 
-    /// Arguments in parentheses, separated by commas; none if there are no parentheses.
+    /// Parses arguments in parentheses, separated by commas; returns none without parentheses.
     pub(crate) fn arguments(
         &mut self,
         mut each: impl FnMut(&mut Parser<'t>) -> Parsed<()>,
@@ -313,7 +313,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// One argument in parentheses.
+    /// Parses one argument in parentheses.
     pub(crate) fn argument<T>(
         &mut self,
         one: impl FnOnce(&mut Parser<'t>) -> Parsed<T>,
@@ -324,7 +324,7 @@ impl<'t> Parser<'t> {
         Ok(value)
     }
 
-    /// Takes `.` and the name of one of these properties, if they come next.
+    /// Takes `.` and the name of one of these properties, if they are next.
     pub(crate) fn property(
         &mut self,
         names: &'static [&'static str],
@@ -338,7 +338,7 @@ impl<'t> Parser<'t> {
         Ok(found.map(|name| (*name, self.advance().1)))
     }
 
-    /// Takes `.quiet()`, which every node may have: what a node leaves out is logged rarely anyhow.
+    /// Takes `.quiet()`, which every node accepts without effect: logging is rate-limited anyway.
     pub(crate) fn quiet(&mut self) -> Parsed<()> {
         while self.following == Token::Word("quiet") && self.eat(".") {
             self.advance();
@@ -396,7 +396,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Enough of it to know what is meant.
+/// Returns a shortened text.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Program<'t> {
     pub(crate) parser: Parser<'t>,
     pub(crate) drafts: Vec<Draft>,
-    /// Where the name of each node stands.
+    /// The position of each node's name.
     pub(super) spans: Vec<Span>,
     pub(super) vars: FxHashMap<&'t str, Var>,
 }
@@ -20,18 +20,18 @@ pub(crate) struct Program<'t> {
 /// A chain with a name.
 #[derive(Debug)]
 pub(super) struct Var {
-    /// Its last node.
+    /// The last node.
     pub(super) place: usize,
     pub(super) used: bool,
     pub(super) span: Span,
 }
 
-/// The name of a node in a text, whose arguments and properties follow.
+/// The name of a node in a text, followed by its arguments and properties.
 #[derive(Debug)]
 pub(crate) struct Call<'t> {
-    /// As it is written.
+    /// The name in the text.
     pub(crate) name: &'t str,
-    /// As it is displayed.
+    /// The canonical name.
     pub(crate) node: &'static str,
     pub(crate) span: Span,
     /// The var with which the chain begins, if it does.
@@ -58,7 +58,7 @@ impl<'t> Program<'t> {
         }
     }
 
-    /// Adds a node, whose name stands at `span`. Returns its place.
+    /// Adds a node whose name is at `span`. Returns its index.
     pub(crate) fn push(&mut self, what: impl Into<What>, inputs: Vec<usize>, span: Span) -> usize {
         let what = what.into();
         self.drafts.push(Draft { what, inputs });

@@ -13,15 +13,15 @@ use crate::pipeline::{GroupBy, Pipeline, PipelineError};
 /// A chain as far as it has been read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain<'t> {
-    /// Its last node.
+    /// The last node.
     pub(super) place: usize,
     /// The var with which it begins, if it does.
     pub(super) var: Option<&'t str>,
-    /// Its `from`, as long as properties of it may follow.
+    /// Its `from`, while properties of it may follow.
     from: Option<usize>,
 }
 
-/// The pipeline of a whole text.
+/// Parses the pipeline of a complete text.
 pub(super) fn parse(text: &str) -> Parsed<Pipeline> {
     let mut program = Program::new(text);
     while program.parser.token != Token::End {
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Parsed<Pipeline> {
     })
 }
 
-/// What is said of a node or property of kapacitor that is not here.
+/// Returns the error for a node or property of kapacitor that is missing here.
 fn not_here(name: &str) -> Option<Problem> {
     let (_, instead) = NOT_HERE.iter().find(|(known, _)| *known == name)?;
     let node = name.to_owned();

@@ -1,4 +1,4 @@
-//! Where a text can be cut that is read in pieces.
+//! The split position of a text that is read in pieces.
 
 use super::lines::parse;
 use super::{LineError, LineErrorKind};
@@ -51,7 +51,7 @@ mod tests {
     }
 
     proptest! {
-        /// Cutting there and reading the parts is reading the whole.
+        /// Checks that reading the parts is equivalent to reading the whole.
         #[test]
         fn parts_are_read_as_the_whole(
             pieces in prop::collection::vec(

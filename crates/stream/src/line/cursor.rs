@@ -13,14 +13,14 @@ const BLOCK: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
-    /// Where the present block begins: a multiple of [`BLOCK`].
+    /// The start of the current block: a multiple of [`BLOCK`].
     block: usize,
     /// A bit for each structural byte of the block that is still ahead.
     ahead: u64,
 }
 
 impl<'a> Cursor<'a> {
-    /// What is structural at or after `at`.
+    /// Creates a cursor at `at`.
     pub fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
         let mut cursor = Cursor {
             bytes,
@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[inline(always)]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -43,14 +43,14 @@ impl<'a> Cursor<'a> {
         self.bytes.get(at).copied().unwrap_or(b'\n')
     }
 
-    /// Goes to `at`, or to the end if that is behind it.
+    /// Moves to `at`, or to the end if that is earlier.
     pub fn seek(&mut self, at: usize) {
         let at = at.min(self.bytes.len());
         self.block = at - at % BLOCK;
         self.ahead = structural(self.bytes, self.block) & (u64::MAX << (at % BLOCK));
     }
 
-    /// Goes past the next structural byte and says where it is; the end, once there is none.
+    /// Moves past the next structural byte and returns its position; the end, if there is none.
     #[inline(always)]
     pub fn next(&mut self) -> usize {
         while self.ahead == 0 {

@@ -1,4 +1,4 @@
-//! What can be wrong with a line.
+//! Errors of lines.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ const EXCERPT: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {kind}{}", Near(excerpt))]
 pub struct LineError {
-    /// Which line of the text, from 1; a newline within a string begins another one, too.
+    /// The line of the text, from 1; newlines within strings also count.
     pub line: usize,
-    /// Which character of that line, from 1.
+    /// The character of the line, from 1.
     pub column: usize,
-    /// What stands there: at most 40 characters, those that do not print escaped. Empty at the end
-    /// of the line.
+    /// The text at the position: at most 40 characters, with non-printing ones escaped. Empty at the end of
+    /// the line.
     pub excerpt: Box<str>,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: LineErrorKind,
 }
 
-/// What is wrong with a line.
+/// The kind of error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineErrorKind {
@@ -130,7 +130,7 @@ impl LineErrorKind {
 }
 
 impl LineError {
-    /// A short name of what is wrong that will not change, for programs.
+    /// Returns a stable short name of the error, for programs.
     pub fn code(&self) -> &'static str {
         self.kind.code()
     }
@@ -148,7 +148,7 @@ impl fmt::Display for Near<'_> {
     }
 }
 
-/// What a message shows of a line from where it is wrong.
+/// Returns the part of a line after the error that messages show.
 pub(super) fn excerpt(bytes: &[u8]) -> Box<str> {
     // A character of UTF-8 has at most four bytes, so no more can be shown than of these.
     let bytes = &bytes[..bytes.len().min(4 * EXCERPT)];

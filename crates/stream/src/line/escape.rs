@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// A name or string as it is spelled in a line. It allocates nothing; [`Escaped::unescape`] does
-/// if there is a backslash.
+/// A name or string with escapes, as in a line. It allocates nothing; [`Escaped::unescape`] does if there is
+/// a backslash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Escaped<'a> {
     spelling: &'a str,
     role: Role,
 }
 
-/// Which characters a backslash escapes. Before any other it is itself.
+/// The characters that a backslash escapes. Before any other character it means itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// A measurement: comma and space.
@@ -33,20 +33,20 @@ impl Role {
 }
 
 impl<'a> Escaped<'a> {
-    /// What is spelled like this in a line.
+    /// Creates it from the text of a line.
     #[inline]
     pub(crate) fn new(spelling: &'a str, role: Role) -> Escaped<'a> {
         Escaped { spelling, role }
     }
 
-    /// As it is spelled in the line. Of one role, equal spellings are equal names; so are strings,
-    /// but not the other way round: a backslash may be spelled in two ways.
+    /// Returns the text of the line. Equal texts of one role are equal names. Equal strings may have
+    /// different texts, because a backslash can be written in two ways.
     #[inline]
     pub fn spelling(self) -> &'a str {
         self.spelling
     }
 
-    /// What it means; borrowed if nothing is escaped. O(length).
+    /// Returns the text without escapes; borrowed if there are none. O(length).
     pub fn unescape(self) -> Cow<'a, str> {
         let mut pieces = self.pieces();
         let first = pieces.next().unwrap_or_default();
@@ -59,7 +59,7 @@ impl<'a> Escaped<'a> {
         Cow::Owned(meaning)
     }
 
-    /// What is between the backslashes that escape.
+    /// Iterates over the parts between escaping backslashes.
     fn pieces(self) -> impl Iterator<Item = &'a str> {
         let mut rest = Some(self.spelling);
         std::iter::from_fn(move || {
@@ -89,7 +89,7 @@ impl<'a> Escaped<'a> {
     }
 }
 
-/// Whether it means this. O(length), without an allocation.
+/// Compares with a text without escapes. O(length), without an allocation.
 impl PartialEq<str> for Escaped<'_> {
     fn eq(&self, other: &str) -> bool {
         let mut rest = Some(other);
@@ -107,21 +107,21 @@ impl PartialEq<&str> for Escaped<'_> {
     }
 }
 
-/// What it means.
+/// Writes the text without escapes.
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pieces().try_for_each(|piece| f.write_str(piece))
     }
 }
 
-/// What it means, in quotes.
+/// Writes the text without escapes, in quotes.
 impl fmt::Debug for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.unescape(), f)
     }
 }
 
-/// Appends a name or string as it is spelled in a line; strings without quotes around them.
+/// Appends a name or string with escapes; strings without quotes.
 pub(crate) fn escape(meaning: &str, role: Role, line: &mut String) {
     let mut done = 0;
     for (at, byte) in meaning.bytes().enumerate() {

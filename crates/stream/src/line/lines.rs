@@ -20,7 +20,7 @@ pub struct Line<'a> {
     text: &'a str,
     measurement: Span,
     fields_at: usize,
-    /// In the precision in which it was given, which a line does not tell.
+    /// The time in the precision of the write, which a line does not contain.
     pub time: Option<i64>,
 }
 
@@ -44,7 +44,7 @@ pub enum FieldValue<'a> {
 pub struct Tags<'a> {
     text: &'a str,
     scanner: Scanner<'a>,
-    /// Before the next tag, at its comma; at the space after the last one.
+    /// The position before the next tag, at its comma; at the space after the last one.
     at: usize,
 }
 
@@ -57,11 +57,11 @@ pub struct Fields<'a> {
     next: Option<usize>,
 }
 
-/// The points of a text, line by line, and what is wrong with lines that are none.
+/// Parses a text line by line: returns its points, and the errors of invalid lines.
 ///
-/// Nothing is copied, and no line costs an allocation; an error does, and so may the first line with
-/// more tags than any before it. Each byte is looked at a bounded number of times, whatever the text;
-/// only the keys of a line's tags may have to be sorted, to find one that is there twice.
+/// Nothing is copied, and no line costs an allocation, except errors and possibly the first line with more
+/// tags than any before it. Each byte is read a bounded number of times, whatever the text; only the keys of
+/// a line's tags may have to be sorted, to find duplicates.
 pub fn parse(text: &[u8]) -> Lines<'_> {
     Lines {
         reader: Reader::new(text),
@@ -70,7 +70,7 @@ pub fn parse(text: &[u8]) -> Lines<'_> {
 }
 
 impl Lines<'_> {
-    /// How many bytes of the text have been read: where the next line begins.
+    /// Returns the number of bytes read, which is the start of the next line.
     pub fn offset(&self) -> usize {
         self.reader.position()
     }
@@ -92,13 +92,13 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Its measurement.
+    /// Returns the measurement.
     #[inline]
     pub fn measurement(&self) -> Escaped<'a> {
         piece(self.text, self.measurement, Role::Measurement)
     }
 
-    /// Its tags; no key is there twice.
+    /// Returns the tags, whose keys are unique.
     #[inline]
     pub fn tags(&self) -> Tags<'a> {
         Tags {
@@ -108,7 +108,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Its fields, of which there is at least one. If a key is there twice, the last one counts.
+    /// Returns the fields, at least one. If a key occurs twice, the last one counts.
     #[inline]
     pub fn fields(&self) -> Fields<'a> {
         Fields {
@@ -118,7 +118,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// As it stands in the text, without the newline.
+    /// Returns the text of the line, without the newline.
     pub fn as_str(&self) -> &'a str {
         let line = &self.text[self.measurement.from..];
         line.strip_suffix('\r').unwrap_or(line)

@@ -93,9 +93,9 @@ fn signed(size: u64, negative: bool) -> Option<i64> {
     }
 }
 
-/// The digits from `at` on, written behind those of `value`, and where they end. What does not fit
-/// is lost: it must not be used for more than [`DIGITS`] digits. Eight digits at a time, all at once:
-/// pairs, then fours, then both (Lemire: "Quickly parsing eight digits", 2018).
+/// Appends the digits from `at` on to `value`, and returns their end. Overflow is ignored, so it must not be
+/// used for more than [`DIGITS`] digits. It reads eight digits at a time: pairs, then fours, then both
+/// (Lemire: "Quickly parsing eight digits", 2018).
 #[inline(always)]
 fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
     const SHIFTS: [u64; 9] = [
@@ -144,7 +144,7 @@ fn eight_bytes(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// A number with an exponent or many digits, or what is none.
+/// Parses a number with an exponent or many digits, or fails.
 #[cold]
 fn slow(text: &[u8]) -> Result<RawValue, LineErrorKind> {
     let (negative, digits) = match text {
@@ -178,8 +178,7 @@ fn slow(text: &[u8]) -> Result<RawValue, LineErrorKind> {
     }
 }
 
-/// The number that any number of digits write, or none if 64 bits do not hold it; none at all if
-/// these are no digits.
+/// Parses any number of digits: `Some(None)` if they exceed 64 bits, `None` if they are not digits.
 fn many_digits(text: &[u8]) -> Option<Option<u64>> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -206,7 +205,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the standard library reads, bit by bit.
+    /// Compares with the standard library, bit by bit.
     fn assert_float(text: &str) {
         // Amid a text, and at its end.
         for whole in [format!("{text},1234567890"), text.to_owned()] {

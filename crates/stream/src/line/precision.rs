@@ -39,7 +39,7 @@ impl Precision {
         }
     }
 
-    /// The precision whose [unit](Precision::unit) has this many nanoseconds.
+    /// Returns the precision whose [unit](Precision::unit) has this many nanoseconds.
     pub fn from_unit(nanoseconds: i64) -> Option<Precision> {
         let all = [
             Precision::Nanoseconds,
@@ -53,7 +53,7 @@ impl Precision {
             .find(|precision| precision.unit() == nanoseconds)
     }
 
-    /// A timestamp of this unit in nanoseconds; none if 64 bits do not hold it.
+    /// Converts a timestamp of this unit to nanoseconds; `None` if it exceeds 64 bits.
     #[inline]
     pub const fn nanoseconds(self, time: i64) -> Option<i64> {
         time.checked_mul(self.unit())

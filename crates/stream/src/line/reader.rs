@@ -10,14 +10,14 @@ use super::scan::{Fault, Scanner, Span, Tokens};
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
-    /// Where the present region begins.
+    /// The start of the current region.
     base: usize,
     /// The region: UTF-8 from `base` on, up to the end or the first broken character.
     region: &'a str,
     scanner: Scanner<'a>,
-    /// Where the next line begins, in the region; beyond its end once it is read.
+    /// The start of the next line in the region; beyond the end of the region once it is read.
     next: usize,
-    /// How many newlines there are before `counted`, a place in `bytes`.
+    /// The number of newlines before `counted`, a position in `bytes`.
     newlines: usize,
     counted: usize,
 }
@@ -43,15 +43,15 @@ impl<'a> Reader<'a> {
         self.region
     }
 
-    /// Where the next line begins, in all bytes.
+    /// Returns the start of the next line, in all bytes.
     #[inline]
     pub fn position(&self) -> usize {
         (self.base + self.next).min(self.bytes.len())
     }
 
-    /// The next line that is neither blank nor a comment: what it consists of goes to `tokens`, and
-    /// its end is returned; an error if it is bad. `keep` is asked for the measurement whether its
-    /// fields are to be kept, and may be asked for bad lines, too.
+    /// Reads the next line that is neither blank nor a comment: its tokens go to `tokens`, and its end is
+    /// returned; an error if it is invalid. `keep` decides for a measurement whether its fields are stored,
+    /// and may be called for invalid lines.
     #[inline]
     pub fn line(
         &mut self,
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Begins the region at `from`.
+    /// Starts the region at `from`.
     fn begin(&mut self, from: usize) {
         let bytes = &self.bytes[from..];
         self.region = match std::str::from_utf8(bytes) {
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         end == self.region.len() && self.base + end < self.bytes.len()
     }
 
-    /// What is wrong with a line, of which the rest is skipped.
+    /// Returns the error of a line, and skips its rest.
     #[cold]
     fn fault(&mut self, fault: Fault) -> LineError {
         let rest = &self.region.as_bytes()[fault.at.min(self.region.len())..];
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         error
     }
 
-    /// What is wrong with a line that reaches the end of the region.
+    /// Returns the error of a line that reaches the end of the region.
     #[cold]
     fn broken(&mut self) -> LineError {
         let at = self.region.len();

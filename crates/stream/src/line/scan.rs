@@ -21,7 +21,7 @@ pub(crate) enum RawValue {
     Integer(i64),
     Unsigned(u64),
     Boolean(bool),
-    /// What stands between the quotes.
+    /// A string without its quotes.
     Text(Span),
 }
 
@@ -33,17 +33,17 @@ pub(crate) struct Tokens {
     pub tags: Vec<(Span, Span)>,
     /// Keys and values; of lines that are not kept, none.
     pub fields: Vec<(Span, RawValue)>,
-    /// Where the fields begin.
+    /// The start of the fields.
     pub fields_at: usize,
-    /// In the precision given.
+    /// In the precision of the write.
     pub time: Option<i64>,
-    /// Where the timestamp is, if there is one.
+    /// The position of the timestamp, if there is one.
     pub time_at: usize,
-    /// Tags by key, to find one that is there twice.
+    /// Tags sorted by key, to find duplicates.
     order: Vec<u32>,
 }
 
-/// What is wrong, and where.
+/// An error and its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub at: usize,
@@ -84,12 +84,12 @@ impl<'a> Scanner<'a> {
         self.cursor.byte(at)
     }
 
-    /// Goes to `at`.
+    /// Moves to `at`.
     pub fn seek(&mut self, at: usize) {
         self.cursor.seek(at);
     }
 
-    /// Goes past spaces and tabs at `at`, and says where they end.
+    /// Skips spaces and tabs at `at`, and returns their end.
     #[inline(always)]
     pub fn blanks(&mut self, mut at: usize) -> usize {
         loop {
@@ -104,7 +104,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether a line ends at `at`; goes past its end if so.
+    /// Returns true if a line ends at `at`, and moves past its end.
     #[inline(always)]
     pub fn end_of_line(&mut self, at: usize) -> Option<usize> {
         let newline = match self.byte(at) {
@@ -276,7 +276,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What stands between the quotes, of which the first is at `quote`.
+    /// Reads a string whose first quote is at `quote`.
     #[inline(always)]
     fn string(&mut self, quote: usize) -> Result<(Span, usize), Fault> {
         self.cursor.next();
@@ -308,7 +308,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What follows the fields: a timestamp or nothing, then the end of the line.
+    /// Reads the rest after the fields: an optional timestamp, then the end of the line.
     #[inline(always)]
     fn time(&mut self, from: usize) -> Result<(Option<i64>, usize), Fault> {
         if let Some(newline) = self.end_of_line(from) {
@@ -332,8 +332,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Where the token ends that lies before the end `end`: a carriage return before a newline is
-    /// none of it.
+    /// Returns the end of the token before `end`, without a carriage return before a newline.
     #[inline(always)]
     fn trim(&self, from: usize, end: usize) -> usize {
         let before = self.byte(end) == b'\n' && end > from && self.byte(end - 1) == b'\r';
@@ -356,7 +355,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The second of two tags with the same key. O(n log n).
+/// Returns the second of two tags with the same key. O(n log n).
 #[cold]
 fn duplicate(bytes: &[u8], tokens: &mut Tokens) -> Option<usize> {
     let Tokens { tags, order, .. } = tokens;

@@ -13,7 +13,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// See the [module](self). Clones are the same file.
+/// See the [module](self). Clones share the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Append(Arc<Mutex<Inner>>);
 
@@ -38,7 +38,7 @@ impl Append {
         })))
     }
 
-    /// Notes that this many bytes are to be appended.
+    /// Records that this many bytes will be appended.
     pub(crate) fn pushed(&self, bytes: usize) {
         let mut inner = self.0.lock();
         // The system is asked for the length once, not for each line.
@@ -46,7 +46,7 @@ impl Append {
         inner.end = Some(end + bytes as u64);
     }
 
-    /// Notes that this many bytes will not be appended after all.
+    /// Records that this many bytes will not be appended after all.
     pub(crate) fn dropped(&self, bytes: usize) {
         if let Some(end) = &mut self.0.lock().end {
             *end = end.saturating_sub(bytes as u64);
@@ -59,8 +59,8 @@ impl Append {
         inner.end.unwrap_or_else(|| inner.length())
     }
 
-    /// Continues behind this length, which a checkpoint has noted. Lines that are in the file behind it are not
-    /// appended again.
+    /// Continues after this length, which a checkpoint has stored. Lines that are already in the file after
+    /// it are not appended again.
     pub(crate) fn restore(&self, length: u64) {
         let mut inner = self.0.lock();
         let found = inner.length();
@@ -73,7 +73,7 @@ impl Append {
         }
     }
 
-    /// Appends lines, or finds that they are there already. Returns whether they are in the file.
+    /// Appends lines, unless they are already in the file. Returns whether they are in the file.
     pub(crate) fn append(&self, text: &str) -> bool {
         let mut inner = self.0.lock();
         let appended = inner.append(text);
@@ -85,7 +85,7 @@ impl Append {
         appended.is_ok()
     }
 
-    /// Waits until what was appended is on disk.
+    /// Waits until the appended data are on disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let file = match &self.0.lock().file {
             Some(file) => file.try_clone()?,

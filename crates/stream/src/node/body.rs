@@ -1,4 +1,4 @@
-//! Makes an actor of a node: reads its edges, and sends what it makes to those that follow.
+//! The actor of a node: reads its edges, and sends results to the following nodes.
 
 use super::clock::Clock;
 use super::operator::Operator;
@@ -16,11 +16,11 @@ use std::time::Instant;
 /// Flows taken from an edge at once.
 const TAKEN: usize = 64;
 
-/// What a node reads from.
+/// The inputs of a node.
 pub(crate) struct Inputs {
     /// The inputs: one, or several for a join or union. `None` for an input that has ended.
     edges: Vec<Option<Receiver>>,
-    /// What has arrived on one input and not been looked at, the last first.
+    /// Received elements of one input that have not been handled, the last first.
     arrived: Vec<Element>,
     /// The input on which it has arrived.
     from: usize,
@@ -35,13 +35,13 @@ struct Alignment {
     barrier: Option<Barrier>,
     /// True for each input from which the barrier has been received.
     blocked: Vec<bool>,
-    /// What arrived behind the barrier, with its input, the last first.
+    /// Elements received after the barrier, with their input, the last first.
     deferred: Vec<(usize, Vec<Element>)>,
     /// The same of the last barrier, which has been received from all inputs.
     released: Vec<(usize, Vec<Element>)>,
 }
 
-/// What a node has received.
+/// An element that a node has received.
 enum Arrival {
     /// Points or windows of an input.
     FlowElement(usize, FlowElement),
@@ -153,7 +153,7 @@ impl Inputs {
 }
 
 impl Alignment {
-    /// Notes that a barrier has been received from an input, with what arrived behind it.
+    /// Records a barrier from an input, with the elements after it.
     fn block(&mut self, input: usize, barrier: Barrier, rest: Vec<Element>) {
         self.barrier = Some(barrier);
         self.blocked[input] = true;
@@ -173,9 +173,9 @@ impl Alignment {
     }
 }
 
-/// What a node does next.
+/// The next action of a node.
 enum Next {
-    /// Handles what it has received.
+    /// Handle the received element.
     Arrived(Arrival),
     /// Handles a strike of its clock.
     Strike(i64),
@@ -194,22 +194,22 @@ async fn next(inputs: &mut Inputs, clock: Option<&mut Clock>) -> Next {
     .await
 }
 
-/// Whom a node feeds.
+/// The edges to the following nodes.
 pub(crate) type Outputs = FanOut<Element, Ring<Points>>;
 
 /// Why the inputs of a node have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Nothing more was written.
+    /// The stream has ended.
     Stream,
-    /// The engine is suspended: what a node keeps is saved.
+    /// The engine is suspended: the state of nodes is saved.
     Suspended,
     /// The task was aborted.
     Aborted,
 }
 
-/// Sends everything to all of them, in order. The edges of a task are aborted together: a node whose
-/// followers are gone finds that out at its own inputs.
+/// Sends to all outputs, in order. The edges of a task are aborted together: a node whose followers are gone
+/// notices that at its own inputs.
 async fn send(
     out: &mut Vec<Flow>,
     pending: &PendingWrite,
@@ -228,7 +228,7 @@ async fn send(
 }
 
 /// Runs an operator until its inputs have ended, and returns its state if the engine is suspended. `begin`
-/// begins the pending write of what it makes without a write; `report` reports its state to a barrier.
+/// starts the pending write of results without a write; `report` reports its state to a barrier.
 pub(crate) async fn operate(
     mut operator: Box<dyn Operator>,
     mut inputs: Inputs,
@@ -279,7 +279,7 @@ pub(crate) async fn operate(
     }
 }
 
-/// The same points in batches of at most `most` rows. Windows stay whole.
+/// Splits points into batches of at most `most` rows. Windows are not split.
 fn parts(flow: Flow, most: usize) -> impl Iterator<Item = Flow> {
     let (whole, batch) = match flow {
         Flow::Points(batch) if batch.rows.len() > most => (None, Some(batch)),
@@ -296,8 +296,7 @@ fn parts(flow: Flow, most: usize) -> impl Iterator<Item = Flow> {
     whole.into_iter().chain(divided)
 }
 
-/// Runs a sink until its inputs have ended, and what it has put into a queue of its own is delivered
-/// or kept. Passes everything on.
+/// Runs a sink until its inputs have ended, and its own queue is delivered or saved. Passes all points on.
 pub(crate) async fn deliver(
     mut sink: Sink,
     mut inputs: Inputs,

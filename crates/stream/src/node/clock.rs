@@ -13,7 +13,7 @@ pub(crate) struct Clock {
     interval: i64,
     /// Whether it strikes at multiples of that.
     align: bool,
-    /// When it strikes next, in nanoseconds since 1970.
+    /// The next tick in nanoseconds since 1970.
     next: i64,
     sleep: Pin<Box<Sleep>>,
 }
@@ -42,8 +42,8 @@ impl Clock {
         Poll::Ready(time)
     }
 
-    /// What was done at its last strike has taken so long: it does not strike again before as much time has passed, so
-    /// that a node which works longer than an interval still gets to its points.
+    /// Delays the next tick by the time that the last one took, so that a node whose ticks take longer than
+    /// an interval still handles its points.
     pub(crate) fn rest(&mut self, took: Duration) {
         let now = now();
         let earliest = now.saturating_add(i64::try_from(took.as_nanos()).unwrap_or(i64::MAX));
@@ -57,7 +57,7 @@ impl Clock {
     }
 }
 
-/// When a clock that is started now strikes first.
+/// Returns the first tick of a clock that is started now.
 fn first(now: i64, interval: i64, align: bool) -> i64 {
     let wait = match align {
         true => interval - now.rem_euclid(interval),
@@ -66,8 +66,8 @@ fn first(now: i64, interval: i64, align: bool) -> i64 {
     now.saturating_add(wait)
 }
 
-/// When it strikes after it has struck at `time`: never in the past, nor further away than an interval,
-/// also if the clock on the wall was set.
+/// Returns the tick after one at `time`: never in the past, nor more than an interval away, even if the wall
+/// clock was set.
 fn following(time: i64, now: i64, interval: i64, align: bool) -> i64 {
     let next = time.saturating_add(interval);
     match (1..=interval).contains(&next.saturating_sub(now)) {

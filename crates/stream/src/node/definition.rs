@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 
 /// A kind of node in the language.
 pub(crate) struct Kind {
-    /// How it is called in a text; the first name is the one that is displayed.
+    /// The names in texts; the first one is canonical.
     pub(crate) names: &'static [&'static str],
     /// The properties that may follow it after a `.`.
     pub(crate) properties: &'static [&'static str],
@@ -51,7 +51,7 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         Ok(())
     }
 
-    /// Its expressions, which the pipeline checks.
+    /// Returns the expressions, which the pipeline checks.
     fn expressions(&mut self) -> Vec<&mut Expression> {
         Vec::new()
     }
@@ -59,7 +59,7 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
     /// Writes its arguments and properties so that they parse back.
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result;
 
-    /// Makes it ready to run.
+    /// Builds the node.
     fn build(&self, context: &Context<'_>) -> Built;
 
     /// The points that it takes from writes, if it begins a chain.
@@ -111,7 +111,7 @@ pub(crate) struct Input<'a> {
     pub(crate) windows: bool,
 }
 
-/// What a node does, with its properties. See [`Pipeline`](crate::pipeline::Pipeline).
+/// The kind of a node with its properties. See [`Pipeline`](crate::pipeline::Pipeline).
 pub struct What(Box<dyn Definition>);
 
 impl What {
@@ -125,7 +125,7 @@ impl What {
         self.0.gives_windows(input_is_windows)
     }
 
-    /// Its properties, if it is a node of this kind.
+    /// Returns the properties, if it is a node of this kind.
     ///
     /// ```
     /// use corsair_stream::pipeline::Log;
@@ -178,10 +178,10 @@ impl fmt::Debug for What {
     }
 }
 
-/// Where a node is built: its place in its task, and what it may use.
+/// The surroundings of a node that is being built.
 pub(crate) struct Context<'a> {
     pub(crate) task: Arc<str>,
-    /// When its task was created, in nanoseconds since 1970.
+    /// The creation time of the task in nanoseconds since 1970.
     pub(crate) created: i64,
     /// The lengths of files when its task was created, by path.
     pub(crate) file_lengths: &'a BTreeMap<String, u64>,
@@ -196,21 +196,21 @@ pub(crate) struct Context<'a> {
     pub(crate) limits: Limits,
     pub(crate) faults: Faults,
     pub(crate) delivery: Delivery<'a>,
-    /// The runtime whose timers and sockets it uses.
+    /// The runtime of its timers and sockets.
     pub(crate) io: &'a Handle,
 }
 
-/// How sinks deliver.
+/// The delivery options of sinks.
 pub(crate) struct Delivery<'a> {
     /// The longest that one request may take.
     pub(crate) timeout: Duration,
     /// Bytes that a queue may hold.
     pub(crate) memory: usize,
-    /// What happens to a body for a full queue of the task.
+    /// The overflow policy of the task.
     pub(crate) overflow: Overflow,
     /// The queue of all `log` nodes.
     pub(crate) log: &'a Queue,
-    /// What happens to lines for a full log.
+    /// The overflow policy of the log.
     pub(crate) log_overflow: Overflow,
 }
 
@@ -220,11 +220,11 @@ pub(crate) struct Built {
     pub(crate) counters: Counters,
     /// The latest result, of a node with an endpoint.
     pub(crate) latest: Option<Latest>,
-    /// The queues that it alone fills.
+    /// The queues that only this node fills.
     pub(crate) queues: Vec<Queue>,
 }
 
-/// What does the work of a node.
+/// The work of a node.
 pub(crate) enum Work {
     Operate(Box<dyn Operator>),
     Deliver(Sink),

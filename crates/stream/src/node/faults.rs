@@ -23,11 +23,11 @@ struct Last {
     points: usize,
 }
 
-/// At least so long from one line in the log to the next.
+/// The minimum time between two log lines.
 const PAUSE: Duration = Duration::from_secs(10);
 
 impl Faults {
-    /// None yet, of a node that is logged under this name.
+    /// Creates the faults of a node with this name in the log.
     pub(crate) fn new(node: String) -> Faults {
         Faults {
             errors: Counter::default(),
@@ -40,7 +40,7 @@ impl Faults {
         }
     }
 
-    /// Some points were left out for this reason.
+    /// Counts points that were dropped for this reason.
     pub(crate) fn add(&self, points: usize, reason: &dyn Display) {
         self.errors.add(points);
         let mut last = self.last.lock();

@@ -1,4 +1,4 @@
-//! The latest window or point of every group of a node, for whoever asks.
+//! The latest window or point of every group of a node, for readers.
 
 use super::operator::Counters;
 use super::retain::Retained;
@@ -57,7 +57,7 @@ impl Latest {
         }
     }
 
-    /// As JSON, a series per group, ordered by the values of the tags.
+    /// Returns them as JSON, a series for each group, ordered by the values of the tags.
     pub fn json(&self) -> Vec<u8> {
         let shown = self.0.lock();
         let mut flows: Vec<Flow> = shown.flows.iter().map(|(_, flow)| flow.clone()).collect();
@@ -66,7 +66,7 @@ impl Latest {
         json(&flows).into_bytes()
     }
 
-    /// What is shown, for the next start.
+    /// Returns the state for the next start.
     pub(crate) fn save(&self) -> State {
         let shown = self.0.lock();
         let saved = |(_, flow): (_, &Flow)| SavedFlow {
@@ -83,7 +83,7 @@ impl Latest {
         State::new(0, &flows)
     }
 
-    /// Shows again what was shown before a stop.
+    /// Restores the state.
     pub(crate) fn restore(&self, state: &State) {
         for saved in state.read::<Vec<SavedFlow>>().into_iter().flatten() {
             let group = Arc::new(saved.group);
@@ -109,7 +109,7 @@ impl Latest {
     }
 }
 
-/// The latest of a group, as it is saved.
+/// The serialized form of a group's latest flow.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedFlow {
     group: Group,

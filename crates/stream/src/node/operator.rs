@@ -7,10 +7,9 @@ use crate::batch::Flow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a node does with the points and windows that arrive.
+/// The work of a node on arriving points and windows.
 ///
-/// An operator never fails: a point that it cannot use is counted, logged at a limited rate, and left
-/// out.
+/// An operator never fails: a point that it cannot use is counted, logged at a limited rate, and dropped.
 pub(crate) trait Operator: Send + 'static {
     /// Takes a flow from an input, and appends the results to `out`.
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
@@ -36,12 +35,12 @@ pub(crate) trait Operator: Send + 'static {
         Vec::new()
     }
 
-    /// Its counters, under their names.
+    /// Returns its counters with their names.
     fn counters(&self) -> Counters {
         Counters::new()
     }
 
-    /// Its state between points, for the next start. `None` if it has none.
+    /// Returns its state between points, for the next start. `None` if it has none.
     fn save(&self) -> Option<State> {
         None
     }

@@ -18,15 +18,15 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What a sink delivers at once.
+/// A body that a sink delivers at once.
 pub(crate) struct Body {
-    /// Counts the bodies of a node, so that a body that is delivered again has the same number.
+    /// The number among the bodies of a node; a repeated delivery has the same number.
     pub(crate) number: u64,
     pub(crate) text: String,
-    /// What the counters count of it.
+    /// The count of the body in the counters.
     pub(crate) count: usize,
     pub(crate) counts: Counts,
-    /// Its write is under way until this is dropped.
+    /// Its write is pending until this is dropped.
     pub(crate) pending: Option<PendingWrite>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Undelivered {
     pub(crate) text: String,
 }
 
-/// What becomes of bodies.
+/// The counters of bodies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) delivered: Counter,
@@ -72,7 +72,7 @@ struct Inner {
     state: Mutex<State>,
     /// A body has come, or it is over.
     filled: Condvar,
-    /// There is room, or nothing left, or it is over.
+    /// Notified when the queue has capacity, is empty, or is closed.
     drained: Notify,
     deliver: Mutex<Deliver>,
     /// The file that it fills, if it fills one.
@@ -84,9 +84,9 @@ struct State {
     bodies: VecDeque<Body>,
     /// Bytes of bodies, that which is being delivered included.
     bytes: usize,
-    /// What is being delivered, while it is.
+    /// The body that is being delivered.
     current: Option<Undelivered>,
-    /// There is a thread.
+    /// True while a thread runs.
     running: bool,
     mode: Mode,
 }
@@ -95,9 +95,9 @@ struct State {
 enum Mode {
     #[default]
     Deliver,
-    /// Nothing more is delivered; bodies are kept, without a bound, until they are saved.
+    /// Nothing more is delivered; bodies are stored without a limit until they are saved.
     Keep,
-    /// Nothing more is delivered, and nothing kept.
+    /// Nothing more is delivered or stored.
     Discard,
 }
 
@@ -160,8 +160,8 @@ impl Queue {
         }
     }
 
-    /// Takes a body. If there is no room, `overflow` says what happens: it waits, unless `aborted`
-    /// says that it need not, or a body is dropped. Returns whether it was taken.
+    /// Adds a body. If the queue is full, `overflow` decides: it waits until `aborted`, or a body is dropped.
+    /// Returns true if the body was added.
     pub(crate) async fn push(
         &self,
         body: Body,
@@ -202,7 +202,7 @@ impl Queue {
         }
     }
 
-    /// Takes a body if there is room, without waiting; counts it as failed if there is none.
+    /// Adds a body without waiting; if the queue is full, counts it as failed.
     pub(crate) fn offer(&self, body: Body) {
         let mut state = self.0.state.lock();
         if state.mode == Mode::Discard {
@@ -234,17 +234,17 @@ impl Queue {
         }
     }
 
-    /// Delivers nothing more: what is left, and what comes, is kept for [`Queue::rest`].
+    /// Stops delivery: the remaining and further bodies are stored for [`Queue::rest`].
     pub(crate) fn keep(&self) {
         self.end(Mode::Keep);
     }
 
-    /// Delivers nothing more, and forgets what is left.
+    /// Stops delivery, and drops the remaining bodies.
     pub(crate) fn discard(&self) {
         self.end(Mode::Discard);
     }
 
-    /// Lets those that wait for room look whether they still have to.
+    /// Wakes senders, which check again whether they have to wait.
     pub(crate) fn wake_senders(&self) {
         self.0.drained.notify_waiters();
     }
@@ -260,14 +260,14 @@ impl Queue {
         state.current.iter().cloned().chain(rest).collect()
     }
 
-    /// Notes that a text is to be appended to the file, if there is one.
+    /// Records that a text will be appended to the file, if there is one.
     fn note(&self, text: &str) {
         if let Some(file) = &self.0.file {
             file.pushed(text.len());
         }
     }
 
-    /// Puts back what was left the last time.
+    /// Restores the bodies of the previous engine.
     pub(crate) fn refill(&self, rest: Vec<Undelivered>, counts: &Counts) {
         let mut state = self.0.state.lock();
         for Undelivered { number, text } in rest {
@@ -296,7 +296,7 @@ impl Queue {
         self.0.drained.notify_waiters();
     }
 
-    /// Has the thread look at the queue; starts it if there is none.
+    /// Wakes the thread; starts it if there is none.
     fn wake(&self, state: &mut State) {
         if state.mode != Mode::Deliver || state.bodies.is_empty() {
             return;
@@ -316,7 +316,7 @@ impl Queue {
 }
 
 impl State {
-    /// Bodies that are kept always have room.
+    /// Stored bodies are not limited.
     fn has_room(&self, body: &Body, limit: usize) -> bool {
         self.mode != Mode::Deliver || self.bytes == 0 || self.bytes + body.text.len() <= limit
     }
@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// A queue of ten bytes whose deliveries wait for a permission each.
+    /// Creates a queue of ten bytes whose deliveries each wait for a permission.
     fn queue() -> (Queue, mpsc::Receiver<String>, mpsc::Sender<bool>) {
         let (delivered, read) = mpsc::channel();
         let (permit, permitted) = mpsc::channel();

@@ -1,10 +1,9 @@
-//! Points that are kept must not hold on to the blocks that they came in.
+//! Retained points must not keep the blocks that they came in.
 //!
-//! A kept batch shares its block with everybody else; one kept row of a hundred thousand would keep
-//! all of them in memory. A node notes the blocks that it keeps rows of. Once they have grown to a
-//! multiple of what was needed at the last look, it has the rows that it still keeps copied out of
-//! those blocks of which most rows are not kept. So memory is linear in what is kept, and the
-//! copying costs a constant factor.
+//! A retained batch shares its block; one retained row of a hundred thousand would keep all of them in
+//! memory. So a node records the blocks of its retained rows. When they have grown to a multiple of the
+//! needed memory at the last check, it copies the retained rows out of those blocks of which most rows are
+//! not retained. So memory is linear in the retained rows, and the copying costs a constant factor.
 
 use crate::batch::{Batch, Rows};
 use crate::block::Block;
@@ -16,7 +15,7 @@ use std::sync::{Arc, Weak};
 const FREE: usize = 4 << 20;
 /// Beyond that, blocks grow by this factor before the next look.
 const GROWTH: usize = 3;
-/// A block is left as it is if more than one row in this many is kept.
+/// A block is not copied if more than one row in this many is retained.
 const SPARSE: usize = 2;
 
 /// The blocks that arrive at once, group by group, on the inputs of a node.
@@ -25,12 +24,12 @@ const ARRIVING: usize = 8;
 /// The blocks noted since the last look.
 #[derive(Debug)]
 pub(crate) struct Retained {
-    /// The last ones that were noted, of which more rows may come. They are alive, or no block has
-    /// their address.
+    /// The most recently recorded blocks, which may get more rows. They are alive, or no block has their
+    /// address.
     arriving: VecDeque<Arriving>,
     /// Bytes of blocks noted.
     noted: usize,
-    /// Bytes of blocks for which there was no room since the last look.
+    /// Bytes of blocks beyond the capacity since the last check.
     refused: usize,
     /// Bytes that the last look has left.
     needed: usize,
@@ -48,7 +47,7 @@ struct Arriving {
 }
 
 impl Retained {
-    /// Nothing yet, of a node that may keep this many bytes.
+    /// Creates it for a node that may retain this many bytes.
     pub(crate) fn new(limit: usize) -> Retained {
         Retained {
             arriving: VecDeque::with_capacity(ARRIVING),
@@ -68,7 +67,7 @@ impl Retained {
         if let Some(known) = self.arriving.iter().rev().find(known) {
             return known.fitted;
         }
-        // Blocks of which all rows have come are looked at when the next one comes.
+        // A complete block is checked when the next one arrives.
         let free = FREE.min(self.limit / 4);
         self.due |= self.noted > free + GROWTH * self.needed
             || self.noted + self.refused > free + self.limit / 4;
@@ -95,7 +94,7 @@ impl Retained {
         self.noted + self.needed
     }
 
-    /// Whether it is time for [`Retained::compact`].
+    /// True if [`Retained::compact`] is due.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
@@ -162,7 +161,7 @@ impl Retained {
     }
 }
 
-/// A block of which few rows are kept, and which; then the block of those rows only.
+/// A block with few retained rows, and these rows; then the block of only those rows.
 struct Sparse {
     rows: Vec<u32>,
     block: Arc<Block>,

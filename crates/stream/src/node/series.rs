@@ -1,4 +1,4 @@
-//! What a node keeps per group: bounded by number, by bytes and by time.
+//! The state of a node for each group: bounded by number, by bytes and by time.
 
 use super::operator::Counter;
 use crate::batch::Group;
@@ -6,7 +6,7 @@ use crate::hash::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How much a node may keep.
+/// The limits of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Groups.
@@ -24,7 +24,7 @@ pub(crate) struct Limits {
 pub(crate) struct Series<V> {
     entries: HashMap<Arc<Group>, Entry<V>>,
     limits: Limits,
-    /// Of all entries, without what their values hold elsewhere.
+    /// The memory of all entries, without what their values allocate.
     bytes: usize,
     refused: Counter,
     over_memory: Counter,
@@ -60,8 +60,8 @@ impl<V> Series<V> {
         }
     }
 
-    /// The value of a group, made if there is none. `None`, and its points are counted: there are as
-    /// many groups as there may be, or they take as much memory as they may.
+    /// Returns the value of a group, created if there is none. `None`, and its points are counted, if the
+    /// number or the memory of groups is at its limit.
     pub(crate) fn entry(
         &mut self,
         group: &Arc<Group>,
@@ -113,7 +113,7 @@ impl<V> Series<V> {
         self.entries.get_mut(group).map(|entry| &mut entry.value)
     }
 
-    /// Takes out the groups that have been idle for too long; looks for them four times in that time.
+    /// Removes the groups that have been idle for too long; checks four times in that time.
     pub(crate) fn expired(&mut self) -> Vec<(Arc<Group>, V)> {
         let idle = self.limits.idle;
         if self.now - self.swept < idle / 4 {
@@ -130,12 +130,12 @@ impl<V> Series<V> {
         gone
     }
 
-    /// About how much memory the groups take, without what their values hold elsewhere.
+    /// Returns the approximate memory of the groups in bytes, without what their values allocate.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Every group and its value, in no particular order.
+    /// Iterates over all groups and their values, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<Group>, &V)> {
         self.entries
             .iter()
@@ -146,7 +146,7 @@ impl<V> Series<V> {
         self.entries.values_mut().map(|entry| &mut entry.value)
     }
 
-    /// All of them, ordered by group; none remains.
+    /// Takes all groups, ordered.
     pub(crate) fn take(&mut self) -> Vec<(Arc<Group>, V)> {
         let mut all: Vec<_> = self
             .entries
@@ -173,7 +173,7 @@ impl<V> Series<V> {
     }
 }
 
-/// About how many bytes an entry takes: its place, the group, and the values of its tags.
+/// Returns the approximate memory of an entry in bytes: its slot, the group, and the values of its tags.
 fn weight<V>(group: &Group) -> usize {
     size_of::<(Arc<Group>, Entry<V>)>() * 2 + group.bytes()
 }

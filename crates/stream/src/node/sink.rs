@@ -6,15 +6,15 @@ use super::state::State;
 use crate::batch::Flow;
 use corsair::edge::Overflow;
 
-/// Makes the body that is delivered for a flow.
+/// Makes the body for a flow.
 pub(crate) type MakeBody = Box<dyn Fn(&Flow) -> Body + Send>;
 
 /// See the [module](self).
 pub(crate) struct Sink {
     pub(crate) queue: Queue,
-    /// What counts bodies of a queue that this sink alone fills. `None`: the engine owns the queue.
+    /// The counters of a queue that only this sink fills. `None`: the engine owns the queue.
     pub(crate) own: Option<Counts>,
-    /// What happens to a body for a full queue.
+    /// The overflow policy of the queue.
     pub(crate) overflow: Overflow,
     pub(crate) body: MakeBody,
     /// Bodies that were made, which numbers them.
@@ -23,7 +23,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// The queue, if this sink alone fills it.
+    /// Returns the queue, if only this sink fills it.
     pub(crate) fn own_queue(&self) -> Option<Queue> {
         self.own.as_ref().map(|_| self.queue.clone())
     }
@@ -37,7 +37,7 @@ impl Sink {
         }
     }
 
-    /// What it has not delivered, if it owns its queue.
+    /// Returns the undelivered bodies, if it owns its queue.
     pub(crate) fn save(&self) -> Option<State> {
         let bodies = self.own_queue()?.rest();
         let points = bodies.len();
@@ -48,7 +48,7 @@ impl Sink {
         Some(State::new(points, &saved))
     }
 
-    /// Delivers first what a saved state had not delivered.
+    /// Restores the undelivered bodies of a saved state, which are delivered first.
     pub(crate) fn restore(&mut self, state: &State) {
         if let (Some(counts), Some(saved)) = (&self.own, state.read::<SavedSink>()) {
             self.queue.refill(saved.bodies, counts);

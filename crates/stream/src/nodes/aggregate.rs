@@ -66,7 +66,7 @@ pub enum Aggregate {
     Spread,
     /// The standard deviation of a sample.
     Stddev,
-    /// Each value once, a point each.
+    /// The distinct values, one point for each.
     Distinct,
 }
 

@@ -242,7 +242,7 @@ pub(super) struct BufferOperator {
     over_max_points: Counter,
 }
 
-/// When windows are handed on; times in nanoseconds.
+/// The times at which windows are sent, in nanoseconds.
 #[derive(Clone, Copy)]
 enum Shape {
     Time {
@@ -260,11 +260,11 @@ enum Shape {
     Moment,
 }
 
-/// What a group has collected.
+/// The collected points of a group.
 struct Filling {
     /// The end of the window being filled; or how many points it takes.
     next: i64,
-    /// In the order in which they came.
+    /// In the order of arrival.
     parts: VecDeque<Batch>,
     points: usize,
 }
@@ -457,7 +457,7 @@ impl Filling {
         }
     }
 
-    /// Lets go of what is older, up to the first point that is not.
+    /// Drops points before this time, up to the first that is not.
     fn keep_from(&mut self, oldest: i64) {
         while let Some(part) = self.parts.pop_front() {
             let times = &part.block.times;
@@ -473,7 +473,7 @@ impl Filling {
         }
     }
 
-    /// Lets go of all but the last points.
+    /// Drops all but the last points.
     fn keep_last(&mut self, count: usize) {
         while self.points > count
             && let Some(part) = self.parts.pop_front()
@@ -498,7 +498,7 @@ impl Filling {
 }
 
 impl Shape {
-    /// When the first window of a group is handed on, that begins with a point of this time.
+    /// Returns the end of a group's first window, which begins with a point of this time.
     fn first(self, time: i64) -> i64 {
         match self {
             Shape::Count {

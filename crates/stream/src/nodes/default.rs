@@ -151,7 +151,7 @@ impl DefaultOperator {
     }
 }
 
-/// A column in place of another, or a new one: tags before fields.
+/// Sets a column, or adds a new one: tags before fields.
 fn put(block: &mut Block, place: Option<usize>, name: &Arc<str>, data: Data) {
     let is_tag = matches!(data, Data::Tag(_));
     let column = Column {

@@ -39,7 +39,7 @@ pub struct Derivative {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds a `derivative`: the change of a field per second, in place of the field.
+    /// Adds a `derivative`: the change of a field per second, instead of the field.
     pub fn derivative(self, field: impl Into<Arc<str>>) -> Chain<'p> {
         let field = field.into();
         self.then(Derivative {
@@ -116,7 +116,7 @@ struct DerivativeOperator {
     faults: Faults,
 }
 
-/// Why a point is left out.
+/// Why a point is dropped.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("`{0}` is missing or not a number")]

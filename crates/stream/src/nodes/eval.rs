@@ -57,7 +57,7 @@ pub enum Keep {
     Results,
     /// Its results and all fields of the point.
     All,
-    /// Those named, whether results or fields of the point.
+    /// These results or fields of the point.
     These(Vec<Arc<str>>),
 }
 
@@ -176,7 +176,7 @@ struct EvalOperator {
     faults: Faults,
 }
 
-/// Why a point is left out.
+/// Why a point is dropped.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("`{0}` has no value: a field or tag is missing")]
@@ -235,7 +235,7 @@ impl EvalOperator {
         Rows::from_iter(good.map(|row| row as u32))
     }
 
-    /// What is handed on of the point and the results.
+    /// Returns the kept columns of the point and the results.
     fn kept(&self, mut batch: Batch, before: &Block) -> Batch {
         let Eval { fields, tags, keep } = &self.eval;
         let block = batch.block.clone();

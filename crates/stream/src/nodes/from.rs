@@ -118,7 +118,7 @@ impl Definition for Subscription {
     }
 }
 
-/// Passes everything on: the routes decide what a `from` takes.
+/// Passes all points on: the routes decide what a `from` takes.
 struct FromOperator;
 
 impl Operator for FromOperator {

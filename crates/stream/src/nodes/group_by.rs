@@ -28,7 +28,7 @@ pub(crate) const KIND: Kind = Kind {
 pub struct GroupBy {
     /// These tags, ordered by name.
     pub tags: Vec<Arc<str>>,
-    /// All tags that a point has: `groupBy(*)`.
+    /// All tags of a point: `groupBy(*)`.
     pub all: bool,
     /// Tags that do not count, ordered by name.
     pub except: Vec<Arc<str>>,
@@ -126,7 +126,7 @@ struct GroupByOperator {
     /// Known groups by the values of their tags, so that each is made once. The cache is cleared when it
     /// is full, and from time to time.
     groups: HashMap<Key, Arc<Group>>,
-    /// About how much memory they take.
+    /// Their approximate memory.
     bytes: usize,
     limits: Limits,
     forgotten: Instant,
@@ -170,7 +170,7 @@ impl GroupByOperator {
 
     /// A tag's codes are small numbers: no hash is needed.
     fn separate_by_one(&mut self, batch: &Batch, names: &[Arc<str>], words: &Words) -> Vec<Batch> {
-        // The last place is that of the points without the tag.
+        // The last index is for points without the tag.
         let place = |row: usize| (words.codes[row] as usize).min(words.words.len());
         let mut parts: Vec<GroupRows> = Vec::new();
         let mut known = vec![u32::MAX; words.words.len() + 1];
@@ -315,7 +315,7 @@ fn present<'a>(
         .map(|(name, _)| name)
 }
 
-/// A batch of this many groups takes many times its own memory while it is on its way.
+/// The maximum number of rows, because a batch with this many groups needs many times its own memory.
 const ROWS: usize = 1 << 16;
 
 impl Operator for GroupByOperator {

@@ -1,4 +1,4 @@
-//! `http_out`: the latest window or point of every group, for whoever asks.
+//! `http_out`: the latest window or point of every group, over HTTP.
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program};

@@ -34,17 +34,17 @@ pub struct Join {
     pub names: Vec<Arc<str>>,
     /// Times that belong to the same multiple of it are one time; zero joins equal times only.
     pub tolerance: Duration,
-    /// What separates a prefix from the name of a field.
+    /// The separator between a prefix and the name of a field.
     pub delimiter: Arc<str>,
-    /// The measurement of the joined points. `None`: that of the first point.
+    /// The measurement of the joined points. `None`: the first point's.
     pub stream_name: Option<Arc<str>>,
-    /// What becomes of a point without a partner.
+    /// The treatment of a point without a partner.
     pub fill: Fill,
     /// Inputs that are grouped by these tags alone join each group of the inputs grouped by more.
     pub on: Vec<Arc<str>>,
 }
 
-/// What becomes of a point that has no partner in one of the inputs.
+/// The treatment of a point without a partner in one of the inputs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Fill {
     /// The point is left out.
@@ -57,7 +57,7 @@ pub enum Fill {
 }
 
 impl Join {
-    /// A join of inputs whose fields get these prefixes and a point.
+    /// Creates a join of inputs whose fields get these prefixes, followed by a point.
     pub fn new<T: Into<Arc<str>>>(names: impl IntoIterator<Item = T>, tolerance: Duration) -> Join {
         Join {
             names: names.into_iter().map(Into::into).collect(),

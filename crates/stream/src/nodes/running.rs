@@ -29,7 +29,7 @@ pub(crate) const KIND: Kind = Kind {
 /// A number for each point, from it and the points of its group before it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Running {
-    /// What is computed.
+    /// The function.
     pub function: RunningFunction,
     /// The field.
     pub field: Arc<str>,
@@ -37,14 +37,14 @@ pub struct Running {
     pub into: Arc<str>,
 }
 
-/// What a [`Running`] computes.
+/// The function of a [`Running`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RunningFunction {
-    /// The time since the point before, in whole units; none for the first point.
+    /// The time since the previous point, in whole units; none for the first point.
     Elapsed(Duration),
     /// The change since the point before; none for the first point.
     Difference,
-    /// The mean of this many points, of which the point is the last; none before there are as many.
+    /// The mean of this many points, ending with the point; none before there are that many.
     MovingAverage(u64),
     /// The sum up to the point.
     CumulativeSum,

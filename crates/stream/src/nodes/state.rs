@@ -25,7 +25,7 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// Adds a field that says how long, or for how many points, a condition has been true.
+/// Adds a field with the time, or the number of points, for which a condition has been true.
 ///
 /// ```
 /// use corsair_stream::pipeline::TrackState;
@@ -47,8 +47,8 @@ pub struct TrackState {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds a `stateDuration`: the field `state_duration` says for how many seconds the condition has been
-    /// true, or is -1.
+    /// Adds a `stateDuration`: the field `state_duration` has the seconds for which the condition has been
+    /// true, or -1.
     pub fn state_duration(self, condition: impl Into<Expression>) -> Chain<'p> {
         self.then(TrackState {
             condition: condition.into(),
@@ -57,8 +57,8 @@ impl<'p> Chain<'p> {
         })
     }
 
-    /// Adds a `stateCount`: the field `state_count` says for how many points the condition has been true,
-    /// or is -1.
+    /// Adds a `stateCount`: the field `state_count` has the number of points for which the condition has been
+    /// true, or -1.
     pub fn state_count(self, condition: impl Into<Expression>) -> Chain<'p> {
         self.then(TrackState {
             condition: condition.into(),

@@ -84,7 +84,7 @@ struct UnionOperator {
     points: usize,
     limits: Limits,
     retained: Retained,
-    /// The block that was renamed last, and what it has become.
+    /// The block that was renamed last, and the renamed block.
     renamed: Option<(Arc<Block>, Arc<Block>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers as aggregates compare and add them: exactly, as long as they are whole.
+//! Numbers for aggregates: whole numbers are compared and added exactly.
 
 use crate::Value;
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     })
 }
 
-/// Of a sample; one value has none.
+/// Returns the sample standard deviation; `None` for one value.
 pub(super) fn stddev(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -57,14 +57,14 @@ impl Number {
         }
     }
 
-    /// This one, or another if that compares like this to it.
+    /// Returns this number, or the other one if it compares as `wanted`.
     pub(super) fn of(self, known: Option<Number>, wanted: Ordering) -> Number {
         known
             .filter(|known| self.compare(known) != wanted)
             .unwrap_or(self)
     }
 
-    /// Less another; `None`: 64 bits do not hold it.
+    /// Subtracts a number; `None` on overflow.
     pub(super) fn less(self, other: Number) -> Option<Value> {
         match (self, other) {
             (Number::Natural(a), Number::Natural(b)) => a.checked_sub(b).map(Value::Unsigned),
@@ -84,7 +84,7 @@ impl Number {
     }
 }
 
-/// A sum that is exact as long as all numbers are whole.
+/// A sum that is exact if all numbers are whole.
 #[derive(Default)]
 pub(super) struct Sum {
     whole: i128,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct AggregateOperator {
     pub(super) of: Aggregation,
     pub(super) faults: Faults,
-    /// For an aggregate that is fed points: collects the points of one time, which count as a window.
+    /// For an aggregate of points: collects the points of one time, which count as a window.
     pub(super) moments: Option<BufferOperator>,
 }
 
@@ -27,7 +27,7 @@ struct Selected<'a> {
     value: Value,
 }
 
-/// Why values are left out.
+/// Why values are dropped.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("there is no {function} of `{field}`, which is a {kind}")]
@@ -84,7 +84,7 @@ impl AggregateOperator {
             let selected = self.select(window);
             out.extend(selected.map(|found| Flow::Points(self.selected(window, found))));
         } else if let Some(value) = self.apply(window)
-            // Points of a time of which none has the field are none to count.
+            // Points of a time without the field have no count.
             && (self.moments.is_none() || value != Value::Integer(0) || self.of.function != Aggregate::Count)
         {
             out.push(Flow::Points(self.point(window, vec![value])));
@@ -202,7 +202,7 @@ impl AggregateOperator {
         }
     }
 
-    /// The point that was selected, with the result in place of the field.
+    /// Returns the selected point, with the result instead of the field.
     fn selected(&self, window: &Window, found: Selected<'_>) -> Batch {
         let mut block = found.batch.block.gather(&[found.row as u32]);
         // What other points have is missing here.
@@ -220,7 +220,7 @@ impl AggregateOperator {
         Batch::all(Arc::new(block), found.batch.group.clone())
     }
 
-    /// Each value once, in the order in which they come.
+    /// Returns the distinct values in the order of appearance.
     fn distinct(&self, window: &Window) -> Option<Flow> {
         let mut seen = FxHashSet::default();
         let mut values = Vec::new();
@@ -244,7 +244,7 @@ impl AggregateOperator {
         })
     }
 
-    /// Gives every number of the field to `each`, in order. Values that are none are left out.
+    /// Calls `each` with every number of the field, in order. Other values are dropped.
     fn numbers(&self, data: &Data, rows: &Rows, mut each: impl FnMut(usize, Number)) {
         match data {
             Data::Float(cells) => {
@@ -305,7 +305,7 @@ impl AggregateOperator {
     }
 }
 
-/// What tells a value from others.
+/// Returns the key that distinguishes a value.
 fn distinct_key(value: &Value) -> (Kind, u64, Option<Arc<str>>) {
     let (bits, text) = match value {
         Value::Float(number) => (number.to_bits(), None),
@@ -337,7 +337,7 @@ fn count_of<T>(cells: &Cells<T>, rows: &Rows) -> usize {
     }
 }
 
-/// Gives the values that the rows have to `each`, in order.
+/// Calls `each` with the values of the rows, in order.
 #[inline]
 fn cells_of<'a, T>(cells: &'a Cells<T>, rows: &Rows, mut each: impl FnMut(usize, &'a T)) {
     match (&cells.present, rows) {

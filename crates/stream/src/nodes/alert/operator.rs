@@ -41,17 +41,17 @@ impl Handler {
     }
 }
 
-/// What is known of a group. Times are those of points.
+/// The state of a group. Times are those of points.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct GroupLevel {
     level: u8,
-    /// When it was last OK, or handed on first since then.
+    /// The time when it was last OK, or the first alert since then.
     since: i64,
-    /// When a point was last handed on.
+    /// The time of the last alert.
     told: Option<i64>,
 }
 
-/// By number. Level 0 has no condition.
+/// Names by level. Level 0 has no condition.
 const NAMES: [&str; 4] = ["OK", "INFO", "WARNING", "CRITICAL"];
 
 /// The report of a point's level.
@@ -62,14 +62,14 @@ struct Event {
     duration: i64,
 }
 
-/// What identifies an alert, and what it says.
+/// The texts of an alert.
 #[derive(Clone, Default)]
 struct Texts {
     id: Arc<str>,
     message: Arc<str>,
 }
 
-/// Whether the conditions of the levels, and their resets, are true for each row.
+/// The truth of each level's condition and reset, for each row.
 type Marks = [Option<Vec<bool>>; 6];
 
 impl AlertOperator {
@@ -91,7 +91,7 @@ impl AlertOperator {
         }
     }
 
-    /// What is true for each row of a batch. Rows without an answer are taken out of it.
+    /// Evaluates the conditions for each row of a batch. Rows without a result are removed.
     fn marks(&self, batch: &mut Batch) -> Marks {
         let conditions = self.alert.levels.iter().chain(&self.alert.resets);
         let conditions: Vec<_> = conditions.collect();
@@ -273,7 +273,7 @@ impl AlertOperator {
         template.fill(&known).into()
     }
 
-    /// Hands an alert to its files and receivers, without waiting.
+    /// Passes an alert to its files and receivers, without waiting.
     fn hand_over(&mut self, event: &Event, time: i64, texts: &Texts, flow: &Flow) {
         if self.handlers.is_empty() {
             return;

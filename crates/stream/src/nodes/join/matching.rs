@@ -10,7 +10,7 @@ use crate::block::Block;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-/// A point on its way to a group: its input, itself, and its time.
+/// A point for a group: its input, the point, and its time.
 pub(super) type JoinPoint = (usize, Batch, i64);
 
 /// See the [module](self).
@@ -23,22 +23,22 @@ pub(super) struct Matching {
     most: usize,
     /// The last block of each input, and how many there have been.
     blocks: Vec<(Weak<Block>, u64)>,
-    /// Whether the points of each input are of more tags; `None`: there has been none.
+    /// For each input: true if its points have more tags; `None`: it had no points.
     specific: Vec<Option<bool>>,
 }
 
-/// The points of all groups that have the same values of the tags that are matched.
+/// The points of all groups with the same values of the matched tags.
 #[derive(Default)]
 struct Buffers {
-    /// Of just those tags, by time.
+    /// Points with only those tags, by time.
     general: PointsByTime,
-    /// Of more tags, without a match, by time.
+    /// Points with more tags, without a match, by time.
     specific: PointsByTime,
-    /// How far each input has come.
+    /// The progress of each input.
     heads: Vec<Head>,
 }
 
-/// Points by time, those of one time in the order in which they came.
+/// Points by time; points of one time in the order of arrival.
 #[derive(Default)]
 struct PointsByTime {
     times: BTreeMap<i64, Vec<JoinPoint>>,
@@ -58,7 +58,7 @@ impl PointsByTime {
         found
     }
 
-    /// Takes those before a time.
+    /// Takes the points before a time.
     fn take_before(&mut self, time: i64) -> Vec<JoinPoint> {
         let mut before = Vec::new();
         while self
@@ -71,7 +71,7 @@ impl PointsByTime {
         before
     }
 
-    /// Takes those of the earliest time.
+    /// Takes the points of the earliest time.
     fn take_first(&mut self) -> Vec<JoinPoint> {
         let first = self.times.pop_first();
         let found = first.map(|(_, points)| points).unwrap_or_default();
@@ -84,14 +84,13 @@ impl PointsByTime {
     }
 }
 
-/// How far an input has come in a group. Groups of more tags come one after the other in a
-/// block, each with all of its times: what counts of them is how far they had come before the present
-/// block.
+/// The progress of an input in a group. Groups with more tags follow each other in a block, each with all of
+/// its times, so only their progress before the current block counts.
 #[derive(Clone, Copy, Default)]
 struct Head {
     before: Option<i64>,
     now: Option<i64>,
-    /// The number of the block in which it came so far.
+    /// The number of the block of that progress.
     block: u64,
 }
 
@@ -113,7 +112,7 @@ impl Head {
     }
 }
 
-/// What is kept of it: whether a point is of more tags, its input, time and group.
+/// The serialized form: whether a point has more tags, its input, time and group.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct MatchingState(Vec<(bool, u32, i64, Group, Block)>);
 
@@ -142,7 +141,7 @@ impl Matching {
         }
     }
 
-    /// Takes a point; returns those that can go to their groups now.
+    /// Takes a point; returns those that can now go to their groups.
     pub(super) fn take(&mut self, input: usize, point: Batch, time: i64) -> Vec<JoinPoint> {
         let mut sent = Vec::new();
         let specific = point.group.tags.len() > self.on.len();

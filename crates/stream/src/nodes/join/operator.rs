@@ -27,8 +27,8 @@ pub(super) struct JoinOperator {
     tolerance: i64,
     inputs: usize,
     groups: Series<Waiting>,
-    /// Points that wait, the oldest first: their group, time, input and number. Those that have gone
-    /// stay on the list until they are most of it.
+    /// Waiting points, the oldest first: group, time, input and number. Removed points stay on the list until
+    /// they are most of it.
     order: VecDeque<(Arc<Group>, i64, u32, u64)>,
     waiting: usize,
     next: u64,
@@ -45,7 +45,7 @@ pub(super) struct JoinOperator {
 struct Waiting {
     /// By time, and then by input.
     times: BTreeMap<i64, Box<[VecDeque<Point>]>>,
-    /// How far each input has come.
+    /// The progress of each input.
     heads: Box<[Option<i64>]>,
 }
 
@@ -64,7 +64,7 @@ struct Set {
 /// The saved state of a join.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 struct JoinState {
-    /// How far the inputs of each group have come.
+    /// The progress of the inputs of each group.
     heads: Vec<(Group, Vec<Option<i64>>)>,
     /// Points that wait in groups: input, time.
     waiting: Vec<(u32, i64, Group, Block)>,
@@ -93,7 +93,7 @@ impl JoinOperator {
         }
     }
 
-    /// Puts a point among those of its group that wait.
+    /// Adds a point to the waiting ones of its group.
     fn keep(&mut self, input: usize, point: Batch, time: i64) {
         let inputs = self.inputs;
         let new = || Waiting {
@@ -246,7 +246,7 @@ impl JoinOperator {
         Batch::all(Arc::new(block), group.clone())
     }
 
-    /// Leaves out the oldest points until no more than this wait.
+    /// Drops the oldest points until no more than this number wait.
     fn limit(&mut self, most: usize) {
         while self.waiting > most {
             let Some((group, time, input, number)) = self.order.pop_front() else {
@@ -289,7 +289,7 @@ impl JoinOperator {
         self.groups.bytes() + self.waiting * each * 2 + matching
     }
 
-    /// Lets go of blocks of which little is kept.
+    /// Copies rows out of blocks of which few are retained.
     fn compact(&mut self) {
         let (groups, matching) = (&mut self.groups, &mut self.matching);
         self.retained.compact(|each| {
