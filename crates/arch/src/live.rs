@@ -58,7 +58,7 @@ impl fmt::Debug for Live {
 /// A message that can be sent to an instance from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// A request: for an endpoint of a service, by its number, or for the value that all know.
+    /// A request for an endpoint of a service, by its number, or for the value that every storage has.
     Request(Option<u16>),
     /// A value to be kept, by its number.
     Put(u32),

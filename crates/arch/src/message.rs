@@ -258,7 +258,7 @@ pub enum Msg {
     ReplicateNode(Change),
     /// An instance is not there any more.
     Forget { node: u32 },
-    /// An instance does not know another any more.
+    /// Reports that an instance no longer knows another.
     ForgetEdge { source: u32, target: u32 },
     /// Reports that an instance has left.
     Delete { node: u32, killed: bool },

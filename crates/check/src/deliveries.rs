@@ -1,4 +1,4 @@
-//! Whether messages were lost, duplicated, invented or reordered.
+//! Checks whether messages were lost, duplicated, invented or reordered.
 //!
 //! ```
 //! use corsair_check::deliveries::{Guarantees, check};
@@ -24,7 +24,7 @@ use crate::models::UnknownOperation;
 use crate::{Outcome, Record, Value};
 use rustc_hash::FxHashMap;
 
-/// What is promised of the messages of a history.
+/// The guarantees for the messages of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guarantees {
     /// Every message whose sending was acknowledged is received.
@@ -46,7 +46,7 @@ impl Default for Guarantees {
     }
 }
 
-/// What was wrong with the messages of a history, as indices of its records.
+/// The violations of a history, as indices of its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deliveries {
     /// Messages that were sent and acknowledged.

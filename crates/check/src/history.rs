@@ -10,9 +10,9 @@ use crate::Value;
 pub struct Operation<I, O> {
     /// The client that called. A client has one operation at a time.
     pub process: u64,
-    /// What was called.
+    /// The call.
     pub input: I,
-    /// When it was called.
+    /// The time of the call.
     pub call: u64,
     /// When it returned and with what result; `None` if nobody knows whether it took effect.
     pub completion: Option<(u64, O)>,
@@ -79,11 +79,11 @@ pub struct Record {
     pub key: Option<Value>,
     /// The argument.
     pub value: Value,
-    /// When it was called.
+    /// The time of the call.
     pub call: u64,
-    /// When it returned; `u64::MAX` if it did not.
+    /// The time of the return; `u64::MAX` if it did not return.
     pub returned: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// The line of the file, or the number of the event, for messages.
     pub line: usize,

@@ -70,15 +70,15 @@ pub struct Violation<K> {
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<K> {
-    /// There is an order of the operations that the model allows.
+    /// An order of the operations exists that the model allows.
     Linearizable,
-    /// There is none.
+    /// No such order exists.
     Violation(Violation<K>),
     /// A bound was reached first. The objects that were finished are linearizable.
     Unknown(Bound),
 }
 
-/// How far a check got.
+/// The progress of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Independent objects.
@@ -89,7 +89,7 @@ pub struct Progress {
     pub configurations: u64,
 }
 
-/// A verdict, and how much work it took.
+/// A verdict with its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report<K> {
     /// The verdict.
@@ -146,7 +146,7 @@ enum State<'a, M: Model> {
     Finished(SearchResult, u64),
 }
 
-/// What the threads of a check share.
+/// The shared state of a check's threads.
 struct Checker<'a, M: Model> {
     model: &'a M,
     history: &'a [Operation<M::Input, M::Output>],

@@ -1,4 +1,4 @@
-//! What a model has to say.
+//! The interface of sequential models.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -40,9 +40,9 @@ use std::hash::Hash;
 pub trait Model: Sync {
     /// The state of the object.
     type State: Clone + Eq + Hash + Debug + Send;
-    /// What is called.
+    /// The type of calls.
     type Input: Clone + Eq + Hash + Debug + Sync;
-    /// What it returns.
+    /// The type of results.
     type Output: Clone + PartialEq + Debug + Sync;
     /// What names independent objects: operations of different keys cannot affect each other.
     type Key: Clone + Ord + Debug + Send + Sync;

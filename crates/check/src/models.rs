@@ -33,7 +33,7 @@ pub struct UnknownOperation {
     pub line: usize,
     /// The name of the model.
     pub model: &'static str,
-    /// What was recorded.
+    /// The recorded operation.
     pub operation: String,
     /// The operations that the model has.
     pub expected: &'static str,

@@ -28,13 +28,13 @@ pub const MOST_DEPTH: usize = 64;
 /// Most values in a history, so that a short text cannot take much memory.
 pub const MOST_VALUES: usize = 1 << 26;
 
-/// What is wrong with a history.
+/// An error in a history.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}")]
 pub struct ReadError {
     /// The line, from 1.
     pub line: usize,
-    /// One clause that says what is wrong.
+    /// A clause that names the fault.
     pub problem: String,
 }
 

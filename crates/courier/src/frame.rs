@@ -15,7 +15,7 @@ pub(crate) const MOST_LISTED: usize = 50;
 /// Bytes of a frame about users. Longer news take several.
 const LARGEST_UPDATE: usize = 8 << 10;
 
-/// The largest frame, if texts have this many bytes: each may be written as six.
+/// The size of the largest frame for texts of this many bytes; JSON may write a byte as six.
 pub(crate) fn largest(text: usize) -> usize {
     (6 * text + ENVELOPE).max(2 * LARGEST_UPDATE)
 }

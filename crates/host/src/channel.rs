@@ -20,7 +20,7 @@ const LOG: usize = 1 << 20;
 /// Calls that are stored for reports, the last ones.
 const CALLS: usize = 512;
 
-/// What the simulation asks of a host's process.
+/// A request of the simulation to a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Command {
@@ -34,10 +34,10 @@ pub(crate) enum Command {
     Signal = 4,
 }
 
-/// What a host's process answers.
+/// The answer of a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// Nothing is left to do until the time it names.
+    /// No work is left until the given time.
     Done,
     /// A buffer is full; the step continues when it has been read.
     More,
@@ -50,7 +50,7 @@ pub(crate) enum Reply {
 const DONE: u32 = 1;
 const MORE: u32 = 2;
 
-/// How a host's process ended, as the process itself says.
+/// The way in which a host's process ended, as the process reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It runs.
@@ -130,7 +130,7 @@ impl std::fmt::Debug for Memory {
 // SAFETY: the counters are atomic, and the buffers are accessed by the side whose turn it is.
 unsafe impl Sync for Memory {}
 
-/// What a host has done since the last reply.
+/// The output of a host since the last reply.
 #[derive(Debug, Default)]
 pub(crate) struct Produced {
     /// Packets, as [`crate::packet::Packet::write`] wrote them.
@@ -186,7 +186,7 @@ impl Channel {
         memory.pid.store(0, Ordering::Release);
     }
 
-    /// Gives a command. The reply comes by [`Channel::receive`].
+    /// Sends a command. [`Channel::receive`] returns the reply.
     pub(crate) fn send(&self, command: Command, time: u64, input: &[u8]) {
         let memory = self.0;
         assert!(input.len() <= INPUT, "a packet is larger than the channel");
@@ -259,12 +259,12 @@ impl Channel {
         memory.pid.store(0, Ordering::Release);
     }
 
-    /// When the process next has something to do by itself; `None`: never.
+    /// Returns the time at which the process next acts by itself; `None`: never.
     pub(crate) fn next(&self) -> Option<u64> {
         Some(self.0.next.load(Ordering::Relaxed)).filter(|&next| next != u64::MAX)
     }
 
-    /// How the process ended.
+    /// Returns how the process ended.
     pub(crate) fn ending(&self) -> Ending {
         Ending::decode(self.0.ending.load(Ordering::Relaxed))
     }
@@ -299,7 +299,7 @@ impl Channel {
         memory.gone.raise();
     }
 
-    /// The process's number; 0 if there is none.
+    /// Returns the process id; 0 if there is none.
     pub(crate) fn pid(&self) -> i32 {
         self.0.pid.load(Ordering::Acquire)
     }

@@ -17,7 +17,7 @@ pub enum SimError {
         "a simulation needs a process of its own: use #[corsair_host::test], or call corsair_host::init() first in main"
     )]
     NotPrepared,
-    /// Two hosts have one name, or a name is none.
+    /// Two hosts have the same name, or a name is invalid.
     #[error("'{0}' cannot name a host: names are unique, 1 to 63 letters, digits and hyphens")]
     Name(String),
     /// A host was added after the simulation had begun.
@@ -31,9 +31,9 @@ pub enum SimError {
     /// The system refused something.
     #[error("the simulation cannot begin: {what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },

@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! Faults of a simulation.
 
 use crate::disk::Disk;
 use crate::state::HostId;
@@ -15,7 +15,7 @@ use crate::state::HostId;
 #[derive(Clone, Debug)]
 pub struct Fault(pub(crate) Kind);
 
-/// What happens to a host.
+/// An event of a host's power or program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Power {
     /// The program is killed; the host's kernel closes its connections.

@@ -52,7 +52,7 @@ impl Dirty {
     }
 }
 
-/// What an inode is.
+/// The type of an inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     File {
@@ -263,7 +263,7 @@ impl FileSystem {
         }
     }
 
-    /// All of a file.
+    /// Returns the complete contents of a file.
     pub(crate) fn contents(&self, ino: Ino) -> Vec<u8> {
         let size = self.inodes.get(&ino).map_or(0, Inode::size);
         let mut bytes = vec![0; size as usize];

@@ -49,7 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Virtual time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// What a call has come to.
+/// The result of an attempt at a call.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// The result, as the real kernel returns it: negative error numbers.
@@ -68,12 +68,12 @@ pub(crate) enum Step {
     Exit,
 }
 
-/// What a thread waits for.
+/// A thread's reason for waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     /// Any of these wakes it.
     pub on: On,
-    /// So does this time; [`NEVER`] if none.
+    /// The time that wakes it; [`NEVER`] if there is none.
     pub until: u64,
 }
 
@@ -96,7 +96,7 @@ pub(crate) type Id = u64;
 /// Why a waiting thread continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Waking {
-    /// What it waited for has happened, or may have.
+    /// The awaited event has happened, or may have.
     #[default]
     Woken,
     /// The time limit was reached.
@@ -134,13 +134,13 @@ pub(crate) struct Kernel {
     descriptors: descriptors::Descriptors,
     inet: inet::Inet,
     unix: unix::Names,
-    /// When to look at an object again.
+    /// The times at which to check objects again.
     timers: BTreeSet<(u64, Id)>,
     memory: memory::Regions,
     files: FileSystem,
     disk: Disk,
     locks: locks::Locks,
-    /// Where relative paths begin.
+    /// The start of relative paths.
     directory: Ino,
     /// Permissions that new files do not get.
     mask: u32,
@@ -407,7 +407,7 @@ impl Kernel {
         self.channel.end(ending);
     }
 
-    /// Looks at an object again at a time, and at no other.
+    /// Sets the only time at which an object is checked again.
     fn set_timer(&mut self, at: u64, id: Id) {
         let Some(object) = self.descriptors.get_mut(id) else {
             return;
@@ -421,7 +421,7 @@ impl Kernel {
         }
     }
 
-    /// The next time at which something happens by itself.
+    /// Returns the next time at which something happens without a call.
     fn next(&self) -> u64 {
         let timer = self.timers.first().map_or(NEVER, |&(at, _)| at);
         timer
@@ -429,7 +429,7 @@ impl Kernel {
             .min(self.scheduler.next_limit())
     }
 
-    /// Does what is due now, apart from running threads.
+    /// Does the due work, apart from running threads.
     fn catch_up(&mut self) {
         while let Some(packet) = self.inet.take_loopback(self.now) {
             self.receive(packet);

@@ -8,7 +8,7 @@ use std::fmt;
 /// A line that a host's program has written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line {
-    /// When its end was written.
+    /// The time at which its end was written.
     pub time: Time,
     /// The host's index.
     pub host: usize,
@@ -76,7 +76,7 @@ impl Lines {
         }
     }
 
-    /// The process is gone: what it has begun is a line.
+    /// Completes the last line of a process that has ended.
     pub(crate) fn finish_all(&mut self, host: usize) {
         let keys: Vec<_> = self.open.keys().copied().collect();
         for key in keys {

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Seconds of the wall clock that a host may run without a system call.
 const STUCK_AFTER: u32 = 20;
 
-/// What hosts and the simulation send each other.
+/// The messages of hosts and of the simulation.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Wire {
@@ -30,7 +30,7 @@ pub enum Wire {
     Signal(u32),
 }
 
-/// What is known of a host, for the simulation.
+/// The simulation's record of a host.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub state: HostState,
@@ -60,13 +60,13 @@ impl Record {
 /// The actors of hosts.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// By host.
+    /// The actors by host.
     pub actors: Vec<Addr>,
     hosts: BTreeMap<Addr, u32>,
 }
 
 impl Directory {
-    /// Of actors in the order of their hosts.
+    /// Creates a directory of actors in the order of their hosts.
     pub(crate) fn new(actors: Vec<Addr>) -> Directory {
         let hosts = actors.iter().copied().zip(0..).collect();
         Directory { actors, hosts }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-/// What the function of a test may return.
+/// The return type of a test function.
 pub trait Outcome {
     /// The failure, if it is one.
     fn failure(self) -> Option<String>;
@@ -20,7 +20,7 @@ impl<T, E: std::fmt::Display + Debug> Outcome for Result<T, E> {
     }
 }
 
-/// How a test is run; see [`test`](macro@crate::test).
+/// The options of a test; see [`test`](macro@crate::test).
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Seeds to try, from `first_seed` on.

@@ -1,4 +1,4 @@
-//! A simulation: hosts, what goes wrong, and how far it has come.
+//! A simulation: its hosts, faults and progress.
 
 use crate::channel::Channel;
 use crate::debug::Debug;
@@ -23,7 +23,7 @@ use std::process::{ExitCode, Termination};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How far the simulation runs before it looks for hosts that have failed.
+/// The virtual time between two checks for failed hosts.
 const SLICE: u64 = 100_000_000;
 
 /// A simulation of hosts. Its seed decides all that is random: latencies, entropy, the order of threads.
@@ -43,7 +43,7 @@ pub struct Sim {
     failure: Option<SimError>,
 }
 
-/// What exists from the first `run_until` on.
+/// The state that exists from the first `run_until` on.
 struct Run {
     simulation: Simulation<Wire>,
     world: &'static World,
@@ -185,7 +185,7 @@ impl Sim {
         (0..count).map(add).collect()
     }
 
-    /// Lets `fault` happen when the simulation has come so far. At one instant, faults happen in the order in which
+    /// Schedules `fault` for this time after the start. At one instant, faults happen in the order in which
     /// they were added.
     pub fn at(&mut self, after: Duration, fault: Fault) {
         let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
@@ -198,7 +198,7 @@ impl Sim {
         self.network = Arc::new(network);
     }
 
-    /// Sets what the disks of all hosts are like. [`Fault::disk`] changes that of one host later.
+    /// Sets the properties of all disks. [`Fault::disk`] changes those of one host later.
     pub fn disk(&mut self, disk: Disk) {
         self.disk = disk;
     }
@@ -418,7 +418,7 @@ impl Sim {
             .map_or(HostState::Off, |run| run.state(host.0))
     }
 
-    /// What all programs have written so far, by time and host.
+    /// Returns the output of all programs so far, by time and host.
     pub fn lines(&self) -> Vec<Line> {
         self.run.as_ref().map_or(vec![], Run::lines)
     }
@@ -428,7 +428,7 @@ impl Sim {
         self.run.as_ref().map_or(String::new(), Run::log)
     }
 
-    /// How far the simulation has come.
+    /// Returns the current virtual time.
     pub fn now(&self) -> Time {
         self.run
             .as_ref()

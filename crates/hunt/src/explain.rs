@@ -4,14 +4,14 @@
 use crate::{Failure, FaultPlan, HuntError, Subject};
 use std::fmt::Write;
 
-/// What a node handled.
+/// An event that a node handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A message.
     Message {
         /// The node that sent it; `None` is the observer.
         from: Option<u32>,
-        /// When it was sent, in nanoseconds.
+        /// The send time in nanoseconds.
         sent: u64,
         /// The name of its kind.
         kind: &'static str,
@@ -27,13 +27,13 @@ pub enum Cause {
 /// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub at: u64,
     /// The node.
     pub node: u32,
-    /// What it handled.
+    /// The handled event.
     pub cause: Cause,
-    /// What [`Node::describe`](crate::Node::describe) says before and after.
+    /// The texts of [`Node::describe`](crate::Node::describe) before and after the event.
     pub states: [String; 2],
 }
 
@@ -54,7 +54,7 @@ pub struct Explanation {
     pub divergence: Option<usize>,
 }
 
-/// Most steps that a diagram shows: the last ones.
+/// The maximum number of steps in a diagram: the last ones are shown.
 pub const MOST_STEPS: usize = 200;
 /// Width of a node's column in text.
 const COLUMN: usize = 14;

@@ -13,12 +13,12 @@ pub(crate) const FIRST: u32 = 256;
 const CRASH: u32 = (1 << 31) - 2;
 const RESTART: u32 = (1 << 31) - 1;
 
-/// What a node handles.
+/// An event for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<M> {
     /// A message.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: Addr,
         /// The message.
         body: M,
@@ -48,10 +48,10 @@ pub trait Node<M: Message>: Send + 'static {
     }
 }
 
-/// What survives the crashes of a node.
+/// The part of a node that survives crashes.
 #[derive(Debug)]
 pub struct Machine {
-    /// Which node this is, from 0.
+    /// The index of the node, from 0.
     pub index: u32,
     /// All nodes of the program.
     pub nodes: AddrRange,

@@ -4,8 +4,8 @@ use corsair::Random;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What goes wrong in a run. Times are milliseconds of virtual time, probabilities are of a
-/// thousand. It can be written to a file, edited and replayed.
+/// The faults of a run. Times are in milliseconds of virtual time, probabilities in thousandths. A plan can
+/// be written to a file, edited and replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FaultPlan {
@@ -35,9 +35,9 @@ pub struct FaultPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partition {
-    /// When it begins.
+    /// The start.
     pub from: u32,
-    /// When it ends.
+    /// The end.
     pub until: u32,
     /// The nodes of one side, as bits.
     pub side: u64,
@@ -51,7 +51,7 @@ pub struct Partition {
 pub struct Crash {
     /// The node.
     pub node: u32,
-    /// When it crashes.
+    /// The time of the crash.
     pub at: u32,
     /// How long it is down.
     pub down: u32,
@@ -61,13 +61,13 @@ pub struct Crash {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
-    /// When it begins.
+    /// The start.
     pub from: u32,
-    /// When it ends.
+    /// The end.
     pub until: u32,
     /// The node.
     pub node: u32,
-    /// How much longer its messages travel.
+    /// The additional latency.
     pub by: u32,
 }
 
@@ -105,7 +105,7 @@ pub enum PlanError {
     /// A run without time, or more than an hour of it.
     #[error("time is {0} ms; expected 1 to 3600000")]
     Time(u32),
-    /// More faults than a plan can have.
+    /// The number of faults is too large.
     #[error("the plan has {0} partitions, crashes and delays; at most 1000 are allowed")]
     Faults(usize),
 }
@@ -119,7 +119,7 @@ impl FaultPlan {
         }
     }
 
-    /// When the faults stop.
+    /// Returns the end of the faults.
     pub fn faults_until(&self) -> u32 {
         self.time - self.time / 3
     }
@@ -156,7 +156,7 @@ impl FaultPlan {
         plan
     }
 
-    /// When the run ends.
+    /// Returns the end of the run.
     pub(crate) fn end(&self) -> u32 {
         self.until.unwrap_or(self.time)
     }

@@ -14,22 +14,22 @@ use std::time::Duration;
 
 /// Nodes that run together, and who watches them.
 pub trait Program: Send + Sync + 'static {
-    /// What nodes send. [`Message::duplicate`] decides whether messages can arrive twice.
+    /// The type of messages. [`Message::duplicate`] decides whether messages can arrive twice.
     type Message: Message + Clone;
     /// A node.
     type Node: Node<Self::Message>;
-    /// Who watches.
+    /// The type of the observer.
     type Observer: Observer<Self::Message>;
 
-    /// Its name, for replay files.
+    /// Returns the name, for replay files.
     fn name(&self) -> &'static str;
-    /// How many nodes there are, at most 63.
+    /// Returns the number of nodes, at most 63.
     fn nodes(&self) -> u32;
-    /// How long a run takes, in milliseconds. Faults stop after two thirds of it.
+    /// Returns the duration of a run in milliseconds. Faults stop after two thirds of it.
     fn time(&self) -> u32;
-    /// Makes a node, at the beginning and after each crash.
+    /// Creates a node, at the start and after each crash.
     fn node(&self, index: u32) -> Self::Node;
-    /// Makes the observer.
+    /// Creates the observer.
     fn observer(&self) -> Self::Observer;
 }
 
@@ -104,7 +104,7 @@ pub enum HuntError {
     Run {
         /// The seed.
         seed: u64,
-        /// Why.
+        /// The cause.
         source: Box<RunError>,
     },
 }

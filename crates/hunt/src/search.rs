@@ -7,19 +7,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How a search goes.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Hunt {
     /// Everything that is drawn follows from it: the result does not depend on the number of
     /// threads, unless the time runs out.
     pub seed: u64,
-    /// Most runs.
+    /// The maximum number of runs.
     pub runs: u64,
     /// Longest time.
     pub time: Duration,
     /// Threads; 0 means one for each core.
     pub threads: usize,
-    /// Which part of a hunt on several machines this is: each part draws other runs.
+    /// The shard of a hunt on several machines: each shard draws different runs.
     pub shard: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Failure {
     pub property: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Its faults.
+    /// The faults.
     pub plan: FaultPlan,
     /// Messages that the run delivers.
     pub delivered: u64,

@@ -77,7 +77,7 @@ impl Sweep {
         self.grid.len()
     }
 
-    /// Tells sweeps of other definitions, loads and times apart.
+    /// Identifies the definition, load and duration of a sweep.
     #[getter]
     fn mark(&self) -> &str {
         &self.grid.grid().described().definition

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// The shift of a batch that is one single block.
 pub(crate) const ONE_BLOCK: u32 = usize::BITS - 1;
 
-/// Where a block is.
+/// The position of a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placement {
     pub(crate) part: usize,
@@ -88,7 +88,7 @@ impl<F: Format> Batch<F> {
             + self.placements.capacity() * size_of::<Placement>()
     }
 
-    /// Forgets the documents and keeps the memory.
+    /// Removes the documents and keeps the memory.
     pub fn clear(&mut self) {
         self.len = 0;
         self.parts.iter_mut().for_each(WorkerBuffer::clear);

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Descriptors of one program at most.
 const MOST: usize = 1 << 20;
 
-/// What a descriptor can refer to.
+/// The object of a descriptor.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// `/dev/null`, and standard input.
@@ -58,7 +58,7 @@ pub(crate) enum Kind {
     UnixDatagrams(UnixDatagrams),
 }
 
-/// What descriptors refer to; several can refer to one.
+/// An object, to which several descriptors can refer.
 #[derive(Debug)]
 pub(crate) struct Object {
     pub kind: Kind,
@@ -71,7 +71,7 @@ pub(crate) struct Object {
     /// Integer options of sockets that were set, by level and name.
     pub options: BTreeMap<(i32, i32), i32>,
     references: u32,
-    /// When the object is looked at again; [`NEVER`]: not.
+    /// The time of the next check of the object; [`NEVER`]: none.
     pub timer: u64,
     /// Epoll objects that watch this one, with the descriptor that they know it by.
     pub watchers: Vec<(Id, i32)>,

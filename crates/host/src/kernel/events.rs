@@ -13,7 +13,7 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// What a read returns; `None`: it has to wait.
+    /// Returns the result of a read; `None`: it has to wait.
     pub(crate) fn take(&mut self) -> Option<u64> {
         if self.value == 0 {
             return None;
@@ -23,7 +23,7 @@ impl Counter {
         Some(taken)
     }
 
-    /// Adds what was written. False: it has to wait.
+    /// Adds a written value. False: the write has to wait.
     pub(crate) fn add(&mut self, more: u64) -> bool {
         match self.value.checked_add(more).filter(|&sum| sum < u64::MAX) {
             Some(sum) => self.value = sum,
@@ -74,7 +74,7 @@ impl Timer {
         Some(self.due).filter(|&due| due != NEVER)
     }
 
-    /// What a read returns; `None`: it has to wait.
+    /// Returns the result of a read; `None`: it has to wait.
     pub(crate) fn take(&mut self) -> Option<u64> {
         Some(std::mem::take(&mut self.expired)).filter(|&expired| expired > 0)
     }

@@ -6,7 +6,7 @@ use super::tcp::{Change, State};
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Id, Kernel, Step};
 
-/// What a read has come to.
+/// The result of a read.
 struct Received {
     count: isize,
     /// The address of the sender, as bytes.

@@ -13,7 +13,7 @@ const MOST_LINKS: u32 = 40;
 const LONGEST_NAME: usize = 255;
 const LONGEST_PATH: usize = 4095;
 
-/// Where a path leads.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) struct PathTarget {
     /// The directory that holds the last name.
@@ -26,7 +26,7 @@ pub(super) struct PathTarget {
 }
 
 impl Kernel {
-    /// Where relative paths begin.
+    /// Returns the start of relative paths.
     fn base(&mut self, directory: usize) -> Result<Ino, Error> {
         if directory as i32 == libc::AT_FDCWD {
             return Ok(self.directory);

@@ -20,7 +20,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// What a read returns; `None`: it has to wait.
+    /// Returns the result of a read; `None`: it has to wait.
     pub(super) fn take(&mut self) -> Option<[u8; 128]> {
         let mut info = [0; 128];
         info[..4].copy_from_slice(&self.queue.pop_front()?.to_ne_bytes());
@@ -35,7 +35,7 @@ impl Signals {
     }
 }
 
-/// What a program does when a signal arrives.
+/// The program's reaction to a signal.
 enum Disposition {
     Default,
     Ignored,

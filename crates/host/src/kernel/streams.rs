@@ -14,13 +14,13 @@ const CAPACITY: usize = 64 << 10;
 pub(crate) struct Stream {
     /// The other end.
     pub peer: Id,
-    /// What can be read here.
+    /// The received bytes.
     pub received: VecDeque<u8>,
     /// An end of a pipe, not of a socket pair.
     pub is_pipe: bool,
     pub can_read: bool,
     pub can_write: bool,
-    /// This end writes no more.
+    /// True if this end writes no more.
     pub is_shut: bool,
     /// The other end writes no more.
     pub peer_closed: bool,

@@ -79,7 +79,7 @@ impl Join {
         }
     }
 
-    /// The spans that are open, and those that were opened in that order, as they are saved.
+    /// Returns the open spans, and the order in which they were opened, for saving.
     pub(crate) fn save(&self) -> (Vec<Span>, Vec<u64>) {
         let mut open: Vec<Span> = self.open.values().copied().collect();
         open.sort_unstable_by_key(|span| span.context.span());

@@ -227,7 +227,7 @@ impl<M: Message> PausableShard<M> {
         self.0.common()
     }
 
-    /// Writes all that this shard has, and what its process has if that is not another shard's to write.
+    /// Writes the state of this shard, and the state of its process unless another shard writes that.
     #[cfg(feature = "serde")]
     pub(in super::super) fn save(
         &mut self,

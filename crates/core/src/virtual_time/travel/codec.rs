@@ -31,7 +31,7 @@ pub(in super::super) enum CodecError {
     Number(u64, &'static str),
 }
 
-/// Bytes that are yet to be read.
+/// The unread bytes.
 pub(in super::super) type Input<'a> = &'a [u8];
 
 struct Bytes<'a>(&'a mut Vec<u8>);

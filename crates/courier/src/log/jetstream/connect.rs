@@ -73,7 +73,7 @@ impl Names {
     }
 }
 
-/// A server, and how to come in.
+/// A server with its credentials.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     pub url: String,
