@@ -3,7 +3,6 @@
 //! Whatever people meet is written in Python, in `python/corsair`; here are functions that take text and
 //! numbers, release the interpreter while they work, and give text, numbers and tables. An error is an
 //! exception with one sentence; a panic would be a fault of this crate, and is an exception as well.
-#![forbid(unsafe_code)]
 
 mod actors;
 mod architecture;
@@ -26,7 +25,7 @@ mod table;
 use pyo3::prelude::*;
 
 /// The native part of the module `corsair`.
-#[pymodule]
+#[pymodule(gil_used = true)] // `sim::held` relies on it
 mod _corsair {
     /// The version of the package.
     #[allow(non_upper_case_globals)] // Python's name

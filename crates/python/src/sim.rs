@@ -9,18 +9,21 @@ mod callbacks;
 mod condition;
 mod environment;
 mod event;
+mod held;
 mod names;
 mod number;
 mod process;
 mod release;
 mod resource;
+mod timeout;
 
 pub use condition::{AllOf, AnyOf, Condition, ConditionValue};
 pub use environment::Environment;
-pub use event::{Event, Timeout};
+pub use event::Event;
 pub use process::{Initialize, Interruption, Process};
 pub use resource::{
     BaseResource, Container, ContainerGet, ContainerPut, FilterStore, FilterStoreGet, Get,
     PreemptiveResource, PriorityRequest, PriorityResource, PriorityStore, Put, Release, Request,
     Resource, Store, StoreGet, StorePut,
 };
+pub use timeout::Timeout;

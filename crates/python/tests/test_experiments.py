@@ -120,6 +120,7 @@ def test_a_capacity_is_that_of_the_command(queue, command):
     # M/M/1: p99 = ln(100) / (100 - load).
     assert 65 < ours.load < 85 and ours.between[0] <= ours.between[1]
     assert ours.bottleneck == "station" and ours.points["utilisation_station"][0] < 0.5
+    assert ours.points[ours.found["slos"][0]] == [point["objectives"][0] for point in theirs["points"]]
     assert "<svg" in ours._repr_html_() and "requests/s" in repr(ours)
 
 
@@ -139,7 +140,7 @@ def test_instances_are_those_of_the_command(queue, command):
         ({"from_load": 0}, "from_load"),
         ({"errors": 2}, "errors"),
         ({"precision": 0}, "precision"),
-        ({"duration": 0}, "without time"),
+        ({"duration": 0}, "0 seconds have no load"),
         ({"find": "count:web"}, "instances:web"),
         ({"find": "instances:staton", "load": "poisson 5/s"}, "did you mean station"),
         ({"find": "instances:station", "most": 0, "load": "poisson 5/s"}, "most"),

@@ -162,6 +162,110 @@ def test_an_event_of_a_subclass_has_arguments_and_attributes_of_its_own(env):
     assert plain.note == "kept"
 
 
+def test_an_event_takes_attributes(env):
+    event = env.event()
+    event.note = "first"
+    event.note = "second"
+    assert event.note == "second" and vars(event) == {"note": "second"}
+    del event.note
+    with pytest.raises(AttributeError, match="Event' object has no attribute 'note'"):
+        event.note
+    with pytest.raises(AttributeError, match="note"):
+        del event.note
+    with pytest.raises(AttributeError, match="'succeed' is read-only; override it in a subclass"):
+        event.succeed = print
+    with pytest.raises(AttributeError, match="env"):
+        event.env = None
+    event.defused = True
+    assert event.defused and vars(event) == {}
+    # Cycles through attributes are collected.
+    event.myself = event
+    gone = weakref.ref(event)
+    del event
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_event_of_a_subclass_takes_attributes_and_properties(env):
+    class Order(sim.Event):
+        kind = "order"
+        count = 0
+
+        def __init__(self, env, size):
+            super().__init__(env)
+            self.size = size
+
+        @property
+        def double(self):
+            return 2 * self.size
+
+        @double.setter
+        def double(self, value):
+            self.size = value / 2
+
+        @property
+        def broken(self):
+            return self.nothing
+
+    order = Order(env, 4)
+    order.double = 20
+    order.count += 1
+    order.kind = "large"
+    order.succeed = lambda: "mine"
+    assert (order.size, order.double, order.count, order.kind, order.succeed()) == (10, 20, 1, "large", "mine")
+    assert (Order.count, Order.kind) == (0, "order")
+    del order.kind
+    assert order.kind == "order" and set(vars(order)) == {"size", "count", "succeed"}
+    with pytest.raises(AttributeError, match="nothing"):
+        order.broken
+
+
+def test_a_timeout_that_somebody_can_see_is_not_used_again(env):
+    class Own(core.Environment):
+        pass
+
+    def model(env):
+        kept = env.timeout(1, "kept")
+        yield kept
+        weak = weakref.ref(kept)
+        noted = env.timeout(1)
+        noted.note = "noted"
+        yield noted
+        del noted
+        for number in range(5):
+            assert (yield env.timeout(1, number)) == number
+            assert (yield env.timeout(1)) is None
+            assert not hasattr(env.timeout(1), "note")
+        assert kept.value == "kept" and kept.processed and weak() is kept
+        del kept
+        for _ in range(3):
+            yield env.timeout(1)
+        assert weak() is None
+        lost = env.timeout(1)
+        weak = weakref.ref(lost)
+        yield lost
+        del lost
+        yield env.timeout(1)
+        assert weak() is None
+        both = yield env.timeout(1, "a") & env.timeout(1, "b")
+        yield env.timeout(1)
+        assert list(both.values()) == ["a", "b"]
+
+    for each in (env, Own()):
+        each.run(each.process(model(each)))
+    # The environment and what it keeps for use are freed without the collector.
+    gc.disable()
+    try:
+        other = sim.Environment()
+        other.process(other.timeout(1) for _ in range(3))
+        other.run()
+        gone = weakref.ref(other)
+        del other
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 def test_an_event_without_its_environment_says_what_to_do():
     class Forgetful(sim.Event):
         def __init__(self):

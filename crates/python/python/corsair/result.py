@@ -197,7 +197,7 @@ class Capacity:
     @property
     def points(self) -> Table:
         """The loads that were tried, a row for each."""
-        return _points(self.found["points"])
+        return _points(self.found["points"], self.found["slos"])
 
     @property
     def bottleneck(self) -> str | None:
@@ -237,17 +237,20 @@ class Instances:
     @property
     def points(self) -> Table:
         """The numbers that were tried, a row for each."""
-        return _points(self.found["points"])
+        return _points(self.found["points"], self.found["slos"])
 
     def __repr__(self) -> str:
         limit = duration_text(self.found["limit_seconds"])
         return f"Instances({self.instances} of {self.found['service']} for a p99 of at most {limit})"
 
 
-def _points(points: list[dict[str, Any]]) -> Table:
+def _points(points: list[dict[str, Any]], slos: list[str]) -> Table:
+    """A row for each load or number that was tried: a column for each objective, and for the utilisation of each service."""
     services = sorted({name for point in points for name in point["utilisations"]})
-    keys = [key for key in points[0] if key != "utilisations"] if points else ["load"]
+    keys = [key for key in points[0] if key not in ("utilisations", "objectives")] if points else ["load"]
     rows: dict[str, list[Any]] = {key: [point[key] for point in points] for key in keys}
+    for place, slo in enumerate(slos):
+        rows[slo] = [point["objectives"][place] for point in points]
     for name in services:
         rows[f"utilisation_{name}"] = [point["utilisations"].get(name) for point in points]
     return Table(rows)

@@ -106,8 +106,10 @@ pub fn kinds(shared: &Arc<Shared>) -> Kinds<Mail> {
         .with_script::<Root>(Arc::clone(shared))
 }
 
+/// The messages of an actor's timers.
+type Messages = Vec<Option<Py<PyAny>>>;
 /// An actor in the pickle: its object, its method `on`, and the messages of its timers.
-type Object = (Py<PyAny>, Py<PyAny>, Vec<Option<Py<PyAny>>>);
+type Object = (Py<PyAny>, Py<PyAny>, Messages);
 
 impl Context {
     fn state(&self, (first, began, now): (u32, u64, u64)) -> State {
@@ -155,7 +157,7 @@ impl Context {
         &mut self,
         py: Python<'_>,
         state: State,
-        objects: Vec<(Py<PyAny>, Vec<Option<Py<PyAny>>>)>,
+        objects: Vec<(Py<PyAny>, Messages)>,
         is_branch: bool,
     ) -> PyResult<()> {
         let mut objects = objects.into_iter();

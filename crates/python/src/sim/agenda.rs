@@ -15,12 +15,16 @@ pub struct Entry {
 }
 
 impl Entry {
+    #[inline]
     fn precedes(&self, py: Python<'_>, other: &Entry) -> PyResult<bool> {
-        Ok(match self.time.compare(py, &other.time)? {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal => (self.priority, self.id) < (other.priority, other.id),
-        })
+        let order = match (&self.time, &other.time) {
+            (Number::Float(a), Number::Float(b)) if a != b => return Ok(a < b),
+            (Number::Float(_), Number::Float(_)) => Ordering::Equal,
+            (Number::Int(a), Number::Int(b)) => a.cmp(b),
+            (a, b) => a.compare(py, b)?,
+        };
+        let rank = |entry: &Entry| (entry.priority, entry.id);
+        Ok(order.then(rank(self).cmp(&rank(other))) == Ordering::Less)
     }
 }
 
@@ -41,7 +45,33 @@ impl Agenda {
 
     pub fn push(&mut self, py: Python<'_>, entry: Entry) -> PyResult<()> {
         self.entries.push(entry);
-        let mut at = self.entries.len() - 1;
+        self.rise(py, self.entries.len() - 1)
+    }
+
+    pub fn pop(&mut self, py: Python<'_>) -> PyResult<Option<Entry>> {
+        if self.entries.is_empty() {
+            return Ok(None);
+        }
+        let first = self.entries.swap_remove(0);
+        let (mut at, count) = (0, self.entries.len());
+        // The last entry, now the first, most likely belongs near the end: it goes down without being compared.
+        while 2 * at + 2 < count {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let is_left = self.entries[left].precedes(py, &self.entries[right])?;
+            let least = if is_left { left } else { right };
+            self.entries.swap(at, least);
+            at = least;
+        }
+        if 2 * at + 1 < count {
+            self.entries.swap(at, 2 * at + 1);
+            at = 2 * at + 1;
+        }
+        self.rise(py, at)?;
+        Ok(Some(first))
+    }
+
+    /// Moves an entry up to its place.
+    fn rise(&mut self, py: Python<'_>, mut at: usize) -> PyResult<()> {
         while at > 0 {
             let parent = (at - 1) / 2;
             if !self.entries[at].precedes(py, &self.entries[parent])? {
@@ -51,30 +81,6 @@ impl Agenda {
             at = parent;
         }
         Ok(())
-    }
-
-    pub fn pop(&mut self, py: Python<'_>) -> PyResult<Option<Entry>> {
-        if self.entries.is_empty() {
-            return Ok(None);
-        }
-        let first = self.entries.swap_remove(0);
-        let (mut at, count) = (0, self.entries.len());
-        loop {
-            let mut least = 2 * at + 1;
-            if least >= count {
-                break;
-            }
-            let right = least + 1;
-            if right < count && self.entries[right].precedes(py, &self.entries[least])? {
-                least = right;
-            }
-            if !self.entries[least].precedes(py, &self.entries[at])? {
-                break;
-            }
-            self.entries.swap(at, least);
-            at = least;
-        }
-        Ok(Some(first))
     }
 
     /// Empties the agenda for the garbage collector.

@@ -99,9 +99,10 @@ fn stop(event: &Bound<'_, Event>) -> PyResult<PyErr> {
 }
 
 /// The callbacks of an event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Callbacks {
     /// None yet.
+    #[default]
     None,
     One(Callback),
     Many(Vec<Callback>),
@@ -115,62 +116,54 @@ impl Callbacks {
     /// Adds a callback. False if the event was processed.
     pub fn push(event: &Bound<'_, Event>, callback: Callback) -> PyResult<bool> {
         let py = event.py();
-        let list = {
-            let mut inner = event.borrow_mut();
-            match &mut inner.callbacks {
-                Callbacks::Processed => return Ok(false),
-                Callbacks::None => {
-                    inner.callbacks = Callbacks::One(callback);
-                    return Ok(true);
-                }
-                Callbacks::Many(many) => {
-                    many.push(callback);
-                    return Ok(true);
-                }
-                Callbacks::One(_) => {
-                    let one = std::mem::replace(&mut inner.callbacks, Callbacks::None);
-                    if let Callbacks::One(one) = one {
-                        inner.callbacks = Callbacks::Many(vec![one, callback]);
-                    }
-                    return Ok(true);
-                }
-                Callbacks::List(list) => list.clone_ref(py),
+        let callbacks = &event.get().callbacks;
+        let more = match callbacks.take(py) {
+            Callbacks::Processed => {
+                callbacks.set(py, Callbacks::Processed);
+                return Ok(false);
+            }
+            Callbacks::None => Callbacks::One(callback),
+            Callbacks::One(one) => Callbacks::Many(vec![one, callback]),
+            Callbacks::Many(mut many) => {
+                many.push(callback);
+                Callbacks::Many(many)
+            }
+            Callbacks::List(list) => {
+                let seen = list.bind(py).clone();
+                callbacks.set(py, Callbacks::List(list));
+                seen.append(callback.to_python(event)?)?;
+                return Ok(true);
             }
         };
-        list.bind(py).append(callback.to_python(event)?)?;
+        callbacks.set(py, more);
         Ok(true)
     }
 
     /// Removes the first callback that is the same. False if there is none, or the event was processed.
     pub fn remove(event: &Bound<'_, Event>, callback: &Callback) -> PyResult<bool> {
         let py = event.py();
-        let mut inner = event.borrow_mut();
-        match &mut inner.callbacks {
-            Callbacks::None | Callbacks::Processed => Ok(false),
-            Callbacks::One(one) => {
-                let found = one.is_same(callback);
-                if found {
-                    let removed = std::mem::replace(&mut inner.callbacks, Callbacks::None);
-                    drop(inner);
-                    drop(removed);
-                }
-                Ok(found)
-            }
-            Callbacks::Many(many) => {
+        let callbacks = &event.get().callbacks;
+        match callbacks.take(py) {
+            Callbacks::One(one) if one.is_same(callback) => Ok(true),
+            Callbacks::Many(mut many) => {
                 let place = many.iter().position(|other| other.is_same(callback));
                 let removed = place.map(|place| many.remove(place));
-                drop(inner);
+                callbacks.set(py, Callbacks::Many(many));
                 Ok(removed.is_some())
             }
             Callbacks::List(list) => {
-                let list = list.clone_ref(py).into_bound(py);
-                drop(inner);
+                let seen = list.bind(py).clone();
+                callbacks.set(py, Callbacks::List(list));
                 let callback = callback.to_python(event)?;
-                let found = list.contains(&callback)?;
+                let found = seen.contains(&callback)?;
                 if found {
-                    list.call_method1(intern!(py, "remove"), (callback,))?;
+                    seen.call_method1(intern!(py, "remove"), (callback,))?;
                 }
                 Ok(found)
+            }
+            others => {
+                callbacks.set(py, others);
+                Ok(false)
             }
         }
     }
@@ -178,19 +171,22 @@ impl Callbacks {
     /// The list that Python sees; None once the event was processed.
     pub fn list<'py>(event: &Bound<'py, Event>) -> PyResult<Option<Bound<'py, PyList>>> {
         let py = event.py();
-        let callbacks = {
-            let mut inner = event.borrow_mut();
-            match &inner.callbacks {
-                Callbacks::Processed => return Ok(None),
-                Callbacks::List(list) => return Ok(Some(list.bind(py).clone())),
-                _ => std::mem::replace(&mut inner.callbacks, Callbacks::None),
+        let callbacks = &event.get().callbacks;
+        let list = match callbacks.take(py) {
+            Callbacks::Processed => {
+                callbacks.set(py, Callbacks::Processed);
+                return Ok(None);
+            }
+            Callbacks::List(list) => list.into_bound(py),
+            others => {
+                let list = PyList::empty(py);
+                for callback in others.into_vec() {
+                    list.append(callback.to_python(event)?)?;
+                }
+                list
             }
         };
-        let list = PyList::empty(py);
-        for callback in callbacks.into_vec() {
-            list.append(callback.to_python(event)?)?;
-        }
-        event.borrow_mut().callbacks = Callbacks::List(list.clone().unbind());
+        callbacks.set(py, Callbacks::List(list.clone().unbind()));
         Ok(Some(list))
     }
 
@@ -274,6 +270,6 @@ fn suspend(
     if !error.is_instance(py, Names::get(py)?.stop_simulation.bind(py)) {
         return Ok(());
     }
-    event.borrow_mut().callbacks = rest;
+    event.get().callbacks.set(py, rest);
     Environment::schedule_event(env, event, super::environment::FIRST, None)
 }

@@ -2,7 +2,7 @@
 
 use super::callbacks::{Callback, Callbacks};
 use super::environment::Environment;
-use super::event::Event;
+use super::event::{Event, Value};
 use super::release;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -112,13 +112,14 @@ impl Condition {
         }
         {
             let mut inner = this.borrow_mut();
-            inner.as_super().env = Some(env.clone().unbind());
             inner.evaluate = evaluate;
             inner.events = listed.iter().map(|event| event.clone().unbind()).collect();
         }
+        let env_of_event = &this.as_super().get().env;
+        env_of_event.set(py, Some(env.clone().unbind()));
         if listed.is_empty() {
             let value = Bound::new(py, ConditionValue::new(py))?;
-            return Event::finish(this.as_super(), true, value.into_any());
+            return Event::finish(this.as_super(), true, Value::of(value.into_any()));
         }
         for event in &listed {
             if !Event::environment(event)?.is(env) {
@@ -153,8 +154,8 @@ impl Condition {
             (met, inner.processed)
         };
         if !Event::is_ok(event)? {
-            event.borrow_mut().defused = true;
-            return Event::finish(this.as_super(), false, Event::value_of(event)?);
+            event.get().defused.set(py, true);
+            return Event::finish(this.as_super(), false, Value::of(Event::value_of(event)?));
         }
         let is_met = match evaluate {
             Ok(is_met) => is_met,
@@ -166,7 +167,7 @@ impl Condition {
             }
         };
         match is_met {
-            true => Event::finish(this.as_super(), true, py.None().into_bound(py)),
+            true => Event::finish(this.as_super(), true, Value::None),
             false => Ok(()),
         }
     }
@@ -178,12 +179,8 @@ impl Condition {
         if Event::is_ok(this.as_super())? {
             let value = Bound::new(py, ConditionValue::new(py))?;
             Condition::_populate_value(this, &value)?;
-            let before = this
-                .borrow_mut()
-                .as_super()
-                .value
-                .replace(value.into_any().unbind());
-            drop(before);
+            let event = this.as_super().get();
+            event.value.set(py, Value::of(value.into_any()));
         }
         Ok(())
     }
@@ -205,7 +202,7 @@ impl Condition {
             for event in Condition::listed(&condition) {
                 Callbacks::remove(&event, &check)?;
                 // One that was processed has done the same for those below it.
-                let is_processed = matches!(event.borrow().callbacks, Callbacks::Processed);
+                let is_processed = Event::is_processed(&event);
                 if let Ok(nested) = event.cast_into::<Condition>()
                     && !is_processed
                 {
@@ -281,7 +278,7 @@ impl Condition {
         while let Some(event) = events.pop() {
             if let Ok(nested) = event.cast::<Condition>() {
                 events.extend(Condition::listed(nested).into_iter().rev());
-            } else if matches!(event.borrow().callbacks, Callbacks::Processed) {
+            } else if Event::is_processed(&event) {
                 list.append(event)?;
             }
         }

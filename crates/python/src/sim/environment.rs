@@ -3,10 +3,11 @@
 use super::agenda::{Agenda, Entry};
 use super::callbacks::{Callback, Callbacks};
 use super::condition::Condition;
-use super::event::{Event, Timeout};
+use super::event::{Event, Value};
 use super::names::Names;
 use super::number::Number;
 use super::process::Process;
+use super::timeout::Timeout;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
@@ -29,6 +30,8 @@ pub struct Environment {
     agenda: Agenda,
     next_id: u64,
     active: Option<Py<Process>>,
+    /// A timeout that was processed and is used again.
+    pub spare: Option<Py<Timeout>>,
     /// The attributes of the instance, which may replace a method.
     attributes: Option<Py<PyDict>>,
     class: Overrides,
@@ -122,16 +125,23 @@ impl Environment {
 
     /// Processes the next event. False if there is none.
     fn advance(this: &Bound<'_, Environment>) -> PyResult<bool> {
-        let py = this.py();
-        let mut inner = this.borrow_mut();
-        let Some(Entry { time, event, .. }) = inner.agenda.pop(py)? else {
-            return Ok(false);
+        let due = this.borrow_mut().next(this.py())?;
+        match due {
+            Some(event) => Event::process(event.bind(this.py()), this).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Takes the next event from the agenda, and sets the clock to its time.
+    #[inline]
+    fn next(&mut self, py: Python<'_>) -> PyResult<Option<Py<Event>>> {
+        let Some(Entry { time, event, .. }) = self.agenda.pop(py)? else {
+            return Ok(None);
         };
-        let before = std::mem::replace(&mut inner.now, time);
-        drop(inner);
-        drop(before);
-        Event::process(event.bind(py), this)?;
-        Ok(true)
+        if let Number::Other(before) = std::mem::replace(&mut self.now, time) {
+            before.drop_ref(py);
+        }
+        Ok(Some(event))
     }
 
     /// Runs until there is no event. What stops it earlier is an exception.
@@ -143,15 +153,19 @@ impl Environment {
             if events.is_multiple_of(EVENTS) {
                 py.check_signals()?;
             }
-            let replaced = {
-                let inner = this.borrow_mut();
-                inner.replaces(py, inner.class.step, intern!(py, "step"))?
-            };
-            if !replaced {
-                if !Environment::advance(this)? {
+            let mut inner = this.borrow_mut();
+            if !inner.replaces(py, inner.class.step, intern!(py, "step"))? {
+                let Some(event) = inner.next(py)? else {
                     return Ok(());
-                }
-            } else if let Err(error) = this.call_method0(intern!(py, "step")) {
+                };
+                drop(inner);
+                let event = event.into_bound(py);
+                Event::process(&event, this)?;
+                Timeout::recycle(event, this)?;
+                continue;
+            }
+            drop(inner);
+            if let Err(error) = this.call_method0(intern!(py, "step")) {
                 return match error.is_instance(py, Names::get(py)?.empty_schedule.bind(py)) {
                     true => Ok(()),
                     false => Err(error),
@@ -177,7 +191,7 @@ impl Environment {
                 at.to_python(py).str()?
             )));
         }
-        let event = Event::triggered(this, py.None(), Callbacks::None);
+        let event = Event::triggered(this, Value::None, Callbacks::None);
         let event = Bound::new(py, event)?;
         Environment::schedule_event(this, &event, URGENT, Some(at.minus(py, &now)?))?;
         Ok(event)
@@ -194,6 +208,7 @@ impl Environment {
             agenda: Agenda::default(),
             next_id: 0,
             active: None,
+            spare: None,
             attributes: None,
             class: Overrides::default(),
         }
@@ -403,6 +418,7 @@ impl Environment {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.active)?;
+        visit.call(&self.spare)?;
         visit.call(&self.attributes)?;
         self.agenda
             .entries()
@@ -412,6 +428,7 @@ impl Environment {
 
     fn __clear__(&mut self) {
         self.active = None;
+        self.spare = None;
         self.attributes = None;
         let _ = self.agenda.take();
     }

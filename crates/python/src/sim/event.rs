@@ -3,14 +3,14 @@
 use super::callbacks::Callbacks;
 use super::condition::Condition;
 use super::environment::{Environment, NORMAL};
+use super::held::Held;
 use super::names::Names;
-use super::number::Number;
 use super::release;
 use pyo3::exceptions::{
-    PyAttributeError, PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError, PyValueError,
+    PyAttributeError, PyBaseException, PyRuntimeError, PyStopIteration, PyTypeError,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 /// Something that may happen at a point in time.
@@ -19,76 +19,112 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 /// `callbacks` are called with it, in order, and processes that wait for it resume. A failed event raises its exception
 /// in every process that waits for it. If no process waits for it, the exception ends the run, unless a callback sets
 /// `defused`.
-#[pyclass(subclass, dict, weakref, module = "corsair.sim.events")]
+#[pyclass(frozen, subclass, weakref, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Event {
-    pub env: Option<Py<Environment>>,
-    pub callbacks: Callbacks,
-    /// None until the event is triggered.
-    pub value: Option<Py<PyAny>>,
-    pub ok: Option<bool>,
-    pub defused: bool,
+    pub env: Held<Option<Py<Environment>>>,
+    pub callbacks: Held<Callbacks>,
+    pub value: Held<Value>,
+    pub ok: Held<Option<bool>>,
+    pub defused: Held<bool>,
+    /// Attributes that a model has set, if it has set any.
+    attributes: Held<Option<Py<PyDict>>>,
+}
+
+/// The value of an event.
+#[derive(Debug, Default)]
+pub enum Value {
+    /// The event was not triggered.
+    #[default]
+    Pending,
+    None,
+    Object(Py<PyAny>),
+}
+
+impl Value {
+    pub fn of(value: Bound<'_, PyAny>) -> Value {
+        match value.is_none() {
+            true => Value::None,
+            false => Value::Object(value.unbind()),
+        }
+    }
+
+    fn get<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match self {
+            Value::Pending => None,
+            Value::None => Some(py.None().into_bound(py)),
+            Value::Object(value) => Some(value.bind(py).clone()),
+        }
+    }
 }
 
 impl Event {
+    fn new_with(env: Option<Py<Environment>>) -> Event {
+        Event {
+            env: Held::new(env),
+            callbacks: Held::new(Callbacks::None),
+            value: Held::new(Value::Pending),
+            ok: Held::new(None),
+            defused: Held::new(false),
+            attributes: Held::new(None),
+        }
+    }
+
     /// An event without an environment: `__init__` gives it one.
     pub fn blank() -> Event {
-        Event {
-            env: None,
-            callbacks: Callbacks::None,
-            value: None,
-            ok: None,
-            defused: false,
-        }
+        Event::new_with(None)
     }
 
     pub fn pending(env: &Bound<'_, Environment>) -> Event {
-        let mut event = Event::blank();
-        event.env = Some(env.clone().unbind());
+        Event::new_with(Some(env.clone().unbind()))
+    }
+
+    pub fn triggered(env: &Bound<'_, Environment>, value: Value, callbacks: Callbacks) -> Event {
+        let mut event = Event::pending(env);
+        *event.callbacks.get_mut() = callbacks;
+        *event.value.get_mut() = value;
+        *event.ok.get_mut() = Some(true);
         event
     }
 
-    pub fn triggered(
-        env: &Bound<'_, Environment>,
-        value: Py<PyAny>,
-        callbacks: Callbacks,
-    ) -> Event {
-        Event {
-            env: Some(env.clone().unbind()),
-            callbacks,
-            value: Some(value),
-            ok: Some(true),
-            defused: false,
-        }
-    }
-
     pub fn environment<'py>(this: &Bound<'py, Event>) -> PyResult<Bound<'py, Environment>> {
-        match &this.borrow_mut().env {
-            Some(env) => Ok(env.bind(this.py()).clone()),
-            None => Err(PyRuntimeError::new_err(
+        this.get().env.object(this.py()).ok_or_else(|| {
+            PyRuntimeError::new_err(
                 "the event has no environment; call super().__init__(env) in the __init__ of its class",
-            )),
-        }
+            )
+        })
     }
 
     pub fn is_triggered(this: &Bound<'_, Event>) -> bool {
-        this.borrow_mut().value.is_some()
+        let value = &this.get().value;
+        value.with(this.py(), |value| !matches!(value, Value::Pending))
+    }
+
+    pub fn is_processed(this: &Bound<'_, Event>) -> bool {
+        let callbacks = &this.get().callbacks;
+        callbacks.with(this.py(), |callbacks| {
+            matches!(callbacks, Callbacks::Processed)
+        })
+    }
+
+    /// The value; none if the event was not triggered.
+    pub fn value_now<'py>(this: &Bound<'py, Event>) -> Option<Bound<'py, PyAny>> {
+        let py = this.py();
+        this.get().value.with(py, |value| value.get(py))
     }
 
     pub fn value_of<'py>(this: &Bound<'py, Event>) -> PyResult<Bound<'py, PyAny>> {
-        let py = this.py();
-        if let Some(value) = &this.borrow_mut().value {
-            return Ok(value.bind(py).clone());
+        match Event::value_now(this) {
+            Some(value) => Ok(value),
+            None => Err(PyAttributeError::new_err(format!(
+                "Value of {} is not yet available",
+                this.str()?
+            ))),
         }
-        Err(PyAttributeError::new_err(format!(
-            "Value of {} is not yet available",
-            this.str()?
-        )))
     }
 
     pub fn is_ok(this: &Bound<'_, Event>) -> PyResult<bool> {
-        let ok = this.borrow_mut().ok;
-        ok.ok_or_else(|| {
+        this.get().ok.get(this.py()).ok_or_else(|| {
             PyAttributeError::new_err(
                 "the event has neither succeeded nor failed; trigger it first",
             )
@@ -96,40 +132,48 @@ impl Event {
     }
 
     /// Sets the outcome and schedules the event for now.
-    pub fn finish(this: &Bound<'_, Event>, ok: bool, value: Bound<'_, PyAny>) -> PyResult<()> {
-        let env = {
-            let mut inner = this.borrow_mut();
-            if inner.value.is_some() {
-                drop(inner);
-                return Err(PyRuntimeError::new_err(format!(
-                    "{} has already been triggered",
-                    this.str()?
-                )));
-            }
-            (inner.ok, inner.value) = (Some(ok), Some(value.unbind()));
-            inner.env.as_ref().map(|env| env.clone_ref(this.py()))
-        };
-        match env {
-            Some(env) => Environment::schedule_event(env.bind(this.py()), this, NORMAL, None),
-            None => Event::environment(this).map(drop),
+    pub fn finish(this: &Bound<'_, Event>, ok: bool, value: Value) -> PyResult<()> {
+        let py = this.py();
+        if Event::is_triggered(this) {
+            return Err(PyRuntimeError::new_err(format!(
+                "{} has already been triggered",
+                this.str()?
+            )));
         }
+        this.get().ok.set(py, Some(ok));
+        this.get().value.set(py, value);
+        let env = Event::environment(this)?;
+        Environment::schedule_event(&env, this, NORMAL, None)
     }
 
     /// Calls all callbacks, and raises the exception of a failed event that nobody has defused.
     pub fn process(this: &Bound<'_, Event>, env: &Bound<'_, Environment>) -> PyResult<()> {
-        let callbacks = std::mem::replace(&mut this.borrow_mut().callbacks, Callbacks::Processed);
+        let (py, event) = (this.py(), this.get());
+        let callbacks = event.callbacks.replace(py, Callbacks::Processed);
         callbacks.call_all(env, this)?;
-        let (ok, defused) = {
-            let inner = this.borrow_mut();
-            (inner.ok, inner.defused)
-        };
-        match ok {
-            Some(false) if !defused => {
-                Err(PyErr::from_value(fresh_exception(&Event::value_of(this)?)?))
-            }
-            Some(_) => Ok(()),
+        match event.ok.get(py) {
+            Some(true) => Ok(()),
+            Some(false) if event.defused.get(py) => Ok(()),
+            Some(false) => Err(PyErr::from_value(fresh_exception(&Event::value_of(this)?)?)),
             None => Event::is_ok(this).map(drop),
         }
+    }
+
+    /// True if a model has set attributes.
+    pub fn has_attributes(this: &Bound<'_, Event>) -> bool {
+        let attributes = &this.get().attributes;
+        attributes.with(this.py(), |attributes| attributes.is_some())
+    }
+
+    /// The attributes that a model has set.
+    fn attributes<'py>(this: &Bound<'py, Event>) -> Bound<'py, PyDict> {
+        let py = this.py();
+        let found = this.get().attributes.object(py);
+        found.unwrap_or_else(|| {
+            let made = PyDict::new(py);
+            this.get().attributes.set(py, Some(made.clone().unbind()));
+            made
+        })
     }
 
     fn condition<'py>(
@@ -156,6 +200,18 @@ pub fn fresh_exception<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     Ok(fresh)
 }
 
+/// A method of the class's own attribute of this name that sets or deletes it in an instance, if it has that method.
+fn descriptor<'py>(
+    event: &Bound<'py, Event>,
+    name: &Bound<'py, PyString>,
+    method: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match event.get_type().getattr_opt(name)? {
+        Some(found) => found.getattr_opt(method),
+        None => Ok(None),
+    }
+}
+
 #[pymethods]
 impl Event {
     #[new]
@@ -165,7 +221,7 @@ impl Event {
     }
 
     fn __init__(this: &Bound<'_, Self>, env: &Bound<'_, Environment>) {
-        this.borrow_mut().env = Some(env.clone().unbind());
+        this.get().env.set(this.py(), Some(env.clone().unbind()));
     }
 
     /// The environment of the event.
@@ -186,8 +242,7 @@ impl Event {
             Some(list) => Callbacks::List(list.unbind()),
             None => Callbacks::Processed,
         };
-        let before = std::mem::replace(&mut this.borrow_mut().callbacks, callbacks);
-        drop(before);
+        this.get().callbacks.set(this.py(), callbacks);
     }
 
     /// True if the event has been triggered: it has a value, and is or was scheduled.
@@ -199,7 +254,7 @@ impl Event {
     /// True if the event's callbacks have been called.
     #[getter(processed)]
     fn get_processed(this: &Bound<'_, Self>) -> bool {
-        matches!(this.borrow_mut().callbacks, Callbacks::Processed)
+        Event::is_processed(this)
     }
 
     /// True if the event has succeeded, False if it has failed. Raises AttributeError before either.
@@ -211,13 +266,13 @@ impl Event {
     /// True if the exception of the failed event was handled, and does not end the run.
     #[getter(defused)]
     fn get_defused(this: &Bound<'_, Self>) -> bool {
-        this.borrow_mut().defused
+        this.get().defused.get(this.py())
     }
 
     /// Marks the exception as handled, whatever the value.
     #[setter(defused)]
     fn set_defused(this: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) {
-        this.borrow_mut().defused = true;
+        this.get().defused.set(this.py(), true);
     }
 
     /// The value of the event. Raises AttributeError if it was not triggered.
@@ -233,13 +288,13 @@ impl Event {
 
     #[setter(_ok)]
     fn set_raw_ok(this: &Bound<'_, Self>, ok: bool) {
-        this.borrow_mut().ok = Some(ok);
+        this.get().ok.set(this.py(), Some(ok));
     }
 
     #[getter(_value)]
     fn get_raw_value<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        match &this.borrow_mut().value {
-            Some(value) => Ok(value.bind(this.py()).clone()),
+        match Event::value_now(this) {
+            Some(value) => Ok(value),
             None => Ok(Names::get(this.py())?.pending.bind(this.py()).clone()),
         }
     }
@@ -247,9 +302,12 @@ impl Event {
     #[setter(_value)]
     fn set_raw_value(this: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
         let is_pending = value.is(Names::get(this.py())?.pending.bind(this.py()));
-        let value = (!is_pending).then(|| value.unbind());
-        let before = std::mem::replace(&mut this.borrow_mut().value, value);
-        drop(before);
+        let value = if is_pending {
+            Value::Pending
+        } else {
+            Value::of(value)
+        };
+        this.get().value.set(this.py(), value);
         Ok(())
     }
 
@@ -257,10 +315,8 @@ impl Event {
     fn trigger(this: &Bound<'_, Self>, event: &Bound<'_, Event>) -> PyResult<()> {
         let ok = Event::is_ok(event)?;
         let value = Event::get_raw_value(event)?;
-        {
-            let mut inner = this.borrow_mut();
-            (inner.ok, inner.value) = (Some(ok), Some(value.unbind()));
-        }
+        this.get().ok.set(this.py(), Some(ok));
+        this.get().value.set(this.py(), Value::of(value));
         Environment::schedule_event(&Event::environment(this)?, this, NORMAL, None)
     }
 
@@ -270,8 +326,7 @@ impl Event {
         this: &Bound<'py, Self>,
         value: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Event>> {
-        let value = value.unwrap_or_else(|| this.py().None().into_bound(this.py()));
-        Event::finish(this, true, value)?;
+        Event::finish(this, true, value.map_or(Value::None, Value::of))?;
         Ok(this.clone())
     }
 
@@ -286,7 +341,7 @@ impl Event {
                 exception.str()?
             )));
         }
-        Event::finish(this, false, exception)?;
+        Event::finish(this, false, Value::of(exception))?;
         Ok(this.clone())
     }
 
@@ -327,127 +382,89 @@ impl Event {
         Ok(format!("{}()", this.get_type().name()?))
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.env)?;
-        visit.call(&self.value)?;
-        self.callbacks.traverse(visit)
+    /// The attributes that a model has set.
+    #[getter(__dict__)]
+    fn get_dict<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyDict> {
+        Event::attributes(this)
     }
 
-    fn __clear__(&mut self) {
-        self.env = None;
-        self.value = None;
-        self.callbacks = Callbacks::Processed;
+    /// Looks for an attribute that the class does not have among those that a model has set.
+    fn __getattr__<'py>(
+        this: &Bound<'py, Self>,
+        name: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = this.py();
+        let attributes = this.get().attributes.object(py);
+        if let Some(attributes) = attributes
+            && let Some(found) = attributes.get_item(name)?
+        {
+            return Ok(found);
+        }
+        // A property of the class may have raised.
+        let object = py.get_type::<PyAny>();
+        object.call_method1(intern!(py, "__getattribute__"), (this, name))
+    }
+
+    fn __setattr__(
+        this: &Bound<'_, Self>,
+        name: &Bound<'_, PyString>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let py = this.py();
+        match descriptor(this, name, intern!(py, "__set__"))? {
+            Some(set) => set.call1((this, value)).map(drop),
+            None => {
+                let attributes = this.getattr(intern!(py, "__dict__"))?;
+                // The class's own attribute would be found first.
+                if this.get_type().hasattr(name)? && attributes.is(&Event::attributes(this)) {
+                    return Err(PyAttributeError::new_err(format!(
+                        "'{}' object attribute '{name}' is read-only; override it in a subclass",
+                        this.get_type().name()?
+                    )));
+                }
+                attributes.set_item(name, value)
+            }
+        }
+    }
+
+    fn __delattr__(this: &Bound<'_, Self>, name: &Bound<'_, PyString>) -> PyResult<()> {
+        let py = this.py();
+        if let Some(delete) = descriptor(this, name, intern!(py, "__delete__"))? {
+            return delete.call1((this,)).map(drop);
+        }
+        let attributes = this.getattr(intern!(py, "__dict__"))?;
+        if !attributes.contains(name)? {
+            return Err(PyAttributeError::new_err(name.clone().unbind()));
+        }
+        attributes.del_item(name)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.env.visit(|env| visit.call(env))?;
+        self.attributes.visit(|attributes| visit.call(attributes))?;
+        self.value.visit(|value| match value {
+            Value::Object(value) => visit.call(value),
+            Value::Pending | Value::None => Ok(()),
+        })?;
+        self.callbacks.visit(|callbacks| callbacks.traverse(visit))
+    }
+
+    fn __clear__(&self) {
+        Python::attach(|py| {
+            self.env.set(py, None);
+            self.attributes.set(py, None);
+            self.value.set(py, Value::Pending);
+            self.callbacks.set(py, Callbacks::Processed);
+        });
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        if let Some(value) = self.value.take() {
+        if let Value::Object(value) = std::mem::take(self.value.get_mut()) {
             release::later(value);
         }
-        std::mem::replace(&mut self.callbacks, Callbacks::Processed).release();
-    }
-}
-
-/// An event that is processed when a delay has passed.
-#[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
-#[derive(Debug)]
-pub struct Timeout {
-    delay: Number,
-}
-
-impl Timeout {
-    pub fn new_in<'py>(
-        env: &Bound<'py, Environment>,
-        delay: &Bound<'py, PyAny>,
-        value: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, Timeout>> {
-        let delay = Timeout::checked(delay)?;
-        let value = value.map_or_else(|| env.py().None(), Bound::unbind);
-        let due = delay.clone_ref(env.py());
-        let event = PyClassInitializer::from(Event::triggered(env, value, Callbacks::None));
-        let timeout = Bound::new(env.py(), event.add_subclass(Timeout { delay }))?;
-        Environment::schedule_event(env, timeout.as_super(), NORMAL, Some(due))?;
-        Ok(timeout)
-    }
-
-    fn checked(delay: &Bound<'_, PyAny>) -> PyResult<Number> {
-        let number = Number::of(delay);
-        if number.is_less(delay.py(), &Number::Int(0))? {
-            return Err(PyValueError::new_err(format!(
-                "Negative delay {}",
-                delay.str()?
-            )));
-        }
-        if number.is_nan() {
-            return Err(PyValueError::new_err(
-                "the delay is not a number; give 0 or more",
-            ));
-        }
-        Ok(number)
-    }
-}
-
-#[pymethods]
-impl Timeout {
-    #[new]
-    #[pyo3(signature = (*_arguments, **_named))]
-    fn new(
-        _arguments: &Bound<'_, PyTuple>,
-        _named: Option<&Bound<'_, PyDict>>,
-    ) -> PyClassInitializer<Timeout> {
-        PyClassInitializer::from(Event::blank()).add_subclass(Timeout {
-            delay: Number::Int(0),
-        })
-    }
-
-    #[pyo3(signature = (env, delay, value=None))]
-    fn __init__(
-        this: &Bound<'_, Self>,
-        env: &Bound<'_, Environment>,
-        delay: &Bound<'_, PyAny>,
-        value: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
-        let delay = Timeout::checked(delay)?;
-        let due = delay.clone_ref(env.py());
-        {
-            let mut inner = this.borrow_mut();
-            inner.delay = delay;
-            let event = inner.as_super();
-            event.env = Some(env.clone().unbind());
-            event.value = Some(value.unwrap_or_else(|| env.py().None()));
-            event.ok = Some(true);
-        }
-        Environment::schedule_event(env, this.as_super(), NORMAL, Some(due))
-    }
-
-    #[getter]
-    fn _delay<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyAny> {
-        this.borrow().delay.to_python(this.py())
-    }
-
-    fn _desc(this: &Bound<'_, Self>) -> PyResult<String> {
-        let value = Event::value_of(this.as_super())?;
-        let value = match value.is_none() {
-            true => String::new(),
-            false => format!(", value={}", value.str()?),
-        };
-        Ok(format!(
-            "{}({}{value})",
-            this.get_type().name()?,
-            Timeout::_delay(this).str()?
-        ))
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match &self.delay {
-            Number::Other(delay) => visit.call(delay),
-            _ => Ok(()),
-        }
-    }
-
-    fn __clear__(&mut self) {
-        self.delay = Number::Int(0);
+        std::mem::replace(self.callbacks.get_mut(), Callbacks::Processed).release();
     }
 }
 

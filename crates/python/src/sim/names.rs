@@ -1,5 +1,6 @@
 //! Classes of `corsair.sim` that are written in Python and made or raised here.
 
+use super::timeout::Timeout;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -19,6 +20,8 @@ pub struct Names {
     pub pending: Py<PyAny>,
     pub heap_push: Py<PyAny>,
     pub heap_pop: Py<PyAny>,
+    /// Where a timeout has the list of its weak references; 0 if that cannot be known.
+    pub weak_list: usize,
 }
 
 impl Names {
@@ -39,6 +42,11 @@ impl Names {
                 pending: name("PENDING")?,
                 heap_push: heap.getattr("heappush")?.unbind(),
                 heap_pop: heap.getattr("heappop")?.unbind(),
+                weak_list: py
+                    .get_type::<Timeout>()
+                    .getattr("__weakrefoffset__")?
+                    .extract()
+                    .unwrap_or(0),
             })
         })
     }

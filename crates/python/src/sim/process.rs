@@ -2,7 +2,8 @@
 
 use super::callbacks::{Callback, Callbacks};
 use super::environment::{Environment, NORMAL, URGENT};
-use super::event::{Event, fresh_exception};
+use super::event::{Event, Value, fresh_exception};
+use super::held::Held;
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
@@ -16,13 +17,13 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 /// When an event is processed, the process that waits for it resumes with the value of the event; the exception of a
 /// failed event is raised in the process. A process is itself an event, which is triggered when the generator returns
 /// or raises.
-#[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
+#[pyclass(frozen, extends = Event, subclass, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Process {
-    generator: Option<Py<PyAny>>,
+    generator: Held<Option<Py<PyAny>>>,
     /// What is stepped: the generator, or the iterator of a coroutine. None if it has only a method `send`.
-    stepped: Option<Py<PyIterator>>,
-    target: Option<Py<Event>>,
+    stepped: Held<Option<Py<PyIterator>>>,
+    target: Held<Option<Py<Event>>>,
 }
 
 /// The outcome of one step of a generator: it yields something to wait for, or returns a value.
@@ -34,9 +35,9 @@ enum Step<'py> {
 impl Process {
     fn blank() -> Process {
         Process {
-            generator: None,
-            stepped: None,
-            target: None,
+            generator: Held::new(None),
+            stepped: Held::new(None),
+            target: Held::new(None),
         }
     }
 
@@ -46,9 +47,9 @@ impl Process {
     ) -> PyResult<Bound<'py, Process>> {
         let event = PyClassInitializer::from(Event::pending(env));
         let process = Process {
-            generator: Some(generator.clone().unbind()),
-            stepped: Process::stepped(generator)?,
-            target: None,
+            generator: Held::new(Some(generator.clone().unbind())),
+            stepped: Held::new(Process::stepped(generator)?),
+            target: Held::new(None),
         };
         let process = Bound::new(env.py(), event.add_subclass(process))?;
         Process::start(&process, env)?;
@@ -74,21 +75,20 @@ impl Process {
 
     fn start(this: &Bound<'_, Process>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let callbacks = Callbacks::One(Callback::Resume(this.clone().unbind()));
-        let event = Event::triggered(env, env.py().None(), callbacks);
+        let event = Event::triggered(env, Value::None, callbacks);
         let start = PyClassInitializer::from(event).add_subclass(Initialize {});
         let start = Bound::new(env.py(), start)?.into_super();
         Environment::schedule_event(env, &start, URGENT, None)?;
-        this.borrow_mut().target = Some(start.unbind());
+        this.get().target.set(env.py(), Some(start.unbind()));
         Ok(())
     }
 
     fn generator_of<'py>(this: &Bound<'py, Process>) -> PyResult<Bound<'py, PyAny>> {
-        match &this.borrow_mut().generator {
-            Some(generator) => Ok(generator.bind(this.py()).clone()),
-            None => Err(PyRuntimeError::new_err(
+        this.get().generator.object(this.py()).ok_or_else(|| {
+            PyRuntimeError::new_err(
                 "the process has no generator; call super().__init__(env, generator) in the __init__ of its class",
-            )),
-        }
+            )
+        })
     }
 
     /// Resumes the process with the outcome of an event. The process runs until it waits for an unprocessed event, or
@@ -99,11 +99,7 @@ impl Process {
         mut event: Bound<'py, Event>,
     ) -> PyResult<()> {
         let py = this.py();
-        let stepped = this
-            .borrow_mut()
-            .stepped
-            .as_ref()
-            .map(|stepped| stepped.bind(py).clone());
+        let stepped = this.get().stepped.object(py);
         Environment::activate(env, Some(this.clone().unbind()));
         let target = loop {
             match Process::advance(this, stepped.as_ref(), &event) {
@@ -127,8 +123,7 @@ impl Process {
                 }
             }
         };
-        let before = std::mem::replace(&mut this.borrow_mut().target, target);
-        drop(before);
+        this.get().target.set(py, target);
         Environment::activate(env, None);
         Ok(())
     }
@@ -139,12 +134,11 @@ impl Process {
         event: &Bound<'py, Event>,
     ) -> PyResult<Step<'py>> {
         let py = this.py();
-        let (ok, value) = {
-            let mut inner = event.borrow_mut();
-            let ok = inner.ok;
-            inner.defused |= ok == Some(false);
-            (ok, inner.value.as_ref().map(|value| value.bind(py).clone()))
-        };
+        let ok = event.get().ok.get(py);
+        if ok == Some(false) {
+            event.get().defused.set(py, true);
+        }
+        let value = Event::value_now(event);
         let value = value.unwrap_or_else(|| py.None().into_bound(py));
         let called = match (ok, stepped) {
             (Some(true), Some(stepped)) => {
@@ -179,11 +173,9 @@ impl Process {
         ok: bool,
         value: Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        {
-            let mut inner = this.borrow_mut();
-            let event = inner.as_super();
-            (event.ok, event.value) = (Some(ok), Some(value.unbind()));
-        }
+        let event = this.as_super().get();
+        event.ok.set(env.py(), Some(ok));
+        event.value.set(env.py(), Value::of(value));
         Environment::schedule_event(env, this.as_super(), NORMAL, None)
     }
 }
@@ -222,20 +214,18 @@ impl Process {
         generator: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let stepped = Process::stepped(generator)?;
-        {
-            let mut inner = this.borrow_mut();
-            inner.generator = Some(generator.clone().unbind());
-            inner.stepped = stepped;
-            inner.as_super().env = Some(env.clone().unbind());
-        }
+        let (py, process) = (env.py(), this.get());
+        process.generator.set(py, Some(generator.clone().unbind()));
+        process.stepped.set(py, stepped);
+        let event = this.as_super().get();
+        event.env.set(py, Some(env.clone().unbind()));
         Process::start(this, env)
     }
 
     /// The event that the process waits for; None if it has ended.
     #[getter(target)]
     fn get_target<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, Event>> {
-        let inner = this.borrow();
-        Some(inner.target.as_ref()?.bind(this.py()).clone())
+        this.get().target.object(this.py())
     }
 
     #[getter(_target)]
@@ -279,37 +269,39 @@ impl Process {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.generator)?;
-        visit.call(&self.stepped)?;
-        visit.call(&self.target)
+        self.generator.visit(|generator| visit.call(generator))?;
+        self.stepped.visit(|stepped| visit.call(stepped))?;
+        self.target.visit(|target| visit.call(target))
     }
 
-    fn __clear__(&mut self) {
-        self.generator = None;
-        self.stepped = None;
-        self.target = None;
+    fn __clear__(&self) {
+        Python::attach(|py| {
+            self.generator.set(py, None);
+            self.stepped.set(py, None);
+            self.target.set(py, None);
+        });
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.stepped = None;
-        if let Some(generator) = self.generator.take() {
+        drop(self.stepped.get_mut().take());
+        if let Some(generator) = self.generator.get_mut().take() {
             release::later(generator);
         }
-        if let Some(target) = self.target.take() {
+        if let Some(target) = self.target.get_mut().take() {
             release::later(target.into_any());
         }
     }
 }
 
 /// The event that starts a process.
-#[pyclass(extends = Event, module = "corsair.sim.events")]
+#[pyclass(frozen, extends = Event, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Initialize {}
 
 /// The event that interrupts a process.
-#[pyclass(extends = Event, module = "corsair.sim.events")]
+#[pyclass(frozen, extends = Event, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Interruption {
     process: Py<Process>,
@@ -331,12 +323,13 @@ impl Interruption {
             ));
         }
         let exception = Names::get(py)?.interrupt.bind(py).call1((cause,))?;
-        let mut event = Event::triggered(
+        let event = Event::triggered(
             &env,
-            exception.unbind(),
+            Value::of(exception),
             Callbacks::One(Callback::Interrupt),
         );
-        (event.ok, event.defused) = (Some(false), true);
+        event.ok.set(py, Some(false));
+        event.defused.set(py, true);
         let interruption = PyClassInitializer::from(event).add_subclass(Interruption {
             process: process.clone().unbind(),
         });
@@ -348,11 +341,11 @@ impl Interruption {
     /// since, nothing is left to interrupt.
     pub fn interrupt(this: &Bound<'_, Interruption>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let py = this.py();
-        let process = this.borrow().process.bind(py).clone();
+        let process = this.get().process.bind(py).clone();
         if Event::is_triggered(process.as_super()) {
             return Ok(());
         }
-        let target = process.borrow_mut().target.take();
+        let target = process.get().target.take(py);
         if let Some(target) = target {
             let resume = Callback::Resume(process.clone().unbind());
             if !Callbacks::remove(target.bind(py), &resume)? {
@@ -371,7 +364,7 @@ impl Interruption {
     /// The process that is interrupted.
     #[getter(process)]
     fn get_process<'py>(this: &Bound<'py, Self>) -> Bound<'py, Process> {
-        this.borrow().process.bind(this.py()).clone()
+        this.get().process.bind(this.py()).clone()
     }
 
     fn _interrupt(this: &Bound<'_, Self>, _event: &Bound<'_, Event>) -> PyResult<()> {

@@ -2,7 +2,7 @@
 
 use super::{BaseResource, Discipline, Get, Put, positive};
 use crate::sim::environment::Environment;
-use crate::sim::event::Event;
+use crate::sim::event::{Event, Value};
 use crate::sim::number::Number;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ pub fn put(this: &Bound<'_, Container>, event: &Bound<'_, ContainerPut>) -> PyRe
     }
     let level = level.plus(py, &amount)?;
     this.borrow_mut().level = level;
-    Event::finish(event.as_super().as_super(), true, py.None().into_bound(py))?;
+    Event::finish(event.as_super().as_super(), true, Value::None)?;
     Ok(true)
 }
 
@@ -55,7 +55,7 @@ pub fn get(this: &Bound<'_, Container>, event: &Bound<'_, ContainerGet>) -> PyRe
     }
     let level = level.minus(py, &amount)?;
     this.borrow_mut().level = level;
-    Event::finish(event.as_super().as_super(), true, py.None().into_bound(py))?;
+    Event::finish(event.as_super().as_super(), true, Value::None)?;
     Ok(true)
 }
 

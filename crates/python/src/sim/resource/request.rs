@@ -50,11 +50,9 @@ impl Put {
     pub fn begin(this: &Bound<'_, Put>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
         let asked = Asked::of(resource, &env);
-        {
-            let mut inner = this.borrow_mut();
-            inner.asked = asked;
-            inner.as_super().env = Some(env.unbind());
-        }
+        this.borrow_mut().asked = asked;
+        let event = this.as_super().get();
+        event.env.set(this.py(), Some(env.unbind()));
         enqueue(&BaseResource::puts(resource)?, this)?;
         Callbacks::push(
             this.as_super(),
@@ -90,11 +88,9 @@ impl Get {
     pub fn begin(this: &Bound<'_, Get>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
         let asked = Asked::of(resource, &env);
-        {
-            let mut inner = this.borrow_mut();
-            inner.asked = asked;
-            inner.as_super().env = Some(env.unbind());
-        }
+        this.borrow_mut().asked = asked;
+        let event = this.as_super().get();
+        event.env.set(this.py(), Some(env.unbind()));
         enqueue(&BaseResource::gets(resource)?, this)?;
         Callbacks::push(
             this.as_super(),

@@ -3,9 +3,10 @@
 use super::{BaseResource, Discipline, Get, Put, positive, remove};
 use crate::sim::callbacks::{Callback, Callbacks};
 use crate::sim::environment::Environment;
-use crate::sim::event::{Event, Timeout};
+use crate::sim::event::{Event, Value};
 use crate::sim::names::Names;
 use crate::sim::number::Number;
+use crate::sim::timeout::Timeout;
 use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
@@ -58,7 +59,6 @@ fn users<'py>(this: &Bound<'py, Resource>) -> Bound<'py, PyList> {
 
 /// Grants a slot if there is one.
 pub fn put(this: &Bound<'_, Resource>, event: &Bound<'_, Request>) -> PyResult<bool> {
-    let py = this.py();
     let users = users(this);
     if !BaseResource::has_room(this.as_super(), users.len())? {
         return Ok(false);
@@ -66,7 +66,7 @@ pub fn put(this: &Bound<'_, Resource>, event: &Bound<'_, Request>) -> PyResult<b
     users.append(event)?;
     let now = Environment::now(&BaseResource::environment(this.as_super())?);
     event.borrow_mut().usage_since = Some(now);
-    Event::finish(event.as_super().as_super(), true, py.None().into_bound(py)).map(|()| false)
+    Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
 }
 
 /// Grants a slot, if need be that of the user who matters least.
@@ -116,7 +116,7 @@ pub fn get(this: &Bound<'_, Resource>, event: &Bound<'_, Release>) -> PyResult<b
     if let Some(request) = request {
         remove(&users(this), &request)?;
     }
-    Event::finish(event.as_super().as_super(), true, py.None().into_bound(py)).map(|()| false)
+    Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
 }
 
 /// Adds a request to the queue of a `PriorityResource`, behind those with the same key.
@@ -178,7 +178,8 @@ impl<'py> Temper<'_, 'py> {
             && !BaseResource::has_room(base, users(resource).len())?
             && longest.le(BaseResource::puts(base)?.len()?)?
         {
-            request.borrow_mut().as_super().as_super().env = Some(env.unbind());
+            let event = request.as_super().as_super().get();
+            event.env.set(py, Some(env.unbind()));
             return give_up(request, intern!(py, "balked"));
         }
         Put::begin(request.as_super(), base)?;
@@ -194,7 +195,11 @@ impl<'py> Temper<'_, 'py> {
 
 /// Ends a request that was not granted, with the reason as its value.
 fn give_up(request: &Bound<'_, Request>, why: &Bound<'_, PyString>) -> PyResult<()> {
-    Event::finish(request.as_super().as_super(), true, why.clone().into_any())
+    Event::finish(
+        request.as_super().as_super(),
+        true,
+        Value::of(why.clone().into_any()),
+    )
 }
 
 impl Request {

@@ -2,7 +2,7 @@
 
 use super::{BaseResource, Discipline, Get, Put, positive};
 use crate::sim::environment::Environment;
-use crate::sim::event::Event;
+use crate::sim::event::{Event, Value};
 use crate::sim::names::Names;
 use crate::sim::number::Number;
 use pyo3::prelude::*;
@@ -72,8 +72,7 @@ fn fitting<'py>(
 }
 
 fn accept(event: &Bound<'_, StorePut>) -> PyResult<bool> {
-    let none = event.py().None().into_bound(event.py());
-    Event::finish(event.as_super().as_super(), true, none).map(|()| false)
+    Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
 }
 
 /// Puts an item last if there is room.
@@ -114,7 +113,7 @@ pub fn get(this: &Bound<'_, Store>, event: &Bound<'_, StoreGet>) -> PyResult<boo
         }
         Err(_) => items.call_method1(intern!(this.py(), "pop"), (0,))?,
     };
-    Event::finish(event.as_super().as_super(), true, item).map(|()| false)
+    Event::finish(event.as_super().as_super(), true, Value::of(item)).map(|()| false)
 }
 
 /// Gets the smallest item.
@@ -127,7 +126,7 @@ pub fn get_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StoreGet>) -> 
         .heap_pop
         .bind(this.py())
         .call1((items,))?;
-    Event::finish(event.as_super().as_super(), true, item).map(|()| false)
+    Event::finish(event.as_super().as_super(), true, Value::of(item)).map(|()| false)
 }
 
 /// Gets the first item that the filter accepts; the next request may want another one.
@@ -147,7 +146,11 @@ pub fn get_by_filter(this: &Bound<'_, Store>, event: &Bound<'_, FilterStoreGet>)
         };
         if accepts {
             items.call_method1(intern!(py, "remove"), (&item,))?;
-            Event::finish(event.as_super().as_super().as_super(), true, item)?;
+            Event::finish(
+                event.as_super().as_super().as_super(),
+                true,
+                Value::of(item),
+            )?;
             break;
         }
     }
