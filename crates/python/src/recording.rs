@@ -7,7 +7,7 @@ use crate::spans::Spans;
 use corsair::{Config, Time};
 use corsair_arch::{KINDS, Topology};
 use corsair_observe::{
-    Clock, FlowFormat, GraphFormat, OutputSummary, Observer, Recorder, SavedOutputs, Settings,
+    Clock, FlowFormat, GraphFormat, Observer, OutputSummary, Recorder, SavedOutputs, Settings,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
