@@ -123,10 +123,12 @@ step_units() {
         sed "s|/usr/local/bin|$root/usr/local/bin|" "$unit" >"$root/etc/systemd/system/${unit##*/}"
         verify "$root/etc/systemd/system/${unit##*/}"
     done
-    mkdir "$root/etc/systemd/system/corsair-courier.service.d"
-    sed "s|/usr/local/bin|$root/usr/local/bin|" examples/deploy/corsair-courier-nats.conf \
-        >"$root/etc/systemd/system/corsair-courier.service.d/nats.conf"
-    verify "$root/etc/systemd/system/corsair-courier.service"
+    for unit in corsair-courier-nats corsair-stream-token; do
+        local service=$root/etc/systemd/system/${unit%-*}.service
+        mkdir "$service.d"
+        sed "s|/usr/local/bin|$root/usr/local/bin|" "examples/deploy/$unit.conf" >"$service.d/${unit##*-}.conf"
+        verify "$service"
+    done
     rm -rf "$root"
     python3 -m venv "$target/kubernetes-venv"
     "$target/kubernetes-venv/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate

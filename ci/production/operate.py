@@ -34,6 +34,7 @@ async def units(programs, deploy, directory):
     secrets.mkdir()
     (secrets / "nodes.key").write_text("the key of the nodes")
     (secrets / "nats.creds").write_text("corsair:secret")
+    (secrets / "token").write_text("open sesame")
     nats = nats_server(directory / "nats-of-units")
     await nats.ready()
     replaced = {
@@ -44,8 +45,9 @@ async def units(programs, deploy, directory):
         "\\\n": " ",
     }
     (directory / "lib").mkdir(exist_ok=True)
-    files = [("corsair-courier.service", "/readyz"), ("corsair-courier-nats.conf", "/readyz"), ("corsair-stream.service", "/ping")]
-    for unit, ready in files:
+    courier = ["corsair-courier.service", "corsair-courier-nats.conf"]
+    stream = ["corsair-stream.service", "corsair-stream-token.conf"]
+    for unit, ready in [*((unit, "/readyz") for unit in courier), *((unit, "/ping") for unit in stream)]:
         text = (deploy / unit).read_text()
         for here, there in replaced.items():
             text = text.replace(here, there)

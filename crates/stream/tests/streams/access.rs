@@ -1,6 +1,7 @@
 //! Who may, and that every refusal is JSON.
 
 use crate::http::Service;
+use crate::program;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode};
 use corsair_stream::http::{HttpOptions, router, router_with};
@@ -122,5 +123,26 @@ async fn every_refusal_is_json_with_a_code_a_message_and_an_error() {
         for key in ["code", "message", "error"] {
             assert!(refusal[key].is_string(), "{method} {path}: {refusal}");
         }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_token_of_a_file_is_asked_for() {
+    let terminal = program::terminal();
+    terminal.write("token", "open sesame\n");
+    let server = program::Server::start(&terminal, "--token-file token");
+    let answer = server.get("/tasks");
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let answer = server.get("/tasks HTTP/1.1\r\nAuthorization: Bearer open sesame\r\nX: ");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    terminal.write("empty", "\n");
+    for (args, part) in [
+        ("--token-file empty", "is empty"),
+        ("--token-file none", "none"),
+        ("--token-file token --token t", "cannot be used with"),
+    ] {
+        let said = terminal.refuse(&format!("serve --addr 127.0.0.1:0 {args}"));
+        assert!(said.contains(part), "{args}: {said}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::signals::Signals;
 use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use corsair_stream::engine::{
     AlertLogs, Durability, Engine, EngineOptions, EngineSnapshot, TaskError,
 };
@@ -41,6 +41,9 @@ pub(crate) struct ServeArgs {
     /// Ask every request but /ping for this token
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
+    /// A file with the token, which the list of processes then does not show
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
     /// How long a stop may take before what is left is saved to --data
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     shutdown: Duration,
@@ -73,6 +76,25 @@ impl From<Durable> for Durability {
             Durable::Interval => Durability::Interval(Duration::from_millis(100)),
             Durable::Always => Durability::Always,
         }
+    }
+}
+
+impl ServeArgs {
+    /// The token that requests have to show.
+    fn token(&self) -> anyhow::Result<Option<String>> {
+        let Some(path) = &self.token_file else {
+            return Ok(self.token.clone());
+        };
+        let token = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read --token-file {}", path.display()))?;
+        let token = token.trim();
+        if token.is_empty() {
+            bail!(
+                "--token-file {} is empty; write a token to it",
+                path.display()
+            );
+        }
+        Ok(Some(token.to_owned()))
     }
 }
 
@@ -165,6 +187,7 @@ impl Bounds {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut options = args.bounds.apply(args.engine.options());
     options.default_policy = args.default_rp.clone();
+    let token = args.token()?;
     if let Some(directory) = &args.alert_logs {
         options.alert_logs = AlertLogs::In(directory.clone());
     }
@@ -189,7 +212,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             ));
         }
         let http = HttpOptions {
-            token: args.token.clone(),
+            token,
             body_timeout: args.bounds.body_timeout,
             answer_memory: args.bounds.answer_memory,
             store: store.clone(),
