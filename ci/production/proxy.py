@@ -181,6 +181,8 @@ async def talks(proxy, nodes, log):
         assert status == 404, (status, text)
         status, text, _ = await client.ask("POST", path, {"text": "x" * (2 << 20)}, anne["token"])
         assert status == 413, (status, text)
+        status, text, _ = await client.ask("POST", path, {"text": "x" * 100_000}, anne["token"])
+        assert status == 413 and "a text has at most" in text, (status, text)
         assert "127.0.0.2 " in log.read_text(), "the access log has the client's address"
         return anne, mary, path
 
@@ -224,6 +226,7 @@ async def streams(proxy):
     async with Client(proxy, host="streams.example") as client:
         for path, body, token, wanted in [
             ("/write?db=d", b"cpu value=1 1\n", TOKEN, 204),
+            ("/write?db=d", b"cpu value=1 1\n" * (1 << 20), TOKEN, 204),
             ("/write?db=d", b"cpu value=1 1\n", None, 401),
             ("/write?db=d", b"cpu value=1 1\n" * (3 << 20), TOKEN, 413),
         ]:
