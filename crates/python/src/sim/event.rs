@@ -416,7 +416,7 @@ impl Event {
             None => {
                 let attributes = this.getattr(intern!(py, "__dict__"))?;
                 // The class's own attribute would be found first.
-                if this.get_type().hasattr(name)? && attributes.is(&Event::attributes(this)) {
+                if this.get_type().hasattr(name)? && attributes.is(Event::attributes(this)) {
                     return Err(PyAttributeError::new_err(format!(
                         "'{}' object attribute '{name}' is read-only; override it in a subclass",
                         this.get_type().name()?
