@@ -151,7 +151,7 @@ pub enum CapacityError {
         "the load of '{0}' is not a rate, so no rate can be searched for; leave users and replay out"
     )]
     NoRate(String),
-    /// An architecture with another number of instances makes no sense.
+    /// The number of instances cannot be changed in this architecture.
     #[error("{0}")]
     Instances(String),
     /// A run failed.

@@ -225,7 +225,7 @@ impl Controller {
         }
     }
 
-    /// Adds the first of those that are idle.
+    /// Adds the first idle instance.
     fn add<C: Context<Msg>>(
         &mut self,
         region: Option<u8>,
@@ -249,7 +249,7 @@ impl Controller {
         }
     }
 
-    /// Removes the last of those that serve.
+    /// Removes the last serving instance.
     fn remove<C: Context<Msg>>(&mut self, region: Option<u8>, count: u32, cx: &mut C) {
         let now = cx.now().as_nanos();
         let serving = self.nodes.iter_mut().rev();

@@ -111,7 +111,7 @@ impl Geography {
         }
     }
 
-    /// The same times everywhere.
+    /// Returns a geography with the same times everywhere.
     pub fn same_everywhere(times: &Distribution) -> Geography {
         let times = times.sampler();
         Geography {

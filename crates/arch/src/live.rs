@@ -60,7 +60,7 @@ impl fmt::Debug for Live {
 pub enum Sending {
     /// A request for an endpoint of a service, by its number, or for the value that every storage has.
     Request(Option<u16>),
-    /// A value to be kept, by its number.
+    /// Puts a value, by its number.
     Put(u32),
     /// Gold, for pirates.
     Gold(u32),
@@ -184,7 +184,7 @@ impl Live {
         self.model().name_of(actor)
     }
 
-    /// Tells an instance what to do at a time that has not come.
+    /// Sends a command to an instance at a future time.
     ///
     /// # Errors
     /// If that time has passed, or the run is over.

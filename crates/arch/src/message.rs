@@ -156,7 +156,7 @@ impl Call {
         self.id & (Call::MOST_IDS - 1)
     }
 
-    /// How often it has gone through a service that may call itself.
+    /// Returns the number of passes through a service that may call itself.
     #[inline]
     pub const fn rounds(&self) -> u8 {
         (self.id >> Call::ID_BITS) as u8
@@ -168,7 +168,7 @@ impl Call {
 pub struct Change {
     /// The instance.
     pub node: u32,
-    /// Whether it is there now.
+    /// True if it is present.
     pub there: bool,
 }
 
@@ -233,8 +233,8 @@ pub enum Msg {
     Inform { registry: u32 },
     /// An instance knows another.
     Edge { source: u32, target: u32 },
-    /// Tell me a value, or do what an endpoint does; the second is how many microseconds are left
-    /// for it, and 0 any number.
+    /// Requests a value or an endpoint; the second field is the microseconds until the deadline, or 0 without
+    /// one.
     GetRequest(Call, u32),
     /// Asks a registry for the changes of a service since the last look-up.
     LookUp { service: u32 },

@@ -66,7 +66,7 @@ pub enum MigrationError {
     /// A step beyond the last.
     #[error("the migration has no step {0}; give 0 to {LAST_STEP}")]
     Step(u32),
-    /// The step makes no sense, which a test rules out.
+    /// The definition of a step is invalid, which a test rules out.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
     /// A size at which a service disappears.

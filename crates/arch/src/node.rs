@@ -169,7 +169,7 @@ impl Node {
         }
     }
 
-    /// Handles a job that has travelled so long.
+    /// Handles a job with this travel time.
     #[inline]
     fn handle<C: Context<Msg>>(&mut self, job: Job, travel: u32, cx: &mut C) {
         if let Some(job) = self.host.admit(job, travel, cx) {
@@ -253,7 +253,7 @@ impl Node {
         Flow::Continue
     }
 
-    /// Adds an instance to those that it may call.
+    /// Adds an instance that it may call.
     fn meet<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
         let host = &mut self.host;
         if host.allows(node, cx) && self.role.add(host, node) {
@@ -267,7 +267,7 @@ impl Node {
         }
     }
 
-    /// Removes an instance from those that it may call.
+    /// Removes an instance that it may call.
     fn forget<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
         let host = &mut self.host;
         if self.role.remove(host, node) {

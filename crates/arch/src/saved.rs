@@ -139,7 +139,7 @@ impl<T: Ruled> Ruled for Vec<T> {
     }
 }
 
-/// A map as its pairs: JSON has none with other keys than strings.
+/// Serializes a map as a list of pairs, because JSON objects have only strings as keys.
 pub(crate) mod pairs {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::collections::BTreeMap;

@@ -259,7 +259,7 @@ impl Track {
         self.slices.get_mut((after as usize).min(last))
     }
 
-    /// A request that came in at a time was answered after a number of nanoseconds, or will never be.
+    /// Records a request that arrived at a time and was answered after a number of nanoseconds, or never.
     pub(crate) fn request(&mut self, came: u64, lasted: Option<u64>, failed: bool) {
         if let Some(slice) = self.slice(came) {
             slice.requests += 1;

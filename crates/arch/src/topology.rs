@@ -231,7 +231,7 @@ impl Topology {
         self.instances.len() as u32
     }
 
-    /// Whether there is none.
+    /// True if there are no instances.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }

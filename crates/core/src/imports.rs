@@ -109,7 +109,8 @@ fn is_exported_type(path: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
 }
 
-/// The most modules that a chain of `super::` in this code leaves, beyond those that the file declares inline.
+/// Returns the maximum number of modules that a chain of `super::` in this code leaves, beyond those that the
+/// file declares inline.
 fn climbs(code: &str) -> usize {
     let mut most = 0;
     for line in code.lines() {

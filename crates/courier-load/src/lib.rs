@@ -93,7 +93,7 @@ pub struct LoadReport {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The plan makes no sense.
+    /// The plan is invalid.
     #[error("{0}")]
     Plan(String),
     /// No port is free for the handler that durable POSTs are compared with.

@@ -136,7 +136,7 @@ impl Limits {
 
 /// Bytes of a user's name.
 pub(crate) const LONGEST_NAME: usize = 64;
-/// Characters of a password.
+/// Maximum characters of a password.
 pub(crate) const SHORTEST_PASSWORD: usize = 8;
 /// Bytes of a password.
 pub(crate) const LONGEST_PASSWORD: usize = 1024;

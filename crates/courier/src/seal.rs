@@ -29,7 +29,7 @@ const CONTEXT: &str = "corsair-courier 2026-11 messages between nodes";
 #[derive(Clone)]
 pub(crate) struct Key([u8; 32]);
 
-/// What was found in a message.
+/// The contents of a sealed message.
 #[derive(Debug)]
 pub(crate) enum Opened<T> {
     Read(T),

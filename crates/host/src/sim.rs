@@ -398,7 +398,7 @@ impl Sim {
             .map_err(|error| SimError::Settings(error.to_string()))
     }
 
-    /// Fails if a host has.
+    /// Returns the error of a failed host, if there is one.
     fn check(&self, run: &Run) -> Result<(), SimError> {
         let failed = (0..run.world.hosts.len()).find(|&host| run.state(host).is_failure());
         let Some(host) = failed else { return Ok(()) };

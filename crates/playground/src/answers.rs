@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// What errors call the definition.
+/// The name of the definition in error messages.
 pub(crate) const FILE: &str = "definition";
 
 /// The range of run lengths, in seconds. A page must not be lost to one wrong number.

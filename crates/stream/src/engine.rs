@@ -603,7 +603,7 @@ fn file_lengths(pipeline: &Pipeline) -> BTreeMap<String, u64> {
     files.map(|path| (path.to_string(), length(path))).collect()
 }
 
-/// Whether a name can stand in a URL as it is.
+/// True if a name needs no escaping in a URL.
 fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=128).contains(&name.len())

@@ -1,4 +1,4 @@
-//! Samples have the percentiles they should; what makes no sense is refused.
+//! Samples have the right percentiles; invalid parameters are refused.
 
 use super::*;
 use corsair::Random;

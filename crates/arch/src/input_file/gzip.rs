@@ -10,7 +10,7 @@ const HAS_EXTRA: u8 = 4;
 const HAS_NAME: u8 = 8;
 const HAS_COMMENT: u8 = 16;
 
-/// The bytes that are inflated at a time.
+/// The bytes of one inflation step.
 const STEP: usize = 1 << 18;
 
 fn wrong() -> io::Error {

@@ -14,7 +14,7 @@ use std::ops::Range;
 const BLOCKS: u64 = 20;
 const LEAST_IN_BLOCK: u64 = 10;
 
-/// A number that was learned, with the interval in which 95 % of resampled recordings have it.
+/// A learned number, with the interval that contains 95 % of its values in resampled recordings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
     /// The name of the quantity, with its service or endpoint.
@@ -66,7 +66,7 @@ impl Blocks<'_> {
     }
 }
 
-/// The numbers of a definition, each with its interval among those that were learned from resampled recordings.
+/// Returns the numbers of a definition, each with its interval over the resampled recordings.
 pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Learnt> {
     let others: Vec<BTreeMap<String, f64>> = others.iter().map(numbers).collect();
     let interval = |(name, value): (String, f64)| {

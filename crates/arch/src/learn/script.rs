@@ -225,7 +225,7 @@ fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call,
     })
 }
 
-/// Counts the failed calls of an invocation, and those that it did not fail for.
+/// Counts the failed calls of an invocation, and those that did not make it fail.
 fn forgive(
     relations: &mut Relations,
     numbers: &HashMap<Call, usize>,

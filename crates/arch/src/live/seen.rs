@@ -127,7 +127,7 @@ impl Calls {
         }
     }
 
-    /// Counts an answer, after so long.
+    /// Counts an answer with its duration.
     #[inline]
     pub(crate) fn answer(&mut self, is_error: bool, lasted: u64) {
         self.answered += 1;

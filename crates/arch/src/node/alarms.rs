@@ -1,7 +1,7 @@
-//! What is due at some time: many alarms behind one timer at a time.
+//! Alarms: many of them share one timer.
 //!
-//! Most time-outs never matter, because the answer comes before. They lie in a heap, and an
-//! instance sets a timer for the first of them only: a call costs no event of its own.
+//! Most time-outs never matter, because the answer comes first. Alarms are in a heap, and an instance sets a
+//! timer only for the first of them, so a call costs no event of its own.
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

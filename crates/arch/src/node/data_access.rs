@@ -94,8 +94,7 @@ impl DataAccess {
     }
 }
 
-/// The key under which a kind of storage keeps a value: a volume keeps the values of each of its
-/// users apart.
+/// Returns the key under which a kind of storage stores a value: a volume separates the values of its users.
 fn key_in(kind: usize, key: Key, user: u32) -> Key {
     match kind {
         VOLUMES if key != Key::WHY => key.of_instance(user),

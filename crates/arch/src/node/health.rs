@@ -69,7 +69,7 @@ impl Health {
         self.cut_off > 0 || self.ordered.cut_off
     }
 
-    /// How long something takes that takes so long in good health.
+    /// Returns the duration of work that takes this long without faults.
     #[inline]
     pub(super) fn slowed(&self, nanos: u64) -> u64 {
         if self.factors.is_empty() && self.ordered.slow_percent == 0 {

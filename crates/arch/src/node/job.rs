@@ -39,7 +39,7 @@ pub(crate) struct Job {
     pub(crate) client: Addr,
     /// The client's number for the request.
     pub(crate) id: u32,
-    /// How often it has gone through a service that may call itself.
+    /// The number of passes through a service that may call itself.
     pub(crate) rounds: u8,
     /// The time of arrival in nanoseconds.
     pub(crate) arrived: u64,

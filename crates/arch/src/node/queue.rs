@@ -104,7 +104,7 @@ impl Queue {
         refused
     }
 
-    /// The next job at a time in nanoseconds; `true` beside it means that it is refused.
+    /// Takes the next job at a time in nanoseconds; with `true` it is refused.
     pub(super) fn pop(&mut self, now: u64) -> Option<(Job, bool)> {
         let highest = self.levels.iter_mut().rev().find(|jobs| !jobs.is_empty())?;
         let job = match self.rules.order {

@@ -26,7 +26,7 @@ pub(crate) struct RingNode {
 }
 
 impl RingNode {
-    /// How many values it keeps.
+    /// Returns the number of stored values.
     pub(super) fn values(&self) -> u64 {
         self.kept.len()
     }

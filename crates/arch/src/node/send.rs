@@ -151,7 +151,7 @@ impl Host {
         self.model.effect(self.index, to, now, || cx.random())
     }
 
-    /// Sends a value to be kept, on behalf of a job.
+    /// Sends a value to store, on behalf of a job.
     pub(super) fn put<C: Context<Msg>>(
         &mut self,
         job: &Job,

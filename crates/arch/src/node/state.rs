@@ -42,7 +42,7 @@ impl Node {
         self.host.seen.as_deref()
     }
 
-    /// Everything about it, at a time.
+    /// Returns all details at a time.
     pub(crate) fn details(&self, now: Time) -> Details {
         let host = &self.host;
         let topology = &host.model.topology;

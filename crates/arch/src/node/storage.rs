@@ -1,7 +1,6 @@
-//! store, cache, volume: keep values, and copies of those of their peers.
+//! store, cache, volume: storage of values, and of copies of peers' values.
 //!
-//! Where an autoscaler adds and removes instances, one that comes is given what the others have: by the
-//! first of those that it copies.
+//! If an autoscaler adds an instance, it gets all values from the first of the peers that it copies.
 
 use super::host::Host;
 use super::job::{Job, Operation};
@@ -18,7 +17,7 @@ pub(crate) struct Storage {
     kept: KeySet,
 }
 
-/// The keys of the values that are kept. The values themselves do not matter.
+/// The keys of the stored values. The values themselves do not matter.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeySet(FxHashSet<Key>);
 
@@ -50,7 +49,7 @@ impl KeySet {
 }
 
 impl Storage {
-    /// How many values it keeps.
+    /// Returns the number of stored values.
     pub(super) fn values(&self) -> u64 {
         self.kept.len()
     }

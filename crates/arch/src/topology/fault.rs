@@ -30,7 +30,7 @@ impl LinkSide {
     /// The placeholder for the service of registries, which is not in the topology.
     pub(crate) const REGISTRIES: u32 = u32::MAX;
 
-    /// Whether an instance is there.
+    /// True if an instance is included.
     pub(crate) fn has(&self, instance: Instance) -> bool {
         let Instance { service, at, .. } = instance;
         (self.region.is_none() || self.region == at.region)

@@ -1,4 +1,4 @@
-//! Names of instances: nine parts joined by dots, of which graphs show some.
+//! Names of instances: nine parts joined by dots. Graphs show a short form.
 //!
 //! `arch.region.zone.machine.instance.container.process.service.package`
 

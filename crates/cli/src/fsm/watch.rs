@@ -55,7 +55,7 @@ impl Stages {
         self.0.addresses.get().copied()
     }
 
-    /// The addresses of the pirates; none before there are any.
+    /// The addresses of the pirates; empty before they are spawned.
     pub fn pirates(&self) -> AddrRange {
         let addresses = self.0.addresses.get();
         addresses.map_or(AddrRange::new(Addr::NONE, 0), |&(_, pirates)| pirates)

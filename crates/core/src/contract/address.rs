@@ -113,7 +113,7 @@ impl AddrRange {
         self.count
     }
 
-    /// Whether there is none.
+    /// True if the range is empty.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.count == 0

@@ -70,8 +70,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         B: Future<Output = ()> + Send + 'static,
         F: Fn(Self, u32) -> B + Send + Sync + 'static;
 
-    /// Selective receive: waits for an event that `wanted` accepts and keeps the others, in
-    /// order, for later receives.
+    /// Selective receive: waits for an event that `wanted` accepts. Other events are stashed in order for
+    /// later receives.
     #[track_caller]
     fn recv_if(
         &mut self,

@@ -30,7 +30,7 @@ pub struct Probes {
     pub series: BTreeMap<&'static str, Series>,
 }
 
-/// A table by name that was written by another process. Each name is kept for good, once.
+/// Reads a table by name that another process has written. Each name is leaked once.
 #[cfg(feature = "serde")]
 fn interned<'de, D: serde::Deserializer<'de>, V: serde::Deserialize<'de>>(
     from: D,

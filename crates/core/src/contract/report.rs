@@ -136,7 +136,7 @@ pub struct WaitingActor {
     pub waiting: Waiting,
     /// The name of the actor whose answer it waits for.
     pub whose: Option<String>,
-    /// How many events it has skipped and kept.
+    /// The number of stashed events.
     pub kept: usize,
 }
 

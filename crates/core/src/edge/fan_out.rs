@@ -35,7 +35,7 @@ pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
     edges: Vec<(Branch, Sender<T, F>)>,
     /// The identity of the next added edge.
     next: u64,
-    /// Positions of those that were full.
+    /// Indices of the edges that were full.
     full: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         }
     }
 
-    /// Sends to this edge, too, from the next message on.
+    /// Adds an edge, which gets messages from the next one on.
     pub fn add(&mut self, sender: Sender<T, F>) -> Branch {
         let branch = Branch(self.next);
         self.next += 1;
@@ -72,7 +72,7 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         self.edges.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no edges.
     pub fn is_empty(&self) -> bool {
         self.edges.is_empty()
     }

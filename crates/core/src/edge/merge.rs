@@ -81,7 +81,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no edges.
     pub fn is_empty(&self) -> bool {
         self.edges.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Work beside a thread that is of no pool: the thread keeps working, and a worker joins in.
+//! Work for a pool from a thread outside of it: the thread keeps working, and a worker helps.
 #![allow(
     unsafe_code,
     reason = "an offer outlives the call only until it is taken back or over"

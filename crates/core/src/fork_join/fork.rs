@@ -283,7 +283,7 @@ impl<A: Future, B: Future> Fork<A, B> {
 }
 
 impl<A: Future, B: Future> Handle<A, B> {
-    /// What the join shares with the halves and their wakers.
+    /// Returns the header that the join shares with the halves and their wakers.
     pub(super) fn shared(&self) -> &Header {
         // SAFETY: the handle is a party, so the block is there; it was parted.
         unsafe { self.0.cast::<Header>().as_ref() }

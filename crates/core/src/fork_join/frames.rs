@@ -35,7 +35,7 @@ struct Free {
 /// The blocks of one worker, which alone calls all but [`Returned::give_back`].
 pub(super) struct Frames {
     free: [Cell<*mut Free>; LARGE / GRAIN],
-    /// What is left of the newest chunk.
+    /// The unused part of the newest chunk.
     rest: Cell<*mut u8>,
     left: Cell<usize>,
     chunks: RefCell<Vec<NonNull<u8>>>,
@@ -76,8 +76,7 @@ impl Frames {
         Some(block.cast())
     }
 
-    /// Sees to it that there is memory for a `T` at hand: from what was returned, or else from a
-    /// chunk.
+    /// Ensures that memory for a `T` is available: from returned memory, or else from a chunk.
     pub(super) fn refill<T>(&self, returned: &Returned) {
         if let Some(grains) = const { Self::grains::<T>() } {
             self.refill_grains(grains, returned);

@@ -1,7 +1,7 @@
-//! Asynchronous halves: a future in its place, and everything that can happen to it.
+//! Asynchronous halves: a future in its slot, and all operations on it.
 //!
-//! The functions here work on the half `H` of a block: they compute where in the block it lies, and
-//! rely on the block's [`State`] for who may do what. Each says for whom it is.
+//! The functions here work on the half `H` of a block: they compute its position in the block, and rely on
+//! the block's [`State`] for access rights. Each states who may call it.
 #![allow(
     unsafe_code,
     reason = "a half is reached by the address of its block and polled in place"
@@ -71,7 +71,7 @@ fn job<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
     unsafe { NonNull::new_unchecked(half::<H>(block).cast()) }
 }
 
-/// Puts a future into its place.
+/// Writes a future into its slot.
 ///
 /// # Safety
 /// `block` is memory for a block; no other thread knows the half.
@@ -120,7 +120,7 @@ impl<H: Home> Drop for DropIfPanicking<H> {
     }
 }
 
-/// Says that a half is over, and leaves its result to the join.
+/// Records that a half is over, and leaves its result to the join.
 ///
 /// # Safety
 /// The caller is the half's runner.
@@ -139,7 +139,7 @@ unsafe fn finish<H: Home>(
     }
 }
 
-/// Puts the result of a half that its own join has run into place.
+/// Stores the result of a half that its own join has run.
 ///
 /// # Safety
 /// The caller is the join, and the half's runner.
@@ -151,7 +151,7 @@ pub(super) unsafe fn keep<H: Home>(
     unsafe { finish::<H>(block, value) };
 }
 
-/// Says of a half whose result was passed on at once that wakers have nothing to wake any more.
+/// Records that wakers of a half, whose result was passed on at once, have nothing to wake.
 ///
 /// # Safety
 /// As for [`keep`]; and the join does not wait.
@@ -174,10 +174,10 @@ pub(super) unsafe fn take_result<H: Home>(
     unsafe { result::<H>(block).read() }
 }
 
-/// Whether the half was cancelled.
+/// True if the half was cancelled.
 ///
 /// # Safety
-/// The caller speaks for a party.
+/// The caller acts for a party.
 pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
     // SAFETY: a party keeps the block, so its state is there.
     unsafe { state(block).is_cancelled(H::SIDE) }
@@ -253,19 +253,19 @@ unsafe fn discard<H: Home>(block: NonNull<Header>) {
     }
 }
 
-/// Puts a half that was woken where a worker finds it soon.
+/// Queues a woken half so that a worker finds it soon.
 ///
 /// # Safety
-/// The caller holds it, until this.
+/// The caller holds it until this call.
 pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller holds the half, so its job is queued once; `Worker::enqueue_next` asks for no more than `enqueue`.
     unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
 }
 
-/// Puts a half where a worker finds it in its turn.
+/// Queues a half in its turn.
 ///
 /// # Safety
-/// The caller holds it, until this.
+/// The caller holds it until this call.
 unsafe fn enqueue<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller holds the half, so its job is queued once.
     unsafe { enqueue_by::<H>(block, Worker::enqueue) };
@@ -290,10 +290,10 @@ unsafe fn enqueue_by<H: Home>(block: NonNull<Header>, here: unsafe fn(&Worker, N
     }
 }
 
-/// Takes back the wish for a half's result. Never waits.
+/// Cancels the interest in a half's result. Never waits.
 ///
 /// # Safety
-/// The caller speaks for a party and will not use the result.
+/// The caller acts for a party and will not use the result.
 pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
     // SAFETY: the party keeps the block; the state returns each order to one thread: to discard or queue a half that this
     // one holds now, or to drop a result that nobody takes.
@@ -307,10 +307,10 @@ pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
     }
 }
 
-/// Cancels a half without a claim to its result: if it is over, that is left to the claimant.
+/// Cancels a half whose result belongs to another party: a finished result is left to that party.
 ///
 /// # Safety
-/// The caller speaks for a party.
+/// The caller acts for a party.
 pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
     // SAFETY: the party keeps the block; the state returns the order to discard to one thread, which holds the half then.
     unsafe {

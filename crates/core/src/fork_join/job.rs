@@ -1,4 +1,4 @@
-//! What any worker of a pool can run.
+//! Jobs, which any worker of a pool can run.
 #![allow(
     unsafe_code,
     reason = "a job is run by the address of the block that it begins"

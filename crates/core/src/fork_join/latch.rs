@@ -6,7 +6,7 @@ use crate::sync::AtomicBool;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-/// Set once, when what a worker waits for is over.
+/// A latch that is set once, when the awaited work is done.
 pub(super) struct Latch {
     set: AtomicBool,
     waits: NonNull<Worker>,

@@ -22,12 +22,12 @@ impl Mailbox {
         self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// Offers a job to the worker that comes first. Only the owner calls this, on an empty mailbox.
+    /// Offers a job to the first worker that looks. Only the owner calls this, on an empty mailbox.
     pub(super) fn put(&self, job: NonNull<Job>) {
         self.0.store(job.as_ptr(), Ordering::Release);
     }
 
-    /// Takes what is in it.
+    /// Takes the job.
     pub(super) fn take(&self) -> Option<NonNull<Job>> {
         if self.is_empty() {
             return None;
@@ -35,7 +35,7 @@ impl Mailbox {
         NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Acquire))
     }
 
-    /// Takes this very job back; false if another worker has taken it.
+    /// Takes this job back; false if another worker has taken it.
     pub(super) fn take_back(&self, job: NonNull<Job>) -> bool {
         self.0
             .compare_exchange(

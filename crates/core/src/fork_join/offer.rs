@@ -18,8 +18,7 @@ use std::ptr::{self, NonNull};
 /// Makes a job of an offer that has just left the list, for another worker to run.
 pub(super) type HandOut = unsafe fn(*const Offer, &Worker) -> NonNull<Job>;
 
-/// A second half that has not begun. It lies at the beginning of its fork, so that its address is
-/// the fork's.
+/// A second half that has not begun. It is at the start of its fork, so that both have the same address.
 #[repr(C)]
 pub(super) struct Offer {
     /// The next older offer (or the list's anchor); null once this offer was handed out.

@@ -30,13 +30,13 @@ const CHUNK: u32 = 4096;
 /// the talk would grow with the square of the population.
 const MOST_STEPS: u32 = 4096;
 
-/// How many pirates it speaks to in one step.
+/// Returns the number of pirates that it addresses in one step.
 #[inline]
 fn at_once(pirates: AddrRange) -> u32 {
     pirates.len().div_ceil(MOST_STEPS).max(CHUNK)
 }
 
-/// The index of the first pirate that it does not speak to in the step that begins with this one.
+/// Returns the index after the last pirate that it addresses in the step that begins with this one.
 fn end_of_step(pirates: AddrRange, start: u32) -> u32 {
     start.saturating_add(at_once(pirates)).min(pirates.len())
 }
@@ -85,8 +85,8 @@ pub struct Monster<W: Watch = ()> {
 enum Stage {
     Spawn,
     Spawning,
-    /// Sends the chunk of pirates from this index on their names and buddies, and their gifts unless there
-    /// is a network.
+    /// Sends a chunk of pirates, from this index on, their names and buddies; without a network also their
+    /// gifts.
     Broadcast(u32),
     /// Sends a chunk their gifts: all know their buddies.
     Give(u32),
@@ -151,7 +151,7 @@ impl<W: Watch> Monster<W> {
         cx.spawn_request(how, move |index| Pirate::new(index, watch.clone()))
     }
 
-    /// The pirates from this index on that are spoken to at a time, and the index of the next ones.
+    /// Returns the chunk of pirates from this index on, and the index of the next chunk.
     fn chunk(&self, start: u32) -> (std::ops::Range<u32>, u32) {
         let end = end_of_step(self.pirates, start);
         (start..end, end)

@@ -107,7 +107,7 @@ impl Network {
         self.names.len() as u32
     }
 
-    /// Whether there is none.
+    /// True if there are no pirates.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -1,6 +1,6 @@
-//! The pirate: 96 bytes of plain data, and what it does with an event.
+//! The pirate: 96 bytes of plain data, and its reactions to events.
 //!
-//! The state machine is written once, for any context; the two forms differ in who calls it.
+//! The state machine is written once, for any context; the two forms differ only in their caller.
 
 #[cfg(feature = "serde")]
 mod kind;

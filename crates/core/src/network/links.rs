@@ -208,7 +208,7 @@ pub struct FaultyLinks<N> {
 }
 
 impl<N: Network> FaultyLinks<N> {
-    /// `inner` with these faults. A message is subject to those that hold at the time at which it is sent.
+    /// Wraps `inner` with these faults. A fault affects messages that are sent while it holds.
     pub fn new(inner: N, faults: Vec<LinkFault>) -> FaultyLinks<N> {
         let delays = faults.iter().filter_map(|fault| fault.delay.as_ref());
         let most = delays.fold(inner.most(), |sum, (_, most)| sum.saturating_add(*most));

@@ -243,7 +243,7 @@ impl<C> Supervisor<C> {
         children.stop(0).await;
     }
 
-    /// Starts those that are down, one after the other.
+    /// Starts the children that are down, in sequence.
     async fn start<M: Message>(&self, children: &mut Children<M, C>)
     where
         C: AsyncContext<M>,

@@ -78,8 +78,8 @@ pub(super) fn residue(address: u32) -> usize {
     ((address >> PAGE_BITS) % ROUND) as usize
 }
 
-/// Names of actors that have ended are kept if their addresses are below this: enough for what
-/// people read, and bounded for what runs for long.
+/// The number of addresses up to which names of ended actors are kept: enough for reports, and a bound for
+/// long runs.
 const NAMED: u32 = 64 * PAGE;
 
 /// The location of an actor that shares a page.
@@ -460,7 +460,7 @@ impl ActorTable {
         self.ending.page != Ending::NONE.page || !self.over.is_empty()
     }
 
-    /// Counts those that have ended: from here on `over` is complete.
+    /// Counts ended actors: from here on `over` is complete.
     pub(super) fn count_ended(&mut self) {
         let Ending {
             page,

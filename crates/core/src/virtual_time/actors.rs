@@ -92,10 +92,10 @@ trait Actors<M: Message> {
     /// See [`Population::clear`].
     unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32);
 
-    /// Drops what an actor that has not begun would be made from.
+    /// Drops the parameters of an actor that has not begun.
     ///
     /// # Safety
-    /// As for [`Actors::born`]; it has been set to [`State::Ended`] just now.
+    /// As for [`Actors::born`]; it has just been set to [`State::Ended`].
     unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
 
     /// Returns the form that makes an actor that has not begun.

@@ -12,7 +12,7 @@ pub(super) const PAGE_BITS: u32 = 8;
 pub(super) const PAGE: u32 = 1 << PAGE_BITS;
 /// The most pages there can be: the next one would contain [`Addr::NONE`](crate::Addr::NONE).
 const MAX_PAGES: u32 = (1 << (32 - PAGE_BITS)) - 1;
-/// Pages that are filled at a time.
+/// The number of pages that are filled in turn.
 const OPEN: usize = 64;
 /// Actors that are spawned together get pages of their own if they are at least this many.
 const WHOLE: u32 = PAGE / 2;

@@ -1,12 +1,12 @@
-//! Messages that are kept no longer.
+//! Expiry of old messages.
 //!
-//! Messages that were stored one after the other, within a minute, are a *chunk*. For every chunk it is
-//! known when its newest message came, and which was its last of each conversation. So the oldest messages
-//! are found, and most of the time without a row for each of them. A [`Command::Expire`](crate::command::Command::Expire) removes a
-//! bounded number of them, so that posts do not wait for it.
+//! Messages that are stored within a minute of each other form a *chunk*. The index has the time of each
+//! chunk's newest message, and its last message of each conversation. So old messages are found without a row
+//! for each. A [`Command::Expire`](crate::command::Command::Expire) removes a bounded number of them, so that
+//! posts do not wait for it.
 //!
-//! The first number that is kept of a conversation is known. A queue may still speak of what came before:
-//! that is passed over.
+//! The first remaining number of each conversation is stored. A queue may still refer to earlier messages,
+//! which are skipped.
 
 use super::chunk::Chunk;
 use super::machine::Machine;

@@ -92,7 +92,7 @@ pub enum GraphError {
         path: PathBuf,
         /// The missing end of the edge.
         from: String,
-        /// The other.
+        /// The other end of the edge.
         to: String,
         /// The end that is not a node.
         missing: String,

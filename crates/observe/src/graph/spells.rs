@@ -197,7 +197,7 @@ impl Spells {
         changed.map_err(|error| self.failed(error))
     }
 
-    /// The spell with this number, which must have begun.
+    /// Returns the interval with this number, which must have begun.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -10,8 +10,8 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Makes blocks of lines: fed with the text of a write, it gives a block for each measurement that
-/// anybody wants.
+/// Builds blocks from lines: it takes the text of a write, and returns a block for each requested
+/// measurement.
 ///
 /// Lines go straight into columns. A line costs no allocation but what columns need to grow, words of
 /// tags that are new in their block, and strings that differ from the one in the row before.
@@ -54,9 +54,9 @@ pub struct Builder {
     index: HashTable<u32>,
     /// The measurement of the line before.
     last: u32,
-    /// Blocks that are complete, with the numbers of their first lines and of all, if they are kept.
+    /// Complete blocks, with the numbers of their first lines and, if requested, of all their lines.
     done: Vec<(usize, Block, Vec<u32>)>,
-    /// Whether the numbers of lines are kept.
+    /// True if line numbers are stored.
     numbered: bool,
     /// Lines that are in blocks.
     stored: usize,
@@ -77,7 +77,7 @@ pub struct Fed {
     pub bad: usize,
 }
 
-/// Measurements, tags and fields for which memory is kept from write to write; more is given back.
+/// The number of measurements, tags and fields whose memory is reused between writes; the rest is freed.
 const KEPT: usize = 1024;
 
 #[derive(Debug)]
@@ -219,15 +219,15 @@ impl Builder {
         (fed, true)
     }
 
-    /// The blocks of all that it has been fed since the last time; then it is as new, and keeps the
-    /// memory of writes that are not extraordinary.
+    /// Returns the blocks of all lines since the last call, and resets the builder. It keeps the memory of
+    /// ordinary writes.
     pub fn finish(&mut self) -> Vec<Block> {
         let blocks = self.finish_numbered().into_iter();
         blocks.map(|(block, _)| block).collect()
     }
 
-    /// [`Builder::finish`], and for each row the number of its line, if they are kept: counted from 0
-    /// over all lines that went into blocks.
+    /// Like [`Builder::finish`], with the line number of each row, if they are stored: counted from 0 over
+    /// all lines in blocks.
     pub(crate) fn finish_numbered(&mut self) -> Vec<(Block, Vec<u32>)> {
         let mut done = std::mem::take(&mut self.done);
         for mut measurement in self.measurements.drain(..) {

@@ -144,7 +144,7 @@ impl TagColumn {
 }
 
 impl FieldColumn {
-    /// A column for values like this one.
+    /// Creates a column for values of this type.
     pub fn new(key: Spelling, like: RawValue) -> FieldColumn {
         let data = match like {
             RawValue::Float(_) => Data::Float(Cells::default()),

@@ -12,7 +12,7 @@ pub(super) struct Piece<'a> {
     span: Span,
 }
 
-/// A name as it was spelled in a text, kept.
+/// An owned name with escapes.
 #[derive(Clone, Debug)]
 pub(super) struct Spelling {
     head: u64,

@@ -29,7 +29,7 @@ pub(super) struct Table {
     fields: Columns<FieldColumn>,
     /// Values there are.
     values: usize,
-    /// The number of each row's line, if they are kept.
+    /// The line number of each row, if stored.
     numbers: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! The actors of an engine: the root, the gate by which it hears of the outside, and the nodes.
+//! The actors of an engine: the root, the gate for messages from outside, and the nodes.
 
 use super::EngineState;
 use super::plan::{Plan, Ready};

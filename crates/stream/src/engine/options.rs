@@ -37,13 +37,13 @@ pub struct EngineOptions {
     pub post_timeout: Duration,
     /// Groups that a node remembers.
     pub max_series: usize,
-    /// Points that a node keeps, in its windows or waiting for a partner.
+    /// Maximum points that a node retains in windows, or until their partners arrive.
     pub max_points: usize,
-    /// Bytes that a node keeps: groups, and points in its windows or waiting for a partner.
+    /// Maximum bytes that a node retains: groups, and points in windows or without a partner.
     pub node_memory: usize,
     /// How many tasks there may be.
     pub max_tasks: usize,
-    /// A group that has had no point for so long is forgotten.
+    /// The time without points after which a group is removed.
     pub series_idle: Duration,
     /// The retention policy of writes that name none.
     pub default_policy: String,

@@ -1,8 +1,7 @@
-//! What an engine that was suspended leaves for the next start.
+//! The saved state of a suspended engine.
 //!
-//! Points in windows that are not full, points that wait for a partner, the levels of alerts, and
-//! what sinks had not delivered when time was up. As bytes: a line that names the format, a checksum,
-//! and the rest in postcard.
+//! It contains points in incomplete windows, points without a partner, the levels of alerts, and undelivered
+//! output of sinks. The format is a line that names the format, a checksum, and the rest in postcard.
 
 use crate::node::State;
 use crate::node::queue::Undelivered;

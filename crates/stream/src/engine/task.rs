@@ -94,7 +94,7 @@ impl Task {
         }
     }
 
-    /// Fails the task because a node has failed. The first error is kept.
+    /// Fails the task because a node has failed. Only the first error is stored.
     pub(super) fn fail(&self, node: usize, error: NodeError) {
         let _ = self.failure.set(Failure { node, error });
         self.abort();

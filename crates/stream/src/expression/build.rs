@@ -20,7 +20,7 @@ pub fn key(name: impl Into<Arc<str>>) -> Expression {
 
 macro_rules! operators {
     ($($(#[$doc:meta])* $method:ident $operator:ident;)*) => {
-        /// `+ - * / %`, `-` and `!` are those of Rust.
+        /// Rust's operators `+ - * / %`, `-` and `!` build expressions.
         impl Expression {
             $(
                 $(#[$doc])*

@@ -17,7 +17,7 @@ pub(super) struct Texts<'a> {
     /// The index of each row's word, or [`Words::MISSING`].
     codes: Cow<'a, [u32]>,
     words: Cow<'a, [Arc<str>]>,
-    /// Whether no word stands twice.
+    /// True if all words differ.
     distinct: bool,
 }
 

@@ -8,9 +8,9 @@ const DAY: i64 = 86_400;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Calendar {
     pub(super) year: i64,
-    /// From 1.
+    /// The month, from 1.
     pub(super) month: i64,
-    /// From 1.
+    /// The day, from 1.
     pub(super) day: i64,
     /// 0 is Sunday.
     pub(super) weekday: i64,

@@ -1,4 +1,4 @@
-//! Long answers: one is made at a time, and those that are being sent are bounded in bytes.
+//! Long answers: they are made one at a time, and the memory of those being sent is bounded.
 
 use super::refusal::{Refusal, internal};
 use super::{HttpOptions, Server, body};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-/// Bytes sent at a time.
+/// The bytes that are sent at a time.
 const PIECE: usize = 64 << 10;
 
 /// Returns the number of permits for an answer of this length, at most all.

@@ -197,7 +197,7 @@ impl LanguageError {
     }
 }
 
-/// Words like those that are unknown.
+/// Suggests words similar to the unknown ones.
 fn help(problem: &Problem) -> String {
     let like = match problem {
         Problem::UnknownNode { like, .. }

@@ -31,7 +31,7 @@ pub(crate) enum Token<'t> {
     End,
 }
 
-/// Longer ones before those that they begin with.
+/// Longer symbols before their prefixes.
 const SYMBOLS: [&str; 26] = [
     "||", "&&", "=~", "!~", "==", "!=", "<>", "<=", ">=", "|", ".", ",", "(", ")", "=", "<", ">",
     "+", "-", "*", "/", "%", "!", ":", "[", "]",
@@ -142,7 +142,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A pattern. A backslash before a slash makes it a character like others.
+    /// Reads a pattern. A backslash before a slash makes it an ordinary character.
     fn regular(&mut self) -> Token<'t> {
         let opening = self.at;
         self.at += 1;

@@ -143,7 +143,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Whether the next token is this word.
+    /// True if the next token is this word.
     pub(crate) fn is_word(&self, word: &str) -> bool {
         matches!(self.token, Token::Word(found) if found.eq_ignore_ascii_case(word))
     }

@@ -36,7 +36,7 @@ pub(crate) struct Call<'t> {
     pub(crate) span: Span,
     /// The var with which the chain begins, if it does.
     pub(crate) var: Option<&'t str>,
-    /// The places of the nodes that feed it.
+    /// The indices of its input nodes.
     pub(crate) inputs: Vec<usize>,
 }
 

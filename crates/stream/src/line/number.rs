@@ -3,7 +3,7 @@
 use super::error::LineErrorKind;
 use super::scan::RawValue;
 
-/// Powers of ten that a float holds exactly; all that fewer digits than [`DIGITS`] take.
+/// Powers of ten that a float holds exactly, enough for numbers of fewer than [`DIGITS`] digits.
 const POWERS: [f64; 20] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19,

@@ -31,7 +31,7 @@ pub(crate) struct Tokens {
     pub measurement: Span,
     /// Keys and values.
     pub tags: Vec<(Span, Span)>,
-    /// Keys and values; of lines that are not kept, none.
+    /// Keys and values; empty for lines whose fields are not stored.
     pub fields: Vec<(Span, RawValue)>,
     /// The start of the fields.
     pub fields_at: usize,
@@ -339,7 +339,7 @@ impl<'a> Scanner<'a> {
         end - usize::from(before)
     }
 
-    /// Whether this is what stands there.
+    /// True if the span has this text.
     #[inline(always)]
     fn is(&self, span: Span, word: &[u8]) -> bool {
         span.to - span.from == word.len() && span.of(self.cursor.bytes()) == word

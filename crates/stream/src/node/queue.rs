@@ -43,7 +43,7 @@ pub(crate) struct Counts {
     pub(crate) delivered: Counter,
     /// Tried, and refused.
     pub(crate) failed: Counter,
-    /// Left out because the queue was full.
+    /// Bodies that were dropped because the queue was full.
     pub(crate) dropped: Counter,
 }
 
@@ -101,7 +101,7 @@ enum Mode {
     Discard,
 }
 
-/// The thread ends when nothing has come for so long.
+/// The time without bodies after which the thread ends.
 const IDLE: Duration = Duration::from_secs(5);
 
 impl fmt::Debug for Queue {

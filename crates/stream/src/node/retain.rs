@@ -99,8 +99,8 @@ impl Retained {
         self.due
     }
 
-    /// Copies the rows of these batches out of blocks of which most rows are in none of them. `all`
-    /// calls a function with each batch that the node keeps, the same ones each time.
+    /// Copies the rows of these batches out of blocks of which most rows are not retained. `all` calls a
+    /// function with each batch that the node retains, the same ones each time.
     pub(crate) fn compact(&mut self, mut all: impl FnMut(&mut dyn FnMut(&mut Batch))) {
         self.due = false;
         self.arriving.retain(|known| known.block.strong_count() > 0);

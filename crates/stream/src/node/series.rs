@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Limits {
     /// Groups.
     pub(crate) series: usize,
-    /// A group that has had no point for so long is forgotten.
+    /// The time without points after which a group is removed.
     pub(crate) idle: Duration,
     /// Points in all groups.
     pub(crate) points: usize,
@@ -71,7 +71,7 @@ impl<V> Series<V> {
         self.entry_beside(group, points, 0, make)
     }
 
-    /// The same where the node keeps this many bytes beside the groups.
+    /// Like [`Series::entry`], for a node with this many bytes besides the groups.
     pub(crate) fn entry_beside(
         &mut self,
         group: &Arc<Group>,
@@ -167,7 +167,7 @@ impl<V> Series<V> {
         ]
     }
 
-    /// Points that were left out because the node kept too many bytes.
+    /// Returns the counter of points that were dropped because the node used too much memory.
     pub(crate) fn over_memory(&self) -> &Counter {
         &self.over_memory
     }

@@ -34,7 +34,7 @@ pub struct Stats {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds a `stats`: how many points each group has had, at multiples of `interval` of the wall clock.
+    /// Adds a `stats`: the number of points of each group, at multiples of `interval` of the wall clock.
     pub fn stats(self, interval: Duration) -> Chain<'p> {
         let align = true;
         self.then(Stats { interval, align })

@@ -21,7 +21,7 @@ enum Segment {
     Either(Vec<(Test, Template)>),
 }
 
-/// Something that is known of an alert.
+/// A field of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AlertField {
     Id,

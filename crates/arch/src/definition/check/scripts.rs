@@ -94,7 +94,7 @@ pub(super) fn check_queue(
 
 pub(super) type Scripts = BTreeMap<usize, (Arc<Script>, Vec<Policy>)>;
 
-/// The endpoints of all services, and the scripts of those that have one.
+/// Returns the endpoints of all services, and the scripts of services with scripts.
 pub(super) fn check_scripts(
     definition: &Definition,
     packages: &[Package],

@@ -162,7 +162,7 @@ impl<'de> Deserialize<'de> for Nanos {
     }
 }
 
-/// The attributes that name the service at the other end, the best first.
+/// The attributes that name the service at the other end, in order of preference.
 const PEERS: [&str; 6] = [
     "peer.service",
     "server.address",

@@ -111,7 +111,7 @@ impl Span {
     }
 }
 
-/// The side of a span, where it was, who was at the other end, and its times.
+/// The side of a span, its place, the other end, and its times.
 type Sided = (Side, At, Option<u32>, u64, Option<u64>);
 
 fn add_side(

@@ -40,7 +40,7 @@ impl Writer<'_> {
         steps
     }
 
-    /// The work that took so long.
+    /// Returns the work with these durations.
     fn work(&self, samples: &mut Vec<u64>) -> Option<StepDefinition> {
         let all = samples.len();
         samples.retain(|&nanos| nanos > NO_WORK);

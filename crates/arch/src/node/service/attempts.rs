@@ -184,7 +184,7 @@ impl Service {
         }
     }
 
-    /// Sends the request of an attempt, over a connection that takes so long to open.
+    /// Sends the request of an attempt, over a connection with this opening time.
     fn launch<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

@@ -10,7 +10,7 @@ pub(super) struct Breaker {
     #[serde(skip)]
     rules: BreakerRules,
     state: State,
-    /// The last attempts, true for those that failed, as a ring.
+    /// The last attempts as a ring; true for failures.
     last: Vec<bool>,
     next: usize,
     failures: u32,

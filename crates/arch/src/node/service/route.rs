@@ -97,7 +97,7 @@ impl Route {
         }
     }
 
-    /// Forgets everything except the instances, because the process has been restarted.
+    /// Resets everything except the instances, because the process has been restarted.
     pub(super) fn reset(&mut self) {
         let peers = std::mem::take(&mut self.peers);
         *self = Route::new(&self.policy);

@@ -1,7 +1,7 @@
-//! What a worker does: whom it asks, what it hands out, and what it runs next.
+//! The work of a worker: requests to others, offers to others, and the choice of its next job.
 //!
-//! What was woken here comes first, then what was queued from outside the pool, then what other
-//! workers hand out, and last what was woken on them.
+//! Halves that were woken here come first, then jobs queued from outside the pool, then offers of other
+//! workers, and last halves that were woken on other workers.
 #![allow(unsafe_code, reason = "jobs that are found are run by their address")]
 
 use super::super::job::Job;
@@ -126,9 +126,9 @@ impl Worker {
         }
     }
 
-    /// Something to run, from here, from the queue, or from another worker; `patiently` if
-    /// what was woken there is rather left there, until that worker has said that it has no offers,
-    /// or is a single half, which that worker may be about to run.
+    /// Finds a job here, in the queue of the pool, or at another worker. With `patiently`, halves woken at
+    /// another worker are left there as long as that worker may have offers, or if there is only one, which
+    /// that worker may be about to run.
     pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
@@ -167,7 +167,7 @@ impl Worker {
             .or_else(|| others().find_map(|other| self.steal_from(other, patiently)))
     }
 
-    /// Some of what was woken on another worker.
+    /// Takes some halves that were woken on another worker.
     fn steal_from(&self, other: &Worker, patiently: bool) -> Option<NonNull<Job>> {
         let offers = &other.public.offers;
         if patiently && offers.load(Ordering::Relaxed) {

@@ -208,7 +208,7 @@ impl Farewell {
         }
     }
 
-    /// Counts what an event brings.
+    /// Counts the contents of an event.
     fn count<W: Watch, C: Context<Msg>>(
         &mut self,
         event: Event<Msg>,

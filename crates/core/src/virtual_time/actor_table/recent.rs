@@ -42,7 +42,8 @@ const fn place(addr: u32) -> usize {
     scatter(addr) % RECENT
 }
 
-/// Tells actors in small tables apart. Those that were spawned one after the other have the first addresses of pages.
+/// Scatters addresses in small tables. Actors that were spawned in sequence often have the first addresses of
+/// pages.
 #[inline(always)]
 pub(in super::super) const fn scatter(addr: u32) -> usize {
     (addr ^ addr >> PAGE_BITS) as usize

@@ -65,7 +65,7 @@ impl<M, K: EachKind<M, N>, const N: usize> MakeBodies<M, N> for ByKind<K> {
     }
 }
 
-/// The messages of a kind that were written.
+/// Messages of a kind, from serialized parameters.
 #[cfg(feature = "serde")]
 pub(in super::super) fn read_bodies<M: Message, K: EachKind<M, N>, const N: usize>(
     from: &mut &[u8],

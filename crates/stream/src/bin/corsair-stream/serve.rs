@@ -41,10 +41,10 @@ pub(crate) struct ServeArgs {
     /// Ask every request but /ping for this token
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// A file with the token, which the list of processes then does not show
+    /// File with the token, so that the list of processes does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
-    /// How long a stop may take before what is left is saved to --data
+    /// Time limit of a stop, after which the remaining output is saved to --data
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     shutdown: Duration,
     /// The retention policy of writes that name none
@@ -129,16 +129,16 @@ struct Bounds {
     /// Groups that a node remembers; points of more are left out and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_series: usize,
-    /// Points that a node keeps in its windows, or waiting for a partner
+    /// Maximum points that a node retains in windows, or until their partners arrive
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     max_points: usize,
-    /// Bytes that a node keeps: groups, and points in its windows or waiting for a partner
+    /// Maximum bytes that a node retains: groups, and points in windows or without a partner
     #[arg(long, value_name = "BYTES", default_value_t = 512 << 20)]
     node_memory: usize,
     /// How many tasks there may be
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_tasks: usize,
-    /// A group without points for so long is forgotten
+    /// Time without points after which a group is removed
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     series_idle: Duration,
     /// How long a write waits for room before it is answered with 503

@@ -40,7 +40,7 @@ pub(crate) fn log_to_stderr() {
         .init();
 }
 
-/// Waits until all complaints are written, but not for long.
+/// Waits a limited time until all errors are written.
 pub(crate) fn flush() {
     let (written, all) = mpsc::channel();
     if stderr().0.try_send(Line::Flush(written)).is_ok() {

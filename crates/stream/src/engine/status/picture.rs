@@ -1,8 +1,7 @@
-//! The graph of a task as SVG: a box for each node with its counters, an arrow for each edge with what has
-//! gone over it.
+//! The graph of a task as SVG: a box for each node with its counters, an arrow for each edge with its counts.
 //!
-//! A node stands to the right of all that feed it, and in the row of the first of them if there is
-//! room. Nothing in it is styled or scripted, so that it can be shown under any content security policy.
+//! A node is to the right of its inputs, and in the row of the first one if that is free. The SVG has no
+//! styles and scripts, so any content security policy allows it.
 
 use super::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use rustc_hash::FxHashMap;
