@@ -1,4 +1,4 @@
-//! A client of the service: what the load generator and the tests speak with a node.
+//! A client of the service, for the load generator and the tests.
 //!
 //! It makes no retries and no reconnections.
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::fmt::{self, Display};
 use tokio::net::TcpStream;
 
-/// Why a client did not get what it asked for.
+/// Why a request of a client failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -90,7 +90,7 @@ impl Http {
     /// Connects to a node at `host:port`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no node answers there.
     pub async fn connect(host: &str) -> Result<Http, ClientError> {
         let stream = TcpStream::connect(host)
             .await
@@ -247,10 +247,10 @@ impl Http {
         Ok(page.messages)
     }
 
-    /// What the node counts.
+    /// Returns the metrics of the node as text.
     ///
     /// # Errors
-    /// If it does not say.
+    /// If the request fails.
     pub async fn metrics(&mut self) -> Result<String, ClientError> {
         let (_, body) = self.send(Method::GET, "/metrics", &[], "").await?;
         Ok(String::from_utf8_lossy(&body).into_owned())

@@ -23,9 +23,9 @@ pub struct Comparison {
     pub durable: Vec<f64>,
     /// POSTs to a handler that reads the body and answers 200, per second, of each round.
     pub bare: Vec<f64>,
-    /// What threads did for a POST that was stored,
+    /// The thread time for a durable POST.
     pub durable_work: Threads,
-    /// and for one that was not.
+    /// The thread time for a POST to the bare handler.
     pub bare_work: Threads,
 }
 
@@ -52,10 +52,10 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Serves it on a free port of loopback.
+    /// Serves it on a free port of the loopback interface.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no free port.
     pub async fn start() -> Result<Bare, LoadError> {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(LoadError::Listen)?;
@@ -74,7 +74,7 @@ impl Bare {
         Ok(Bare { address, serving })
     }
 
-    /// Where it listens, as `host:port`.
+    /// Returns its address as `host:port`.
     pub fn host(&self) -> String {
         self.address.to_string()
     }
@@ -111,7 +111,7 @@ pub async fn compare(
     })
 }
 
-/// What was measured of one of two.
+/// The measurements of one of the two.
 #[derive(Default)]
 struct Side {
     rates: Vec<f64>,
@@ -136,10 +136,10 @@ impl Side {
     }
 }
 
-/// Where POSTs go.
+/// The target of POSTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A conversation of two, of whom the other is not online.
+    /// A conversation of two users, of whom the other is offline.
     Durable,
     /// [`Bare`].
     Bare,
@@ -159,7 +159,7 @@ struct Poster {
     conversation: ConversationId,
 }
 
-/// When posters stop.
+/// The end of posting.
 #[derive(Clone, Copy)]
 enum Until {
     Time(Instant),

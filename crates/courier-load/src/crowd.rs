@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Users made at a time.
+/// The number of users that are created at a time.
 const TOGETHER: usize = 16;
 const PASSWORD: &str = "not a secret";
-/// Messages that a listener acknowledges at a time.
+/// The number of messages that a listener acknowledges at a time.
 const ACKNOWLEDGED: u64 = 32;
 
 /// Users who are logged in.
@@ -109,14 +109,14 @@ async fn patient(http: &mut Http, name: &str) -> Result<Login, ClientError> {
     }
 }
 
-/// Where a worker posts, and how many get it.
+/// The conversation of a worker's posts, and its number of recipients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PostTarget {
     pub conversation: ConversationId,
     pub recipients: u64,
 }
 
-/// When every message was meant to be sent.
+/// The intended send time of every message.
 #[derive(Debug)]
 pub(crate) struct Board {
     origin: Instant,
@@ -181,7 +181,7 @@ impl Listener {
         Listener { task, board }
     }
 
-    /// Ends all, and puts together what they measured.
+    /// Ends all listeners, and combines their measurements.
     pub async fn end(listeners: Vec<Listener>) -> Result<Series, LoadError> {
         let mut all = Series::new();
         for listener in &listeners {

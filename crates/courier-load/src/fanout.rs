@@ -1,4 +1,4 @@
-//! What a user notices of others who post to thousands.
+//! Measures the effect of users who post to thousands on another user.
 
 use crate::client::{ClientError, Http, Login, Socket};
 use crate::crowd::Crowd;
@@ -17,7 +17,7 @@ const RATE: f64 = 50.0;
 const PAUSE: Duration = Duration::from_millis(20);
 /// The most recipients of a conversation at the default limits.
 const MOST: usize = 9_990;
-/// What is under way at the end of the attack.
+/// The time for messages in flight at the end of the attack.
 const SETTLE: Duration = Duration::from_secs(30);
 
 /// An attack, and how long it takes.
@@ -45,7 +45,7 @@ impl Attack {
     }
 }
 
-/// What the victim's POSTs took, from when each was meant to be sent.
+/// The latencies of the victim's POSTs, from their intended send times.
 #[derive(Clone, Debug)]
 pub struct Victim {
     /// Without the attack.
@@ -132,8 +132,8 @@ async fn listen(
     Ok(listening)
 }
 
-/// As [`post_steadily`], on a thread of its own: what the victim waits for is the node, and not the sockets of others that are
-/// read in this process.
+/// Like [`post_steadily`], on a separate thread, so that the victim waits only for the node, and not for the
+/// reading of other sockets in this process.
 async fn post_apart(
     host: &str,
     who: &Login,

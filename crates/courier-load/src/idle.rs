@@ -1,4 +1,4 @@
-//! What sockets cost that say nothing.
+//! The cost of idle sockets.
 
 use crate::LoadError;
 use crate::client::{ClientError, Http, Socket};
@@ -6,9 +6,9 @@ use crate::crowd::Crowd;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Sockets opened at a time.
+/// The number of sockets that are opened at a time.
 const TOGETHER: usize = 64;
-/// Until what was allocated for a while is given back.
+/// The time until temporary allocations are freed.
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// Memory of the node's process, in bytes.

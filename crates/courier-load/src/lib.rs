@@ -37,14 +37,14 @@ use worker::Worker;
 
 /// How long to wait for messages after the last POST.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Messages of a load, of each of which is kept when it was sent.
+/// The maximum number of messages of a load; the send time of each is stored.
 const MOST: u64 = 100_000_000;
 /// The longest load.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The conversations in which a worker talks in turn.
 const CONVERSATIONS: usize = 16;
 
-/// To whom a message goes.
+/// The number of recipients of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// To one.
@@ -59,33 +59,33 @@ pub enum Kind {
     OneOnAll,
 }
 
-/// What load to make.
+/// The plan of a load.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// To whom messages go.
     pub kind: Kind,
-    /// Who post, each over a connection of its own.
+    /// The number of workers, each with its own connection.
     pub workers: usize,
     /// Messages of each worker.
     pub messages: usize,
     /// Users online, the workers among them.
     pub users: usize,
-    /// POSTs per second of all workers together; without it each posts as soon as it is answered.
+    /// POSTs per second of all workers together; `None`: each posts as soon as it is answered.
     pub rate: Option<f64>,
     /// Bytes of a text.
     pub text: usize,
-    /// From which recipients are drawn.
+    /// The seed of the random recipients.
     pub seed: u64,
 }
 
-/// What was measured.
+/// The measurements of a load.
 #[derive(Clone, Debug)]
 pub struct LoadReport {
-    /// From the POST to its answer.
+    /// The latency from the POST to its answer.
     pub posts: Series,
-    /// From the POST to the recipient's socket.
+    /// The latency from the POST to the recipient's socket.
     pub deliveries: Series,
-    /// From the first POST to the last message.
+    /// The time from the first POST to the last message.
     pub wall: Duration,
 }
 
@@ -122,7 +122,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Messages posted so far.
+    /// Returns the number of messages posted so far.
     pub fn posted(&self) -> u64 {
         self.posted.load(Relaxed)
     }

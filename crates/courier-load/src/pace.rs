@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// When a worker's next POST is meant to be sent.
+/// The intended time of a worker's next POST.
 pub(crate) type Due = mpsc::UnboundedReceiver<Instant>;
 
 /// Starts the thread: POST `n` of all is due `n / rate` seconds after `start`, and made by worker

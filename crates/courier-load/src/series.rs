@@ -33,7 +33,7 @@ impl Series {
         self.total += time;
     }
 
-    /// Counts those of another one, too.
+    /// Adds the values of another series.
     pub fn add(&mut self, other: &Series) {
         // Both resize themselves.
         let _ = self.histogram.add(&other.histogram);
@@ -45,7 +45,7 @@ impl Series {
         self.histogram.len()
     }
 
-    /// All of them one after the other.
+    /// Returns the sum of all values.
     pub fn total(&self) -> Duration {
         self.total
     }

@@ -1,4 +1,4 @@
-//! What the threads of this process have cost, by their names, as Linux counts it.
+//! The processor time of this process's threads by name, on Linux.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Work {
 pub struct Threads(pub BTreeMap<String, Work>);
 
 impl Threads {
-    /// What was done so far.
+    /// Returns the time so far.
     pub(crate) fn now() -> Threads {
         let mut threads = Threads::default();
         let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
@@ -41,7 +41,7 @@ impl Threads {
         threads
     }
 
-    /// Adds what was done since `before`.
+    /// Adds the time since `before`.
     pub(crate) fn add_since(&mut self, before: &Threads) {
         for (name, now) in Threads::now().0 {
             let before = before.0.get(&name).copied().unwrap_or_default();

@@ -37,7 +37,7 @@ pub struct Options {
     pub waste: Option<u64>,
     /// Bytes of the index's pages that are kept in memory; without it 128 MiB.
     pub cache: Option<usize>,
-    /// What is refused.
+    /// The limits.
     pub limits: Limits,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// A new one, from the system's random numbers.
+    /// Creates a token from the system's random numbers.
     pub fn random() -> Result<Token, getrandom::Error> {
         let (mut session, mut secret) = ([0; 16], [0; 32]);
         getrandom::fill(&mut session)?;

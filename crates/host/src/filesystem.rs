@@ -70,7 +70,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// The number of its kind in the journal, and in directories as `d_type`.
+    /// The number of its type in the journal, and in directories as `d_type`.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Node::File { .. } => libc::DT_REG,

@@ -21,7 +21,7 @@ const LARGEST_FILE: u64 = 16 << 20;
 /// Zeros that are written behind the last record when it reaches the end of the file.
 const AHEAD: u64 = 1 << 20;
 
-/// A journal that is open to be appended to. See the [crate](crate).
+/// A journal that is open for appending. See the [crate](crate).
 #[derive(Debug)]
 pub struct Journal {
     directory: PathBuf,

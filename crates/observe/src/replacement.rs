@@ -1,9 +1,9 @@
-//! Files that appear whole or not at all.
+//! Files that appear complete or not at all.
 //!
-//! A file is written beside its place, under another name, and takes its place when it is done.
-//! Until then an older file of that name stays as it was; if the run fails, nothing is left. What a process leaves that is
-//! killed is removed by the next one that writes the file: a process locks what it writes, so what can be locked belongs
-//! to none.
+//! A file is written under a temporary name in the same directory, and renamed when it is complete. Until
+//! then an older file with that name is unchanged; if the run fails, nothing is left. The next process that
+//! writes the file removes the temporary files of killed processes: a process locks its files, so a file that
+//! can be locked belongs to no running process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

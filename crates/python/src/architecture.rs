@@ -5,14 +5,14 @@ use corsair_arch::{BUILT_IN, DefinitionText, read_text};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// The text of the architecture of this name, and what it was read from.
+/// Returns the text of the architecture with this name, and its source.
 #[pyfunction]
 pub fn find(py: Python<'_>, name: &str, directory: PathBuf) -> PyResult<(String, String)> {
     let text = DefinitionText::find(name, &directory).map_err(|e| error::definition(py, &e))?;
     Ok((text.text().to_owned(), text.file().to_owned()))
 }
 
-/// The text of a built-in architecture, and what it is called.
+/// Returns the text of a built-in architecture, and its name in errors.
 #[pyfunction]
 pub fn built_in_text(py: Python<'_>, name: &str) -> PyResult<(String, String)> {
     match BUILT_IN.iter().find(|(known, _)| *known == name) {
@@ -35,7 +35,7 @@ pub fn built_ins() -> Vec<&'static str> {
     BUILT_IN.iter().map(|(name, _)| *name).collect()
 }
 
-/// Raises what is wrong with a definition.
+/// Raises the error of an invalid definition.
 #[pyfunction]
 pub fn check(py: Python<'_>, text: &str, file: &str) -> PyResult<()> {
     read_text(text, file)
@@ -49,7 +49,7 @@ pub fn schema_text() -> &'static str {
     corsair_arch::schema()
 }
 
-/// The name most like what was typed, if any is like it.
+/// Returns the name most similar to the typed one, if one is similar.
 #[pyfunction]
 pub fn nearest_name(typed: &str, among: Vec<String>) -> Option<String> {
     let among = among.iter().map(String::as_str);

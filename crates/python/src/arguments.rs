@@ -1,4 +1,4 @@
-//! What Python gives, as what the libraries take.
+//! Conversion of Python arguments to types of the libraries.
 
 use corsair::Config;
 use corsair_arch::{Scale, Setup};
@@ -130,7 +130,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Count {
     }
 }
 
-/// A whole number between two others, or a sentence that says what is.
+/// Checks that a whole number is between two others.
 fn whole(given: Borrowed<'_, '_, PyAny>, what: &str, least: u64, most: u64) -> PyResult<u64> {
     if given.cast::<PyBool>().is_err()
         && let Ok(number) = given.extract::<u64>()
@@ -175,7 +175,7 @@ impl<'py> Arguments<'_, 'py> {
         self.get(name).map(Some)
     }
 
-    /// What is to be called with progress, if anything is.
+    /// Returns the progress callback, if there is one.
     pub fn progress(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
         let progress = self.value("progress")?;
         Ok((!progress.is_none()).then_some(progress))

@@ -1,4 +1,4 @@
-//! What `corsair.sim` takes from the libraries: random numbers of distributions, and confidence intervals.
+//! Random numbers and confidence intervals of the libraries, for `corsair.sim`.
 
 use crate::error;
 use corsair::{Estimate, Random};

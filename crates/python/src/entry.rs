@@ -1,4 +1,4 @@
-//! What came in at an entry point.
+//! The results of an entry point.
 
 use crate::table::Table;
 use arrow_array::{ArrayRef, Float64Array, UInt64Array};
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What came in at an entry point, or one kind of it, with all response times to three digits.
+/// The requests of an entry point, or one kind of them, with all response times to three digits.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Entry {
     totals: EntryTotals,
 }
 
-/// What a pickle has of it: counts, times, ages and kinds.
+/// The contents of a pickle: counts, times, ages and kinds.
 type Parts = (
     (u64, u64, u64, u64, u64),
     Vec<(u64, u64)>,
@@ -76,7 +76,7 @@ impl Entry {
         self.totals.unanswered()
     }
 
-    /// The mean response time of those that were answered, in seconds.
+    /// The mean response time of answered requests in seconds.
     #[getter]
     fn mean(&self) -> f64 {
         self.totals.times.mean() / 1e9

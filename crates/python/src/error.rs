@@ -31,7 +31,7 @@ pub fn failed(error: impl Display) -> PyErr {
     SimulationError::new_err(error.to_string().trim_end().to_owned())
 }
 
-/// What is wrong with a definition, and where.
+/// Returns the exception of an invalid definition.
 pub fn definition(py: Python<'_>, error: &DefinitionError) -> PyErr {
     let said = said_in_python(&error.to_string());
     match error {
@@ -57,7 +57,7 @@ pub fn definition(py: Python<'_>, error: &DefinitionError) -> PyErr {
     }
 }
 
-/// What is wrong with a definition that was changed, or with a field that was set.
+/// Returns the exception of an invalid changed definition, or of an invalid field.
 pub fn definition_text(py: Python<'_>, said: &str) -> PyErr {
     with_nearest(py, ArchitectureError::new_err(said_in_python(said)))
 }

@@ -217,7 +217,7 @@ impl Live {
         self.with(|world| Ok(world.is_over()))
     }
 
-    /// When the load begins and ends, in seconds.
+    /// The start and end of the load in seconds.
     #[getter]
     fn load(&self) -> PyResult<(f64, f64)> {
         self.with(|world| {
@@ -231,13 +231,13 @@ impl Live {
         self.names.clone()
     }
 
-    /// The digest of all that has happened so far.
+    /// The digest of all events so far.
     #[getter]
     fn digest(&self) -> PyResult<String> {
         self.with(|world| Ok(format!("{:016x}", world.simulation().digest())))
     }
 
-    /// Messages delivered so far.
+    /// The number of delivered messages.
     #[getter]
     fn messages(&self) -> PyResult<u64> {
         self.with(|world| Ok(world.simulation().report().delivered()))

@@ -1,4 +1,4 @@
-//! What is kept of a run beside its totals: who called whom, and every exchange.
+//! Recordings of a run besides its totals: connections and exchanges.
 
 use crate::arguments::Arguments;
 use crate::error;
@@ -14,17 +14,17 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What records beside the totals.
+/// A recording in progress.
 pub struct Recording {
-    /// None if nothing is asked for: then actors tell nothing.
+    /// None if nothing is requested: then actors report nothing.
     observer: Option<Observer>,
-    /// Where the graph is written, if it is wanted and no directory was named.
+    /// The directory of the graph, if it is requested without a directory.
     directory: Option<tempfile::TempDir>,
     graph: bool,
     spans: Option<Arc<Mutex<Spans>>>,
 }
 
-/// What was recorded beside the totals.
+/// The results of a recording.
 #[derive(Default)]
 pub struct Recorded {
     pub observed: OutputSummary,
@@ -33,10 +33,10 @@ pub struct Recorded {
 }
 
 impl Recording {
-    /// What the arguments ask for, from the beginning or from where a run was saved.
+    /// Starts a recording, from the beginning or from a checkpoint.
     ///
     /// # Errors
-    /// The first argument that is wrong, or that files cannot be written.
+    /// The first invalid argument, or if files cannot be written.
     pub fn new(
         arguments: &Arguments<'_, '_>,
         topology: &Topology,
@@ -105,7 +105,7 @@ impl Recording {
         })
     }
 
-    /// What actors tell.
+    /// Returns the recorder for actors.
     pub fn recorder(&self) -> Recorder {
         let observer = self.observer.as_ref();
         observer.map_or(Recorder::off(), Observer::recorder)
@@ -134,10 +134,10 @@ impl Recording {
         spans.transpose().map_err(error::failed)
     }
 
-    /// What was recorded, when the run is over.
+    /// Ends the recording and returns its results.
     ///
     /// # Errors
-    /// If it could not be written.
+    /// If they could not be written.
     pub fn finish(self) -> PyResult<Recorded> {
         let observed = self.observer.map(Observer::finish).transpose();
         let mut observed = observed.map_err(failed)?.unwrap_or_default();

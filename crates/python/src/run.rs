@@ -80,7 +80,7 @@ impl Ran {
             .collect()
     }
 
-    /// The picture of what happened over time, if that was kept.
+    /// The picture of the timeline, if one was recorded.
     fn svg(&self) -> PyResult<Option<String>> {
         let timeline = self.totals.timeline.as_ref();
         let drawn = timeline.map(|timeline| picture::timeline(&self.arch, timeline, &self.names));
@@ -95,10 +95,10 @@ pub struct Job {
     pub plan: Plan,
 }
 
-/// Reads what is to be run from the arguments of Python.
+/// Reads the parameters of a run from Python's arguments.
 ///
 /// # Errors
-/// The first argument, or part of the definition, that is wrong.
+/// The first invalid argument, or the fault in the definition.
 pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>) -> PyResult<Job> {
     let (mut config, scale) = (config(arguments)?, scale(arguments)?);
     let mut plan = Plan {
@@ -213,7 +213,7 @@ pub fn simulate(
     about.leave(py, &report, totals, recorded)
 }
 
-/// What is remembered of a topology, which a run takes.
+/// The names of a topology, which a run takes.
 #[derive(Debug)]
 pub struct About {
     topology: Topology,
@@ -312,7 +312,7 @@ fn summary(arch: &str, report: &Report, services: ServicesSummary) -> PyResult<S
     serde_json::to_string(&summary).map_err(error::failed)
 }
 
-/// What happened over time, by service and zone, in the columns of the command's CSV.
+/// The timeline by service and zone, in the columns of the command's CSV.
 fn timeline_table(
     timeline: &Timeline,
     names: &[(String, bool)],

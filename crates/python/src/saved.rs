@@ -202,7 +202,7 @@ impl Saved {
         })
     }
 
-    /// Where in virtual time the run was paused, in seconds.
+    /// The virtual time of the checkpoint in seconds.
     #[getter]
     fn time(&self) -> f64 {
         let time = Time::from_nanos(self.checkpoint.manifest.time);
@@ -216,7 +216,7 @@ impl Saved {
         parent.unwrap_or(Path::new("."))
     }
 
-    /// Where the branch with this seed and these fields saves itself and writes its files, unless another place is named.
+    /// The default directory for checkpoints and files of the branch with this seed and these fields.
     fn branch_directory(&self, seed: Option<Seed>, set: Vec<(String, String)>) -> PathBuf {
         let run = self.run(seed.map(|Seed(seed)| seed), &set);
         checkpoint::branch_directory(&self.checkpoint, run)
@@ -255,10 +255,10 @@ impl Saved {
         })
     }
 
-    /// The spans that were kept in memory.
+    /// Returns the recorded spans.
     ///
     /// # Errors
-    /// If they were not.
+    /// If they were not recorded.
     pub fn spans(&self) -> PyResult<Spans> {
         let spans = self.file(SPANS).and_then(Spans::from_bytes);
         spans.ok_or_else(|| {
@@ -269,10 +269,10 @@ impl Saved {
         })
     }
 
-    /// The saved run, whose random numbers are those of another seed from here on, if one is given.
+    /// Returns the saved run, with another seed from here on, if one is given.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the checkpoint has none.
     pub fn snapshot(&self, reseed: Option<u64>) -> PyResult<Snapshot> {
         let mut snapshot = self.checkpoint.snapshot().map_err(error::value)?;
         if let Some(seed) = reseed {

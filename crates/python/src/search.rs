@@ -209,7 +209,7 @@ pub fn compare(
     Ok((json(&rows)?, svg))
 }
 
-/// What traces teach: the definition's text, and how well it resembles them, as JSON.
+/// Learns a definition from traces: its text, and the similarity to the traces as JSON.
 #[pyfunction]
 pub fn learn(
     py: Python<'_>,

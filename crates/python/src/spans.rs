@@ -1,4 +1,4 @@
-//! The spans of a run, kept in memory.
+//! The recorded spans of a run, in memory.
 
 use crate::table::Table;
 use arrow_array::UInt64Array;
@@ -73,16 +73,16 @@ impl Spans {
         number
     }
 
-    /// The first of them, to be kept.
+    /// Serializes the first spans.
     ///
     /// # Errors
-    /// If there is no memory for them.
+    /// If there is not enough memory.
     pub fn to_bytes(&self, count: u64) -> postcard::Result<Vec<u8>> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         postcard::to_allocvec(&(&self.names, &self.rows[..count.min(self.rows.len())]))
     }
 
-    /// Those that were kept; none if this is something else.
+    /// Deserializes spans; `None` for other data.
     pub fn from_bytes(bytes: &[u8]) -> Option<Spans> {
         let (names, rows): (Vec<String>, Vec<Row>) = postcard::from_bytes(bytes).ok()?;
         let known = |row: &Row| row.names.iter().all(|&name| (name as usize) < names.len());

@@ -20,7 +20,7 @@ pub struct Sweep {
     grid: Grid,
 }
 
-/// What is wrong with a sweep.
+/// Returns the exception of an invalid sweep.
 fn wrong(py: Python<'_>, error: &SweepError) -> PyErr {
     match error {
         SweepError::Setup(setup) => error::setup(py, setup),
@@ -138,7 +138,7 @@ impl Sweep {
         Ok(made.iter().map(numbers).collect())
     }
 
-    /// The names of what is measured.
+    /// The names of the measurements.
     #[staticmethod]
     fn names() -> [&'static str; Measurement::NAMES.len()] {
         Measurement::NAMES

@@ -96,7 +96,7 @@ pub struct Frame {
     pub now: f64,
     /// Virtual seconds per second of the clock on the wall.
     pub speed: f64,
-    /// Whether the run continues by itself.
+    /// True while the run plays.
     pub is_playing: bool,
     /// Whether it has ended.
     pub is_over: bool,

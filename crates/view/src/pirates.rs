@@ -141,7 +141,7 @@ impl<W: Watch> Pirates<W> {
             .unwrap_or_default()
     }
 
-    /// The numbers of those that are shown.
+    /// Iterates over the numbers of the displayed pirates.
     fn shown(&self) -> impl Iterator<Item = u32> + use<W> {
         (0..self.count).step_by(self.every as usize)
     }

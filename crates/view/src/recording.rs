@@ -55,7 +55,7 @@ pub enum RecordingError {
     NoSession {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         error: serde_json::Error,
     },
     /// Another version.
@@ -77,18 +77,18 @@ pub enum RecordingError {
         /// How many.
         count: usize,
     },
-    /// A digest that is none.
+    /// An invalid digest.
     #[error("{} has the digest '{digest}', which is not 16 hexadecimal digits", path.display())]
     NoDigest {
         /// The file.
         path: PathBuf,
-        /// What it has.
+        /// The text in place of the digest.
         digest: String,
     },
 }
 
 impl Recording {
-    /// A session with these flags that had come so far.
+    /// Creates a recording of a session with these flags.
     pub fn new(
         flags: Map<String, Value>,
         commands: Vec<Command>,

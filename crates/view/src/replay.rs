@@ -11,11 +11,11 @@ pub enum ReplayError {
     /// A command does not fit the simulation.
     #[error("command {number} of the session ({what}): {wrong}")]
     Command {
-        /// Which, counted from 1.
+        /// The number of the command, from 1.
         number: usize,
-        /// What it is.
+        /// The command.
         what: String,
-        /// What is wrong.
+        /// The fault.
         wrong: String,
     },
     /// The replay has another digest than the session.
@@ -27,7 +27,7 @@ pub enum ReplayError {
         replayed: u64,
         /// The digest of the session.
         recorded: String,
-        /// When.
+        /// The time.
         at: Time,
     },
 }

@@ -31,7 +31,7 @@ impl Interval {
     }
 }
 
-/// What is measured over time, by group.
+/// Time series of measurements by group.
 #[derive(Clone, Debug)]
 pub struct Series {
     intervals: Vec<Interval>,
@@ -51,10 +51,10 @@ impl Default for Series {
     }
 }
 
-/// What was measured of a group in an interval. Times are in seconds.
+/// The measurements of a group in an interval. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// When it began and ended.
+    /// The start and end of the interval.
     pub from: f64,
     /// See `from`.
     pub to: f64,
@@ -75,7 +75,7 @@ pub struct Point {
 }
 
 impl Series {
-    /// Adds what has happened in an interval.
+    /// Adds the measurements of an interval.
     pub fn add(&mut self, from: f64, to: f64, groups: Vec<GroupSample>) {
         if to <= from {
             return;
@@ -99,7 +99,7 @@ impl Series {
         }
     }
 
-    /// What was measured of the group of this number, the oldest first.
+    /// Iterates over the measurements of the group with this number, the oldest first.
     pub fn points(&self, group: usize) -> impl Iterator<Item = Point> + '_ {
         self.intervals.iter().filter_map(move |interval| {
             let sample = interval.groups.get(group)?;

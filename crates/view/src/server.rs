@@ -61,14 +61,14 @@ pub enum ServeError {
     System(String),
 }
 
-/// What all watchers share.
+/// The shared state of all watchers.
 #[derive(Debug)]
 struct ServerState {
     token: String,
     handle: Handle,
     watchers: AtomicU32,
     next: AtomicU64,
-    /// Who holds the controls.
+    /// The watcher who has the controls.
     holder: watch::Sender<Option<u64>>,
 }
 
@@ -129,7 +129,7 @@ impl Server {
         })
     }
 
-    /// Where the page is, with the token that opens it.
+    /// Returns the URL of the page, with its token.
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.address, self.token)
     }

@@ -29,13 +29,13 @@ pub struct Services {
     labels: HashMap<String, u32>,
     layout: Layout,
     scene: Scene,
-    /// The groups of an instance in what is measured: its service's, and its zone's.
+    /// The groups of an instance in measurements: its service, and its zone.
     measured: Vec<(usize, usize)>,
     edges: Traffic,
     folded_edges: Traffic,
     /// Requests that an instance has answered, and errors, per second.
     answered: Vec<(f32, f32)>,
-    /// What instances had done at the last sample.
+    /// The states of instances at the last sample.
     before: Vec<Option<InstanceState>>,
     sampled_at: Time,
 }
@@ -125,7 +125,7 @@ impl Services {
         }
     }
 
-    /// The state of each instance, and what is measured of them.
+    /// Returns the state of each instance, and adds its measurements.
     fn states(&mut self, nanos: u64, groups: &mut [GroupSample]) -> Vec<NodeState> {
         let instances = self.live.topology().len();
         let mut nodes = Vec::with_capacity(instances as usize);

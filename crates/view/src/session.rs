@@ -46,7 +46,7 @@ const NAP: Duration = Duration::from_millis(50);
 /// Builds the world as it was at the start, with capacity for more instances.
 pub type Make<W> = Box<dyn FnMut(&ExtraCapacity) -> Result<W, String> + Send>;
 
-/// A session with a simulation. See the [crate documentation](crate) for what it can do.
+/// A session with a simulation. The [crate documentation](crate) describes its commands.
 pub struct Session<W: World> {
     world: W,
     make: Option<Make<W>>,
@@ -67,7 +67,7 @@ pub struct Session<W: World> {
     is_playing: bool,
     is_watched: bool,
     stopped: String,
-    /// Something has changed since the last frame or status.
+    /// True if something has changed since the last frame or status.
     is_new: bool,
     sampled_at: Time,
     published: (Instant, Time),

@@ -1,4 +1,4 @@
-//! The interface between a session and what it simulates.
+//! The interface between a session and its simulation.
 
 use crate::command::Command;
 use crate::layout::Area;
@@ -108,13 +108,13 @@ pub struct Scene {
     pub kind: &'static str,
     /// The architecture.
     pub arch: String,
-    /// What may be chosen as a group in [`Sample::groups`], in that order; the first is all.
+    /// The groups of [`Sample::groups`], in that order; the first one is everything.
     pub groups: Vec<String>,
-    /// The actors that are shown each by itself.
+    /// The actors when they are shown separately.
     pub nodes: Vec<SceneNode>,
-    /// What they are folded into; empty if they cannot be folded.
+    /// The nodes when actors are folded; empty if they cannot be folded.
     pub folded: Vec<SceneNode>,
-    /// Who knows whom where that is known from the beginning.
+    /// The initial connections, if known.
     pub edges: Vec<(u32, u32)>,
     /// The same, folded.
     pub folded_edges: Vec<(u32, u32)>,
@@ -126,30 +126,30 @@ pub struct Scene {
     pub height: f32,
     /// How many actors there are, shown or not.
     pub total: u64,
-    /// When the load begins and ends, in seconds.
+    /// The start and end of the load in seconds.
     pub load: Option<(f64, f64)>,
-    /// What may be done: the names of [`Action`](crate::Action)s.
+    /// The possible actions: the names of [`Action`](crate::Action)s.
     pub actions: Vec<&'static str>,
 }
 
-/// Something that is shown.
+/// A node of the scene.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SceneNode {
     /// Its name, by which commands know it.
     pub name: String,
-    /// Where it stands.
+    /// Its position.
     pub x: f32,
     /// See `x`.
     pub y: f32,
-    /// What it is an instance of.
+    /// Its service.
     pub service: String,
-    /// What implements it.
+    /// Its package.
     pub package: String,
-    /// Where it is.
+    /// Its region.
     pub region: String,
     /// See `region`.
     pub zone: String,
-    /// How many actors it stands for.
+    /// The number of its actors.
     pub count: u32,
 }
 
@@ -160,7 +160,7 @@ pub struct SceneArea {
     pub name: String,
     /// Whether it is a zone.
     pub is_zone: bool,
-    /// Where it is: x, y, width, height.
+    /// Its rectangle: x, y, width, height.
     pub at: [f32; 4],
 }
 
@@ -174,7 +174,7 @@ impl SceneArea {
     }
 }
 
-/// The current state, and what has happened since the last sample.
+/// The current state, and the events since the last sample.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     /// The state of each node of the scene.
@@ -185,7 +185,7 @@ pub struct Sample {
     pub folded: Vec<NodeState>,
     /// See `folded`.
     pub folded_edges: Vec<EdgeState>,
-    /// What has happened, by group.
+    /// The measurements by group.
     pub groups: Vec<GroupSample>,
 }
 

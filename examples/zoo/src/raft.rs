@@ -117,7 +117,7 @@ pub struct Peer {
     reads: Vec<(Addr, u64, u64)>,
     /// Numbers the time-outs: only the last one counts.
     waiting: u16,
-    /// Of the client: the number written last, and the largest acknowledged one.
+    /// For the client: the last written number, and the largest acknowledged one.
     last: u64,
     seen: u64,
 }

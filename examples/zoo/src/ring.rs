@@ -88,7 +88,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// When the token was last seen.
+/// The time when the token was last seen.
 #[derive(Debug, Default)]
 pub struct Last(u64);
 

@@ -128,7 +128,7 @@ impl Distribution {
         Ok(Distribution(Shape::Constant(value)))
     }
 
-    /// Evenly between `low` and `high`.
+    /// Creates a uniform distribution between `low` and `high`.
     ///
     /// # Errors
     /// If `high` is less than `low`.

@@ -37,7 +37,7 @@ struct Deadlines {
     called_off: usize,
 }
 
-/// An entry of the order, until it is due, even if it was cancelled.
+/// A requested wake-up, which is removed when it is due, even if it was cancelled before.
 struct Slot {
     used: u32,
     task: Option<Waker>,

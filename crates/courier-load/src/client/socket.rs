@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message as Frame};
 
-/// What a node says over a WebSocket.
+/// A frame of a node over a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub enum ServerMessage {
         /// The message.
         message: Message,
     },
-    /// Who is online.
+    /// Users who are online.
     #[serde(rename = "users:online")]
     Online {
         /// How many.
@@ -32,13 +32,13 @@ pub enum ServerMessage {
         /// Some of them.
         users: Vec<UserInfo>,
     },
-    /// Who came.
+    /// Users who came online.
     #[serde(rename = "users:connect")]
     Connect {
         /// Them.
         users: Vec<UserInfo>,
     },
-    /// Who left.
+    /// Users who went offline.
     #[serde(rename = "users:disconnect")]
     Disconnect {
         /// Them.
@@ -47,15 +47,15 @@ pub enum ServerMessage {
     /// A conversation has another title or other members.
     #[serde(rename = "conversation:changed")]
     Changed {
-        /// Which.
+        /// The conversation.
         conversation: ConversationId,
     },
-    /// Something the client did wrong.
+    /// An error of the client.
     #[serde(rename = "error")]
     Error {
-        /// What, for programs.
+        /// A code for programs.
         code: String,
-        /// What, for people.
+        /// A sentence for people.
         message: String,
     },
 }
@@ -67,7 +67,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket at `host:port`. `query` is what stands after `/ws`, as `?after=7`.
+    /// Opens a socket at `host:port`. `query` follows `/ws`, for example `?after=7`.
     ///
     /// # Errors
     /// If the node refuses or cannot be reached.
@@ -117,10 +117,10 @@ impl Socket {
         }
     }
 
-    /// Waits for what the node says next; `None` when it has closed the socket.
+    /// Waits for the next frame; `None` when the node has closed the socket.
     ///
     /// # Errors
-    /// If the connection fails, or the node says what is not expected.
+    /// If the connection fails, or the frame is unexpected.
     pub async fn next(&mut self) -> Result<Option<ServerMessage>, ClientError> {
         loop {
             match self.stream.next().await {
@@ -145,7 +145,7 @@ impl Socket {
         self.send(Frame::Text(text.into())).await
     }
 
-    /// Sends a frame as it is.
+    /// Sends a frame unchanged.
     ///
     /// # Errors
     /// If the connection fails.
@@ -156,7 +156,7 @@ impl Socket {
             .map_err(ClientError::connection)
     }
 
-    /// Says good-bye.
+    /// Closes the socket with a close frame.
     ///
     /// # Errors
     /// If the connection fails.

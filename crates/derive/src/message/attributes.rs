@@ -37,7 +37,7 @@ impl Place {
 pub(super) struct Attributes {
     /// It does not enter the fingerprint.
     pub(super) skip: bool,
-    /// A network may deliver it twice.
+    /// True if a network may deliver the message twice.
     pub(super) duplicate: bool,
     /// The name of the kind.
     kind: Option<String>,
@@ -102,7 +102,7 @@ impl Attributes {
     }
 }
 
-/// How an attribute is written.
+/// Returns the correct syntax of an attribute.
 fn usage(name: &str) -> &'static str {
     match name {
         "skip" => "`skip`",

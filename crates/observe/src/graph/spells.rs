@@ -74,7 +74,7 @@ pub(crate) struct Spells {
     tail: Vec<EdgeInterval>,
     /// How many are.
     written: u32,
-    /// The last spell of each edge that is forgotten.
+    /// The last interval of each edge that was removed.
     forgotten: FxHashMap<(u32, u32), u32>,
 }
 

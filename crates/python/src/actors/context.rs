@@ -1,4 +1,4 @@
-//! What an actor written in Python can do while it handles a message.
+//! The methods of a Python actor while it handles a message.
 
 use super::fingerprint::Classes;
 use super::relay::Mail;
@@ -14,7 +14,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What an actor wishes, which is done when its handler has returned.
+/// A request of an actor, which is done when its handler has returned.
 #[derive(Debug)]
 pub enum Wish {
     Send { to: u32, mail: Mail, delay: u64 },
@@ -23,7 +23,7 @@ pub enum Wish {
     Stop { who: u32 },
 }
 
-/// Whose turn it is.
+/// The current turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Current {
     pub actor: u32,
@@ -56,9 +56,9 @@ pub struct Timer {
     pub again: bool,
 }
 
-/// What an actor can do while it handles a message: send, set timers, spawn, draw random numbers.
+/// The methods of an actor while it handles a message: send, set timers, spawn, draw random numbers.
 ///
-/// It acts for the actor whose turn it is; kept for later, it raises RuntimeError.
+/// It acts for the actor whose turn it is; outside of a turn it raises RuntimeError.
 #[pyclass(module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Context {
@@ -76,9 +76,9 @@ pub struct Context {
     pub counters: BTreeMap<String, u64>,
     pub observed: BTreeMap<String, (Vec<f64>, Vec<f64>)>,
     turns: u64,
-    /// When the last turn was, in nanoseconds.
+    /// The time of the last turn in nanoseconds.
     pub last: u64,
-    /// Actors that the engine lets go are kept: the simulation is over, and can be looked at.
+    /// True after the simulation: actors that the engine drops are kept for inspection.
     is_over: bool,
 }
 
@@ -110,17 +110,17 @@ impl Context {
         self.failed
     }
 
-    /// The simulation is over; its actors are kept until it is closed.
+    /// Keeps the actors for inspection after the simulation, until it is closed.
     pub fn keep(&mut self) {
         self.is_over = true;
     }
 
-    /// When the last turn was, in nanoseconds.
+    /// Returns the time of the last turn in nanoseconds.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// What an actor raised, once.
+    /// Takes the exception that an actor raised.
     pub fn take_failure(&mut self) -> Option<PyErr> {
         self.failure.take()
     }
@@ -138,7 +138,7 @@ impl Context {
         self.classes.received(message);
     }
 
-    /// What was wished in this turn.
+    /// Takes the requests of this turn.
     pub fn wishes(&mut self) -> Vec<Wish> {
         std::mem::take(&mut self.wishes)
     }
@@ -149,7 +149,7 @@ impl Context {
         self.current = None;
     }
 
-    /// The message of a timer that is due, unless it was cancelled.
+    /// Returns the message of a due timer, unless it was cancelled.
     pub fn timer_is_due(&mut self, actor: u32, token: u32) -> Option<Py<PyAny>> {
         let spawned = self.actor(actor)?;
         let timer = spawned.timers.get_mut(token as usize)?;
@@ -200,7 +200,7 @@ impl Context {
         name.unwrap_or_else(|| format!("actor {actor}"))
     }
 
-    /// Takes an actor in, and returns its address and whether it wants to be started.
+    /// Adds an actor, and returns its address and whether it must be started.
     pub fn admit(
         &mut self,
         object: &Bound<'_, PyAny>,
@@ -304,7 +304,7 @@ impl Context {
         self.counters.clone()
     }
 
-    /// What was observed under a name.
+    /// Returns the observations under a name.
     pub fn observations(&self, name: &str) -> PyResult<Table> {
         let Some((times, values)) = self.observed.get(name) else {
             let names = self.observed.keys().map(String::as_str);
@@ -389,7 +389,7 @@ fn refuse_process(
     Ok(())
 }
 
-/// An error if a handler has returned a generator or a coroutine, of which nothing has run.
+/// Returns an error if a handler has returned a generator or a coroutine, none of which has run.
 pub fn check_returned(returned: &Bound<'_, PyAny>) -> PyResult<()> {
     if returned.is_none() || !(returned.hasattr("send")? && returned.hasattr("throw")?) {
         return Ok(());
@@ -428,7 +428,7 @@ impl Context {
         Ok(self.name_of(self.current()?.actor))
     }
 
-    /// Who sent the message; None if it came from outside. A timer's message is the actor's own.
+    /// The sender of the message; None if it came from outside. A timer's message is the actor's own.
     #[getter]
     fn sender(&self) -> PyResult<Option<u32>> {
         Ok(self.current()?.sender)
@@ -462,13 +462,13 @@ impl Context {
         Ok(())
     }
 
-    /// Gives this actor a message after a time, to the nanosecond. Returns what `cancel` takes.
+    /// Sends this actor a message after a time, to the nanosecond. Returns a handle for `cancel`.
     fn after(&mut self, delay: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let after = nanos(delay)?;
         self.set_timer(after, message, false)
     }
 
-    /// Gives this actor a message every so long, until it is cancelled or the actor ends.
+    /// Sends this actor a message periodically, until it is cancelled or the actor ends.
     fn every(&mut self, period: &Bound<'_, PyAny>, message: Py<PyAny>) -> PyResult<u64> {
         let period = nanos(period)?;
         if period == 0 {
@@ -657,8 +657,8 @@ impl Context {
 }
 
 impl Context {
-    /// Whether to let signals in: the interpreter does it while it runs Python, but not in handlers that
-    /// are none.
+    /// True if signals should be handled: the interpreter does it while it runs Python, but not in built-in
+    /// handlers.
     pub fn is_time_for_signals(&mut self) -> bool {
         self.turns += 1;
         self.turns.is_multiple_of(TURNS)

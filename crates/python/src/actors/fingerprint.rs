@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hasher;
 
-/// What is nested deeper does not count.
+/// Values that are nested deeper are ignored.
 const DEEPEST: u32 = 8;
 
-/// What there is to know of a class.
+/// The properties of a class.
 #[derive(Debug)]
 struct Class {
     /// Kept, so that no other class gets its place in memory.

@@ -31,7 +31,7 @@ impl Message for Mail {
     }
 }
 
-/// What the simulation and its actors share.
+/// The shared state of the simulation and its actors.
 #[derive(Debug)]
 pub struct Shared {
     /// The only reference to the context that the engine has, so that the garbage collector can count it.
@@ -60,7 +60,7 @@ impl Shared {
         context.as_ref().map(|context| context.clone_ref(py))
     }
 
-    /// Lets go of the context.
+    /// Drops the context.
     pub fn close(&self) {
         let context = self
             .context
@@ -176,7 +176,7 @@ impl Kind for Relay {
 }
 
 impl Drop for Relay {
-    /// The engine has ended the actor: Python's is let go.
+    /// Drops the Python actor after the engine has ended it.
     fn drop(&mut self) {
         Python::attach(|py| {
             let context = self.shared.context(py);
@@ -256,7 +256,7 @@ impl Relay {
         self.fulfil(&mut noted, cx)
     }
 
-    /// Does what was wished for, in order.
+    /// Does the requests in order.
     fn fulfil<C: EngineContext<Mail>>(&self, noted: &mut Context, cx: &mut C) -> Flow {
         let mut flow = Flow::Continue;
         let mut wishes = noted.wishes();

@@ -62,7 +62,7 @@ thread_local! {
     static MAIL: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends the messages on their way to a function, and returns those that it leaves.
+/// Lends the messages in flight to a function, and returns those that it leaves.
 fn with_mail<T>(mail: Vec<Py<PyAny>>, act: impl FnOnce() -> T) -> (T, Vec<Py<PyAny>>) {
     MAIL.set(mail);
     let done = act();
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Mail {
     }
 }
 
-/// What the engine needs to save and restore the actors.
+/// Returns the kinds with which the engine saves and restores the actors.
 pub fn kinds(shared: &Arc<Shared>) -> Kinds<Mail> {
     Kinds::new()
         .with::<Relay>(Arc::clone(shared))
@@ -228,7 +228,7 @@ pub struct Saving<'a> {
     pub now: u64,
     /// The identity of the run, unless the model decides it.
     pub run: Option<RunId>,
-    /// What the simulation was made with, as JSON.
+    /// The parameters of the simulation as JSON.
     pub about: &'a str,
 }
 

@@ -33,7 +33,7 @@ pub struct Simulation {
     run: Option<RunId>,
 }
 
-/// What there is of the engine.
+/// The state of the engine.
 enum Life {
     Runs(Box<Engine<Mail>>),
     /// It ended, and why.
@@ -121,7 +121,7 @@ impl Simulation {
     }
 }
 
-/// What a simulation is made with.
+/// Returns the parameters of a simulation.
 fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<(Config, u32)> {
     let arguments = Arguments(arguments);
     let Count(room) = arguments.get("most_actors")?;
@@ -219,7 +219,7 @@ impl Simulation {
         self.now.load(Ordering::Relaxed) as f64 / 1e9
     }
 
-    /// When the next message or timer is due, in seconds; None if nothing is left to happen.
+    /// The time of the next message or timer in seconds; None if there is none.
     #[getter]
     fn next(&self) -> PyResult<Option<f64>> {
         self.with(|engine| {
@@ -255,7 +255,7 @@ impl Simulation {
         })
     }
 
-    /// Lets a message without a sender arrive at a time that has not come; without one, next.
+    /// Sends a message without a sender, at a future time or, without a time, next.
     fn send(
         &self,
         py: Python<'_>,
@@ -283,7 +283,7 @@ impl Simulation {
         })
     }
 
-    /// Runs until everything has happened that is due up to and including a time.
+    /// Runs all events up to and including a time.
     fn run_until(&self, py: Python<'_>, time: Span) -> PyResult<()> {
         let until = self.moment(time.0);
         self.go(py, Some(until), |engine| engine.run_until(until))
@@ -329,18 +329,18 @@ impl Simulation {
         Ok(self.context(py)?.borrow().living())
     }
 
-    /// What actors have counted.
+    /// The counters of actors.
     #[getter]
     fn counters(&self, py: Python<'_>) -> PyResult<BTreeMap<String, u64>> {
         Ok(self.context(py)?.borrow().counters())
     }
 
-    /// What actors have observed under a name, with times.
+    /// The observations of actors under a name, with times.
     fn observations(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         self.context(py)?.borrow().observations(name)
     }
 
-    /// What has happened so far.
+    /// The report so far.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.with(|engine| {
             let context = self.context(py)?;

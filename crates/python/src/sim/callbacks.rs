@@ -1,4 +1,4 @@
-//! What is called when an event is processed.
+//! The callbacks of an event.
 
 use super::condition::Condition;
 use super::environment::Environment;
@@ -106,7 +106,7 @@ pub enum Callbacks {
     None,
     One(Callback),
     Many(Vec<Callback>),
-    /// Python has looked: from now on the list is what it sees and changes.
+    /// Python has accessed the list: from now on it is the list that Python sees and changes.
     List(Py<PyList>),
     /// The event was processed.
     Processed,
@@ -139,7 +139,7 @@ impl Callbacks {
         Ok(true)
     }
 
-    /// Removes the first callback that is the same. False if there is none, or the event was processed.
+    /// Removes the first equal callback. False if there is none, or the event was processed.
     pub fn remove(event: &Bound<'_, Event>, callback: &Callback) -> PyResult<bool> {
         let py = event.py();
         let callbacks = &event.get().callbacks;
@@ -235,7 +235,7 @@ impl Callbacks {
         }
     }
 
-    /// Lets go of the callbacks of an event that is dropped.
+    /// Drops the callbacks of an event that is dropped.
     pub fn release(self) {
         if matches!(self, Callbacks::Processed) {
             return;

@@ -21,12 +21,12 @@ pub struct Condition {
     processed: usize,
 }
 
-/// When a condition is met.
+/// The rule of a condition.
 #[derive(Debug)]
 enum Evaluate {
     All,
     Any,
-    /// A function of the events and of the number of those that were processed.
+    /// A function of the events and of the number of processed events.
     Python(Py<PyAny>),
 }
 
@@ -137,7 +137,7 @@ impl Condition {
         Ok(())
     }
 
-    /// Takes note that an event was processed, and triggers the condition if that meets it.
+    /// Counts a processed event, and triggers the condition if it is met.
     pub fn check(this: &Bound<'_, Condition>, event: &Bound<'_, Event>) -> PyResult<()> {
         let py = this.py();
         if Event::is_triggered(this.as_super()) {
@@ -194,7 +194,7 @@ impl Condition {
             .collect()
     }
 
-    /// Takes the conditions below this one, and itself, away from the events that they still wait for.
+    /// Removes this condition and the conditions below it from the events that they still wait for.
     fn forget_checks(this: &Bound<'_, Condition>) -> PyResult<()> {
         let mut conditions = vec![this.clone()];
         while let Some(condition) = conditions.pop() {
@@ -291,7 +291,7 @@ impl Condition {
         Ok(events.len()? == count)
     }
 
-    /// True if any event was processed, or there is none.
+    /// True if any event was processed, or there are no events.
     #[staticmethod]
     fn any_events(events: &Bound<'_, PyAny>, count: usize) -> PyResult<bool> {
         Ok(count > 0 || events.is_empty()?)
@@ -382,7 +382,7 @@ impl AnyOf {
     }
 }
 
-/// The events of a condition that were processed, in the order of the condition, with their values: like a dict.
+/// The processed events of a condition, in its order, with their values, like a dict.
 #[pyclass(module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct ConditionValue {

@@ -37,7 +37,7 @@ pub struct Environment {
     class: Overrides,
 }
 
-/// Which methods the class of the instance has of its own.
+/// The methods that the class of the instance overrides.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overrides {
     step: bool,
@@ -174,7 +174,7 @@ impl Environment {
         }
     }
 
-    /// The event that ends a run at a time, before everything else that is due then.
+    /// Returns the event that ends a run at a time, before all other events of that time.
     fn end_at<'py>(
         this: &Bound<'py, Environment>,
         until: &Bound<'py, PyAny>,

@@ -146,7 +146,7 @@ impl Event {
         Environment::schedule_event(&env, this, NORMAL, None)
     }
 
-    /// Calls all callbacks, and raises the exception of a failed event that nobody has defused.
+    /// Calls all callbacks, and raises the exception of a failed event that was not defused.
     pub fn process(this: &Bound<'_, Event>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let (py, event) = (this.py(), this.get());
         let callbacks = event.callbacks.replace(py, Callbacks::Processed);
@@ -330,7 +330,7 @@ impl Event {
         Ok(this.clone())
     }
 
-    /// Lets the event fail with an exception, and returns it. Raises RuntimeError if it was triggered before.
+    /// Fails the event with an exception, and returns it. Raises RuntimeError if it was triggered before.
     fn fail<'py>(
         this: &Bound<'py, Self>,
         exception: Bound<'py, PyAny>,
@@ -468,7 +468,7 @@ impl Drop for Event {
     }
 }
 
-/// What `await event` iterates over: the event, for the process to wait for, and then the event's value.
+/// The iterator of `await event`: first the event, for the process to wait for, then the event's value.
 #[pyclass(module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Wait {

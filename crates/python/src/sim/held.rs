@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::fmt;
 
 /// A field that the thread attached to the interpreter reads and writes, as a [`Cell`] does: no reference into it leaves
-/// a method, so code of Python that a method runs can use the field as well.
+/// a method, so Python code that runs during the method can use the field as well.
 #[derive(Default)]
 pub struct Held<T>(Cell<T>);
 
@@ -51,7 +51,7 @@ impl<T> Held<T> {
         self.0.take()
     }
 
-    /// Looks at the value. Until `look` has returned, others find the default value.
+    /// Calls a closure with the value. During the call, other code sees the default value.
     #[inline]
     pub fn with<R>(&self, _py: Python<'_>, look: impl FnOnce(&mut T) -> R) -> R
     where

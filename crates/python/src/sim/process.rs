@@ -21,7 +21,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 #[derive(Debug)]
 pub struct Process {
     generator: Held<Option<Py<PyAny>>>,
-    /// What is stepped: the generator, or the iterator of a coroutine. None if it has only a method `send`.
+    /// The generator, or the iterator of a coroutine. None if it has only a method `send`.
     stepped: Held<Option<Py<PyIterator>>>,
     target: Held<Option<Py<Event>>>,
 }
@@ -337,8 +337,8 @@ impl Interruption {
         Environment::schedule_event(&env, &interruption, URGENT, None)
     }
 
-    /// Takes the process away from what it waits for, and raises the exception in it. Of a process that has ended
-    /// since, nothing is left to interrupt.
+    /// Removes the process from the event that it waits for, and raises the exception in it. Does nothing if
+    /// the process has ended.
     pub fn interrupt(this: &Bound<'_, Interruption>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let py = this.py();
         let process = this.get().process.bind(py).clone();

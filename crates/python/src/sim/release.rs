@@ -1,7 +1,8 @@
-//! Lets go of objects without recursion.
+//! Drops chains of objects without recursion.
 //!
-//! A process refers to its generator, the generator to what it waits for, and that to the next process. Dropping the
-//! first of a hundred thousand such processes would recurse through all of them and overflow the stack.
+//! A process refers to its generator, the generator to the awaited event, and that to the next process.
+//! Dropping the first of a hundred thousand such processes would recurse through all of them and overflow the
+//! stack.
 
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};

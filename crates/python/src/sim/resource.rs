@@ -28,7 +28,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 /// How requests are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// By the methods `_do_put` and `_do_get` of a class in Python.
+    /// By the methods `_do_put` and `_do_get` of a Python class.
     Python,
     Slots,
     PreemptiveSlots,
@@ -38,7 +38,7 @@ pub enum Discipline {
     FilterStore,
 }
 
-/// Which methods the class of the instance has of its own.
+/// The methods that the class of the instance overrides.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overrides {
     do_put: bool,
@@ -48,10 +48,10 @@ struct Overrides {
     release: bool,
 }
 
-/// What every shared resource has: a queue of puts and a queue of gets.
+/// The base of shared resources: a queue of puts and a queue of gets.
 ///
-/// A class with `_do_put(event)` and `_do_get(event)` is a resource of its own: these trigger the event if it can be
-/// served, and return True if the next one in the queue may be tried.
+/// A class with `_do_put(event)` and `_do_get(event)` is a user-defined resource: these methods trigger the
+/// event if it can be served, and return True if the next one in the queue may be tried.
 #[pyclass(subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct BaseResource {
@@ -81,7 +81,7 @@ impl BaseResource {
         }
     }
 
-    /// What `__init__` does.
+    /// The work of `__init__`.
     pub fn begin(
         this: &Bound<'_, BaseResource>,
         env: &Bound<'_, Environment>,
@@ -161,7 +161,7 @@ impl BaseResource {
         this.borrow_mut().capacity.clone_ref(this.py())
     }
 
-    /// True if `release` is that of `Resource`, for this class and this instance.
+    /// True if `release` is not overridden, for this class and this instance.
     pub fn releases_plainly(this: &Bound<'_, BaseResource>) -> PyResult<bool> {
         let inner = this.borrow_mut();
         match &inner.attributes {

@@ -49,7 +49,7 @@ impl Timeout {
         Ok(timeout)
     }
 
-    /// Makes a processed event ready to be returned by [`Timeout::new_in`], if nobody can see that it is the same object.
+    /// Prepares a processed event for reuse by [`Timeout::new_in`], if no other reference to it exists.
     pub fn recycle(event: Bound<'_, Event>, env: &Bound<'_, Environment>) -> PyResult<()> {
         let py = env.py();
         if !is_only_reference(&event) || !event.is_exact_instance_of::<Timeout>() {

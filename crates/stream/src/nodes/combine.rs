@@ -41,7 +41,7 @@ pub struct Combine {
     pub names: Vec<Arc<str>>,
     /// Times belong to the nearest multiple of this.
     pub tolerance: Duration,
-    /// What stands between a condition's name and that of a field or tag.
+    /// The separator between a condition's name and the name of a field or tag.
     pub delimiter: Arc<str>,
     /// The most choices of points of one time.
     pub max: u64,

@@ -111,7 +111,7 @@ struct DerivativeOperator {
     unit: f64,
     /// Time and value of the last point of each group.
     last: Series<Option<(i64, f64)>>,
-    /// True if the last point before a stop counts after it.
+    /// True if points before a stop of the engine are used after it.
     continues: bool,
     faults: Faults,
 }

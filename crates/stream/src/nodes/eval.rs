@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-/// See the [module](self).
+/// The properties of an `eval`; see the [module](self).
 pub(crate) const KIND: Kind = Kind {
     names: &["eval"],
     properties: &["as", "tags", "keep"],

@@ -23,7 +23,8 @@ impl Moments {
         }
     }
 
-    /// Returns the times that are complete, each as a window that ends at the time. Those of a window are complete with it.
+    /// Returns the complete times, each as a window that ends at the time. The times of a window are complete
+    /// with it.
     pub(super) fn take(&mut self, input: usize, flow: Flow) -> Vec<Window> {
         let batch = match flow {
             Flow::Window(window) => return self.of_window(&window),

@@ -1,4 +1,4 @@
-//! Where the pirates are, which a session has to know.
+//! An observer that records the addresses of the pirates for a session.
 
 use corsair::fsm::{Tally, Watch};
 use corsair::{Addr, AddrRange, Time};

@@ -1,4 +1,4 @@
-//! Connections to the page: a limited number, each of which has to say soon what it wants.
+//! Connections to the page: a limited number, each with a time limit for its first request.
 
 use axum::Router;
 use axum::body::Body;
@@ -23,8 +23,8 @@ const BUFFER: usize = 16 << 10;
 /// After the system has refused a connection (too many files, say).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves for ever. The head of a request may take so long, also while a connection is idle; one that has
-/// become a socket may be silent.
+/// Serves without end. The head of a request has a time limit, also while a connection is idle; a WebSocket
+/// may be silent.
 pub(super) async fn serve(listener: TcpListener, routes: Router, head: Duration) {
     let room = Arc::new(Semaphore::new(MOST));
     loop {

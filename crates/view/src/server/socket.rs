@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A page that takes nothing for so long is given up.
+/// The time without reads after which a page is disconnected.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a page says.
+/// A message of a page.
 #[derive(Debug, Deserialize)]
 struct PageMessage {
     #[serde(default)]
@@ -31,7 +31,7 @@ struct PageMessage {
     ask: Option<Value>,
 }
 
-/// What a watcher has.
+/// The state of a watcher.
 struct Watcher {
     socket: WebSocket,
     seat: Seat,

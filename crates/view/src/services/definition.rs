@@ -1,4 +1,4 @@
-//! What was done in a session as parts of a definition: its `faults` and its `load`.
+//! The commands of a session as parts of a definition: its `faults` and its `load`.
 
 use super::Services;
 use crate::command::{Action, Command};
@@ -6,7 +6,7 @@ use corsair_arch::{Package, PlaceFault, TimeSpan, Topology};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// The faults so far, and what has no counterpart.
+/// The faults so far, and notes about commands without a counterpart.
 struct Parts<'a> {
     topology: &'a Topology,
     /// Each with whose it is, and whether it lasts.
@@ -15,7 +15,7 @@ struct Parts<'a> {
 }
 
 impl Services {
-    /// What was done, as a definition has it: `faults`, `load`, and in `x-notes` what is not the same.
+    /// Returns the commands as a definition: `faults`, `load`, and in `x-notes` what differs.
     pub(super) fn definition(&self, commands: &[Command]) -> Result<Value, String> {
         let (load_at, _) = self.live.load();
         let mut parts = Parts {
@@ -101,7 +101,7 @@ impl Services {
 }
 
 impl Parts<'_> {
-    /// Something begins to go wrong.
+    /// Begins a fault.
     fn begin(
         &mut self,
         kind: &str,
@@ -120,7 +120,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// It goes wrong no more.
+    /// Ends a fault.
     fn end(&mut self, kind: &str, who: &str, at: Duration) {
         if !self.end_if_any(kind, who, at) {
             self.notes.push(format!(
@@ -142,7 +142,7 @@ impl Parts<'_> {
         found
     }
 
-    /// Where a name is, as faults say it.
+    /// Returns the place of a name in the format of faults.
     fn place(&mut self, who: &str) -> Map<String, Value> {
         let topology = self.topology;
         let mut place = Map::new();

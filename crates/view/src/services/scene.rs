@@ -1,4 +1,4 @@
-//! What does not change of an architecture: where things stand, and who may know whom.
+//! The fixed part of an architecture: positions, and possible connections.
 
 use super::targets::place;
 use crate::layout::{Layout, LayoutNode, layout};
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// With more edges than that, only those with traffic are shown.
 const MOST_QUIET: usize = 10_000;
 
-/// The scene of an architecture, its layout, and for each instance the groups of what is measured:
-/// its service's and its zone's.
+/// Returns the scene of an architecture, its layout, and for each instance its groups in measurements: its
+/// service and its zone.
 pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     let topology = live.topology();
     let places: Vec<LayoutNode> = (topology.instances.iter())
@@ -115,7 +115,7 @@ fn calls(live: &Live) -> Vec<Vec<u32>> {
     calls
 }
 
-/// Who may call whom; none if there are too many to show those without traffic.
+/// Returns all possible calls; none if there are too many to show those without traffic.
 fn quiet_edges(live: &Live) -> Option<Vec<(u32, u32)>> {
     let topology = live.topology();
     if let Some(edges) = &topology.edges {

@@ -181,7 +181,7 @@ impl Services {
         }
     }
 
-    /// Lets a command happen at its time.
+    /// Schedules a command at its time.
     pub(super) fn tell(&mut self, command: &Command) -> Result<(), String> {
         let told = self.resolve(&command.what)?;
         let at = Time::from_nanos(command.at);
@@ -197,7 +197,7 @@ impl Services {
     }
 }
 
-/// What a zone is called.
+/// Returns the name of a zone.
 pub(super) fn place(topology: &Topology, at: Zone) -> String {
     let (region, zone) = (
         at.region_name(&topology.places),

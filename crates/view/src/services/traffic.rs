@@ -27,13 +27,13 @@ struct Edge {
     /// Answers and errors per second.
     answered: f32,
     failed: f32,
-    /// What the interval has brought so far.
+    /// The counts of the current interval.
     new: (u64, u64, u64),
     times: Times,
 }
 
 impl Traffic {
-    /// Adds what an interval has brought.
+    /// Adds the counts of an interval.
     pub(super) fn add(&mut self, (from, to): (u32, u32), recent: &Recent<'_>) {
         let place = *self.places.entry((from, to)).or_insert_with(|| {
             self.edges.push(Edge {

@@ -21,11 +21,11 @@ const PAST: f64 = 1.0;
 /// The pace of a session: how fast virtual time advances.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Virtual seconds for each second of the clock; none: as fast as it goes.
+    /// Virtual seconds per second of the clock; `None`: as fast as possible.
     factor: Option<f64>,
     /// How much virtual time takes [`SLICE`] on the clock.
     slice: Duration,
-    /// Until when the clock has been paid for, and what is still owed of virtual time.
+    /// The time up to which the clock was followed, and the virtual time still to be run.
     paid: Instant,
     owed: f64,
 }
@@ -51,7 +51,7 @@ impl Pace {
         self.restart();
     }
 
-    /// What passes on the clock until now does not count.
+    /// Ignores the time of the clock until now.
     pub(super) fn restart(&mut self) {
         (self.paid, self.owed) = (Instant::now(), 0.0);
     }
@@ -151,7 +151,7 @@ impl<W: World> Session<W> {
         measured > condition.above
     }
 
-    /// What is measured of the group that a condition is about.
+    /// Returns the measurements of the group of a condition.
     fn measured(&mut self, groups: &[GroupSample], now: f64, measure: &Measure) -> f64 {
         let Some(goal) = &mut self.goal else {
             return 0.0;

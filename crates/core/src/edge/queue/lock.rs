@@ -10,7 +10,8 @@
 #[cfg(not(loom))]
 pub(super) type Lock<T> = SpinLock<T>;
 
-/// In models of the queue, the model's lock, because spinning in different orders adds nothing to a model.
+/// In models of the queue, the model's own lock, because modelling each step of spinning would add only
+/// equivalent orders.
 #[cfg(loom)]
 pub(super) struct Lock<T>(crate::sync::Mutex<T>);
 

@@ -10,7 +10,7 @@ pub(super) struct Load {
     weights: VecDeque<u64>,
     /// Their sum.
     total: u64,
-    /// The position of the oldest.
+    /// The position of the oldest message.
     first: u64,
 }
 

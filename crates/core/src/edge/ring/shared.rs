@@ -43,7 +43,7 @@ const fn word(position: u64) -> u64 {
 #[derive(Debug)]
 pub(super) struct IsAborted;
 
-/// The tail is aborted, and is this. Before a caller learns of the abort, it has to be
+/// The tail is aborted, with this value. Before a caller reports the abort, it must be
 /// [settled](RingEdge::settle).
 #[derive(Debug)]
 pub(super) struct Unsettled(pub(super) u64);

@@ -127,8 +127,8 @@ impl Worker {
     }
 
     /// Finds a job here, in the queue of the pool, or at another worker. With `patiently`, halves woken at
-    /// another worker are left there as long as that worker may have offers, or if there is only one, which
-    /// that worker may be about to run.
+    /// another worker stay there while that worker may have offers, or if there is only one half, which that
+    /// worker may be about to run.
     pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);

@@ -97,7 +97,7 @@ impl Goodbye {
 
 /// A message, or several, to each of some pirates.
 pub(super) trait Broadcast {
-    /// Sends them to these pirates.
+    /// Sends the messages to these pirates.
     fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
 }
 

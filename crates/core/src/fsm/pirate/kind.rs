@@ -1,4 +1,4 @@
-//! The pirate as a kind: its buddies as far as it knows some, and small numbers as few bytes.
+//! The serialized form of a pirate: only its known buddies, and small numbers as few bytes.
 
 use super::{MAX_BUDDIES, Pirate};
 use crate::fsm::PirateWatch;

@@ -9,10 +9,10 @@ use std::time::Duration;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "corsair-courier-load", version)]
 pub struct Flags {
-    /// To how many each message goes
+    /// Number of recipients of each message
     #[arg(long, value_enum, default_value = "1on1")]
     pub kind: KindArg,
-    /// Who post, each over a connection of its own
+    /// Number of workers, each with its own connection
     #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = at_least_one)]
     pub workers: usize,
     /// Messages of each worker
@@ -40,7 +40,7 @@ pub struct Flags {
     /// default limits
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one, conflicts_with_all = ["idle", "compare"])]
     pub fanout: Option<usize>,
-    /// From which recipients are drawn
+    /// Seed of the random recipients
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub seed: u64,
     /// Tables, or one JSON object
@@ -51,7 +51,7 @@ pub struct Flags {
     pub node: Option<NodeArg>,
 }
 
-/// To how many a message goes.
+/// The number of recipients of a message.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum KindArg {
     /// To one
@@ -76,7 +76,7 @@ pub enum KindArg {
 pub enum NodeArg {
     /// In memory, with limits that a load does not meet
     Idle,
-    /// On the disk, with the default limits of what a user may post
+    /// On disk, with the default limits of a user
     Limited,
 }
 

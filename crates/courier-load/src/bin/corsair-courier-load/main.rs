@@ -23,7 +23,7 @@ const POSTERS: usize = 64;
 /// Rounds of it, of each side.
 const ROUNDS: usize = 5;
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Default)]
 struct Results {
     /// The load.
@@ -73,8 +73,8 @@ fn refuse(sentence: &str) -> ExitCode {
     ExitCode::from(REFUSED)
 }
 
-/// Makes the load and prints what was measured. Ctrl-C ends it, and removes the data of a node that
-/// was made for it.
+/// Makes the load and prints the measurements. Ctrl-C ends it, and removes the data of a node that was
+/// started for it.
 async fn run(flags: &Flags) -> Result<ExitCode> {
     if let Some(which) = flags.node {
         node::until_stdin_ends(which).await?;
@@ -122,7 +122,7 @@ async fn run(flags: &Flags) -> Result<ExitCode> {
     print(flags, &results)
 }
 
-/// What a victim of fan-out notices, at a node of its own or at that of `--url`.
+/// Measures the effect of fan-out on a victim, at a new node or at that of `--url`.
 async fn attacked(flags: &Flags, attackers: usize) -> Result<Results> {
     let attack = Attack::by(attackers);
     let victim = match &flags.url {
@@ -178,7 +178,7 @@ async fn measure(flags: &Flags, host: &str) -> Result<Results> {
     })
 }
 
-/// Draws a bar of what was posted, if stderr is a terminal, until it is aborted.
+/// Draws a progress bar of posted messages, if stderr is a terminal, until it is aborted.
 async fn draw(progress: Progress, total: u64) {
     if !std::io::stderr().is_terminal() {
         return;
@@ -193,7 +193,7 @@ async fn draw(progress: Progress, total: u64) {
     }
 }
 
-/// A bar that goes when it is dropped.
+/// A progress bar that disappears when it is dropped.
 struct Cleared(ProgressBar);
 
 impl Drop for Cleared {

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-/// Hashing the passwords of a load is not what is measured.
+/// A low cost of password hashing, because it is not part of the measurement.
 const PASSWORD_MEMORY: u32 = 8;
 
 /// The default limits, but for those on logging in.

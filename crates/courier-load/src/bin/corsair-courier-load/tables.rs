@@ -1,4 +1,4 @@
-//! What is printed.
+//! Tables of the measurements.
 
 use super::Results;
 use anyhow::Result;

@@ -45,7 +45,7 @@ pub fn put(this: &Bound<'_, Container>, event: &Bound<'_, ContainerPut>) -> PyRe
     Ok(true)
 }
 
-/// Gets if the amount is there.
+/// Gets the amount if it is available.
 pub fn get(this: &Bound<'_, Container>, event: &Bound<'_, ContainerGet>) -> PyResult<bool> {
     let py = this.py();
     let amount = event.borrow().amount.clone_ref(py);

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// What a request of either kind knows.
+/// The fields of a request of either kind.
 #[derive(Debug, Default)]
 pub struct Asked {
     resource: Option<Py<BaseResource>>,
@@ -46,7 +46,7 @@ pub struct Get {
 }
 
 impl Put {
-    /// What `__init__` does: takes a place in the queue, and may be served at once.
+    /// The work of `__init__`: joins the queue, and may be served at once.
     pub fn begin(this: &Bound<'_, Put>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
         let asked = Asked::of(resource, &env);
@@ -84,7 +84,7 @@ impl Put {
 }
 
 impl Get {
-    /// What `__init__` does: takes a place in the queue, and may be served at once.
+    /// The work of `__init__`: joins the queue, and may be served at once.
     pub fn begin(this: &Bound<'_, Get>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
         let asked = Asked::of(resource, &env);
@@ -165,7 +165,7 @@ impl Put {
         this.call_method0(intern!(this.py(), "cancel")).map(drop)
     }
 
-    /// Takes the request back if it still waits.
+    /// Cancels the request if it still waits.
     fn cancel(this: &Bound<'_, Self>) -> PyResult<()> {
         Put::withdraw(this)
     }
@@ -217,7 +217,7 @@ impl Get {
         this.call_method0(intern!(this.py(), "cancel")).map(drop)
     }
 
-    /// Takes the request back if it still waits.
+    /// Cancels the request if it still waits.
     fn cancel(this: &Bound<'_, Self>) -> PyResult<()> {
         Get::withdraw(this)
     }

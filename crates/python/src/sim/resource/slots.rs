@@ -46,7 +46,7 @@ pub struct PriorityRequest {
     key: Option<Py<PyAny>>,
 }
 
-/// Gives a slot back.
+/// Returns a slot.
 #[pyclass(extends = Get, subclass, module = "corsair.sim.resources.resource")]
 #[derive(Debug, Default)]
 pub struct Release {
@@ -69,7 +69,7 @@ pub fn put(this: &Bound<'_, Resource>, event: &Bound<'_, Request>) -> PyResult<b
     Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
 }
 
-/// Grants a slot, if need be that of the user who matters least.
+/// Grants a slot, if necessary by preempting the user with the lowest priority.
 pub fn put_or_preempt(
     this: &Bound<'_, Resource>,
     event: &Bound<'_, PriorityRequest>,
@@ -105,7 +105,7 @@ pub fn put_or_preempt(
     put(this, event.as_super())
 }
 
-/// Takes a slot back, if the request has one.
+/// Takes back the slot of a request, if it has one.
 pub fn get(this: &Bound<'_, Resource>, event: &Bound<'_, Release>) -> PyResult<bool> {
     let py = this.py();
     let request = event
@@ -203,7 +203,7 @@ fn give_up(request: &Bound<'_, Request>, why: &Bound<'_, PyString>) -> PyResult<
 }
 
 impl Request {
-    /// The patience of whoever waits has ended.
+    /// Handles the end of a waiting request's patience.
     pub fn renege(this: &Bound<'_, Request>) -> PyResult<()> {
         let put = this.as_super();
         if Event::is_triggered(put.as_super()) {
@@ -308,7 +308,7 @@ impl Resource {
         Ok(event)
     }
 
-    /// Gives back the slot of a request; of one that has none, nothing.
+    /// Releases the slot of a request, if it has one.
     fn release<'py>(
         this: &Bound<'py, Self>,
         request: &Bound<'py, PyAny>,
@@ -336,7 +336,7 @@ impl PriorityResource {
         blank(_arguments.py(), Discipline::Slots).add_subclass(PriorityResource {})
     }
 
-    /// Requests a slot with a priority. `patience` and `balk` are those of `Resource.request`.
+    /// Requests a slot with a priority. `patience` and `balk` are as in `Resource.request`.
     #[pyo3(signature = (priority=None, preempt=true, *, patience=None, balk=None))]
     fn request<'py>(
         this: &Bound<'py, Self>,
@@ -497,7 +497,7 @@ impl PriorityRequest {
         this.borrow_mut().time.to_python(this.py())
     }
 
-    /// By what requests are ordered: priority, time, and whether it does not preempt.
+    /// The sort key of requests: priority, time, and whether it does not preempt.
     #[getter(key)]
     fn get_key<'py>(this: &Bound<'py, Self>) -> Option<Bound<'py, PyAny>> {
         let inner = this.borrow_mut();

@@ -21,7 +21,7 @@ pub struct Store {
 #[derive(Debug)]
 pub struct PriorityStore {}
 
-/// Holds items, of which a request takes the first that its filter accepts.
+/// Holds items; a request takes the first item that its filter accepts.
 #[pyclass(extends = Store, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct FilterStore {}
@@ -75,7 +75,7 @@ fn accept(event: &Bound<'_, StorePut>) -> PyResult<bool> {
     Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
 }
 
-/// Puts an item last if there is room.
+/// Appends an item if there is capacity.
 pub fn put(this: &Bound<'_, Store>, event: &Bound<'_, StorePut>) -> PyResult<bool> {
     let Some((items, item)) = fitting(this, event)? else {
         return Ok(false);
@@ -87,7 +87,7 @@ pub fn put(this: &Bound<'_, Store>, event: &Bound<'_, StorePut>) -> PyResult<boo
     accept(event)
 }
 
-/// Puts an item into the heap if there is room.
+/// Puts an item into the heap if there is capacity.
 pub fn put_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StorePut>) -> PyResult<bool> {
     let Some((items, item)) = fitting(this, event)? else {
         return Ok(false);

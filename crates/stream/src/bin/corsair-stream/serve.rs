@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     /// Crash that answered writes survive, with --data
     #[arg(long, value_enum, default_value_t = Durable::Interval, requires = "data")]
     durability: Durable,
-    /// How often the state of all tasks is saved to --data while they run
+    /// Interval at which the state of all tasks is saved to --data
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     checkpoint: Duration,
     /// A directory in which `.log('/path')` of alerts may write [default: nowhere]

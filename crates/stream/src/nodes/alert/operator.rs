@@ -28,7 +28,7 @@ pub(super) struct AlertOperator {
     faults: Faults,
 }
 
-/// A receiver of alerts beside the next node.
+/// A receiver of alerts other than the next node.
 pub(super) struct Handler {
     queue: Queue,
     counts: Counts,
