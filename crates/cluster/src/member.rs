@@ -130,7 +130,7 @@ impl<C: Carrier> Member<C> {
     ///
     /// # Errors
     /// [`ClusterError::Failed`] with the first process that cannot run its part; [`ClusterError::Different`] with the first
-    /// process whose terms are not those of process 0; [`ClusterError::ProcessLost`].
+    /// process whose terms are not those of process 0; [`ClusterError::Lost`].
     pub fn agree(&mut self, terms: &Terms<'_>) -> Result<Agreement, ClusterError> {
         let mut hash = DefaultHasher::new();
         hash.write(terms.configuration);
@@ -217,7 +217,7 @@ impl<C: Carrier> Member<C> {
     /// order of their numbers; the others return nothing. All mail that was posted before has been delivered then.
     ///
     /// # Errors
-    /// [`ClusterError::ProcessLost`] if another process did not come so far; [`ClusterError::Outcome`].
+    /// [`ClusterError::Lost`] if another process did not come so far; [`ClusterError::Outcome`].
     pub fn end(mut self, part: Vec<u8>, beside: Vec<u8>) -> Result<Vec<ProcessEnd>, ClusterError> {
         let end = ProcessEnd {
             part,
