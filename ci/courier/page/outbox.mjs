@@ -135,6 +135,25 @@ async function refused(node, visit) {
   assert.equal(await box(anne), "for jack");
 }
 
+async function removed(node, visit) {
+  const anne = await visit();
+  await logIn(anne, "anne");
+  const me = await anne.evaluate(() => JSON.parse(localStorage.getItem("courier")).user);
+  const mary = await node.create("mary");
+  const jack = await node.create("jack");
+  await node.ask("POST", "conversations", { recipients: [me, mary.user] }, jack.token);
+  await node.ask("POST", "conversations/1/messages", { text: "ahoy" }, jack.token);
+  await choose(anne, "mary");
+  await anne.route("**/conversations/*/messages", (route) => route.abort());
+  await say(anne, "too late");
+  await node.ask("DELETE", `conversations/1/members/${me}`, undefined, jack.token);
+  await until(anne, () => document.querySelector("#conversations li") === null);
+  await anne.unroute("**/conversations/*/messages");
+  await until(anne, () => document.getElementById("problem").textContent.includes("too late"));
+  await pause(9000);
+  assert.ok(await anne.isVisible("#problem"), "a text that has no box stays in view");
+}
+
 async function onlyAnEndedLogin(node, visit) {
   const anne = await visit();
   await node.create("mary");
@@ -243,6 +262,7 @@ await run([
   [`a burst of ${BURST} messages with two outages arrives once and in order`, burst],
   ["what is typed while the node is away is kept over a reload, by conversation", typedWhileAway],
   ["a refused message goes back to the box of its conversation", refused],
+  ["what was typed in a conversation that one was removed from is shown", removed],
   ["only a login that has ended logs out", onlyAnEndedLogin],
   ["tabs share a login, and send each other's messages", tabs],
   ["logging out leaves nothing in the browser", logOut],

@@ -385,6 +385,9 @@ export class Chat {
 
   // Keeps a text that the node has refused until its conversation is open.
   giveBack(id, text, why) {
+    const room = this.rooms.get(conversationOf(id));
+    // Nobody can open a conversation that this user has left.
+    if (!room && why.status === 404) return complain(new Error(`not sent: ${why.message}; it was: ${text}`), Infinity);
     complain(new Error(`not sent: ${why.message}`));
     this.refused.set(id, text);
     this.takeBack();

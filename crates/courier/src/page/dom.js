@@ -23,9 +23,10 @@ export function sync(list, wanted, make, update) {
   }
 }
 
-export function complain(error) {
+// Shows what is wrong for a while, or until something else is.
+export function complain(error, time = 8000) {
   $("problem").textContent = error.message;
   $("problem").hidden = false;
   clearTimeout(complain.timer);
-  complain.timer = setTimeout(() => ($("problem").hidden = true), 8000);
+  if (time < Infinity) complain.timer = setTimeout(() => ($("problem").hidden = true), time);
 }
