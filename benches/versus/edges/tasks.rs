@@ -175,7 +175,8 @@ impl Channel for Tokio {
     }
 }
 
-/// A channel whose receiver has a future of the next message, and can be asked for those that are there.
+/// A channel whose receiver can wait for the next message in a future, and can return buffered messages at
+/// once.
 macro_rules! channel {
     ($name:ident: $sender:ty, $receiver:ty = $open:expr, $send:ident, $receive:ident, $rest:expr) => {
         struct $name;

@@ -97,9 +97,7 @@ impl Channel for Ring {
     }
 
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
-        sender
-            .send_all_blocking(batch)
-            .expect("the receiver lives");
+        sender.send_all_blocking(batch).expect("the receiver lives");
     }
 
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
@@ -128,9 +126,7 @@ impl Channel for Queue {
     }
 
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
-        sender
-            .send_all_blocking(batch)
-            .expect("the receiver lives");
+        sender.send_all_blocking(batch).expect("the receiver lives");
     }
 
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {

@@ -97,7 +97,9 @@ fn parameters() -> Option<Phold> {
 
 fn main() -> ExitCode {
     let Some(phold) = parameters() else {
-        eprintln!("usage: phold PROCESSES WORKERS LOOKAHEAD MEAN REMOTE END, with times in seconds");
+        eprintln!(
+            "usage: phold PROCESSES WORKERS LOOKAHEAD MEAN REMOTE END, with times in seconds"
+        );
         return ExitCode::from(2);
     };
     let config = Config {

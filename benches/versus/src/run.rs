@@ -1,4 +1,4 @@
-//! How much there is to do, and what came out of doing it.
+//! The amount of work, and its results.
 
 use std::fmt;
 use std::time::Duration;

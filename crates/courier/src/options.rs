@@ -13,7 +13,7 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The URL of a NATS server with JetStream, where several nodes share one log.
     pub nats: Option<String>,
-    /// A file with the key that those nodes have in common: they believe no others.
+    /// A file with the common key of those nodes: entries without it are ignored.
     pub nats_key: Option<PathBuf>,
     /// The stream that they share; without it one that all services on that server share.
     pub nats_stream: Option<String>,

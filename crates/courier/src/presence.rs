@@ -71,7 +71,7 @@ impl Changes {
     }
 }
 
-/// This node, whose number no other has.
+/// The unique number of this node.
 const HERE: NodeId = 0;
 
 impl Presence {

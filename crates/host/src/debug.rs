@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use std::path::PathBuf;
 
-/// The variables, read.
+/// The values of the variables.
 #[derive(Debug, Default)]
 pub(crate) struct Debug {
     /// The host that stops, and when.

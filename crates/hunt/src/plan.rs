@@ -14,13 +14,13 @@ pub struct FaultPlan {
     /// Ends the run early, at this time, without the observer's
     /// [`end`](crate::Observer::end): for violations that come before it.
     pub until: Option<u32>,
-    /// Messages that are lost.
+    /// Thousandths of messages that are lost.
     pub loss: u32,
-    /// Messages that arrive twice, if their type can be copied.
+    /// Thousandths of messages that arrive twice, if their type can be copied.
     pub duplicates: u32,
-    /// Messages that are late, by up to `lateness`.
+    /// Thousandths of messages that are late, by up to `lateness`.
     pub late: u32,
-    /// The most that a message is late.
+    /// The maximum additional latency.
     pub lateness: u32,
     /// Parted networks.
     pub partitions: Vec<Partition>,

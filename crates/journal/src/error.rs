@@ -11,7 +11,7 @@ pub enum JournalError {
     Unusable {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// Another version wrote it.

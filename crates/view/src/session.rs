@@ -105,7 +105,7 @@ pub struct Status {
     pub commands: Vec<(f64, String)>,
     /// The digest, while it is paused.
     pub digest: Option<String>,
-    /// How many times it was restarted or rewound.
+    /// The number of restarts and rewinds.
     pub epoch: u32,
     /// Whether it can be rewound.
     pub can_go_back: bool,

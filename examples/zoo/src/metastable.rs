@@ -15,7 +15,7 @@ pub struct Metastable {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Asks, with a number.
+    /// A request with its number.
     Ask(u64),
     /// Answers.
     Answer(u64),

@@ -26,7 +26,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     step: u64,
-    /// Of the computer: what is left of the tasks, in steps.
+    /// For the computer: the remaining steps of each task.
     low: u32,
     middle: u32,
     high: u32,

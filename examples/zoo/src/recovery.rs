@@ -37,7 +37,8 @@ pub struct Peer {
     /// Of a replica that recovers: its question, and who has answered.
     question: u64,
     answers: u64,
-    /// Of the client: the number under way, who has it, and the largest that a majority had.
+    /// For the client: the number in progress, the replicas that have stored it, and the largest number that
+    /// a majority has stored.
     number: u64,
     stored: u64,
     acknowledged: u64,

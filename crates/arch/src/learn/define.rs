@@ -146,7 +146,7 @@ pub(super) fn describe(
     }
 }
 
-/// How many instances the invocations of a service name.
+/// Returns the number of instances that the invocations of a service name.
 fn instances(invocations: &Invocations, mine: &[u32]) -> usize {
     let all = mine
         .iter()

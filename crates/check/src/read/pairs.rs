@@ -1,4 +1,4 @@
-//! From events to operations.
+//! Joins events to operations.
 
 use super::ReadError;
 use crate::{Outcome, Record, Value};

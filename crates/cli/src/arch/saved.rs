@@ -140,10 +140,10 @@ fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Er
     }
 }
 
-/// The branch of a saved run in which some fields are set.
+/// Returns a branch of a saved run with some changed fields.
 ///
 /// # Errors
-/// If there is no such field, or it cannot have such a value.
+/// If a field does not exist, or cannot have the value.
 pub fn branch(
     options: &Options,
     saved: &Topology,

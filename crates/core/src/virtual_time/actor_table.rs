@@ -131,7 +131,7 @@ pub(super) struct ActorTable {
     shards: usize,
     /// The shard of each page, by its number modulo [`ROUND`].
     owners: Box<[u16]>,
-    /// The number modulo [`ROUND`] of the page that was looked for last, and its shard.
+    /// The page that was looked up last, modulo [`ROUND`], and its shard.
     last_owner: Cell<(u32, u32)>,
     pub(super) addresses: Addresses,
     directory: Vec<Option<Box<[Page; 1 << LEAF_BITS]>>>,

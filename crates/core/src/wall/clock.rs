@@ -90,7 +90,7 @@ impl<M> Clock<M> {
         self.wakes.cancel(wake);
     }
 
-    /// Delivers this letter at this time.
+    /// Schedules the delivery of this message at this time.
     pub(crate) fn deliver_at(&self, due: Time, to: Addr, letter: MailboxEntry<M>) {
         let mut agenda = self.agenda();
         if agenda.over {

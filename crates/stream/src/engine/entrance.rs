@@ -48,7 +48,7 @@ enum End {
     Free(Sender),
     /// A separate task waits for capacity.
     Waiting {
-        /// Whether the edge is closed once nothing waits.
+        /// True if the edge must be closed once no elements wait.
         close: bool,
     },
     Closed,

@@ -25,7 +25,7 @@ pub(crate) enum RawValue {
     Text(Span),
 }
 
-/// A line, cut into pieces. Used again from line to line.
+/// The tokens of a line. The memory is reused for the next line.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
     pub measurement: Span,

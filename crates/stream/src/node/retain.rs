@@ -27,7 +27,7 @@ pub(crate) struct Retained {
     /// The most recently recorded blocks, which may get more rows. They are alive, or no block has their
     /// address.
     arriving: VecDeque<Arriving>,
-    /// Bytes of blocks noted.
+    /// The total bytes of the recorded blocks.
     noted: usize,
     /// Bytes of blocks beyond the capacity since the last check.
     refused: usize,

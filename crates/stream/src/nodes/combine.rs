@@ -191,7 +191,7 @@ impl CombineOperator {
         fulfils
     }
 
-    /// A point for each combination, whose points have these places.
+    /// Returns a point for each combination of the points with these indices.
     fn merged(&self, moment: &Window, rows: &[Vec<u32>]) -> Batch {
         let like = &moment.batches[0];
         let all = together(&moment.batches);

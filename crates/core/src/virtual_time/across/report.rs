@@ -30,7 +30,7 @@ struct WaitingReport {
     kept: usize,
 }
 
-/// [`Waiting`] without places in the source, at which actors of a kind never wait.
+/// [`Waiting`] without source locations, which waits of kinds never have.
 #[derive(Serialize, Deserialize)]
 enum WaitsFor {
     Message,

@@ -414,7 +414,8 @@ unsafe fn close_notable<M: Message>(at: ShardPointers<M>, cache: &mut ActorCache
     }
 }
 
-/// Runs a window of one shard, unless it has more than a few events. Nothing of it is inbound or from afar.
+/// Runs a window of one shard, unless it has more than a few events. All of its events are in the shard's own
+/// buffer of this window.
 ///
 /// # Safety
 /// As for [`run_sparse`].

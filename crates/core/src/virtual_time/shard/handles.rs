@@ -302,7 +302,7 @@ impl Handles {
         true
     }
 
-    /// Whether a timer was cancelled and has not left.
+    /// True if a timer was cancelled and is still in the wheel.
     pub(super) fn is_cancelled(&self, actor: u32, own: u32) -> bool {
         let Some(&list) = self.index.get(&actor) else {
             return false;

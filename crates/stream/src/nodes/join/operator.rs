@@ -317,7 +317,7 @@ impl JoinOperator {
     }
 }
 
-/// The fields that a point has. The batch is of one row.
+/// Returns the fields of the point in this batch of one row.
 fn fields_of(point: &Batch) -> impl Iterator<Item = (Arc<str>, Value)> + '_ {
     let row = point.rows.get(0);
     let fields = point.block.fields();
