@@ -527,7 +527,8 @@ def test_what_is_started_later_starts_later(env):
 def test_random_models_run_as_simpy_runs_them():
     """Random processes, resources, interrupts and conditions: the traces of both are equal, ties included."""
     simpy = pytest.importorskip("simpy")
-    for seed in range(60):
+    # In the last two, a process that was preempted looks at what kind of object the cause is.
+    for seed in (*range(60), 2777, 2930):
         traces = [trace(module, random.Random(seed)) for module in (simpy, sim)]
         assert traces[0] == traces[1], f"seed {seed}"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from .exceptions import Interrupt as Interrupt
 
@@ -31,7 +32,8 @@ class StopSimulation(Exception):
         raise event.value
 
 
-class Preempted(NamedTuple):
+@dataclass(eq=False)
+class Preempted:
     """The cause of the `Interrupt` in a process that has lost its slot."""
 
     by: Process | None
