@@ -33,7 +33,7 @@ impl Request {
         }
     }
 
-    /// Does it, and returns the result as a text.
+    /// Executes the request, and returns the result as a text.
     async fn serve(self, node: &Inner) -> Result<String, BackupError> {
         match self {
             Request::Backup(to) => Ok(node.backup(&to).await?.to_string()),

@@ -26,9 +26,9 @@ pub struct Recovery {
     next: u64,
     /// The positions at which files begin.
     firsts: VecDeque<u64>,
-    /// Where the last record of the last file begins,
+    /// The start of the last record of the last file.
     last: u64,
-    /// and its bytes.
+    /// The bytes of that record.
     tail: Vec<u8>,
     discarded: u64,
 }

@@ -60,7 +60,7 @@ pub struct Window {
 pub enum Flow {
     /// Points as they come.
     Points(Batch),
-    /// Points that belong together.
+    /// A window of points.
     Window(Window),
 }
 

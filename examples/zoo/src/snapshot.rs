@@ -108,7 +108,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// What an account sent to each and received from each.
+/// The messages that an account has sent to and received from each other account.
 type Account = Option<([u64; 3], [u64; 3])>;
 
 /// What each account recorded, by snapshot.

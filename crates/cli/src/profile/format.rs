@@ -140,7 +140,7 @@ impl Message {
         self.bytes(field, &message.0);
     }
 
-    /// Packed: one field with all of them.
+    /// A packed field with all of these integers.
     fn integers(&mut self, field: u64, values: &[u64]) {
         let mut packed = Message::default();
         values.iter().for_each(|&value| packed.varint(value));

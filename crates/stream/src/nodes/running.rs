@@ -26,7 +26,7 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// A number for each point, from it and the points of its group before it.
+/// A number for each point, computed from the point and the earlier points of its group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Running {
     /// The function.

@@ -6,7 +6,7 @@ use crate::edge::queue::deferred::DeferredWork;
 use std::task::Waker;
 
 impl<T> Contents<T> {
-    /// The receiver has found nothing; of an edge that is open, that may change.
+    /// The receiver found no message; on an open edge, one may still arrive.
     #[inline]
     pub(in crate::edge::queue) fn found_empty(&mut self) -> State {
         self.vacant = self.state == State::Open;
