@@ -6,9 +6,9 @@ use crate::message::Command;
 use crate::model::{LEAST_TRAVEL, Model, Turn};
 use crate::plan::{Plan, prepare};
 use crate::resume_error::{ChangeError, ResumeError};
-use crate::scenario::SceneParameters;
 use crate::script::{Operation, Script};
 use crate::topology::Topology;
+use crate::workload::Architecture;
 use corsair::{Config, Executor, Snapshot, Time};
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -26,26 +26,21 @@ pub struct Branch {
     pub counts_from_here: bool,
 }
 
-/// A branch that is ready to resume.
-pub(crate) struct Branched {
-    pub(crate) config: Config,
-    pub(crate) model: Arc<Model>,
-    pub(crate) parameters: SceneParameters,
-    /// The snapshot, with the seed of the branch.
-    pub(crate) snapshot: Snapshot,
-    /// Commands to instances, in order.
-    pub(crate) commands: Vec<(Time, u32, Command)>,
-}
-
-impl Branched {
-    /// See [`Architecture::branch`](crate::Architecture::branch).
-    pub(crate) fn new(
+impl Architecture {
+    /// A branch of a saved run, and the snapshot that it resumes from. `saved` is the topology of the saved run, and the
+    /// plan is the one with which it was begun.
+    ///
+    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    ///
+    /// # Errors
+    /// [`ResumeError::Change`] if the state cannot continue with the branch's topology.
+    pub fn branch(
         base: &Config,
         saved: &Topology,
         branch: &Branch,
         plan: &Plan,
         snapshot: &Snapshot,
-    ) -> Result<Branched, ResumeError> {
+    ) -> Result<(Architecture, Snapshot), ResumeError> {
         let now = snapshot.time()?;
         can_follow(&branch.topology, saved)?;
         let (config, before, _) = prepare(Executor::Virtual, base, saved.clone(), plan)?;
@@ -79,13 +74,13 @@ impl Branched {
         if let Some(seed) = branch.seed {
             snapshot.reseed(seed)?;
         }
-        Ok(Branched {
+        let architecture = Architecture {
             config,
             model,
             parameters,
-            snapshot,
             commands: commands.collect(),
-        })
+        };
+        Ok((architecture, snapshot))
     }
 }
 

@@ -234,36 +234,43 @@ impl Controller {
         cx: &mut C,
     ) {
         let ready_at = cx.now().as_nanos().saturating_add(rules.delay);
-        let idle = self.nodes.iter_mut();
-        let idle = idle.filter(|watched| watched.region == region && !watched.is_wanted);
-        let mut chosen = Vec::new();
-        for watched in idle.take(count as usize) {
+        let here = self.nodes.iter_mut().filter(|node| node.region == region);
+        let idle = here.filter(|node| !node.is_wanted).take(count as usize);
+        let chosen = idle.map(|watched| {
             watched.is_wanted = true;
             watched.ready_at = ready_at;
             watched.last = None;
-            chosen.push(watched.node);
-        }
+            watched.node
+        });
+        let chosen: Vec<u32> = chosen.collect();
         self.done.started += chosen.len() as u64;
-        for node in chosen {
-            self.tell(rules.delay, node, Msg::Serve { there: true }, cx);
-        }
+        self.serve(chosen, true, rules.delay, cx);
     }
 
     /// Removes the last serving instance.
     fn remove<C: Context<Msg>>(&mut self, region: Option<u8>, count: u32, cx: &mut C) {
         let now = cx.now().as_nanos();
-        let serving = self.nodes.iter_mut().rev();
-        let serving = serving.filter(|watched| watched.region == region && watched.serves(now));
-        let mut chosen = Vec::new();
-        for watched in serving.take(count as usize) {
+        let here = self
+            .nodes
+            .iter_mut()
+            .rev()
+            .filter(|node| node.region == region);
+        let serving = here.filter(|node| node.serves(now)).take(count as usize);
+        let chosen = serving.map(|watched| {
             watched.is_wanted = false;
             watched.is_asked = false;
             watched.is_ejected = false;
-            chosen.push(watched.node);
-        }
+            watched.node
+        });
+        let chosen: Vec<u32> = chosen.collect();
         self.done.stopped += chosen.len() as u64;
-        for node in chosen {
-            self.tell(0, node, Msg::Serve { there: false }, cx);
+        self.serve(chosen, false, 0, cx);
+    }
+
+    /// Tells nodes to begin or to stop serving.
+    fn serve<C: Context<Msg>>(&mut self, nodes: Vec<u32>, there: bool, delay: u64, cx: &mut C) {
+        for node in nodes {
+            self.tell(delay, node, Msg::Serve { there }, cx);
         }
     }
 

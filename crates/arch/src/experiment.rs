@@ -109,10 +109,7 @@ pub fn measured(totals: &Totals, counted: Duration) -> Measurement {
             0 if all.puts > 0 => 0.0,
             requests => failed as f64 / requests as f64,
         },
-        mean: match all.times.is_empty() {
-            true => f64::NAN,
-            false => all.times.mean() / 1e9,
-        },
+        mean: all.times.mean().map_or(f64::NAN, |nanos| nanos / 1e9),
         p50: at(0.5),
         p90: at(0.9),
         p95: at(0.95),

@@ -8,7 +8,6 @@
 #![warn(missing_docs)]
 
 mod branch;
-mod buckets;
 mod capacity;
 #[cfg(feature = "compose")]
 mod compose;
@@ -21,7 +20,6 @@ mod edda;
 mod experiment;
 mod faults;
 mod geography;
-mod histogram;
 pub mod hunt;
 pub mod input_file;
 mod learn;

@@ -5,13 +5,10 @@
 //! times: the same for any number of workers, watched or not.
 
 pub(crate) mod seen;
-mod times;
 
 pub use crate::resume_error::ResumeError;
 pub use seen::{Calls, Details, InstanceState, MessageSeen, Recent, RequestSeen, SpanSeen};
-pub use times::Times;
 
-use crate::branch::Branch;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
@@ -25,6 +22,10 @@ use corsair_observe::run::{Finished, PausedRun, Run};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// A histogram of times in nanoseconds that is small enough for each edge of a graph to have one: a time is known within
+/// 1/32 of itself.
+pub type Times = corsair::Buckets<u64, 16>;
 
 /// An architecture in virtual time that its caller runs step by step.
 ///
@@ -98,28 +99,15 @@ impl Live {
         snapshot: &Snapshot,
     ) -> Result<Live, ResumeError> {
         let architecture = Architecture::new(Executor::Virtual, base, topology, plan)?;
-        Live::hold(Run::new(architecture).resume(snapshot.clone()))
+        Live::hold(architecture, snapshot.clone())
     }
 
-    /// Resumes a saved architecture as this branch of it. `saved` is the topology of the saved run,
-    /// and the plan is that with which it was begun.
-    ///
-    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    /// Resumes an architecture from a snapshot, for example a branch of a saved run ([`Architecture::branch`]).
     ///
     /// # Errors
-    /// [`ResumeError::Change`] if the state cannot continue with the branch's topology.
-    pub fn branch(
-        base: &Config,
-        saved: &Topology,
-        branch: &Branch,
-        plan: &Plan,
-        snapshot: &Snapshot,
-    ) -> Result<Live, ResumeError> {
-        let (architecture, snapshot) = Architecture::branch(base, saved, branch, plan, snapshot)?;
-        Live::hold(Run::new(architecture).resume(snapshot))
-    }
-
-    fn hold(run: Run<'_, Architecture>) -> Result<Live, ResumeError> {
+    /// See [`ResumeError`].
+    pub fn hold(architecture: Architecture, snapshot: Snapshot) -> Result<Live, ResumeError> {
+        let run = Run::new(architecture).resume(snapshot);
         Ok(Live { held: run.hold()? })
     }
 

@@ -4,10 +4,10 @@
 //! Each instance keeps its own slices; they are added up when it ends. A request belongs to the slice in
 //! which it arrived.
 
-use crate::buckets::{bucket, quantile};
 use crate::csv::quoted;
 use crate::geography::{Places, Zone};
 use crate::saved::Ruled;
+use corsair::Buckets;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,8 @@ pub struct Slice {
     pub errors: u64,
     /// The longest queue of an instance.
     pub longest_queue: u32,
-    times: Counts,
+    /// Each within 1 %.
+    times: Buckets<u64, 64>,
     /// Queued jobs, and slots or processors in use and in total, each times nanoseconds.
     queued: f64,
     used: f64,
@@ -54,7 +55,7 @@ impl Slice {
         self.requests += other.requests;
         self.errors += other.errors;
         self.longest_queue = self.longest_queue.max(other.longest_queue);
-        self.times.add(&other.times);
+        self.times.merge(&other.times);
         self.queued += other.queued;
         self.used += other.used;
         self.available += other.available;
@@ -329,46 +330,9 @@ fn level(value: f64, since: u64) -> Level {
     Level { value, since }
 }
 
-/// Counts of times, each within 1 %. Most slices have few times.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Counts {
-    counts: BTreeMap<u32, u32>,
-    total: u64,
-}
-
-/// Steps between two powers of two.
-const STEPS: u32 = 64;
-
-impl Counts {
-    fn record(&mut self, value: u64) {
-        *self.counts.entry(bucket::<STEPS>(value)).or_default() += 1;
-        self.total += 1;
-    }
-
-    fn add(&mut self, other: &Counts) {
-        for (&bucket, &count) in &other.counts {
-            *self.counts.entry(bucket).or_default() += count;
-        }
-        self.total += other.total;
-    }
-
-    fn quantile(&self, part: f64) -> Option<u64> {
-        let counts = self.counts.iter().map(|(&bucket, &count)| (bucket, count));
-        quantile::<STEPS>(counts, self.total, part)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_within_one_per_cent() {
-        let mut counts = Counts::default();
-        (1..=1_000).for_each(|value| counts.record(value * 1_000));
-        let p99 = counts.quantile(0.99).unwrap();
-        assert!(p99.abs_diff(990_000) < 9_900, "{p99}");
-    }
 
     #[test]
     fn areas_are_spread_over_the_slices_that_they_reach_over() {

@@ -1,9 +1,8 @@
 //! The results of a run, by entry point and by service.
 
-use crate::histogram;
 use crate::message::Answer;
 use crate::timeline::Timeline;
-use hdrhistogram::Histogram;
+use corsair_observe::TimesHistogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +23,7 @@ pub struct Totals {
 }
 
 /// The requests of an entry point, and their outcomes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EntryTotals {
     /// Requests made.
     pub requests: u64,
@@ -38,28 +37,11 @@ pub struct EntryTotals {
     /// among the errors, and have no response time.
     pub unrouted: u64,
     /// Response times in nanoseconds.
-    #[serde(with = "crate::histogram")]
-    pub times: Histogram<u64>,
+    pub times: TimesHistogram,
     /// The ages of the requests that were unanswered at the end, in nanoseconds.
-    #[serde(with = "crate::histogram")]
-    pub ages: Histogram<u64>,
+    pub ages: TimesHistogram,
     /// The totals by kind of request, if the entry point has its own load.
     pub kinds: BTreeMap<String, EntryTotals>,
-}
-
-impl Default for EntryTotals {
-    fn default() -> Self {
-        EntryTotals {
-            requests: 0,
-            puts: 0,
-            errors: 0,
-            missing: 0,
-            unrouted: 0,
-            times: histogram::new(),
-            ages: histogram::new(),
-            kinds: BTreeMap::new(),
-        }
-    }
 }
 
 /// A percentile of response times.
@@ -84,28 +66,29 @@ impl EntryTotals {
     /// were unanswered at the end count with their age: they take at least that long.
     pub fn percentile(&self, part: f64) -> Percentile {
         let nanos = if self.ages.is_empty() {
-            self.times.value_at_quantile(part)
+            self.times.at_most(part)
         } else {
             let mut all = self.times.clone();
-            histogram::merge(&mut all, &self.ages);
-            all.value_at_quantile(part)
+            all.merge(&self.ages);
+            all.at_most(part)
         };
+        let nanos = nanos.unwrap_or(0);
         Percentile {
             time: Duration::from_nanos(nanos),
-            is_lower_bound: !self.ages.is_empty() && self.ages.min() <= nanos,
+            is_lower_bound: self.ages.least().is_some_and(|least| least <= nanos),
         }
     }
 
     /// Counts an answered request with its duration in nanoseconds.
     pub(crate) fn answered(&mut self, lasted: u64, answer: Answer) {
-        histogram::record(&mut self.times, lasted);
+        self.times.record(lasted);
         self.errors += u64::from(answer.is_error());
         self.missing += u64::from(answer == Answer::Missing);
     }
 
     /// Counts an unanswered request with its age in nanoseconds.
     pub(crate) fn unanswered_at(&mut self, age: u64) {
-        histogram::record(&mut self.ages, age);
+        self.ages.record(age);
     }
 
     /// Adds the totals of another instance.
@@ -115,8 +98,8 @@ impl EntryTotals {
         self.errors += other.errors;
         self.missing += other.missing;
         self.unrouted += other.unrouted;
-        histogram::merge(&mut self.times, &other.times);
-        histogram::merge(&mut self.ages, &other.ages);
+        self.times.merge(&other.times);
+        self.ages.merge(&other.ages);
         for (kind, totals) in &other.kinds {
             self.kinds.entry(kind.clone()).or_default().add(totals);
         }

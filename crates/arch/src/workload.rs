@@ -1,6 +1,5 @@
 //! An architecture as a workload: what [`corsair_observe::run::Run`] runs.
 
-use crate::branch::{Branch, Branched};
 use crate::message::{Command, Msg};
 use crate::model::Model;
 use crate::plan::{Plan, SimulateError, prepare, totals};
@@ -8,7 +7,7 @@ use crate::resume_error::ResumeError;
 use crate::scenario::{Scene, SceneParameters, kinds};
 use crate::topology::Topology;
 use crate::totals::Totals;
-use corsair::{Addr, Config, Executor, Kinds, Report, Snapshot, Time, cluster};
+use corsair::{Addr, Config, Executor, Kinds, Report, Time, cluster};
 use corsair_observe::run::{Injections, Workload};
 use std::sync::Arc;
 
@@ -29,11 +28,11 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Architecture {
-    config: Config,
-    model: Arc<Model>,
-    parameters: SceneParameters,
+    pub(crate) config: Config,
+    pub(crate) model: Arc<Model>,
+    pub(crate) parameters: SceneParameters,
     /// Commands to instances, in order, when the saved run is resumed as a branch.
-    commands: Vec<(Time, u32, Command)>,
+    pub(crate) commands: Vec<(Time, u32, Command)>,
 }
 
 impl Architecture {
@@ -54,36 +53,6 @@ impl Architecture {
             parameters,
             commands: Vec::new(),
         })
-    }
-
-    /// A branch of a saved run, and the snapshot that it resumes from. `saved` is the topology of the saved run, and the
-    /// plan is the one with which it was begun.
-    ///
-    /// Faults that are new happen as commands do; those that have begun end as they would have.
-    ///
-    /// # Errors
-    /// [`ResumeError::Change`] if the state cannot continue with the branch's topology.
-    pub fn branch(
-        base: &Config,
-        saved: &Topology,
-        branch: &Branch,
-        plan: &Plan,
-        snapshot: &Snapshot,
-    ) -> Result<(Architecture, Snapshot), ResumeError> {
-        let Branched {
-            config,
-            model,
-            parameters,
-            snapshot,
-            commands,
-        } = Branched::new(base, saved, branch, plan, snapshot)?;
-        let architecture = Architecture {
-            config,
-            model,
-            parameters,
-            commands,
-        };
-        Ok((architecture, snapshot))
     }
 
     /// The topology.

@@ -4,6 +4,7 @@
 mod actor;
 mod address;
 mod async_context;
+mod buckets;
 pub(crate) mod config;
 mod context;
 mod distribution;
@@ -29,6 +30,7 @@ mod waiting;
 pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
 pub use async_context::AsyncContext;
+pub use buckets::{BucketNumber, Buckets};
 pub use config::{
     CancelToken, Config, ConfigError, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
 };

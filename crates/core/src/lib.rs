@@ -88,12 +88,12 @@ mod readme {}
 extern crate self as corsair;
 
 pub use contract::{
-    Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, CancelToken, Config, ConfigError,
-    Context, DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint,
-    Flow, Gauge, Histogram, Interval, KindCount, Latency, Message, Outcome, Overflow, PanicReport,
-    Panics, Probes, Progress, Random, Reason, ReplyHandle, Report, RunError, Scenario, Script,
-    Select, Series, SpanId, Spawn, Time, TimerHandle, Token, Wait, Waiting, WaitingActor, drive,
-    perform,
+    Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, BucketNumber, Buckets,
+    CancelToken, Config, ConfigError, Context, DeadLetters, Distribution, DistributionError,
+    Envelope, Event, Executor, Fingerprint, Flow, Gauge, Histogram, Interval, KindCount, Latency,
+    Message, Outcome, Overflow, PanicReport, Panics, Probes, Progress, Random, Reason, ReplyHandle,
+    Report, RunError, Scenario, Script, Select, Series, SpanId, Spawn, Time, TimerHandle, Token,
+    Wait, Waiting, WaitingActor, drive, perform,
 };
 #[cfg(feature = "serde")]
 pub use contract::{EachKind, Kind, Plain, ProcessState};

@@ -1,42 +1,31 @@
 //! Times, counted in a histogram of three digits.
 
-use hdrhistogram::Histogram;
+use corsair::Buckets;
 use std::time::Duration;
 
 /// Times that were measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
-    histogram: Histogram<u64>,
+    histogram: Buckets<u64, 1024>,
     total: Duration,
-}
-
-impl Default for Series {
-    fn default() -> Series {
-        Series::new()
-    }
 }
 
 impl Series {
     /// None yet.
     pub fn new() -> Series {
-        Series {
-            histogram: Histogram::new(3).expect("three digits are allowed"),
-            total: Duration::ZERO,
-        }
+        Series::default()
     }
 
     /// Counts one.
     pub fn record(&mut self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        // Cannot fail: the histogram grows with what it counts.
-        let _ = self.histogram.record(nanos);
+        self.histogram.record(nanos);
         self.total += time;
     }
 
     /// Adds the values of another series.
     pub fn add(&mut self, other: &Series) {
-        // Both resize themselves.
-        let _ = self.histogram.add(&other.histogram);
+        self.histogram.merge(&other.histogram);
         self.total += other.total;
     }
 
@@ -60,19 +49,17 @@ impl Series {
 
     /// The percentile: this many of a hundred took no longer.
     pub fn percentile(&self, percent: f64) -> Duration {
-        let quantile = self.histogram.value_at_quantile(percent / 100.0);
-        // A bucket's upper end may lie above the longest.
-        Duration::from_nanos(quantile).min(self.max())
+        Duration::from_nanos(self.histogram.at_most(percent / 100.0).unwrap_or(0))
     }
 
     /// The shortest.
     pub fn min(&self) -> Duration {
-        Duration::from_nanos(self.histogram.min())
+        Duration::from_nanos(self.histogram.least().unwrap_or(0))
     }
 
     /// The longest.
     pub fn max(&self) -> Duration {
-        Duration::from_nanos(self.histogram.max())
+        Duration::from_nanos(self.histogram.greatest().unwrap_or(0))
     }
 }
 

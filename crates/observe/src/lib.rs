@@ -54,6 +54,6 @@ pub use relay::{Relay, RelayError, Source};
 pub use replacement::{FileError, Replacement};
 pub use resumed::{ResumePoint, SavedOutputs};
 pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings, SpanSink};
-pub use times::ServiceTimes;
 pub use times::table::percentile_table;
+pub use times::{ServiceTimes, TimesHistogram};
 pub use trace::{Exchange, Status, TraceContext};

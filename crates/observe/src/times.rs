@@ -1,6 +1,6 @@
 //! Histograms of response, service and network time, and of round trips, for each service.
 //!
-//! The histograms (HDR) grow with their values: nothing is clamped, and values have three significant digits.
+//! The histograms grow with their values: nothing is clamped, and values have three significant digits.
 //! Threads count in separate sets of histograms, whose sum does not depend on the order or on which thread
 //! measured what.
 
@@ -11,8 +11,8 @@ pub(crate) mod prometheus;
 pub(crate) mod table;
 
 use crate::{Metric, ServiceId};
+use corsair::Buckets;
 use crossbeam_utils::CachePadded;
-use hdrhistogram::Histogram;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ use std::ops::Deref;
 /// Sets of histograms. Threads beyond that many share; a set may have megabytes.
 const SETS: usize = 8;
 
-/// Digits of a value that a histogram keeps.
-const DIGITS: u8 = 3;
+/// Times in nanoseconds, to three digits.
+pub type TimesHistogram = Buckets<u64, 1024>;
 
 /// The times of all services.
 #[derive(Debug, Default)]
@@ -34,8 +34,8 @@ pub(crate) struct Times {
 /// The times of one service. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceTimes {
-    /// A histogram for each of [`Metric::ALL`], once there is a value.
-    histograms: [Option<Histogram<u64>>; Metric::ALL.len()],
+    /// A histogram for each of [`Metric::ALL`].
+    histograms: [TimesHistogram; Metric::ALL.len()],
     /// The exact sum of each metric.
     sums: [u128; Metric::ALL.len()],
     errors: u64,
@@ -53,8 +53,8 @@ pub(crate) fn suffix(metric: Metric) -> &'static str {
 
 impl ServiceTimes {
     /// The histogram of a metric; `None` if nothing was measured.
-    pub fn histogram(&self, metric: Metric) -> Option<&Histogram<u64>> {
-        self.histograms[metric as usize].as_ref()
+    pub fn histogram(&self, metric: Metric) -> Option<&TimesHistogram> {
+        Some(&self.histograms[metric as usize]).filter(|histogram| !histogram.is_empty())
     }
 
     /// How many requests have failed.
@@ -73,16 +73,7 @@ impl ServiceTimes {
 
     pub(crate) fn sample(&mut self, metric: Metric, nanos: u64) {
         self.sums[metric as usize] += u128::from(nanos);
-        // The saturating form would clamp instead of growing.
-        self.histogram_mut(metric)
-            .record(nanos)
-            .expect("a histogram that grows takes any value");
-    }
-
-    fn histogram_mut(&mut self, metric: Metric) -> &mut Histogram<u64> {
-        self.histograms[metric as usize].get_or_insert_with(|| {
-            Histogram::new(DIGITS).expect("a histogram may have three digits")
-        })
+        self.histograms[metric as usize].record(nanos);
     }
 
     fn add(&mut self, other: &ServiceTimes) {
@@ -90,12 +81,8 @@ impl ServiceTimes {
         for (sum, other) in self.sums.iter_mut().zip(other.sums) {
             *sum += other;
         }
-        for metric in Metric::ALL {
-            if let Some(theirs) = other.histogram(metric) {
-                let mine = self.histogram_mut(metric);
-                mine.add(theirs)
-                    .expect("a histogram that grows takes any other");
-            }
+        for (mine, theirs) in self.histograms.iter_mut().zip(&other.histograms) {
+            mine.merge(theirs);
         }
     }
 }
@@ -103,8 +90,7 @@ impl ServiceTimes {
 /// The times of one service as they are saved.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedTimes {
-    /// A value of each bucket of each histogram, and how many there are.
-    counts: [Option<Vec<(u64, u64)>>; Metric::ALL.len()],
+    histograms: [TimesHistogram; Metric::ALL.len()],
     /// The halves of each sum, the higher one first.
     sums: [(u64, u64); Metric::ALL.len()],
     errors: u64,
@@ -113,34 +99,18 @@ pub(crate) struct SavedTimes {
 impl ServiceTimes {
     fn save(&self) -> SavedTimes {
         SavedTimes {
-            counts: Metric::ALL.map(|metric| {
-                let recorded = self.histogram(metric)?.iter_recorded();
-                let counts = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));
-                Some(counts.collect())
-            }),
+            histograms: self.histograms.clone(),
             sums: self.sums.map(|sum| ((sum >> 64) as u64, sum as u64)),
             errors: self.errors,
         }
     }
 
     fn resume(saved: SavedTimes) -> ServiceTimes {
-        let mut times = ServiceTimes {
+        ServiceTimes {
+            histograms: saved.histograms,
             sums: (saved.sums).map(|(high, low)| u128::from(high) << 64 | u128::from(low)),
             errors: saved.errors,
-            ..ServiceTimes::default()
-        };
-        for (metric, counts) in Metric::ALL.into_iter().zip(saved.counts) {
-            let Some(counts) = counts else {
-                continue;
-            };
-            let histogram = times.histogram_mut(metric);
-            for (value, count) in counts {
-                histogram
-                    .record_n(value, count)
-                    .expect("a histogram that grows takes any value");
-            }
         }
-        times
     }
 }
 
@@ -241,7 +211,7 @@ mod tests {
         let all = times.by_service();
         let response = all["www"].histogram(Metric::Response).unwrap();
         assert_eq!(response.len(), 3);
-        let longest = response.max();
+        let longest = response.greatest().unwrap();
         assert!(longest.abs_diff(3_000_000_000) < 3_000_000, "{longest}");
         assert!(all["www"].histogram(Metric::Service).is_none());
     }

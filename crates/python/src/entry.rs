@@ -29,13 +29,9 @@ impl Entry {
     }
 }
 
-/// Values and how often each came.
-macro_rules! counts {
-    ($histogram:expr) => {
-        $histogram
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
-    };
+/// The upper ends of buckets and their counts.
+fn counts(times: &corsair_observe::TimesHistogram) -> impl Iterator<Item = (u64, u64)> + '_ {
+    times.iter().map(|(bounds, count)| (*bounds.end(), count))
 }
 
 #[pymethods]
@@ -79,7 +75,7 @@ impl Entry {
     /// The mean response time of answered requests in seconds.
     #[getter]
     fn mean(&self) -> f64 {
-        self.totals.times.mean() / 1e9
+        self.totals.times.mean().unwrap_or(0.0) / 1e9
     }
 
     /// The same by kind of request.
@@ -104,7 +100,7 @@ impl Entry {
 
     /// The response times that came, and how often: columns seconds and count.
     fn histogram(&self) -> PyResult<Table> {
-        let times = || counts!(self.totals.times);
+        let times = || counts(&self.totals.times);
         let seconds: Float64Array = times().map(|(nanos, _)| Some(nanos as f64 / 1e9)).collect();
         let count: UInt64Array = times().map(|(_, count)| Some(count)).collect();
         Table::of(vec![
@@ -135,12 +131,11 @@ impl Entry {
             unrouted,
             ..EntryTotals::default()
         };
-        let wrong = |_| PyValueError::new_err("this pickle of an Entry has a time that is none");
         for (value, count) in times {
-            totals.times.record_n(value, count).map_err(wrong)?;
+            totals.times.record_n(value, count);
         }
         for (value, count) in ages {
-            totals.ages.record_n(value, count).map_err(wrong)?;
+            totals.ages.record_n(value, count);
         }
         for (kind, entry) in kinds {
             let entry = entry.bind(py).cast::<Entry>()?;
@@ -164,8 +159,8 @@ impl Entry {
             totals.unrouted,
         );
         let (times, ages) = (
-            counts!(totals.times).collect(),
-            counts!(totals.ages).collect(),
+            counts(&totals.times).collect(),
+            counts(&totals.ages).collect(),
         );
         Ok((restore, ((counts, times, ages, kinds),)))
     }

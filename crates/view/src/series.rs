@@ -104,7 +104,7 @@ impl Series {
         self.intervals.iter().filter_map(move |interval| {
             let sample = interval.groups.get(group)?;
             let span = interval.to - interval.from;
-            let seconds = |part| Some(sample.times.percentile(part)? as f64 / 1e9);
+            let seconds = |part| Some(sample.times.quantile(part)? as f64 / 1e9);
             Some(Point {
                 from: interval.from,
                 to: interval.to,
@@ -136,7 +136,7 @@ mod tests {
                 usable: 4,
                 ..GroupSample::default()
             };
-            sample.times.add(1_000_000);
+            sample.times.record(1_000_000);
             series.add(f64::from(n), f64::from(n + 1), vec![sample]);
         }
         let points: Vec<Point> = series.points(0).collect();

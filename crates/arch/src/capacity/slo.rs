@@ -117,7 +117,7 @@ impl Slo {
         let has_times = !entry.times.is_empty() || !entry.ages.is_empty();
         match self.measure {
             SloMeasure::Percentile(part) if has_times => entry.percentile(part).time.as_secs_f64(),
-            SloMeasure::Mean if !entry.times.is_empty() => entry.times.mean() / 1e9,
+            SloMeasure::Mean => entry.times.mean().map_or(f64::NAN, |nanos| nanos / 1e9),
             SloMeasure::Errors if entry.requests > 0 => {
                 (entry.errors + entry.unanswered()) as f64 / entry.requests as f64
             }

@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::topology::{Scale, Topology};
 use crate::workload::simulate;
 use corsair::{Config, Executor};
-use hdrhistogram::Histogram;
+use corsair_observe::TimesHistogram;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ pub(super) fn judge(
     let resemblance = |recorded: &RecordedKind| {
         let entry = totals.entries.get(&recorded.entry);
         let kind = entry.and_then(|entry| entry.kinds.get(&recorded.kind));
-        let nanos = |part| kind.map_or(0, |kind| kind.times.value_at_quantile(part));
+        let nanos = |part| kind.and_then(|kind| kind.times.at_most(part)).unwrap_or(0);
         Resemblance {
             entry: recorded.entry.clone(),
             kind: recorded.kind.clone(),
@@ -105,23 +105,19 @@ pub(super) fn judge(
 }
 
 /// Returns the maximum distance of two distribution functions.
-fn distance(recorded: &[u64], simulated: &Histogram<u64>) -> f64 {
+fn distance(recorded: &[u64], simulated: &TimesHistogram) -> f64 {
     let mut most = 0.0f64;
     let mut seen = 0u64;
-    for value in simulated.iter_recorded() {
-        let at = value.value_iterated_to();
-        // A histogram knows the values of a bucket only as a whole.
-        let (low, high) = (
-            simulated.lowest_equivalent(at),
-            simulated.highest_equivalent(at),
-        );
+    // A histogram knows the values of a bucket only as a whole.
+    for (bounds, count) in simulated.iter() {
+        let (low, high) = bounds.into_inner();
         let part = |nanos: u64, or_equal: bool| {
             let below =
                 recorded.partition_point(|&r| if or_equal { r <= nanos } else { r < nanos });
             below as f64 / recorded.len() as f64
         };
         let before = seen as f64 / simulated.len() as f64;
-        seen += value.count_at_value();
+        seen += count;
         let after = seen as f64 / simulated.len() as f64;
         most = most.max((part(low, false) - before).abs());
         most = most.max((part(high, true) - after).abs());
@@ -135,9 +131,9 @@ mod tests {
 
     #[test]
     fn the_distance_of_two_samples_is_that_of_their_distribution_functions() {
-        let mut simulated = Histogram::new(3).unwrap();
+        let mut simulated = TimesHistogram::default();
         for nanos in 1..=1_000u64 {
-            simulated.record(nanos).unwrap();
+            simulated.record(nanos);
         }
         let same: Vec<u64> = (1..=1_000).collect();
         assert!(distance(&same, &simulated) < 0.002);

@@ -1,6 +1,6 @@
 //! The visible history of an instance in a paused run.
 
-use super::times::Times;
+use super::Times;
 use crate::message::{Answer, Msg};
 use crate::totals::ServiceTotals;
 use corsair::Addr;
@@ -132,7 +132,7 @@ impl Calls {
     pub(crate) fn answer(&mut self, is_error: bool, lasted: u64) {
         self.answered += 1;
         self.errors += u64::from(is_error);
-        self.recent.add(lasted);
+        self.recent.record(lasted);
     }
 
     /// Returns the counts of the last interval.

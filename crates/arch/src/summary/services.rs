@@ -123,16 +123,16 @@ impl TimesSummary {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let metrics = Metric::ALL.into_iter().filter_map(|metric| {
             let histogram = times.histogram(metric)?;
-            let at = |quantile| seconds(histogram.value_at_quantile(quantile));
+            let at = |quantile| seconds(histogram.at_most(quantile).unwrap_or(0));
             let percentiles = Percentiles {
                 count: histogram.len(),
-                mean_seconds: histogram.mean() / 1e9,
+                mean_seconds: histogram.mean().unwrap_or(0.0) / 1e9,
                 p50_seconds: at(0.5),
                 p90_seconds: at(0.9),
                 p95_seconds: at(0.95),
                 p99_seconds: at(0.99),
                 p999_seconds: at(0.999),
-                max_seconds: seconds(histogram.max()),
+                max_seconds: seconds(histogram.greatest().unwrap_or(0)),
             };
             Some((metric.name(), percentiles))
         });

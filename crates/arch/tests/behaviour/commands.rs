@@ -201,7 +201,7 @@ fn calls_spans_and_messages_are_remembered_while_watched() {
     let mut times = corsair_arch::live::Times::default();
     live.calls(0, |_, calls| calls.add_times(&mut times));
     // A millisecond there, one of work, one back.
-    let median = times.percentile(0.5).unwrap();
+    let median = times.quantile(0.5).unwrap();
     assert!((2_900_000..3_200_000).contains(&median), "{median}");
     let spans = live.spans(0);
     assert!(spans.len() == 32 && spans.iter().all(|span| !span.answer.is_error()));

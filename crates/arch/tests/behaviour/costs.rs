@@ -44,7 +44,7 @@ fn requests_beyond_the_concurrency_queue_and_others_do_not() {
     assert_eq!(free.service("db").longest_queue, 0);
     assert!(queued.service("db").longest_queue > 3);
     assert_eq!(wide.service("db").longest_queue, 0);
-    let mean = |ran: &crate::scene::Ran| ran.entry().times.mean();
+    let mean = |ran: &crate::scene::Ran| ran.entry().times.mean().unwrap();
     // Arrivals are regular (D/M/1 at a load of 3/4): σ = exp((σ - 1) / 0.75) = 0.5457, and the wait is
     // σ / (1 - σ) = 1.2 services.
     let wait = (mean(&queued) - mean(&free)) / 1e6;

@@ -3,7 +3,8 @@
 use corsair::{Config, Report, Snapshot, Time};
 use corsair_arch::live::Live;
 use corsair_arch::{
-    Branch, EntryTotals, Plan, Scale, Topology, Totals, read, read_text, simulate, step,
+    Architecture, Branch, EntryTotals, Plan, Scale, Topology, Totals, read, read_text, simulate,
+    step,
 };
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -44,12 +45,9 @@ fn config(workers: usize) -> Config {
 /// All that a run tells in the end.
 fn told(topology: &Topology, (report, totals): (Report, Totals)) -> String {
     let entry = |entry: &EntryTotals| {
-        let times = entry
-            .times
-            .iter_recorded()
-            .chain(entry.ages.iter_recorded());
+        let times = entry.times.iter().chain(entry.ages.iter());
         let times: Vec<_> = times
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+            .map(|(bounds, count)| (*bounds.end(), count))
             .collect();
         let kinds: Vec<_> = entry.kinds.iter().map(|(n, e)| (n, e.requests)).collect();
         format!(
@@ -159,7 +157,9 @@ fn a_branch_that_changes_nothing_is_the_run_that_was_saved() {
             load_percent: None,
             counts_from_here: false,
         };
-        let live = Live::branch(&config(2), &topology, &branch, &plan(), &snapshot).unwrap();
+        let branched = Architecture::branch(&config(2), &topology, &branch, &plan(), &snapshot);
+        let (branch, snapshot) = branched.unwrap();
+        let live = Live::hold(branch, snapshot).unwrap();
         told(&topology, live.finish().unwrap())
     };
     assert_eq!(branch(None), expected);

@@ -55,7 +55,10 @@ impl Ran {
     /// The shortest and the longest response time, to three digits, in microseconds.
     pub fn micros(&self) -> (u64, u64) {
         let times = &self.entry().times;
-        (times.min() / 1000, times.max() / 1000)
+        (
+            times.least().unwrap() / 1000,
+            times.greatest().unwrap() / 1000,
+        )
     }
 }
 

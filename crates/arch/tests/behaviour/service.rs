@@ -255,7 +255,12 @@ fn endpoints_are_kinds_of_requests_by_weight() {
     let load = r#"{"rate": 500, "requests": {"list": 4, "api.add": 1}}"#;
     let ran = run_load(api, load, &plan());
     let kinds = &ran.entry().kinds;
-    let of = |kind: &str| (whole(kinds[kind].times.min()), kinds[kind].requests);
+    let of = |kind: &str| {
+        (
+            whole(kinds[kind].times.least().unwrap()),
+            kinds[kind].requests,
+        )
+    };
     assert_eq!((of("list").0, of("api.add").0), (3, 7));
     let share = of("list").1 as f64 / ran.entry().requests as f64;
     assert!((share - 0.8).abs() < 0.05, "{share}");
@@ -277,7 +282,10 @@ fn a_load_balancer_passes_requests_to_the_service_of_their_endpoint() {
     let kinds = &ran.entry().kinds;
     let millis = ["one.get", "two.get"].map(|kind| {
         let times = &kinds[kind].times;
-        (whole(times.min()), whole(times.max()))
+        (
+            whole(times.least().unwrap()),
+            whole(times.greatest().unwrap()),
+        )
     });
     assert_eq!(millis, [(5, 5), (9, 9)]);
 }
@@ -360,7 +368,7 @@ fn better_informed_balances_wait_less() {
         };
         let load = r#"{"rate": 480, "arrivals": "poisson", "requests": {"common": 1}}"#;
         let ran = run_load(&api, load, &long);
-        ran.entry().times.mean() / 1e6 - 4.0
+        ran.entry().times.mean().unwrap() / 1e6 - 4.0
     };
     let [random, turns, two, least] =
         ["random", "round_robin", "two_choices", "least_requests"].map(mean);
@@ -391,7 +399,7 @@ fn connections_are_limited_opened_and_used_again() {
     let times = &ran.entry().times;
     assert_eq!(ran.entry().errors, 0);
     // Two users and a connection that takes 5 ms: a round is 10 ms, of which 2 are the way to api.
-    assert_eq!(whole(times.value_at_quantile(0.5)), 10);
+    assert_eq!(whole(times.at_most(0.5).unwrap()), 10);
     let many = r#"{"users": 5, "requests": {"common": 1}}"#;
     let ran = run_load(&api(r#""most": 1, "waiting": 3"#), many, &plan());
     assert!(ran.entry().errors > 0 && ran.service("api").rejected == ran.entry().errors);

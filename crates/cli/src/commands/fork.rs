@@ -17,7 +17,8 @@ use corsair_arch::input_file::read_file_text;
 use corsair_arch::live::Live;
 use corsair_arch::summary::ComparedRow;
 use corsair_arch::{
-    Branch, Compared, Measurement, Plan, Setting, Topology, compared, in_parallel, measured,
+    Architecture, Branch, Compared, Measurement, Plan, Setting, Topology, compared, in_parallel,
+    measured,
 };
 use serde_json::{Map, Value};
 use std::io::{self};
@@ -140,13 +141,14 @@ struct Forks {
 impl Forks {
     /// Starts a branch, in which requests are counted from the checkpoint on.
     fn begin(&self, branch: &Branch) -> Result<Live> {
-        let live = Live::branch(
+        let branched = Architecture::branch(
             &self.config,
             &self.topology,
             branch,
             &self.plan,
             &self.snapshot,
         );
+        let live = branched.and_then(|(branch, snapshot)| Live::hold(branch, snapshot));
         live.map_err(|error| anyhow!("{error}"))
     }
 

@@ -5,6 +5,7 @@
 //! Where order matters, it is the order of (time, actor) and, for one actor, of recording.
 
 use super::address::Addr;
+use super::buckets::Buckets;
 use super::sum::Sum;
 use super::time::Time;
 use std::collections::BTreeMap;
@@ -161,54 +162,23 @@ impl Gauge {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Histogram {
-    count: u64,
     sum: Sum,
     least: f64,
     greatest: f64,
     /// True if all values are integers.
     whole: bool,
-    /// Counts by the first bits of a value.
-    buckets: BTreeMap<i32, u64>,
+    buckets: Buckets<f64, 32>,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
-            count: 0,
             sum: Sum::default(),
             least: f64::INFINITY,
             greatest: f64::NEG_INFINITY,
             whole: true,
-            buckets: BTreeMap::new(),
+            buckets: Buckets::default(),
         }
-    }
-}
-
-/// Bits of a number that are not looked at: 32 buckets from a power of two to the next.
-const DROPPED: u32 = 52 - 5;
-
-/// The bucket of a value; buckets are in the order of values.
-fn bucket(value: f64) -> i32 {
-    let bits = (value.abs().to_bits() >> DROPPED) as i32;
-    if value < 0.0 { -bits - 1 } else { bits }
-}
-
-/// The middle of a bucket.
-fn middle(bucket: i32) -> f64 {
-    let (bits, sign) = if bucket < 0 {
-        (-bucket - 1, -1.0)
-    } else {
-        (bucket, 1.0)
-    };
-    if bits == 0 {
-        return 0.0;
-    }
-    let from = f64::from_bits((bits as u64) << DROPPED);
-    let to = f64::from_bits((bits as u64 + 1) << DROPPED);
-    sign * if to.is_finite() {
-        from / 2.0 + to / 2.0
-    } else {
-        from
     }
 }
 
@@ -217,38 +187,34 @@ impl Histogram {
         if value.is_nan() {
             return;
         }
-        self.count += 1;
         self.sum.add(value);
         self.least = self.least.min(value);
         self.greatest = self.greatest.max(value);
         self.whole &= value.fract() == 0.0;
-        *self.buckets.entry(bucket(value)).or_default() += 1;
+        self.buckets.record(value);
     }
 
     fn merge(&mut self, other: &Histogram) {
-        self.count += other.count;
         self.sum.merge(&other.sum);
         self.least = self.least.min(other.least);
         self.greatest = self.greatest.max(other.greatest);
         self.whole &= other.whole;
-        for (bucket, count) in &other.buckets {
-            *self.buckets.entry(*bucket).or_default() += count;
-        }
+        self.buckets.merge(&other.buckets);
     }
 
     /// How many values there are.
     pub fn count(&self) -> u64 {
-        self.count
+        self.buckets.len()
     }
 
     /// The mean; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum.mean(self.count))
+        (!self.buckets.is_empty()).then(|| self.sum.mean(self.count()))
     }
 
     /// The least value and the greatest one.
     pub fn range(&self) -> Option<(f64, f64)> {
-        (self.count > 0).then_some((self.least, self.greatest))
+        (!self.buckets.is_empty()).then_some((self.least, self.greatest))
     }
 
     /// The value that this part of all values, from 0 to 1, does not exceed; within 3 %. If all values are integers it is
@@ -261,13 +227,7 @@ impl Histogram {
             (0.0..=1.0).contains(&part),
             "a part of the values is between 0 and 1, not {part}"
         );
-        let rank = ((part * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
-        let mut seen = 0;
-        let found = self.buckets.iter().find(|(_, count)| {
-            seen += **count;
-            seen >= rank
-        });
-        let found = found.map(|(bucket, _)| middle(*bucket));
+        let found = self.buckets.quantile(part);
         // The lower end of a bucket in which an integer lies is one.
         let found = found.map(|value| if self.whole { value.trunc() } else { value });
         found.map(|value| value.clamp(self.least, self.greatest))

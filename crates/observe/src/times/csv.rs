@@ -1,8 +1,7 @@
 //! Histograms as CSV: a line for each range of values that has any.
 
-use crate::times::{ServiceTimes, suffix};
+use crate::times::{ServiceTimes, TimesHistogram, suffix};
 use crate::{FileError, Metric, ObserveError, Settings, WrittenFile};
-use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -45,17 +44,16 @@ fn file_name(service: &str) -> String {
     service.replace(['/', '\\', '\0'], "-")
 }
 
-fn lines(out: &mut impl Write, histogram: &Histogram<u64>) -> io::Result<()> {
+fn lines(out: &mut impl Write, histogram: &TimesHistogram) -> io::Result<()> {
     writeln!(out, "from_ns,to_ns,count,up_to_here,percent")?;
     let mut sum = 0;
-    for value in histogram.iter_recorded() {
-        sum += value.count_at_value();
+    for (bounds, count) in histogram.iter() {
+        sum += count;
         writeln!(
             out,
-            "{},{},{},{sum},{:.4}",
-            histogram.lowest_equivalent(value.value_iterated_to()),
-            histogram.highest_equivalent(value.value_iterated_to()),
-            value.count_at_value(),
+            "{},{},{count},{sum},{:.4}",
+            bounds.start(),
+            bounds.end(),
             sum as f64 * 100.0 / histogram.len() as f64,
         )?;
     }

@@ -1,8 +1,7 @@
 //! Histograms for Guesstimate (getguesstimate.com), in the shape that spigo writes.
 
-use crate::times::{ServiceTimes, suffix};
+use crate::times::{ServiceTimes, TimesHistogram, suffix};
 use crate::{Metric, ObserveError, Settings, WrittenFile};
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -70,11 +69,11 @@ fn id(place: usize) -> String {
 }
 
 /// Values at even distances among all that were measured.
-fn values(histogram: &Histogram<u64>) -> Vec<u64> {
+fn values(histogram: &TimesHistogram) -> Vec<u64> {
     let count = histogram.len().min(VALUES);
     let quantile = |index: u64| (index as f64 + 0.5) / count as f64;
     (0..count)
-        .map(|index| histogram.value_at_quantile(quantile(index)))
+        .filter_map(|index| histogram.at_most(quantile(index)))
         .collect()
 }
 

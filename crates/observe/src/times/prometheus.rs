@@ -30,7 +30,7 @@ pub(crate) fn text(arch: &str, seconds: f64, times: &BTreeMap<String, ServiceTim
                 metric.name()
             );
             for (quantile, _) in PERCENTILES {
-                let value = histogram.value_at_quantile(quantile) as f64 / 1e9;
+                let value = histogram.at_most(quantile).unwrap_or(0) as f64 / 1e9;
                 let _ = writeln!(
                     out,
                     "corsair_time_seconds{{{labels},quantile=\"{quantile}\"}} {value}"

@@ -46,16 +46,16 @@ pub fn percentile_table(times: &BTreeMap<String, ServiceTimes>) -> String {
             let Some(histogram) = times.histogram(metric) else {
                 continue;
             };
-            let at = |quantile| duration(histogram.value_at_quantile(quantile));
+            let at = |quantile| duration(histogram.at_most(quantile).unwrap_or(0));
             let mut row = vec![
                 service.clone(),
                 metric.name().to_owned(),
                 histogram.len().to_string(),
                 times.errors().to_string(),
-                duration(histogram.mean() as u64),
+                duration(histogram.mean().unwrap_or(0.0) as u64),
             ];
             row.extend(PERCENTILES.map(|(quantile, _)| at(quantile)));
-            row.push(duration(histogram.max()));
+            row.push(duration(histogram.greatest().unwrap_or(0)));
             rows.push(row);
         }
     }

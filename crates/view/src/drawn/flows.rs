@@ -149,10 +149,10 @@ impl Flows {
             let edge = all.entry((span.client, span.server)).or_default();
             edge.0 += 1;
             edge.1 += u32::from(span.failed);
-            edge.2.add((span.received - span.sent) * 1_000);
+            edge.2.record((span.received - span.sent) * 1_000);
         }
         let seconds = (self.ends.saturating_sub(self.begins)).max(1) as f32 / 1e6;
-        let time = |times: &Times, part| times.percentile(part).unwrap_or(0) as f32 / 1e9;
+        let time = |times: &Times, part| times.quantile(part).unwrap_or(0) as f32 / 1e9;
         let mut edges: Vec<EdgeState> = all
             .iter()
             .map(|(&(from, to), (count, failed, times))| EdgeState {
@@ -173,12 +173,14 @@ impl Flows {
         let mut errors = 0u64;
         let is_it = |span: &&Span| span.client == client && span.server == server;
         for span in self.spans.iter().filter(is_it) {
-            times.add((span.received - span.sent) * 1_000);
+            times.record((span.received - span.sent) * 1_000);
             errors += u64::from(span.failed);
         }
         let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let percentile = |part| times.percentile(part).map(seconds);
-        let buckets = times.buckets().map(|(from, count)| (seconds(from), count));
+        let percentile = |part| times.quantile(part).map(seconds);
+        let buckets = times
+            .iter()
+            .map(|(bounds, count)| (seconds(*bounds.start()), count));
         json!({
             "from": from, "to": to, "sent": times.len(), "answered": times.len(), "errors": errors,
             "p50": percentile(0.5), "p99": percentile(0.99), "p999": percentile(0.999),

@@ -82,11 +82,11 @@ impl Services {
             });
         }
         let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let percentile = |part| times.percentile(part).map(seconds);
+        let percentile = |part| times.quantile(part).map(seconds);
         Ok(json!({
             "from": from, "to": to, "sent": sent, "answered": answered, "errors": errors,
             "p50": percentile(0.5), "p99": percentile(0.99), "p999": percentile(0.999),
-            "histogram": times.buckets().map(|(from, count)| (seconds(from), count)).collect::<Vec<_>>(),
+            "histogram": times.iter().map(|(bounds, count)| (seconds(*bounds.start()), count)).collect::<Vec<_>>(),
         }))
     }
 

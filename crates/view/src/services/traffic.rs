@@ -65,9 +65,7 @@ impl Traffic {
             } else {
                 0.0
             };
-            if let (Some(p50), Some(p99)) =
-                (edge.times.percentile(0.5), edge.times.percentile(0.99))
-            {
+            if let (Some(p50), Some(p99)) = (edge.times.quantile(0.5), edge.times.quantile(0.99)) {
                 (edge.state.p50, edge.state.p99) = (p50 as f32 / 1e9, p99 as f32 / 1e9);
             }
             edge.times.clear();

@@ -172,7 +172,7 @@ impl<W: World> Session<W> {
                 for (_, sample) in &goal.second {
                     times.merge(&sample.times);
                 }
-                times.percentile(0.99).unwrap_or(0) as f64 / 1e9
+                times.quantile(0.99).unwrap_or(0) as f64 / 1e9
             }
         }
     }
