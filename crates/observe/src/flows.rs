@@ -4,6 +4,7 @@
 //! batches during the run, to files and to other systems. The size of a batch depends only on the number of
 //! spans, so the files are equal however often they are written.
 
+mod format;
 mod join;
 mod otlp;
 mod outlet;
@@ -16,7 +17,8 @@ use crate::graph::GraphSink;
 use crate::json_array::Marshal;
 use crate::observed::{OutputSummary, WrittenFile};
 use crate::recorder::record::Annotation;
-use crate::{FlowFormat, ObserveError, ResumePoint, SavedOutputs, Settings, Status, TraceContext};
+use crate::{ObserveError, ResumePoint, SavedOutputs, Settings, Status, TraceContext};
+pub use format::FlowFormat;
 use join::Join;
 use outlet::{Outlet, SavedOutlet};
 use seen::EachSpan;

@@ -44,7 +44,7 @@ mod trace;
 
 pub use addresses::Addresses;
 pub use error::ObserveError;
-pub use flows::SeenSpan;
+pub use flows::{FlowFormat, SeenSpan};
 pub use node::{Container, Exit, Node, Population};
 pub use observed::{Loss, OutputSummary, WrittenFile};
 pub use observer::Observer;
@@ -53,7 +53,7 @@ pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
 pub use relay::{Relay, RelayError, Source};
 pub use replacement::{FileError, Replacement};
 pub use resumed::{ResumePoint, SavedOutputs};
-pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings, SpanSink};
+pub use settings::{GraphFormat, Guess, Neo4j, Settings, SpanSink};
 pub use times::table::percentile_table;
 pub use times::{ServiceTimes, TimesHistogram};
 pub use trace::{Exchange, Status, TraceContext};

@@ -1,7 +1,7 @@
 //! Settings of an observer.
 
 use crate::recorder::RecordKinds;
-use crate::{Clock, Places, Replacement, ResumePoint, SeenSpan};
+use crate::{Clock, FlowFormat, Places, Replacement, ResumePoint, SeenSpan};
 use corsair::CancelToken;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -146,17 +146,6 @@ pub enum GraphFormat {
     GraphMl,
     /// GEXF 1.3 with times, which Gephi reads: `gml/<arch><step>.gexf`.
     Gexf,
-}
-
-/// The format of flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FlowFormat {
-    /// Zipkin v1, an array, as spigo writes it: `json_metrics/<arch>_flow.json`.
-    ZipkinV1,
-    /// Zipkin v2, an array: `json_metrics/<arch>_flow.zipkin.json`.
-    ZipkinV2,
-    /// OTLP/JSON, a request per line: `json_metrics/<arch>_flow.otlp.jsonl`.
-    Otlp,
 }
 
 /// The value that replaces the measured times of a service in Guesstimate's models.

@@ -54,16 +54,10 @@ impl Recording {
         settings.resumed = saved.and_then(Saved::outputs);
         let out: Option<PathBuf> = arguments.maybe("out")?;
         let format: String = arguments.get("flow_format")?;
-        let format = match format.as_str() {
-            "otlp" => FlowFormat::Otlp,
-            "zipkin1" => FlowFormat::ZipkinV1,
-            "zipkin2" => FlowFormat::ZipkinV2,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "flow_format: '{other}' is none; there are otlp, zipkin1 and zipkin2"
-                )));
-            }
-        };
+        let format = FlowFormat::named(&format).ok_or_else(|| {
+            let names = FlowFormat::ALL.map(FlowFormat::name).join(", ");
+            PyValueError::new_err(format!("flow_format: '{format}' is none; there are {names}"))
+        })?;
         let graph = arguments.get("graph")?;
         let mut directory = None;
         match &out {

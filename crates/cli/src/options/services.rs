@@ -131,16 +131,14 @@ fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
 
 /// The formats of flows: those named, or spigo's if flows are collected.
 fn flows(values: &Values, collect: bool) -> Result<Vec<FlowFormat>> {
-    let named = |word: &str| match word {
-        "zipkin1" => Ok(vec![FlowFormat::ZipkinV1]),
-        "zipkin2" => Ok(vec![FlowFormat::ZipkinV2]),
-        "otlp" => Ok(vec![FlowFormat::Otlp]),
-        "all" => Ok(vec![
-            FlowFormat::ZipkinV1,
-            FlowFormat::ZipkinV2,
-            FlowFormat::Otlp,
-        ]),
-        other => Err(not_one_of(other, &["zipkin1", "zipkin2", "otlp", "all"])),
+    let named = |word: &str| match (word, FlowFormat::named(word)) {
+        ("all", _) => Ok(FlowFormat::ALL.to_vec()),
+        (_, Some(format)) => Ok(vec![format]),
+        (_, None) => {
+            let mut words = FlowFormat::ALL.map(FlowFormat::name).to_vec();
+            words.push("all");
+            Err(not_one_of(word, &words))
+        }
     };
     let read = |text: &str| -> Result<Vec<FlowFormat>, String> {
         let mut formats = Vec::new();

@@ -7,23 +7,75 @@
 //! [`corsair::SpanId`] has this bit set. When the server starts further exchanges to answer this one,
 //! their parent is the server's side.
 
+use super::format::{Arrays, SpanFormat, Spans as SpansToWrite};
 use super::span::{Hex, LongHex, NEVER, Names, Span};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
+use std::io::{self, Write};
+
+/// OTLP/JSON.
+pub(super) struct Otlp;
+
+impl SpanFormat for Otlp {
+    fn name(&self) -> &'static str {
+        "otlp"
+    }
+
+    fn file(&self) -> &'static str {
+        "_flow.otlp.jsonl"
+    }
+
+    fn append(
+        &self,
+        arrays: &mut Arrays,
+        spans: SpansToWrite<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.message(arrays, spans, out)?;
+        out.write_all(b"\n")
+    }
+
+    fn message(
+        &self,
+        arrays: &mut Arrays,
+        to_write: SpansToWrite<'_>,
+        mut out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut all = Vec::new();
+        sides(to_write.spans, &mut all);
+        arrays.inline.restart();
+        out.write_all(b"{\"resourceSpans\":[")?;
+        let resources = ResourceSpans::of(&all, to_write.names);
+        arrays
+            .inline
+            .write(to_write.marshal, &resources, &mut out)?;
+        out.write_all(b"]}")
+    }
+
+    #[cfg(feature = "http")]
+    fn collector(&self) -> Option<super::format::Collector> {
+        Some(super::format::Collector {
+            what: "the OTLP collector",
+            path: "/v1/traces",
+            example: "http://localhost:4318",
+            nothing: b"{\"resourceSpans\":[]}",
+        })
+    }
+}
 
 /// The bit that distinguishes the server's side from the client's.
 const SERVER_SIDE: u64 = 1 << 31;
 
 /// One side of an exchange.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side<'a> {
+struct Side<'a> {
     actor: u32,
     server: bool,
     span: &'a Span,
 }
 
 /// Collects the sides of some spans by actor: ordered by actor number, then by span.
-pub(crate) fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
+fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
     for span in spans {
         let told = |at: u64, or: u64| at.min(or) != NEVER;
         let client = told(span.client_send, span.client_receive).then_some((span.client, false));
@@ -40,14 +92,14 @@ pub(crate) fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
 
 /// All sides of one actor: an element of `resourceSpans`.
 #[derive(Debug)]
-pub(crate) struct ResourceSpans<'a> {
+struct ResourceSpans<'a> {
     names: Names<'a>,
     sides: &'a [Side<'a>],
 }
 
 impl<'a> ResourceSpans<'a> {
     /// An element for each actor.
-    pub(crate) fn of(sides: &'a [Side<'a>], names: &Names<'a>) -> Vec<ResourceSpans<'a>> {
+    fn of(sides: &'a [Side<'a>], names: &Names<'a>) -> Vec<ResourceSpans<'a>> {
         let same = |a: &Side<'_>, b: &Side<'_>| a.actor == b.actor;
         let of_actor = |sides| ResourceSpans {
             names: *names,

@@ -1,24 +1,22 @@
 //! Outputs of spans: a file, a collector, a broker.
 
-use super::otlp::{self, ResourceSpans};
+use super::format::{Arrays, FlowFormat, Spans};
 use super::span::{Names, Span};
-use super::zipkin::{V1, V2};
 use crate::checkpoint::Output;
 use crate::counted::CountingWriter;
-use crate::json_array::{Array, Element, Marshal};
+use crate::json_array::Marshal;
 use crate::remote::Remote;
 use crate::resumed::Begun;
-use crate::{FlowFormat, Loss, ObserveError, Replacement, ResumePoint, Settings};
+use crate::{Loss, ObserveError, Replacement, ResumePoint, Settings};
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// An output of spans, with its format.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     format: FlowFormat,
-    lines: Array<Line>,
-    inline: Array<Inline>,
+    arrays: Arrays,
     to: To,
 }
 
@@ -41,24 +39,6 @@ pub(crate) struct SavedOutlet {
     elements: bool,
 }
 
-/// Elements on separate lines, as spigo writes them.
-#[derive(Debug)]
-struct Line;
-
-impl Element for Line {
-    const BEFORE: &'static [u8] = b",";
-    const AFTER: &'static [u8] = b"\n";
-}
-
-/// An element on the line of the array.
-#[derive(Debug)]
-struct Inline;
-
-impl Element for Inline {
-    const BEFORE: &'static [u8] = b",";
-    const AFTER: &'static [u8] = b"";
-}
-
 /// Spans of a request to a collector: a megabyte at most.
 #[cfg(feature = "http")]
 const REQUEST: usize = 1024;
@@ -76,39 +56,28 @@ impl Outlet {
         resumed: Option<(&ResumePoint, SavedOutlet)>,
     ) -> Result<Outlet, ObserveError> {
         let arch = &settings.arch;
-        let name = match format {
-            FlowFormat::ZipkinV1 => format!("{arch}_flow.json"),
-            FlowFormat::ZipkinV2 => format!("{arch}_flow.zipkin.json"),
-            FlowFormat::Otlp => format!("{arch}_flow.otlp.jsonl"),
-        };
+        let name = format!("{arch}{}", format.format().file());
         let mut file = CountingWriter::new(settings.begin("json_metrics", &name)?);
         if let Some((resumed, SavedOutlet { begun, elements })) = resumed {
             begun.write(resumed, &mut file)?;
             let mut outlet = Outlet::new(format, To::File(file));
             if elements {
-                outlet.lines.go_on();
+                outlet.arrays.lines.go_on();
             }
             return Ok(outlet);
         }
-        if format != FlowFormat::Otlp {
-            let begun = file.write_all(b"[\n");
-            begun.map_err(|error| file.get().failed(error))?;
-        }
+        let begun = file.write_all(format.format().ends().0);
+        begun.map_err(|error| file.get().failed(error))?;
         Ok(Outlet::new(format, To::File(file)))
     }
 
     /// The state that continues this outlet.
     pub(crate) fn save(&mut self) -> Result<(SavedOutlet, Output), ObserveError> {
-        let name = match self.format {
-            FlowFormat::ZipkinV1 => "flow.zipkin1",
-            FlowFormat::ZipkinV2 => "flow.zipkin2",
-            FlowFormat::Otlp => "flow.otlp",
-        };
         let To::File(file) = &mut self.to else {
             return Err(ObserveError::NotSaved("what is sent to another system"));
         };
-        let (begun, output) = Begun::of(name, file)?;
-        let elements = self.lines.has_begun();
+        let (begun, output) = Begun::of(&format!("flow.{}", self.format.name()), file)?;
+        let elements = self.arrays.lines.has_begun();
         Ok((SavedOutlet { begun, elements }, output))
     }
 
@@ -123,8 +92,7 @@ impl Outlet {
     fn new(format: FlowFormat, to: To) -> Outlet {
         Outlet {
             format,
-            lines: Array::new(),
-            inline: Array::new(),
+            arrays: Arrays::new(),
             to,
         }
     }
@@ -132,21 +100,17 @@ impl Outlet {
     /// A collector of this format.
     #[cfg(feature = "http")]
     pub(crate) fn collector(given: &str, format: FlowFormat) -> Result<Outlet, ObserveError> {
+        use super::format::Collector;
         use crate::remote::http::{COLLECTOR, Post, url};
-        let (what, path, example, nothing) = match format {
-            FlowFormat::Otlp => (
-                "the OTLP collector",
-                "/v1/traces",
-                "http://localhost:4318",
-                &b"{\"resourceSpans\":[]}"[..],
-            ),
-            FlowFormat::ZipkinV1 | FlowFormat::ZipkinV2 => (
-                "the Zipkin collector",
-                "/api/v2/spans",
-                "http://localhost:9411",
-                &b"[]"[..],
-            ),
-        };
+        let Collector {
+            what,
+            path,
+            example,
+            nothing,
+        } = format
+            .format()
+            .collector()
+            .expect("collectors take this format");
         let url = url(what, given, path, example)?;
         let post = Post::new(url.clone(), COLLECTOR);
         post.check(what, nothing)?;
@@ -190,31 +154,25 @@ impl Outlet {
         names: &Names<'_>,
         spans: &[Span],
     ) -> Result<(), ObserveError> {
+        let format = self.format.format();
+        let all = Spans {
+            marshal,
+            names,
+            spans,
+        };
         match &mut self.to {
             To::File(file) => {
-                let written = match self.format {
-                    FlowFormat::Otlp => request(&mut self.inline, marshal, names, spans, file)
-                        .and_then(|()| file.write_all(b"\n")),
-                    format => elements(format, &mut self.lines, marshal, names, spans, file),
-                };
+                let written = format.append(&mut self.arrays, all, file);
                 written.map_err(|error| file.get().failed(error))?;
             }
             To::Remote(remote, most) => {
-                for part in spans.chunks(*most) {
-                    let mut payload = Vec::new();
-                    let array = &mut self.inline;
-                    let written = match self.format {
-                        FlowFormat::Otlp => request(array, marshal, names, part, &mut payload),
-                        format => {
-                            array.restart();
-                            payload.push(b'[');
-                            let all = elements(format, array, marshal, names, part, &mut payload);
-                            payload.push(b']');
-                            all
-                        }
-                    };
-                    written.expect("memory can be written, and spans be marshalled");
-                    remote.send(payload, part.len() as u64);
+                for spans in spans.chunks(*most) {
+                    let mut message = Vec::new();
+                    let part = Spans { spans, ..all };
+                    format
+                        .message(&mut self.arrays, part, &mut message)
+                        .expect("memory can be written, and spans be marshalled");
+                    remote.send(message, spans.len() as u64);
                 }
             }
         }
@@ -223,13 +181,11 @@ impl Outlet {
 
     /// The run is over.
     pub(crate) fn end(&mut self) -> Result<(), ObserveError> {
-        match (&mut self.to, self.format) {
-            (To::File(file), FlowFormat::ZipkinV1 | FlowFormat::ZipkinV2) => {
-                let ended = file.write_all(b"]\n");
-                Ok(ended.map_err(|error| file.get().failed(error))?)
-            }
-            _ => Ok(()),
+        if let To::File(file) = &mut self.to {
+            let ended = file.write_all(self.format.format().ends().1);
+            ended.map_err(|error| file.get().failed(error))?;
         }
+        Ok(())
     }
 
     /// Completes the file, or waits until all of `spans` are sent.
@@ -247,41 +203,4 @@ impl Outlet {
             To::Remote(remote, _) => Ok((None, remote.finish(spans))),
         }
     }
-}
-
-/// Writes spans as elements of an array of Zipkin's.
-fn elements<E: Element>(
-    format: FlowFormat,
-    array: &mut Array<E>,
-    marshal: &Marshal,
-    names: &Names<'_>,
-    spans: &[Span],
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match format {
-        FlowFormat::ZipkinV1 => {
-            let values: Vec<V1<'_>> = spans.iter().map(|span| V1::new(span, names)).collect();
-            array.write(marshal, &values, out)
-        }
-        _ => {
-            let sides = spans.iter().flat_map(|span| V2::sides(span, names));
-            array.write(marshal, &sides.collect::<Vec<V2<'_>>>(), out)
-        }
-    }
-}
-
-/// Writes spans as one request of OTLP's.
-fn request(
-    array: &mut Array<Inline>,
-    marshal: &Marshal,
-    names: &Names<'_>,
-    spans: &[Span],
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let mut sides = Vec::new();
-    otlp::sides(spans, &mut sides);
-    array.restart();
-    out.write_all(b"{\"resourceSpans\":[")?;
-    array.write(marshal, &ResourceSpans::of(&sides, names), out)?;
-    out.write_all(b"]}")
 }

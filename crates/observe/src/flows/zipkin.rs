@@ -4,14 +4,134 @@
 //! (<https://zipkin.io/zipkin-api/>) has a span for each side, of the same id, of which the
 //! server's is marked as shared.
 
+use super::format::{Arrays, SpanFormat, Spans};
 use super::span::{Hex, NEVER, NONE, Names, Span};
+use crate::json_array::{Array, Element};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::value::RawValue;
+use std::io::{self, Write};
+
+/// Version 1.
+pub(super) struct ZipkinV1;
+
+/// Version 2.
+pub(super) struct ZipkinV2;
+
+/// Writes some spans as elements of an array.
+trait Elements {
+    fn elements<E: Element>(
+        array: &mut Array<E>,
+        spans: Spans<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()>;
+}
+
+impl Elements for ZipkinV1 {
+    fn elements<E: Element>(
+        array: &mut Array<E>,
+        spans: Spans<'_>,
+        mut out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let all = spans.spans.iter().map(|span| V1::new(span, spans.names));
+        array.write(spans.marshal, &all.collect::<Vec<V1<'_>>>(), &mut out)
+    }
+}
+
+impl Elements for ZipkinV2 {
+    fn elements<E: Element>(
+        array: &mut Array<E>,
+        spans: Spans<'_>,
+        mut out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let all = spans.spans.iter();
+        let all = all.flat_map(|span| V2::sides(span, spans.names));
+        array.write(spans.marshal, &all.collect::<Vec<V2<'_>>>(), &mut out)
+    }
+}
+
+/// Writes some spans as an array.
+fn array<F: Elements>(
+    arrays: &mut Arrays,
+    spans: Spans<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    arrays.inline.restart();
+    out.write_all(b"[")?;
+    F::elements(&mut arrays.inline, spans, out)?;
+    out.write_all(b"]")
+}
+
+/// What a file begins and ends with.
+const ENDS: (&[u8], &[u8]) = (b"[\n", b"]\n");
+
+impl SpanFormat for ZipkinV1 {
+    fn name(&self) -> &'static str {
+        "zipkin1"
+    }
+
+    fn file(&self) -> &'static str {
+        "_flow.json"
+    }
+
+    fn ends(&self) -> (&'static [u8], &'static [u8]) {
+        ENDS
+    }
+
+    fn append(&self, arrays: &mut Arrays, spans: Spans<'_>, out: &mut dyn Write) -> io::Result<()> {
+        ZipkinV1::elements(&mut arrays.lines, spans, out)
+    }
+
+    fn message(
+        &self,
+        arrays: &mut Arrays,
+        spans: Spans<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        array::<ZipkinV1>(arrays, spans, out)
+    }
+}
+
+impl SpanFormat for ZipkinV2 {
+    fn name(&self) -> &'static str {
+        "zipkin2"
+    }
+
+    fn file(&self) -> &'static str {
+        "_flow.zipkin.json"
+    }
+
+    fn ends(&self) -> (&'static [u8], &'static [u8]) {
+        ENDS
+    }
+
+    fn append(&self, arrays: &mut Arrays, spans: Spans<'_>, out: &mut dyn Write) -> io::Result<()> {
+        ZipkinV2::elements(&mut arrays.lines, spans, out)
+    }
+
+    fn message(
+        &self,
+        arrays: &mut Arrays,
+        spans: Spans<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        array::<ZipkinV2>(arrays, spans, out)
+    }
+
+    #[cfg(feature = "http")]
+    fn collector(&self) -> Option<super::format::Collector> {
+        Some(super::format::Collector {
+            what: "the Zipkin collector",
+            path: "/api/v2/spans",
+            example: "http://localhost:9411",
+            nothing: b"[]",
+        })
+    }
+}
 
 /// A span of version 1.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct V1<'a> {
+struct V1<'a> {
     trace_id: Hex,
     name: &'a str,
     id: Hex,
@@ -78,7 +198,7 @@ impl Serialize for Annotations<'_> {
 }
 
 impl<'a> V1<'a> {
-    pub(crate) fn new(span: &Span, names: &Names<'a>) -> V1<'a> {
+    fn new(span: &Span, names: &Names<'a>) -> V1<'a> {
         let endpoint = |actor| names.placed(actor).map(|placed| &*placed.endpoint);
         V1 {
             trace_id: Hex(span.context.trace().get()),
@@ -102,7 +222,7 @@ impl<'a> V1<'a> {
 /// One side of a span in version 2.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct V2<'a> {
+struct V2<'a> {
     trace_id: Hex,
     id: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +249,7 @@ struct ErrorTag {
 
 impl<'a> V2<'a> {
     /// Returns the recorded sides of a span.
-    pub(crate) fn sides(span: &Span, names: &Names<'a>) -> impl Iterator<Item = V2<'a>> {
+    fn sides(span: &Span, names: &Names<'a>) -> impl Iterator<Item = V2<'a>> {
         let (span, names) = (*span, *names);
         let endpoint = move |actor| names.placed(actor).map(|placed| &*placed.endpoint);
         let side = move |kind, from: u64, to: u64, local, remote, shared| {

@@ -6,10 +6,10 @@
 //! | | plain | with a cause | by a network |
 //! |---|---|---|---|
 //! | one message | `post_plain` | `post` → `post_in` | `post_in_transit` → `post_in` |
-//! | a row, to one receiver | `post_all` → `post_row` | one by one | one by one |
-//! | to each of a range | `post_each` → `post_row` | one by one | one by one |
-//! | near | `schedule_plain`, `Queues::push_row` | `schedule` | `schedule` |
-//! | far | `schedule_overflow`, `schedule_row_overflow` | `schedule_overflow` | `schedule_overflow` |
+//! | several messages, to one receiver | `post_all` → `post_row` | one by one | one by one |
+//! | one message, to each of a range of receivers | `post_each` → `post_row` | one by one | one by one |
+//! | into the ring | `schedule_plain`, `Queues::push_row` | `schedule` | `schedule` |
+//! | into the overflow | `schedule_overflow`, `schedule_row_overflow` | `schedule_overflow` | `schedule_overflow` |
 
 use super::Shard;
 use super::counters::FailureCause;
