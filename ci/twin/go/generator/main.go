@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log"
 	"math/rand/v2"
 	"net/http"
@@ -14,13 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"laboratory/tracing"
 )
 
 // A plan: where to send, where traces go, and from when on (in seconds) how many requests a second.
@@ -44,15 +39,8 @@ func main() {
 	if err := json.Unmarshal([]byte(os.Args[1]), &p); err != nil {
 		log.Fatal(err)
 	}
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(p.Collector+"/v1/traces"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter, sdktrace.WithMaxQueueSize(200_000), sdktrace.WithMaxExportBatchSize(2_000)),
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "www"))))
+	provider := tracing.Start(p.Collector, "www")
 	tracer := provider.Tracer("generator")
-	carrier := propagation.TraceContext{}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}, Timeout: time.Minute}
 
 	random := rand.New(rand.NewPCG(p.Seed, 1))
@@ -79,18 +67,7 @@ func main() {
 			ctx, span := tracer.Start(context.Background(), "GET", trace.WithSpanKind(trace.SpanKindClient),
 				trace.WithTimestamp(when))
 			defer span.End()
-			req, _ := http.NewRequestWithContext(ctx, "GET", p.Url, nil)
-			carrier.Inject(ctx, propagation.HeaderCarrier(req.Header))
-			answer, err := client.Do(req)
-			failed := err != nil
-			if err == nil {
-				io.Copy(io.Discard, answer.Body)
-				answer.Body.Close()
-				failed = answer.StatusCode >= 500
-			}
-			if failed {
-				span.SetStatus(codes.Error, "failed")
-			}
+			failed := tracing.Get(ctx, client, span, p.Url) != nil
 			results[place] = request{at, time.Since(when).Seconds(), failed}
 		}()
 	}

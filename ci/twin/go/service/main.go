@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"math/rand/v2"
@@ -17,14 +16,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"laboratory/tracing"
 )
 
 type step struct {
@@ -66,23 +63,7 @@ func attempt(ctx context.Context, url string, timeout float64) error {
 	ctx, span := tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("server.address", host)))
 	defer span.End()
-	request, err := http.NewRequestWithContext(ctx, "GET", url, nil)
-	if err != nil {
-		return err
-	}
-	otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(request.Header))
-	answer, err := client.Do(request)
-	if err == nil {
-		io.Copy(io.Discard, answer.Body)
-		answer.Body.Close()
-		if answer.StatusCode >= 500 {
-			err = fmt.Errorf("status %d", answer.StatusCode)
-		}
-	}
-	if err != nil {
-		span.SetStatus(codes.Error, err.Error())
-	}
-	return err
+	return tracing.Get(ctx, client, span, url)
 }
 
 func call(ctx context.Context, url string, s step) error {
@@ -132,18 +113,8 @@ func main() {
 		log.Fatal(err)
 	}
 	slow.Store(math.Float64bits(1))
-	ctx := context.Background()
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(os.Args[2]+"/v1/traces"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	// Every span is wanted: no queue may drop one.
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter, sdktrace.WithMaxQueueSize(200_000), sdktrace.WithMaxExportBatchSize(2_000)),
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", about.Name),
-			attribute.String("service.instance.id", fmt.Sprint(about.Name, about.Port)))))
-	otel.SetTracerProvider(provider)
-	otel.SetTextMapPropagator(propagation.TraceContext{})
+	provider := tracing.Start(os.Args[2], about.Name,
+		attribute.String("service.instance.id", fmt.Sprint(about.Name, about.Port)))
 	tracer = provider.Tracer("laboratory")
 	slots := make(chan struct{}, max(about.Slots, 1))
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +134,7 @@ func main() {
 			http.NotFound(w, r)
 			return
 		}
-		ctx := otel.GetTextMapPropagator().Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+		ctx := tracing.Carrier.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
 		ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 		defer span.End()
 		if about.Slots > 0 {
