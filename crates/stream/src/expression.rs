@@ -31,6 +31,7 @@
 //! where the left side decides: `n != 0 AND 10 / n > 1` never divides by zero.
 
 mod arithmetic;
+mod binary;
 mod build;
 mod call;
 mod compare;

@@ -115,12 +115,14 @@ mod lexer;
 mod not_here;
 mod parser;
 mod program;
+mod span;
 mod statements;
 
 pub use error::{LanguageError, Problem};
-pub(crate) use lexer::{Span, Token};
+pub(crate) use lexer::Token;
 pub(crate) use parser::{Parsed, Parser, fail, set};
 pub(crate) use program::{Call, Program};
+pub(crate) use span::Span;
 
 use crate::expression::Expression;
 use crate::pipeline::Pipeline;

@@ -75,6 +75,7 @@ mod escape;
 mod lines;
 mod number;
 mod precision;
+mod raw;
 mod reader;
 mod scan;
 
@@ -85,5 +86,6 @@ pub use lines::{FieldValue, Fields, Line, Lines, Tags, parse};
 pub use precision::{Precision, PrecisionError};
 
 pub(crate) use escape::{Role, escape};
+pub(crate) use raw::{RawValue, Span};
 pub(crate) use reader::Reader;
-pub(crate) use scan::{RawValue, Span, Tokens};
+pub(crate) use scan::Tokens;

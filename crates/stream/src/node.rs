@@ -7,6 +7,7 @@
 pub(crate) mod append;
 pub(crate) mod body;
 pub(crate) mod clock;
+pub(crate) mod counter;
 pub(crate) mod definition;
 pub(crate) mod evaluate;
 pub(crate) mod faults;
@@ -18,6 +19,7 @@ pub(crate) mod series;
 pub(crate) mod sink;
 pub(crate) mod state;
 
+pub(crate) use counter::{Counter, Counters};
 pub(crate) use definition::{Built, Context, Definition, Input, Kind};
-pub(crate) use operator::{Counter, Counters, Operator};
+pub(crate) use operator::Operator;
 pub(crate) use state::State;

@@ -1,6 +1,6 @@
 //! Functions of expressions: each is one entry of the table, with its name, its work and its doc.
 
-use super::scalar::MAX_TEXT;
+use super::text::MAX_TEXT;
 use super::vector::Vector;
 use super::{Expression, ExpressionError, as_float, time};
 use crate::Value;

@@ -3,27 +3,8 @@
 use super::Binary;
 use super::fault::Fault;
 use super::number::{Arithmetic, Numbers, Pair};
+use super::text::joined;
 use crate::Value;
-use std::cmp::Ordering;
-use std::sync::Arc;
-
-/// The maximum bytes of a string that an expression makes: otherwise a few operators could make a gigabyte
-/// from a point.
-pub(super) const MAX_TEXT: usize = 1 << 20;
-
-/// True if a comparison holds. Values without an order, such as NaN, are unequal.
-#[inline]
-pub(super) fn holds(operator: Binary, order: Option<Ordering>) -> bool {
-    match operator {
-        Binary::Equal => order == Some(Ordering::Equal),
-        Binary::NotEqual => order != Some(Ordering::Equal),
-        Binary::Less => order == Some(Ordering::Less),
-        Binary::LessOrEqual => order.is_some_and(Ordering::is_le),
-        Binary::Greater => order == Some(Ordering::Greater),
-        Binary::GreaterOrEqual => order.is_some_and(Ordering::is_ge),
-        _ => unreachable!("{operator:?} is not a comparison"),
-    }
-}
 
 /// A comparison of two values.
 pub(super) fn compare(operator: Binary, left: &Value, right: &Value) -> Result<bool, Fault> {
@@ -39,7 +20,7 @@ pub(super) fn compare(operator: Binary, left: &Value, right: &Value) -> Result<b
             Pair::Wide(left, right) => left.first().partial_cmp(&right.first()),
         },
     };
-    Ok(holds(operator, order))
+    Ok(operator.holds(order))
 }
 
 /// `+ - * / %` of two values.
@@ -77,23 +58,9 @@ pub(super) fn minus_unsigned(number: u64) -> Result<i64, Fault> {
     0i64.checked_sub_unsigned(number).ok_or(Fault::Overflow)
 }
 
-/// Returns both strings joined.
-pub(super) fn joined(left: &str, right: &str) -> Result<Arc<str>, Fault> {
-    match left.len() + right.len() <= MAX_TEXT {
-        true => Ok([left, right].concat().into()),
-        false => Err(Fault::Length),
-    }
-}
-
 fn pair(left: &Value, right: &Value) -> Result<Pair<'static>, Fault> {
     match (Numbers::one(left), Numbers::one(right)) {
         (Some(one), Some(other)) => Ok(Pair::of(one, other)),
         _ => Err(Fault::Types(left.kind(), right.kind())),
-    }
-}
-
-impl Binary {
-    pub(super) fn is_equality(self) -> bool {
-        matches!(self, Binary::Equal | Binary::NotEqual)
     }
 }

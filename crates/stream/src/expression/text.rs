@@ -5,11 +5,22 @@
 
 use super::Binary;
 use super::fault::Fault;
-use super::scalar::{holds, joined};
 use crate::batch::Rows;
 use crate::block::{Cells, Words};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// The maximum bytes of a string that an expression makes: otherwise a few operators could make a gigabyte
+/// from a point.
+pub(super) const MAX_TEXT: usize = 1 << 20;
+
+/// Returns both strings joined.
+pub(super) fn joined(left: &str, right: &str) -> Result<Arc<str>, Fault> {
+    match left.len() + right.len() <= MAX_TEXT {
+        true => Ok([left, right].concat().into()),
+        false => Err(Fault::Length),
+    }
+}
 
 /// A string per row.
 #[derive(Debug)]
@@ -62,7 +73,7 @@ impl<'a> Texts<'a> {
 
     /// Compares with one string. Rows without a word get an arbitrary result.
     pub(super) fn compare_one(&self, operator: Binary, one: &str) -> Vec<bool> {
-        let test = |word: &str| holds(operator, Some(word.cmp(one)));
+        let test = |word: &str| operator.holds(Some(word.cmp(one)));
         if !self.repeats() {
             let row = |&code: &u32| self.words.get(code as usize).is_some_and(|word| test(word));
             return self.codes.iter().map(row).collect();
@@ -87,7 +98,7 @@ impl<'a> Texts<'a> {
     pub(super) fn compare(&self, operator: Binary, other: &Texts<'_>) -> Vec<bool> {
         (0..self.codes.len())
             .map(|at| match (self.get(at), other.get(at)) {
-                (Some(left), Some(right)) => holds(operator, Some(left.cmp(right))),
+                (Some(left), Some(right)) => operator.holds(Some(left.cmp(right))),
                 _ => false,
             })
             .collect()

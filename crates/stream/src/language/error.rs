@@ -1,6 +1,6 @@
 //! Errors in texts, with their positions.
 
-use super::lexer::Span;
+use super::span::Span;
 use crate::expression::{Expression, Function, PatternError};
 use crate::pipeline::PipelineError;
 use std::fmt;

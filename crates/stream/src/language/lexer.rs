@@ -1,15 +1,9 @@
 //! Converts characters to tokens.
 
 use super::error::Problem;
+use super::span::Span;
 use crate::expression::{Pattern, UNITS, is_word_part, is_word_start};
 use std::sync::Arc;
-
-/// A part of the text, in bytes: from the first to before the second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
 
 /// A word, a symbol, or a literal.
 #[derive(Clone, Debug, PartialEq)]

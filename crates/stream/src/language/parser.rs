@@ -1,7 +1,8 @@
 //! The token stream of the parser, and its error messages.
 
 use super::error::{Failure, Problem};
-use super::lexer::{Lexer, Span, Token};
+use super::lexer::{Lexer, Token};
+use super::span::Span;
 use crate::Value;
 use crate::expression::{Expression, Pattern, is_reserved};
 use rustc_hash::FxHashMap;

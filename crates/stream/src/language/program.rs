@@ -1,8 +1,8 @@
 //! A program as far as it has been read: its nodes and its vars.
 
 use super::error::{Problem, nearest};
-use super::lexer::Span;
 use super::parser::{Parsed, Parser, fail};
+use super::span::Span;
 use crate::node::definition::What;
 use crate::pipeline::Draft;
 use rustc_hash::FxHashMap;

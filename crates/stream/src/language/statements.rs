@@ -1,10 +1,11 @@
 //! Statements and chains.
 
 use super::error::{Problem, nearest};
-use super::lexer::{Span, Token};
+use super::lexer::Token;
 use super::not_here::NOT_HERE;
 use super::parser::{Parsed, fail};
 use super::program::{Call, Program, Var};
+use super::span::Span;
 use crate::expression::{is_reserved, is_word_part};
 use crate::node::Kind;
 use crate::nodes::{self, filter, from, group_by};

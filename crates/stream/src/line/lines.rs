@@ -2,8 +2,9 @@
 
 use super::error::LineError;
 use super::escape::{Escaped, Role};
+use super::raw::{RawValue, Span};
 use super::reader::Reader;
-use super::scan::{RawValue, Scanner, Span, Tokens};
+use super::scan::{Scanner, Tokens};
 use std::fmt;
 
 /// The lines of a text, good and bad. See [`parse`].

@@ -1,7 +1,7 @@
 //! Values that are not strings.
 
 use super::error::LineErrorKind;
-use super::scan::RawValue;
+use super::raw::RawValue;
 
 /// Powers of ten that a float holds exactly, enough for numbers of fewer than [`DIGITS`] digits.
 const POWERS: [f64; 20] = [

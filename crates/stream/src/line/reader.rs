@@ -4,7 +4,8 @@
 //! there is bad; after it, the next region begins.
 
 use super::error::{LineError, LineErrorKind, excerpt};
-use super::scan::{Fault, Scanner, Span, Tokens};
+use super::raw::Span;
+use super::scan::{Fault, Scanner, Tokens};
 
 /// Reads the lines of a text one by one.
 #[derive(Clone, Debug)]

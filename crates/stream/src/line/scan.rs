@@ -6,24 +6,7 @@
 use super::cursor::Cursor;
 use super::error::LineErrorKind;
 use super::number;
-
-/// A piece of the text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub from: usize,
-    pub to: usize,
-}
-
-/// The value of a field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum RawValue {
-    Float(f64),
-    Integer(i64),
-    Unsigned(u64),
-    Boolean(bool),
-    /// A string without its quotes.
-    Text(Span),
-}
+use super::raw::{RawValue, Span};
 
 /// The tokens of a line. The memory is reused for the next line.
 #[derive(Debug, Default)]
@@ -54,13 +37,6 @@ impl Fault {
     #[cold]
     fn new<T>(at: usize, kind: LineErrorKind) -> Result<T, Fault> {
         Err(Fault { at, kind })
-    }
-}
-
-impl Span {
-    #[inline(always)]
-    fn of(self, bytes: &[u8]) -> &[u8] {
-        &bytes[self.from..self.to]
     }
 }
 

@@ -4,9 +4,10 @@
 //! [`Kind`] for its names and its parser, and an [`Operator`] or a [`Sink`] for its work. Nothing else
 //! names a kind of node, so that adding one takes its file and a line in the list.
 
+use super::counter::Counters;
 use super::faults::Faults;
 use super::latest::Latest;
-use super::operator::{Counters, Operator};
+use super::operator::Operator;
 use super::queue::Queue;
 use super::series::Limits;
 use super::sink::Sink;

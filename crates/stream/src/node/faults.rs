@@ -1,6 +1,6 @@
 //! Points that a node cannot take: a mistyped value, a division by zero.
 
-use super::operator::Counter;
+use super::counter::Counter;
 use parking_lot::Mutex;
 use std::fmt::Display;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The latest window or point of every group of a node, for readers.
 
-use super::operator::Counters;
+use super::counter::Counters;
 use super::retain::Retained;
 use super::series::{Limits, Series};
 use super::state::State;

@@ -1,11 +1,10 @@
 //! The work of a node, without edges and without waiting: flows in, flows out.
 
 use super::clock::Clock;
+use super::counter::Counters;
 use super::queue::Queue;
 use super::state::State;
 use crate::batch::Flow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The work of a node on arriving points and windows.
 ///
@@ -47,23 +46,6 @@ pub(crate) trait Operator: Send + 'static {
 
     /// Continues from a saved state. Called before anything arrives.
     fn restore(&mut self, _: &State) {}
-}
-
-/// A number that one node counts up and any thread may read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counter(Arc<AtomicU64>);
-
-/// The counters of a node under their names.
-pub(crate) type Counters = Vec<(&'static str, Counter)>;
-
-impl Counter {
-    pub(crate) fn add(&self, more: usize) {
-        self.0.fetch_add(more as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// Why a node stopped. Its task is aborted with this reason.

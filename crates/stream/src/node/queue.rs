@@ -5,7 +5,7 @@
 //! first body and ends when there has been none for a while.
 
 use super::append::Append;
-use super::operator::{Counter, Counters};
+use super::counter::{Counter, Counters};
 use crate::pending::PendingWrite;
 use corsair::edge::Overflow;
 use parking_lot::{Condvar, Mutex};

@@ -1,8 +1,11 @@
 //! The state of a node for each group: bounded by number, by bytes and by time.
 
-use super::operator::Counter;
-use crate::batch::Group;
+use super::counter::Counter;
+use super::state::State;
+use crate::batch::{Batch, Flow, Group};
 use crate::hash::HashMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +29,8 @@ pub(crate) struct Series<V> {
     limits: Limits,
     /// The memory of all entries, without what their values allocate.
     bytes: usize,
+    /// Numbers in the values of a [`PerGroup`].
+    numbers: usize,
     refused: Counter,
     over_memory: Counter,
     expired: Counter,
@@ -51,6 +56,7 @@ impl<V> Series<V> {
             entries: HashMap::default(),
             limits,
             bytes: 0,
+            numbers: 0,
             refused: Counter::default(),
             over_memory: Counter::default(),
             expired: Counter::default(),
@@ -159,7 +165,7 @@ impl<V> Series<V> {
     }
 
     /// Points of groups that were refused, and groups that were forgotten.
-    pub(crate) fn counters(&self) -> super::operator::Counters {
+    pub(crate) fn counters(&self) -> super::counter::Counters {
         vec![
             ("over_max_series", self.refused.clone()),
             ("expired_series", self.expired.clone()),
@@ -170,6 +176,74 @@ impl<V> Series<V> {
     /// Returns the counter of points that were dropped because the node used too much memory.
     pub(crate) fn over_memory(&self) -> &Counter {
         &self.over_memory
+    }
+}
+
+impl<V: Serialize> Series<V> {
+    /// All groups and their values, as a node saves them.
+    pub(crate) fn save(&self) -> State {
+        let groups: Vec<(&Group, &V)> = self
+            .iter()
+            .map(|(group, value)| (&**group, value))
+            .collect();
+        State::new(self.numbers, &groups)
+    }
+}
+
+/// An operator whose result for a point depends on the previous points of the same group.
+pub(crate) trait PerGroup {
+    /// What it keeps of a group.
+    type Value: Default;
+
+    /// The groups.
+    fn series(&mut self) -> &mut Series<Self::Value>;
+
+    /// The results of a batch. `value` is that of the batch's group.
+    fn results(&self, batch: &Batch, value: &mut Self::Value) -> Batch;
+
+    /// The numbers that a value keeps in memory of its own.
+    fn numbers(_: &Self::Value) -> usize {
+        0
+    }
+
+    /// Continues with the groups of [`save`](Series::save).
+    fn restore_groups(&mut self, state: &State)
+    where
+        Self::Value: DeserializeOwned,
+    {
+        let groups: Option<Vec<(Group, Self::Value)>> = state.read();
+        let series = self.series();
+        for (group, value) in groups.into_iter().flatten() {
+            series.numbers += Self::numbers(&value);
+            series.entry(&group.into(), 0, || value);
+        }
+    }
+
+    /// Maps a flow and appends the results to `out`. Points continue with their group's value. A window is complete: it
+    /// begins with a new value, which is dropped at its end.
+    fn map(&mut self, flow: Flow, out: &mut Vec<Flow>) {
+        if let Flow::Window(_) = flow {
+            let mut value = Self::Value::default();
+            out.extend(flow.map(|batch| self.results(&batch, &mut value)));
+            return;
+        }
+        let series = self.series();
+        for (_, value) in series.expired() {
+            series.numbers -= Self::numbers(&value);
+        }
+        let group = flow.group().clone();
+        let beside = series.numbers * size_of::<f64>();
+        let entry = series.entry_beside(&group, flow.points(), beside, Self::Value::default);
+        let Some(mut value) = entry.map(std::mem::take) else {
+            return;
+        };
+        series.numbers -= Self::numbers(&value);
+        out.extend(flow.map(|batch| self.results(&batch, &mut value)));
+        let series = self.series();
+        series.numbers += Self::numbers(&value);
+        if let Some(entry) = series.get_mut(&group) {
+            *entry = value;
+        }
     }
 }
 

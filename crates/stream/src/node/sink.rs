@@ -1,6 +1,6 @@
 //! A node that delivers what arrives through a queue, and passes it on.
 
-use super::operator::Counters;
+use super::counter::Counters;
 use super::queue::{Body, Counts, Queue, Undelivered};
 use super::state::State;
 use crate::batch::Flow;

@@ -3,11 +3,11 @@
 //! A field that a point lacks does not count as a change. Each window starts again.
 
 use crate::Value;
-use crate::batch::{Batch, Flow, Group, Rows};
+use crate::batch::{Batch, Flow, Rows};
 use crate::block::Column;
 use crate::language::{Call, Parsed, Parser, Program};
 use crate::node::definition::What;
-use crate::node::series::Series;
+use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Text, Writer, distinct};
 use std::fmt::{self, Display};
@@ -75,8 +75,14 @@ struct ChangeDetectOperator {
     last: Series<Last>,
 }
 
-impl ChangeDetectOperator {
-    fn changed(&self, batch: &Batch, last: &mut Last) -> Batch {
+impl PerGroup for ChangeDetectOperator {
+    type Value = Last;
+
+    fn series(&mut self) -> &mut Series<Last> {
+        &mut self.last
+    }
+
+    fn results(&self, batch: &Batch, last: &mut Last) -> Batch {
         let columns: Vec<Option<&Column>> = self
             .fields
             .iter()
@@ -100,21 +106,7 @@ impl ChangeDetectOperator {
 
 impl Operator for ChangeDetectOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        if let Flow::Window(_) = flow {
-            let mut last = Last::new();
-            out.extend(flow.map(|batch| self.changed(&batch, &mut last)));
-            return;
-        }
-        drop(self.last.expired());
-        let group = flow.group().clone();
-        let entry = self.last.entry(&group, flow.points(), Last::new);
-        let Some(mut last) = entry.map(std::mem::take) else {
-            return;
-        };
-        out.extend(flow.map(|batch| self.changed(&batch, &mut last)));
-        if let Some(entry) = self.last.get_mut(&group) {
-            *entry = last;
-        }
+        self.map(flow, out);
     }
 
     fn counters(&self) -> Counters {
@@ -122,15 +114,10 @@ impl Operator for ChangeDetectOperator {
     }
 
     fn save(&self) -> Option<State> {
-        let last = self.last.iter();
-        let last: Vec<(&Group, &Last)> = last.map(|(group, last)| (&**group, last)).collect();
-        Some(State::new(0, &last))
+        Some(self.last.save())
     }
 
     fn restore(&mut self, state: &State) {
-        let last: Option<Vec<(Group, Last)>> = state.read();
-        for (group, last) in last.into_iter().flatten() {
-            self.last.entry(&group.into(), 0, || last);
-        }
+        self.restore_groups(state);
     }
 }

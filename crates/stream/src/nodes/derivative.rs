@@ -11,7 +11,7 @@ use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::definition::What;
 use crate::node::evaluate::with_field;
 use crate::node::faults::Faults;
-use crate::node::series::Series;
+use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Text, Time, Writer, distinct, positive};
 use std::fmt;
@@ -125,8 +125,14 @@ enum Fault {
     NoTime,
 }
 
-impl DerivativeOperator {
-    fn changes(&self, batch: &Batch, last: &mut Option<(i64, f64)>) -> Batch {
+impl PerGroup for DerivativeOperator {
+    type Value = Option<(i64, f64)>;
+
+    fn series(&mut self) -> &mut Series<Option<(i64, f64)>> {
+        &mut self.last
+    }
+
+    fn results(&self, batch: &Batch, last: &mut Option<(i64, f64)>) -> Batch {
         let column = batch
             .block
             .fields()
@@ -173,21 +179,7 @@ impl DerivativeOperator {
 
 impl Operator for DerivativeOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        if let Flow::Window(_) = flow {
-            let mut last = None;
-            out.extend(flow.map(|batch| self.changes(&batch, &mut last)));
-            return;
-        }
-        drop(self.last.expired());
-        let points = flow.points();
-        let group = flow.group().clone();
-        let Some(mut last) = self.last.entry(&group, points, || None).map(|last| *last) else {
-            return;
-        };
-        out.extend(flow.map(|batch| self.changes(&batch, &mut last)));
-        if let Some(known) = self.last.get_mut(&group) {
-            *known = last;
-        }
+        self.map(flow, out);
     }
 
     fn counters(&self) -> Counters {

@@ -5,13 +5,13 @@
 //! and left out. Each window starts again.
 
 use crate::Value;
-use crate::batch::{Batch, Flow, Group};
+use crate::batch::{Batch, Flow};
 use crate::block::{Block, Column, Data};
 use crate::expression::as_float;
 use crate::language::{Call, Parsed, Program, set};
 use crate::node::definition::What;
 use crate::node::faults::Faults;
-use crate::node::series::Series;
+use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, MAX_COUNT, Rule, Text, Time, Writer, distinct, positive};
 use std::collections::VecDeque;
@@ -143,7 +143,6 @@ impl Definition for Running {
         Built::from(RunningOperator {
             running: self.clone(),
             groups: Series::new(context.limits),
-            kept: 0,
             faults: context.faults.clone(),
         })
     }
@@ -162,8 +161,6 @@ struct Before {
 struct RunningOperator {
     running: Running,
     groups: Series<Before>,
-    /// Values in all moving averages.
-    kept: usize,
     faults: Faults,
 }
 
@@ -222,7 +219,17 @@ fn combined(
     Value::Float(float(number(value), number(other)))
 }
 
-impl RunningOperator {
+impl PerGroup for RunningOperator {
+    type Value = Before;
+
+    fn series(&mut self) -> &mut Series<Before> {
+        &mut self.groups
+    }
+
+    fn numbers(before: &Before) -> usize {
+        before.recent.len()
+    }
+
     fn results(&self, batch: &Batch, before: &mut Before) -> Batch {
         let Running {
             function,
@@ -261,28 +268,7 @@ impl RunningOperator {
 
 impl Operator for RunningOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        if let Flow::Window(_) = flow {
-            let mut before = Before::default();
-            out.extend(flow.map(|batch| self.results(&batch, &mut before)));
-            return;
-        }
-        for (_, before) in self.groups.expired() {
-            self.kept -= before.recent.len();
-        }
-        let group = flow.group().clone();
-        let beside = self.kept * size_of::<f64>();
-        let entry = self
-            .groups
-            .entry_beside(&group, flow.points(), beside, Before::default);
-        let Some(mut before) = entry.map(std::mem::take) else {
-            return;
-        };
-        self.kept -= before.recent.len();
-        out.extend(flow.map(|batch| self.results(&batch, &mut before)));
-        self.kept += before.recent.len();
-        if let Some(entry) = self.groups.get_mut(&group) {
-            *entry = before;
-        }
+        self.map(flow, out);
     }
 
     fn counters(&self) -> Counters {
@@ -292,17 +278,10 @@ impl Operator for RunningOperator {
     }
 
     fn save(&self) -> Option<State> {
-        let groups = self.groups.iter();
-        let groups: Vec<(&Group, &Before)> = groups.map(|(group, it)| (&**group, it)).collect();
-        let points = groups.iter().map(|(_, before)| before.recent.len()).sum();
-        Some(State::new(points, &groups))
+        Some(self.groups.save())
     }
 
     fn restore(&mut self, state: &State) {
-        let groups: Option<Vec<(Group, Before)>> = state.read();
-        for (group, before) in groups.into_iter().flatten() {
-            self.kept += before.recent.len();
-            self.groups.entry(&group.into(), 0, || before);
-        }
+        self.restore_groups(state);
     }
 }

@@ -1,9 +1,9 @@
 //! `sample`: every n-th point, or the points at multiples of a duration.
 
-use crate::batch::{Batch, Flow, Group, Rows};
+use crate::batch::{Batch, Flow, Rows};
 use crate::language::{Call, Parsed, Program, Token};
 use crate::node::definition::What;
-use crate::node::series::Series;
+use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Time, Writer, positive};
 use std::fmt;
@@ -75,8 +75,14 @@ struct SampleOperator {
     counts: Series<u64>,
 }
 
-impl SampleOperator {
-    fn sampled(&self, batch: &Batch, count: &mut u64) -> Batch {
+impl PerGroup for SampleOperator {
+    type Value = u64;
+
+    fn series(&mut self) -> &mut Series<u64> {
+        &mut self.counts
+    }
+
+    fn results(&self, batch: &Batch, count: &mut u64) -> Batch {
         let times = &batch.block.times;
         let rows: Vec<u32> = match self.sample {
             Sample::Count(every) => {
@@ -99,20 +105,9 @@ impl SampleOperator {
 
 impl Operator for SampleOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        if matches!((&flow, self.sample), (Flow::Window(_), _) | (_, Sample::Every(_))) {
-            let mut count = 0;
-            out.extend(flow.map(|batch| self.sampled(&batch, &mut count)));
-            return;
-        }
-        drop(self.counts.expired());
-        let group = flow.group().clone();
-        let entry = self.counts.entry(&group, flow.points(), || 0);
-        let Some(mut count) = entry.copied() else {
-            return;
-        };
-        out.extend(flow.map(|batch| self.sampled(&batch, &mut count)));
-        if let Some(entry) = self.counts.get_mut(&group) {
-            *entry = count;
+        match self.sample {
+            Sample::Count(_) => self.map(flow, out),
+            Sample::Every(_) => out.extend(flow.map(|batch| self.results(&batch, &mut 0))),
         }
     }
 
@@ -121,15 +116,10 @@ impl Operator for SampleOperator {
     }
 
     fn save(&self) -> Option<State> {
-        let counts = self.counts.iter();
-        let counts: Vec<(&Group, u64)> = counts.map(|(group, count)| (&**group, *count)).collect();
-        Some(State::new(0, &counts))
+        Some(self.counts.save())
     }
 
     fn restore(&mut self, state: &State) {
-        let counts: Option<Vec<(Group, u64)>> = state.read();
-        for (group, count) in counts.into_iter().flatten() {
-            self.counts.entry(&group.into(), 0, || count);
-        }
+        self.restore_groups(state);
     }
 }

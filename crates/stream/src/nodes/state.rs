@@ -4,14 +4,14 @@
 //! counted and left out. Each window starts again.
 
 use crate::Value;
-use crate::batch::{Batch, Flow, Group};
+use crate::batch::{Batch, Flow};
 use crate::block::{Cells, Column, Data};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::definition::What;
 use crate::node::evaluate::{evaluate, with_field};
 use crate::node::faults::Faults;
-use crate::node::series::Series;
+use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Time, Writer, distinct, positive};
 use std::fmt;
@@ -140,8 +140,14 @@ struct TrackStateOperator {
 /// While the condition is true: the time of the first point, and the number of points.
 type Track = Option<(i64, i64)>;
 
-impl TrackStateOperator {
-    fn tracked(&self, batch: &Batch, track: &mut Track) -> Batch {
+impl PerGroup for TrackStateOperator {
+    type Value = Track;
+
+    fn series(&mut self) -> &mut Series<Track> {
+        &mut self.groups
+    }
+
+    fn results(&self, batch: &Batch, track: &mut Track) -> Batch {
         let (rows, data) = evaluate(&self.condition, true, batch, &self.faults, |rows| {
             self.condition.column(&batch.block, rows)
         });
@@ -185,21 +191,7 @@ impl TrackStateOperator {
 
 impl Operator for TrackStateOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        if let Flow::Window(_) = flow {
-            let mut track = None;
-            out.extend(flow.map(|batch| self.tracked(&batch, &mut track)));
-            return;
-        }
-        drop(self.groups.expired());
-        let group = flow.group().clone();
-        let entry = self.groups.entry(&group, flow.points(), || None);
-        let Some(mut track) = entry.map(|track| *track) else {
-            return;
-        };
-        out.extend(flow.map(|batch| self.tracked(&batch, &mut track)));
-        if let Some(entry) = self.groups.get_mut(&group) {
-            *entry = track;
-        }
+        self.map(flow, out);
     }
 
     fn counters(&self) -> Counters {
@@ -209,15 +201,10 @@ impl Operator for TrackStateOperator {
     }
 
     fn save(&self) -> Option<State> {
-        let groups = self.groups.iter();
-        let groups: Vec<(&Group, Track)> = groups.map(|(group, track)| (&**group, *track)).collect();
-        Some(State::new(0, &groups))
+        Some(self.groups.save())
     }
 
     fn restore(&mut self, state: &State) {
-        let groups: Option<Vec<(Group, Track)>> = state.read();
-        for (group, track) in groups.into_iter().flatten() {
-            self.groups.entry(&group.into(), 0, || track);
-        }
+        self.restore_groups(state);
     }
 }

@@ -1,0 +1,21 @@
+//! Numbers that nodes count up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that one node counts up and any thread may read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counter(Arc<AtomicU64>);
+
+/// The counters of a node under their names.
+pub(crate) type Counters = Vec<(&'static str, Counter)>;
+
+impl Counter {
+    pub(crate) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
