@@ -30,7 +30,7 @@ impl Entry {
 }
 
 /// The upper ends of buckets and their counts.
-fn counts(times: &corsair_observe::TimesHistogram) -> impl Iterator<Item = (u64, u64)> + '_ {
+fn recorded(times: &corsair_observe::TimesHistogram) -> impl Iterator<Item = (u64, u64)> + '_ {
     times.iter().map(|(bounds, count)| (*bounds.end(), count))
 }
 
@@ -100,7 +100,7 @@ impl Entry {
 
     /// The response times that came, and how often: columns seconds and count.
     fn histogram(&self) -> PyResult<Table> {
-        let times = || counts(&self.totals.times);
+        let times = || recorded(&self.totals.times);
         let seconds: Float64Array = times().map(|(nanos, _)| Some(nanos as f64 / 1e9)).collect();
         let count: UInt64Array = times().map(|(_, count)| Some(count)).collect();
         Table::of(vec![
@@ -159,8 +159,8 @@ impl Entry {
             totals.unrouted,
         );
         let (times, ages) = (
-            counts(&totals.times).collect(),
-            counts(&totals.ages).collect(),
+            recorded(&totals.times).collect(),
+            recorded(&totals.ages).collect(),
         );
         Ok((restore, ((counts, times, ages, kinds),)))
     }
