@@ -184,7 +184,10 @@ impl Live {
                     let mut branch =
                         changed((py, text, file), settings(set)?, &Arguments(arguments))?;
                     branch.seed = reseed;
-                    World::branch(&config, &topology, &branch, &plan, &saved.snapshot(None)?)
+                    let snapshot = saved.snapshot(None)?;
+                    let branched =
+                        Architecture::branch(&config, &topology, &branch, &plan, &snapshot);
+                    branched.and_then(|(branch, snapshot)| World::hold(branch, snapshot))
                 };
                 resumed.map_err(|e| match e {
                     ResumeError::Simulate(e) => error::simulate(&e),

@@ -56,7 +56,9 @@ impl Recording {
         let format: String = arguments.get("flow_format")?;
         let format = FlowFormat::named(&format).ok_or_else(|| {
             let names = FlowFormat::ALL.map(FlowFormat::name).join(", ");
-            PyValueError::new_err(format!("flow_format: '{format}' is none; there are {names}"))
+            PyValueError::new_err(format!(
+                "flow_format: '{format}' is none; there are {names}"
+            ))
         })?;
         let graph = arguments.get("graph")?;
         let mut directory = None;

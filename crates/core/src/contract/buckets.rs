@@ -37,7 +37,7 @@ struct Run {
     counts: Vec<u64>,
 }
 
-/// So many indices further, a bucket begins a run of its own.
+/// The largest gap between two buckets of a run, in indices.
 const GAP: i32 = 32;
 
 /// A type of numbers that [`Buckets`] count: `u64` and `f64`.
