@@ -10,6 +10,7 @@ mod otlp;
 mod outlet;
 mod seen;
 pub(crate) mod span;
+mod span_format;
 mod zipkin;
 
 use crate::directory::Directory;

@@ -7,8 +7,8 @@
 //! [`corsair::SpanId`] has this bit set. When the server starts further exchanges to answer this one,
 //! their parent is the server's side.
 
-use super::format::{Arrays, SpanFormat, Spans as SpansToWrite};
 use super::span::{Hex, LongHex, NEVER, Names, Span};
+use super::span_format::{Arrays, SpanFormat, Spans as SpansToWrite};
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -53,8 +53,8 @@ impl SpanFormat for Otlp {
     }
 
     #[cfg(feature = "http")]
-    fn collector(&self) -> Option<super::format::Collector> {
-        Some(super::format::Collector {
+    fn collector(&self) -> Option<super::span_format::Collector> {
+        Some(super::span_format::Collector {
             what: "the OTLP collector",
             path: "/v1/traces",
             example: "http://localhost:4318",

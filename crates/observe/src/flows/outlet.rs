@@ -1,7 +1,8 @@
 //! Outputs of spans: a file, a collector, a broker.
 
-use super::format::{Arrays, FlowFormat, Spans};
+use super::format::FlowFormat;
 use super::span::{Names, Span};
+use super::span_format::{Arrays, Spans};
 use crate::checkpoint::Output;
 use crate::counted::CountingWriter;
 use crate::json_array::Marshal;
@@ -100,7 +101,7 @@ impl Outlet {
     /// A collector of this format.
     #[cfg(feature = "http")]
     pub(crate) fn collector(given: &str, format: FlowFormat) -> Result<Outlet, ObserveError> {
-        use super::format::Collector;
+        use super::span_format::Collector;
         use crate::remote::http::{COLLECTOR, Post, url};
         let Collector {
             what,

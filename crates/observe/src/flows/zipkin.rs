@@ -4,8 +4,8 @@
 //! (<https://zipkin.io/zipkin-api/>) has a span for each side, of the same id, of which the
 //! server's is marked as shared.
 
-use super::format::{Arrays, SpanFormat, Spans};
 use super::span::{Hex, NEVER, NONE, Names, Span};
+use super::span_format::{Arrays, SpanFormat, Spans};
 use crate::json_array::{Array, Element};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::value::RawValue;
@@ -118,8 +118,8 @@ impl SpanFormat for ZipkinV2 {
     }
 
     #[cfg(feature = "http")]
-    fn collector(&self) -> Option<super::format::Collector> {
-        Some(super::format::Collector {
+    fn collector(&self) -> Option<super::span_format::Collector> {
+        Some(super::span_format::Collector {
             what: "the Zipkin collector",
             path: "/api/v2/spans",
             example: "http://localhost:9411",
