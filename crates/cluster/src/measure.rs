@@ -21,7 +21,7 @@ const MESSAGES: usize = 16;
 pub struct ExchangeCost {
     /// Time of an exchange without events.
     pub window: Duration,
-    /// Time for one more process, to which a message is sent and from which one comes.
+    /// The time of one more process, with a message in each direction.
     pub peer: Duration,
     /// Seconds for each byte that one sends the other.
     pub byte: f64,

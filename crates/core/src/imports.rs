@@ -6,21 +6,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module and the external paths that it may use. `crate::*` means the types that the crate's root exports.
-struct Room {
+struct Module {
     module: &'static str,
     allowed: &'static [&'static str],
 }
 
-const ROOMS: [Room; 3] = [
-    Room {
+const ROOMS: [Module; 3] = [
+    Module {
         module: "edge",
         allowed: &["crate::sync"],
     },
-    Room {
+    Module {
         module: "fork_join",
         allowed: &["crate::memory::available_memory", "crate::sync"],
     },
-    Room {
+    Module {
         module: "fsm",
         allowed: &[
             "crate::*",
@@ -124,7 +124,7 @@ fn climbs(code: &str) -> usize {
 #[test]
 fn edges_fork_join_and_pirates_import_only_what_is_allowed() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for Room { module, allowed } in &ROOMS {
+    for Module { module, allowed } in &ROOMS {
         let own = format!("crate::{module}");
         let mut used = BTreeSet::new();
         for file in files(module) {

@@ -142,7 +142,7 @@ impl<F: Format> Batch<F> {
         }
     }
 
-    /// The bytes of consecutive documents with their terminators, in as few pieces as they lie in.
+    /// Returns the bytes of consecutive documents with their terminators, in as few pieces as possible.
     fn runs(&self) -> impl Iterator<Item = &[u8]> {
         let mut next = 0;
         std::iter::from_fn(move || {

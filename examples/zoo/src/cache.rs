@@ -28,7 +28,7 @@ pub enum Msg {
     Increment,
     /// Empties the cache, until the database hears that it is empty.
     Invalidate(u64),
-    /// The cache is empty since this value.
+    /// The cache has been empty since this value.
     Invalidated(u64),
     /// To the observer: the value of the database, or of the cache.
     Value(Option<u64>),

@@ -93,7 +93,7 @@ impl Health {
         self.factors.push((fault, factor));
     }
 
-    /// The fault of this number slows it no more.
+    /// Ends the slow-down by the fault with this number.
     pub(super) fn speed_up(&mut self, fault: u32) {
         self.factors.retain(|(number, _)| *number != fault);
     }

@@ -80,7 +80,7 @@ enum Stage<A: Future, B: Future> {
 }
 
 enum Unready<A: Future, B: Future> {
-    /// They run on their own.
+    /// The halves run separately.
     Waiting(Handle<A, B>),
     /// They were made outside a pool and have not begun.
     Outside(Box<(A, B)>),

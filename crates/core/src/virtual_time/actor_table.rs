@@ -58,7 +58,7 @@ enum Page {
 }
 
 /// The batches of a page that they share.
-struct Shared {
+struct SharedPage {
     /// For each address, the number of the batch plus one; 0: no actor.
     batches: [u32; PAGE as usize],
     living: u16,
@@ -137,7 +137,7 @@ pub(super) struct ActorTable {
     directory: Vec<Option<Box<[Page; 1 << LEAF_BITS]>>>,
     groups: Slab<Group>,
     batches: Slab<Batch>,
-    shared: Slab<Box<Shared>>,
+    shared: Slab<Box<SharedPage>>,
     ending: Ending,
     /// For each finished spawn, the last actor of it on this shard.
     pub(super) over: Vec<u32>,
@@ -374,7 +374,7 @@ impl ActorTable {
         let page = match self.page(first >> PAGE_BITS) {
             Page::Shared { page } => page,
             _ => {
-                let page = self.shared.insert(Box::new(Shared {
+                let page = self.shared.insert(Box::new(SharedPage {
                     batches: [0; PAGE as usize],
                     living: 0,
                     closed: false,

@@ -43,13 +43,13 @@ static FREE: Mutex<Free> = Mutex::new(Free {
 });
 
 /// Frees the slot when its thread ends.
-struct Held(ThreadSlot);
+struct SlotGuard(ThreadSlot);
 
-impl Held {
-    fn new() -> Held {
+impl SlotGuard {
+    fn new() -> SlotGuard {
         let mut free = lock(&FREE);
         if let Some(index) = free.returned.pop() {
-            return Held(ThreadSlot { index, owned: true });
+            return SlotGuard(ThreadSlot { index, owned: true });
         }
         let owned = free.given < OWNED;
         let count = if owned {
@@ -62,11 +62,11 @@ impl Held {
             given if owned => given,
             without => OWNED + without % (SHARDS - OWNED),
         };
-        Held(ThreadSlot { index, owned })
+        SlotGuard(ThreadSlot { index, owned })
     }
 }
 
-impl Drop for Held {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         if self.0.owned {
             lock(&FREE).returned.push(self.0.index);
@@ -75,5 +75,5 @@ impl Drop for Held {
 }
 
 thread_local! {
-    static PLACE: Held = Held::new();
+    static PLACE: SlotGuard = SlotGuard::new();
 }

@@ -56,7 +56,7 @@ pub(crate) struct SessionView {
 /// The logins of a user.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionList {
-    /// The one that ends last first.
+    /// The sessions, ordered by their end, the latest first.
     sessions: Vec<SessionView>,
 }
 

@@ -322,7 +322,7 @@ fn connect<'a>(
     Ok(left.combine(decides, right, count))
 }
 
-/// The truths of the open rows among all; the others are missing.
+/// Returns the truth values of the open rows as values of all rows; the others are missing.
 fn scatter(some: Truth<'_>, open: &[bool]) -> Truth<'static> {
     let lane = match some {
         Truth::Missing => return Truth::Missing,

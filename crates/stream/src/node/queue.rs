@@ -1,8 +1,8 @@
-//! What a sink has yet to deliver: bodies on their way from a node to the thread that delivers them.
+//! The queue of a sink: bodies on their way from a node to the thread that delivers them.
 //!
-//! A node never waits for a file, a pipe or a socket. It puts a body into a [`Queue`], which is
-//! bounded in bytes; a thread of its own delivers one after the other. The thread is started with the
-//! first body and ends when there has been none for a while.
+//! A node never waits for a file, a pipe or a socket. It puts a body into a [`Queue`], which is bounded in
+//! bytes; a separate thread delivers them in order. The thread is started with the first body and ends after
+//! a time without bodies.
 
 use super::append::Append;
 use super::counter::{Counter, Counters};

@@ -55,7 +55,7 @@ impl<T> SpinLock<T> {
         if !self.acquire() {
             self.wait();
         }
-        let _held = Held(&self.held);
+        let _held = LockGuard(&self.held);
         // SAFETY: this thread has set `held`, and no other lends the value until it is cleared, after this borrow.
         self.value.with_mut(|value| run(unsafe { &mut *value }))
     }
@@ -77,9 +77,9 @@ impl<T> SpinLock<T> {
 }
 
 /// Releases the lock, also if a panic passes.
-struct Held<'a>(&'a AtomicBool);
+struct LockGuard<'a>(&'a AtomicBool);
 
-impl Drop for Held<'_> {
+impl Drop for LockGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);

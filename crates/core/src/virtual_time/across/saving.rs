@@ -186,7 +186,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         }
     }
 
-    /// Exchanges empty batches, with which a carrier sends what else it has for other processes. False if the run is lost.
+    /// Exchanges empty batches, so that the carrier can send its own data to other processes. False if the
+    /// run is lost.
     fn flush(&mut self) -> bool {
         match self.exchange_batches(Vote::NONE, || false) {
             Ok(_) => true,
