@@ -12,11 +12,10 @@
 //! port of the host is published, the load comes in at the services that no other depends on.
 //! Directories of the host say nothing about who calls whom, and are left out.
 
-mod image;
-
 use crate::definition::{
     Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
 };
+use crate::image::package;
 use crate::input_file::read_file_text;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
@@ -103,19 +102,8 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Compo
     };
     // What is written can be run: it is checked as every other definition is.
     let written = serde_json::to_string(&definition).unwrap_or_default();
-    read_text(&written, &file.display().to_string()).map_err(without_line)?;
+    read_text(&written, &file.display().to_string()).map_err(DefinitionError::without_line)?;
     Ok(definition)
-}
-
-/// Removes the line, because lines of the generated definition are not lines of the compose file.
-fn without_line(error: DefinitionError) -> DefinitionError {
-    match error {
-        DefinitionError::Wrong { mut at, problem } => {
-            at.line = None;
-            DefinitionError::Wrong { at, problem }
-        }
-        other => other,
-    }
 }
 
 /// A service of a compose file.
@@ -189,7 +177,7 @@ fn read_service(key: &str, service: &Map<String, Value>) -> Result<Composed, Str
         let context = build.get("context").and_then(text);
         text(build).or(context)
     });
-    let package = image::package(image.as_deref().unwrap_or_default());
+    let package = package(image.as_deref().unwrap_or_default());
     let replicas = service
         .get("deploy")
         .and_then(|deploy| deploy.get("replicas"));

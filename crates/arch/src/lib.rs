@@ -21,6 +21,8 @@ mod experiment;
 mod faults;
 mod geography;
 pub mod hunt;
+mod image;
+mod import;
 pub mod input_file;
 mod learn;
 pub mod live;
@@ -73,6 +75,9 @@ pub use experiment::{
     Compared, Estimate, Measurement, compare, compared, in_parallel, measure, measured,
 };
 pub use geography::{Geography, Places, PlacesError, Zone};
+pub use import::{
+    Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, Unused, field_table, import,
+};
 pub use learn::{
     LearnError, LearnOptions, LearnReport, Learnt, Quantile, Resemblance, TraceError, learn,
     learn_with,

@@ -7,6 +7,7 @@ mod compose;
 mod diff;
 mod fork;
 mod hunt;
+mod import;
 mod learn;
 mod marshal;
 mod plan;
@@ -97,6 +98,11 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "learn",
         "Learn a definition from recorded traces",
         learn::LearnArgs
+    ),
+    entry!(
+        "import",
+        "Make a definition of manifests: Kubernetes, Istio, Envoy, docker-compose, k6",
+        import::ImportArgs
     ),
     entry!(
         "compose2arch",

@@ -52,6 +52,17 @@ pub enum DefinitionError {
 }
 
 impl DefinitionError {
+    /// Removes the line, because lines of a generated definition are not lines of the user's file.
+    pub(crate) fn without_line(self) -> DefinitionError {
+        match self {
+            DefinitionError::Wrong { mut at, problem } => {
+                at.line = None;
+                DefinitionError::Wrong { at, problem }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the position of the fault, if it was found.
     pub fn place(&self) -> Option<&Location> {
         match self {

@@ -3,7 +3,7 @@
 use crate::package::Package;
 
 /// Returns the package of an image; unknown images are business logic.
-pub(super) fn package(image: &str) -> Package {
+pub(crate) fn package(image: &str) -> Package {
     // registry.example:5000/team/postgres-ha:12@sha256:… is postgres-ha.
     let last = image.rsplit('/').next().unwrap_or(image);
     let base = last.split([':', '@']).next().unwrap_or(last);

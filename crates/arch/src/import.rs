@@ -1,0 +1,266 @@
+//! From the manifests of a system to a definition.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`document`] | reads files and directories, within bounds |
+//! | [`kubernetes`], [`istio`], [`envoy`], [`compose`], [`k6`] | a format each: its table of fields, and what it reads into a [`System`] |
+//! | [`system`] | what all formats say of a system |
+//! | [`calls`], [`build`] | who calls whom, and the definition that follows |
+//! | [`traces`] | a learned definition with the replicas, limits and policies of the manifests |
+//!
+//! A format reads through [`item::Item`], which notes what was read. Whatever was not read is reported.
+
+mod build;
+mod calls;
+mod compose;
+mod document;
+mod envoy;
+mod fields;
+mod istio;
+mod item;
+mod k6;
+mod kubernetes;
+mod quantity;
+mod role;
+mod system;
+mod traces;
+
+pub use fields::{Effect, Field, Unused};
+
+use crate::definition::{Definition, DefinitionError, read_text};
+use crate::duration_text::TimeSpan;
+use crate::learn::LearnError;
+use document::Documents;
+use fields::{Looked, UnusedFields};
+use item::{Item, Log};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use system::System;
+
+/// A format of manifests.
+trait Format: Sync {
+    /// Its name in reports and documentation.
+    fn name(&self) -> &'static str;
+    /// Whether a document is of this format.
+    fn knows(&self, document: &Value) -> bool;
+    /// What becomes of its fields.
+    fn fields(&self) -> &'static [Field];
+    /// The kind and the name of a document.
+    fn title(&self, document: &Value) -> (String, String);
+    /// The document with its variables replaced.
+    fn prepare(&self, document: Value, _file: &Path) -> Value {
+        document
+    }
+    /// Reads a document. An error is the end of a sentence about it.
+    fn read(&self, document: Item, file: &Path, system: &mut System) -> Result<(), String>;
+}
+
+/// All formats. The first that knows a document reads it.
+const FORMATS: &[&dyn Format] = &[
+    &istio::Istio,
+    &kubernetes::Kubernetes,
+    &envoy::Envoy,
+    &compose::Compose,
+    &k6::K6,
+];
+
+/// What manifests do not say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportOptions {
+    /// The name of the architecture.
+    pub name: String,
+    /// The processor time of a request at each service, exponentially distributed.
+    pub work: Duration,
+    /// Requests per second at each entry point without load of its own.
+    pub rate: f64,
+    /// Traces of the same system, from which its structure and times are learned.
+    pub traces: Vec<PathBuf>,
+}
+
+impl Default for ImportOptions {
+    /// 2 ms of work, 50 requests a second, no traces.
+    fn default() -> Self {
+        ImportOptions {
+            name: "imported".to_owned(),
+            work: Duration::from_millis(2),
+            rate: 50.0,
+            traces: Vec::new(),
+        }
+    }
+}
+
+/// What was imported.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The definition, which has been checked.
+    pub definition: Definition,
+    /// How many documents were read.
+    pub documents: usize,
+    /// Who calls whom, and which field says so.
+    pub calls: Vec<ImportedCall>,
+    /// What the manifests do not say, and what was taken for it; a sentence each.
+    pub assumed: Vec<String>,
+    /// Documents and parts that were left out; a sentence each.
+    pub left_out: Vec<String>,
+    /// Every field that had no effect.
+    pub unused: Vec<Unused>,
+    /// The objectives that load tests state, such as `p95 < 200ms`.
+    pub objectives: Vec<String>,
+}
+
+/// A call that was found.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ImportedCall {
+    /// Who calls.
+    pub from: String,
+    /// Who is called.
+    pub to: String,
+    /// The field that says so, or why it is assumed.
+    pub because: String,
+    /// Whether no field says it.
+    pub is_assumed: bool,
+    /// Whether the caller does not wait for an answer.
+    pub is_sent: bool,
+}
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file that is not valid.
+    #[error("{} {what}", file.display())]
+    Broken {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// A file without a document of a known format.
+    #[error(
+        "{} has no document of a known format; give manifests of Kubernetes, Istio or Envoy, docker-compose files, or scripts of k6", .0.display()
+    )]
+    Unknown(PathBuf),
+    /// No file has a known document.
+    #[error(
+        "the files have no document of a known format; give manifests of Kubernetes, Istio or Envoy, docker-compose files, or scripts of k6"
+    )]
+    Nothing,
+    /// More than a bound.
+    #[error("the files have more than {0}; give a part of them")]
+    TooMuch(&'static str),
+    /// A document with a wrong value.
+    #[error("{file}: {kind} '{name}': {what}")]
+    Wrong {
+        /// The file.
+        file: String,
+        /// The kind of document.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The documents describe no service.
+    #[error(
+        "the files describe no service; give Deployments or StatefulSets, or the services of a docker-compose file"
+    )]
+    NoServices,
+    /// The traces cannot be learned from.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// The definition is refused.
+    #[error("what was imported cannot be used: {0}")]
+    Definition(#[from] DefinitionError),
+}
+
+/// Reads manifests, and makes one definition of all of them.
+///
+/// # Errors
+/// See [`ImportError`].
+pub fn import(files: &[PathBuf], options: &ImportOptions) -> Result<Imported, ImportError> {
+    let documents = Documents::read(files)?;
+    let mut system = System::default();
+    let mut unused = UnusedFields::default();
+    for document in &documents.read {
+        let (kind, name) = document.format.title(&document.value);
+        let log = Log::default();
+        let item = Item::new(&document.value, &log);
+        let read = document
+            .format
+            .read(item, Path::new(&document.file), &mut system);
+        read.map_err(|what| ImportError::Wrong {
+            file: document.file.clone(),
+            kind: shortened(&kind),
+            name: shortened(&name),
+            what,
+        })?;
+        let looked = Looked {
+            format: document.format.name(),
+            kind: &kind,
+            name: &name,
+            fields: document.format.fields(),
+            log: &log,
+        };
+        unused.add(&looked, &document.value);
+    }
+    let mut imported = build::build(system, options)?;
+    imported.documents = documents.read.len();
+    imported.left_out.extend(documents.left_out);
+    imported.unused = unused.into_sorted();
+    if !options.traces.is_empty() {
+        traces::learn_from(&mut imported, options)?;
+    }
+    // What is written can be run: it is checked as every other definition is.
+    let written = imported.definition.to_text();
+    read_text(&written, "the imported definition").map_err(DefinitionError::without_line)?;
+    Ok(imported)
+}
+
+/// A text of a document in a message.
+fn shortened(text: &str) -> String {
+    let text: String = text.chars().take(60).collect();
+    text.escape_debug().to_string()
+}
+
+/// A time in seconds, if it is one that definitions can have.
+fn seconds(seconds: f64) -> Option<TimeSpan> {
+    let is_time = (0.0..=366.0 * 24.0 * 3600.0).contains(&seconds);
+    is_time.then(|| TimeSpan(Duration::from_secs_f64(seconds)))
+}
+
+/// What becomes of each field of each format, as a table in Markdown.
+pub fn field_table() -> String {
+    let mut table = String::from("| format | kind | field | |\n|---|---|---|---|\n");
+    for format in FORMATS {
+        for Field {
+            kinds,
+            path,
+            effect,
+        } in format.fields()
+        {
+            let kinds = match *kinds {
+                "*" => "all".to_owned(),
+                kinds => kinds.replace(' ', ", "),
+            };
+            let effect = match effect {
+                Effect::Used(what) => format!("used: {what}"),
+                Effect::Ignored(why) => format!("reported: {why}"),
+            };
+            let name = format.name();
+            table.push_str(&format!("| {name} | {kinds} | `{path}` | {effect} |\n"));
+        }
+    }
+    table
+}
+
+#[cfg(all(test, feature = "compose"))]
+mod tests;

@@ -1,0 +1,363 @@
+//! Static configurations of Envoy: a proxy, the clusters that it calls, and how it calls them.
+
+use super::Format;
+use super::fields::{Field, ignored, used};
+use super::istio::{balance, ejection, policy, pool};
+use super::item::Item;
+use super::quantity::duration;
+use super::system::{Backends, Destination, Link, Route, System, Target, WayIn, definition_name};
+use crate::definition::{CallPolicy, RetryBudget};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+pub(super) struct Envoy;
+
+const FIELDS: &[Field] = &[
+    used(
+        "*",
+        "node.cluster",
+        "the name of the proxy; that of the file if it is missing",
+    ),
+    ignored("*", "node", "only the cluster names the proxy"),
+    ignored("*", "admin", "it takes no requests of the system"),
+    used(
+        "*",
+        "static_resources.clusters.name",
+        "the target of routes",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.lb_policy",
+        "balance; LEAST_REQUEST is two_choices",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.load_assignment.endpoints.lb_endpoints.endpoint.address.socket_address.address",
+        "the host that is called",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.circuit_breakers.thresholds.max_connections",
+        "connections.most",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.circuit_breakers.thresholds.max_pending_requests",
+        "connections.waiting",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.circuit_breakers.thresholds.max_requests",
+        "bulkhead",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.circuit_breakers.thresholds.retry_budget.budget_percent.value",
+        "retries.budget.share",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.circuit_breakers.thresholds.retry_budget.min_retry_concurrency",
+        "retries.budget.burst",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.circuit_breakers.thresholds.max_retries",
+        "retries under way have no bound; give a retry_budget",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.circuit_breakers",
+        "the thresholds of the default priority are used",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.outlier_detection.consecutive_5xx",
+        "ejection.failures",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.outlier_detection.base_ejection_time",
+        "ejection.for",
+    ),
+    used(
+        "*",
+        "static_resources.clusters.outlier_detection.max_ejection_percent",
+        "ejection.most",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.outlier_detection",
+        "instances are ejected at once, for the same time",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.connect_timeout",
+        "connections open at once",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.type",
+        "hosts are services of the definition",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.health_checks",
+        "give health_check in the definition",
+    ),
+    ignored(
+        "*",
+        "static_resources.clusters.transport_socket",
+        "encryption is not simulated",
+    ),
+    ignored("*", "static_resources.clusters", "it does not change calls"),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.cluster",
+        "a call of the cluster's host",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.weighted_clusters.clusters.name",
+        "a weighted target",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.weighted_clusters.clusters.weight",
+        "its weight",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.timeout",
+        "deadline of calls, or timeout without retries",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.num_retries",
+        "retries.most",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.per_try_timeout",
+        "timeout of calls",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.retry_back_off.base_interval",
+        "retries.backoff",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy.retry_back_off.max_interval",
+        "retries.limit",
+    ),
+    ignored(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.retry_policy",
+        "every failure is retried",
+    ),
+    used(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.route.request_mirror_policies.cluster",
+        "a send to the mirror",
+    ),
+    ignored(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config.virtual_hosts.routes.match",
+        "requests have no headers and paths",
+    ),
+    ignored(
+        "*",
+        "static_resources.listeners.filter_chains.filters.typed_config.route_config",
+        "requests have no headers and paths",
+    ),
+    ignored(
+        "*",
+        "static_resources.listeners",
+        "only routes of HTTP are used",
+    ),
+    ignored(
+        "*",
+        "dynamic_resources",
+        "only static configurations are read",
+    ),
+    ignored("*", "layered_runtime", "it does not change calls"),
+];
+
+/// The fields of routes behind the filters of a listener.
+const ROUTES: &str = "typed_config.route_config.virtual_hosts";
+
+impl Format for Envoy {
+    fn name(&self) -> &'static str {
+        "envoy"
+    }
+
+    fn knows(&self, document: &Value) -> bool {
+        document
+            .get("static_resources")
+            .is_some_and(Value::is_object)
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        FIELDS
+    }
+
+    fn title(&self, document: &Value) -> (String, String) {
+        let cluster = document.pointer("/node/cluster").and_then(Value::as_str);
+        (
+            "configuration".to_owned(),
+            cluster.unwrap_or_default().to_owned(),
+        )
+    }
+
+    fn read(&self, document: Item, file: &Path, system: &mut System) -> Result<(), String> {
+        let stem = file
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let name = document.text("node.cluster").or(stem);
+        let name = definition_name(&name.unwrap_or_else(|| "envoy".to_owned()));
+        let mut clusters = BTreeMap::new();
+        for cluster in document.list("static_resources.clusters") {
+            let (key, host, policy, budget) = read_cluster(cluster)?;
+            let caller = Some(name.clone());
+            system.destinations.push(Destination {
+                caller,
+                host: host.clone(),
+                policy,
+                ..Destination::default()
+            });
+            clusters.insert(key, (host, budget));
+        }
+        let mut routes = Vec::new();
+        for listener in document.list("static_resources.listeners") {
+            for chain in listener.list("filter_chains") {
+                for filter in chain.list("filters") {
+                    for host in filter.list(ROUTES) {
+                        routes.extend(host.list("routes"));
+                    }
+                }
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let workload = system.workload(&name);
+        if workload.image.is_empty() {
+            workload.image = "envoy".to_owned();
+        }
+        for route in routes {
+            let Some(route) = route.at("route") else {
+                continue;
+            };
+            let made = of_route(route, &name, &clusters)?;
+            // Several paths may lead to one host; the first says how it is called.
+            for target in &made.targets {
+                let host = target.host.clone();
+                let place = "route of envoy";
+                system.workload(&name).links.push(Link { host, place });
+            }
+            if seen.insert(made.host.clone()) {
+                system.routes.push(made);
+            }
+        }
+        system.host(&name, Backends::Named(name.clone()));
+        system.ways_in.push(WayIn {
+            host: name,
+            because: "configuration of Envoy".to_owned(),
+            is_port: true,
+        });
+        Ok(())
+    }
+}
+
+/// The name of a cluster, its host, how it is called, and its budget of retries.
+type Cluster = (String, String, CallPolicy, Option<RetryBudget>);
+
+fn read_cluster(cluster: Item) -> Result<Cluster, String> {
+    let name = cluster.text("name");
+    let name = name.ok_or("a cluster has no name; give each of static_resources.clusters one")?;
+    let mut host = name.clone();
+    for endpoints in cluster.list("load_assignment.endpoints") {
+        for endpoint in endpoints.list("lb_endpoints") {
+            if let Some(address) = endpoint.text("endpoint.address.socket_address.address") {
+                host = address;
+            }
+        }
+    }
+    let mut policy = CallPolicy {
+        balance: cluster.text("lb_policy").and_then(|name| balance(&name)),
+        ..CallPolicy::default()
+    };
+    let mut budget = None;
+    if let Some(threshold) = cluster.list("circuit_breakers.thresholds").first() {
+        let connections = threshold.count("max_connections")?;
+        policy.connections = pool(connections, threshold.count("max_pending_requests")?);
+        policy.bulkhead = threshold.count("max_requests")?.filter(|most| *most > 0);
+        if threshold.at("retry_budget").is_some() {
+            let percent = threshold.number("retry_budget.budget_percent.value")?;
+            let burst = threshold.number("retry_budget.min_retry_concurrency")?;
+            budget = Some(RetryBudget {
+                share: (percent.unwrap_or(20.0) / 100.0).clamp(0.0, 1.0),
+                burst: Some(burst.unwrap_or(3.0).clamp(0.0, 1e6)),
+            });
+        }
+    }
+    if let Some(outliers) = cluster.at("outlier_detection") {
+        let failures = outliers.count("consecutive_5xx")?.unwrap_or(5);
+        let lasting = outliers.parsed("base_ejection_time", "a duration such as 30s", duration)?;
+        policy.ejection = ejection(failures, lasting, outliers.number("max_ejection_percent")?);
+    }
+    Ok((name, host, policy, budget))
+}
+
+fn of_route(
+    route: Item,
+    caller: &str,
+    clusters: &BTreeMap<String, (String, Option<RetryBudget>)>,
+) -> Result<Route, String> {
+    let host = |cluster: String| {
+        clusters
+            .get(&cluster)
+            .map_or(cluster, |(host, _)| host.clone())
+    };
+    let target = |cluster: String, weight: f64| Target {
+        host: host(cluster),
+        subset: None,
+        weight,
+    };
+    let mut targets: Vec<Target> = Vec::new();
+    let mut budget = None;
+    if let Some(cluster) = route.text("cluster") {
+        budget = clusters.get(&cluster).and_then(|(_, budget)| *budget);
+        targets.push(target(cluster, 1.0));
+    }
+    for one in route.list("weighted_clusters.clusters") {
+        let weight = one.number("weight")?.unwrap_or(0.0);
+        targets.extend(one.text("name").map(|cluster| target(cluster, weight)));
+    }
+    let mirrors = route.list("request_mirror_policies").into_iter();
+    let mirrors = mirrors.filter_map(|mirror| Some(target(mirror.text("cluster")?, 1.0)));
+    let time = |path| route.parsed(path, "a duration such as 2s", duration);
+    let whole = time("timeout")?.filter(|time| !time.0.is_zero());
+    let attempt = time("retry_policy.per_try_timeout")?.filter(|time| !time.0.is_zero());
+    let most = match route.at("retry_policy") {
+        Some(retries) => retries.count("num_retries")?.unwrap_or(1),
+        None => 0,
+    };
+    let backoff = time("retry_policy.retry_back_off.base_interval")?;
+    let limit = time("retry_policy.retry_back_off.max_interval")?;
+    let mut policy = policy(whole, attempt, most, backoff, limit);
+    if let Some(retries) = &mut policy.retries {
+        retries.budget = budget;
+    }
+    Ok(Route {
+        caller: Some(caller.to_owned()),
+        host: targets
+            .first()
+            .map(|target| target.host.clone())
+            .unwrap_or_default(),
+        mirrors: mirrors.collect(),
+        targets,
+        policy,
+        place: "route of envoy",
+    })
+}

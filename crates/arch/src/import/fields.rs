@@ -1,0 +1,226 @@
+//! What each field of each format does, and what a document has that does nothing.
+
+use super::item::Log;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A field of a format, and what it does in a definition.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The kinds of documents that have it, between blanks.
+    pub kinds: &'static str,
+    /// Its keys, between dots. Lists have no key of their own; `*` is any key. All fields below it are meant, too.
+    pub path: &'static str,
+    /// What it becomes.
+    pub effect: Effect,
+}
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It becomes this in the definition.
+    Used(&'static str),
+    /// It has no effect, for this reason.
+    Ignored(&'static str),
+}
+
+/// A field that becomes something.
+pub(super) const fn used(kinds: &'static str, path: &'static str, what: &'static str) -> Field {
+    let effect = Effect::Used(what);
+    Field {
+        kinds,
+        path,
+        effect,
+    }
+}
+
+/// A field without effect.
+pub(super) const fn ignored(kinds: &'static str, path: &'static str, why: &'static str) -> Field {
+    let effect = Effect::Ignored(why);
+    Field {
+        kinds,
+        path,
+        effect,
+    }
+}
+
+/// A field that had no effect in what was imported.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Unused {
+    /// The format: kubernetes, istio, envoy, compose or k6.
+    pub format: &'static str,
+    /// The kind of document, such as Deployment.
+    pub kind: String,
+    /// The field: its keys, between dots.
+    pub field: String,
+    /// Why it has no effect.
+    pub why: String,
+    /// How many values it had.
+    pub times: u64,
+    /// The first document that has it.
+    pub first: String,
+}
+
+/// More different fields than this are reported as one.
+const MOST_UNUSED: usize = 2_000;
+/// Longer keys are shortened in reports.
+const MOST_SHOWN: usize = 80;
+
+/// The fields without effect of all documents.
+#[derive(Debug, Default)]
+pub(super) struct UnusedFields(BTreeMap<(&'static str, String, String), Unused>);
+
+/// The document that is looked through.
+pub(super) struct Looked<'a> {
+    pub(super) format: &'static str,
+    pub(super) kind: &'a str,
+    pub(super) name: &'a str,
+    pub(super) fields: &'a [Field],
+    pub(super) log: &'a Log,
+}
+
+impl UnusedFields {
+    /// Adds what was not read of a document.
+    pub(super) fn add(&mut self, looked: &Looked, value: &Value) {
+        let mut path = Vec::new();
+        self.walk(looked, value, &mut path);
+    }
+
+    fn walk<'a>(&mut self, looked: &Looked, value: &'a Value, path: &mut Vec<&'a str>) {
+        if looked.log.has(value) {
+            return;
+        }
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                for (key, value) in map {
+                    path.push(key);
+                    self.walk(looked, value, path);
+                    path.pop();
+                }
+            }
+            Value::Array(list) if !list.is_empty() => {
+                list.iter().for_each(|value| self.walk(looked, value, path));
+            }
+            Value::Null => {}
+            _ => self.leaf(looked, path),
+        }
+    }
+
+    fn leaf(&mut self, looked: &Looked, path: &[&str]) {
+        let known = best(looked.fields, looked.kind, path);
+        let (field, why) = match known {
+            Some(Field { path, effect, .. }) => match effect {
+                Effect::Ignored(why) => ((*path).to_owned(), (*why).to_owned()),
+                Effect::Used(_) => (
+                    (*path).to_owned(),
+                    "it changes nothing beside the others".to_owned(),
+                ),
+            },
+            None => (shown(path), "corsair does not know this field".to_owned()),
+        };
+        let kind: String = looked.kind.chars().take(MOST_SHOWN).collect();
+        let mut key = (looked.format, kind, field);
+        if self.0.len() >= MOST_UNUSED && !self.0.contains_key(&key) {
+            key = (looked.format, String::new(), "further fields".to_owned());
+        }
+        let unused = self.0.entry(key).or_insert_with_key(|key| Unused {
+            format: key.0,
+            kind: key.1.clone(),
+            field: key.2.clone(),
+            why,
+            times: 0,
+            first: looked.name.to_owned(),
+        });
+        unused.times += 1;
+    }
+
+    pub(super) fn into_sorted(self) -> Vec<Unused> {
+        self.0.into_values().collect()
+    }
+}
+
+/// The field of the table that says most about a path.
+pub(super) fn best<'a>(fields: &'a [Field], kind: &str, path: &[&str]) -> Option<&'a Field> {
+    let of_kind = fields.iter().filter(|field| {
+        let mut kinds = field.kinds.split(' ');
+        kinds.any(|known| known == kind || known == "*")
+    });
+    let matching = of_kind.filter_map(|field| Some((matched(field.path, path)?, field)));
+    matching
+        .max_by_key(|(length, _)| *length)
+        .map(|(_, field)| field)
+}
+
+/// How many keys of a path a pattern has; none if it is another path.
+fn matched(pattern: &str, path: &[&str]) -> Option<usize> {
+    let mut length = 0;
+    for (place, key) in pattern.split('.').enumerate() {
+        let is_same = path
+            .get(place)
+            .is_some_and(|have| key == "*" || key == *have);
+        if !is_same {
+            return None;
+        }
+        length = 2 * (place + 1) - usize::from(key == "*");
+    }
+    Some(length)
+}
+
+/// A path as it is shown: whatever stands in a document, a report has short lines.
+fn shown(path: &[&str]) -> String {
+    let keys: Vec<String> = path
+        .iter()
+        .take(12)
+        .map(|key| key.chars().take(MOST_SHOWN).collect::<String>())
+        .map(|key| key.escape_debug().to_string())
+        .collect();
+    match keys.is_empty() {
+        true => "the document".to_owned(),
+        false => keys.join("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::Item;
+    use super::*;
+    use serde_json::json;
+
+    const FIELDS: &[Field] = &[
+        used("Deployment", "spec.replicas", "count"),
+        ignored("*", "metadata", "names"),
+        ignored("*", "metadata.labels.*", "labels"),
+    ];
+
+    #[test]
+    fn what_is_not_read_is_named_by_the_longest_pattern() {
+        let document = json!({"metadata": {"uid": 1, "labels": {"a": "b", "c": "d"}},
+            "spec": {"replicas": 3, "paused": false, "list": [{"x": 1}, {"x": 2}], "none": null}});
+        let log = Log::default();
+        let item = Item::new(&document, &log);
+        assert_eq!(item.count("spec.replicas"), Ok(Some(3)));
+        let mut unused = UnusedFields::default();
+        let looked = Looked {
+            format: "kubernetes",
+            kind: "Deployment",
+            name: "web",
+            fields: FIELDS,
+            log: &log,
+        };
+        unused.add(&looked, &document);
+        let shown: Vec<String> = unused
+            .into_sorted()
+            .iter()
+            .map(|u| format!("{} {} {}", u.field, u.times, u.why))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "metadata 1 names",
+                "metadata.labels.* 2 labels",
+                "spec.list.x 2 corsair does not know this field",
+                "spec.paused 1 corsair does not know this field",
+            ]
+        );
+    }
+}

@@ -1,0 +1,475 @@
+//! Manifests of Istio: how services are called.
+
+use super::fields::{Field, ignored, used};
+use super::item::Item;
+use super::quantity::duration;
+use super::system::{Destination, Route, System, Target, WayIn};
+use super::{Format, kubernetes};
+use crate::definition::{Balance, CallPolicy, Connections, Ejection, Retries};
+use crate::duration_text::TimeSpan;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) struct Istio;
+
+const FIELDS: &[Field] = &[
+    ignored("*", "apiVersion", "all versions are read alike"),
+    ignored("*", "metadata", "only the kinds' own fields are used"),
+    ignored("*", "status", "it is what a cluster reports"),
+    used("*", "kind", "which fields are read"),
+    used(
+        "VirtualService",
+        "spec.hosts",
+        "the host whose callers have the policy",
+    ),
+    used(
+        "VirtualService",
+        "spec.gateways",
+        "an entry point, unless only mesh",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.route.destination.host",
+        "the target of calls",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.route.destination.subset",
+        "the target of calls, with a DestinationRule",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.route.weight",
+        "the weight of a target",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.timeout",
+        "deadline of calls, or timeout without retries",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.retries.attempts",
+        "retries.most, up to 10",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.retries.perTryTimeout",
+        "timeout of calls",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.retries.backoff",
+        "retries.backoff; 25ms if it is missing",
+    ),
+    ignored(
+        "VirtualService",
+        "spec.http.retries.retryOn",
+        "every failure is retried",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.mirror.host",
+        "a send to the mirror",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.mirror.subset",
+        "a send to the mirror, with a DestinationRule",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.mirrorPercentage.value",
+        "how likely the send is",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.mirrors.destination.host",
+        "a send to the mirror",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.mirrors.destination.subset",
+        "a send to the mirror, with a DestinationRule",
+    ),
+    used(
+        "VirtualService",
+        "spec.http.mirrors.percentage.value",
+        "how likely the send is",
+    ),
+    ignored(
+        "VirtualService",
+        "spec.http.match",
+        "requests have no headers and paths; the route that matches everything is used",
+    ),
+    ignored(
+        "VirtualService",
+        "spec.http.fault",
+        "give faults and links in the definition",
+    ),
+    ignored(
+        "VirtualService",
+        "spec.http",
+        "requests have no headers and paths",
+    ),
+    ignored("VirtualService", "spec.tcp", "only routes of HTTP are used"),
+    ignored("VirtualService", "spec.tls", "only routes of HTTP are used"),
+    used(
+        "DestinationRule",
+        "spec.host",
+        "the host whose callers have the policy",
+    ),
+    used(
+        "DestinationRule",
+        "spec.subsets.name",
+        "the subset that routes name",
+    ),
+    used(
+        "DestinationRule",
+        "spec.subsets.labels",
+        "the workloads of the subset",
+    ),
+    ignored(
+        "DestinationRule",
+        "spec.subsets.trafficPolicy",
+        "policies are of hosts",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.loadBalancer.simple",
+        "balance; LEAST_REQUEST is two_choices",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.loadBalancer.consistentHash",
+        "balance hash",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.loadBalancer.localityLbSetting.enabled",
+        "balance zone",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.connectionPool.tcp.maxConnections",
+        "connections.most",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.connectionPool.http.http1MaxPendingRequests",
+        "connections.waiting",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.connectionPool.http.http2MaxRequests",
+        "bulkhead",
+    ),
+    ignored(
+        "DestinationRule",
+        "spec.trafficPolicy.connectionPool.tcp.connectTimeout",
+        "connections open at once",
+    ),
+    ignored(
+        "DestinationRule",
+        "spec.trafficPolicy.connectionPool",
+        "connections stay open",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.outlierDetection.consecutive5xxErrors",
+        "ejection.failures",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.outlierDetection.consecutiveGatewayErrors",
+        "ejection.failures",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.outlierDetection.consecutiveErrors",
+        "ejection.failures",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.outlierDetection.baseEjectionTime",
+        "ejection.for",
+    ),
+    used(
+        "DestinationRule",
+        "spec.trafficPolicy.outlierDetection.maxEjectionPercent",
+        "ejection.most",
+    ),
+    ignored(
+        "DestinationRule",
+        "spec.trafficPolicy.outlierDetection",
+        "instances are ejected at once, for the same time",
+    ),
+    ignored(
+        "DestinationRule",
+        "spec.trafficPolicy.tls",
+        "encryption is not simulated",
+    ),
+    ignored(
+        "DestinationRule",
+        "spec.trafficPolicy.portLevelSettings",
+        "services have one address",
+    ),
+    ignored(
+        "Gateway",
+        "spec",
+        "VirtualServices say where requests come in",
+    ),
+    ignored("ServiceEntry", "spec", "hosts outside are not simulated"),
+    ignored(
+        "Sidecar EnvoyFilter PeerAuthentication AuthorizationPolicy RequestAuthentication Telemetry",
+        "spec",
+        "it does not change calls",
+    ),
+];
+
+/// The wait before the first retry, and the longest, as Envoy has them.
+const BACKOFF: Duration = Duration::from_millis(25);
+/// More retries than this are not simulated.
+const MOST_RETRIES: i64 = 10;
+
+impl Format for Istio {
+    fn name(&self) -> &'static str {
+        "istio"
+    }
+
+    fn knows(&self, document: &Value) -> bool {
+        let version = document.get("apiVersion").and_then(Value::as_str);
+        version.is_some_and(|version| {
+            let group = version.split('/').next().unwrap_or_default();
+            group.ends_with(".istio.io")
+        }) && document.get("kind").is_some_and(Value::is_string)
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        FIELDS
+    }
+
+    fn title(&self, document: &Value) -> (String, String) {
+        kubernetes::title(document)
+    }
+
+    fn read(&self, document: Item, _file: &Path, system: &mut System) -> Result<(), String> {
+        match document.text("kind").as_deref() {
+            Some("VirtualService") => virtual_service(document, system),
+            Some("DestinationRule") => destination_rule(document, system),
+            // Its fields are reported as those that are not read.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn virtual_service(document: Item, system: &mut System) -> Result<(), String> {
+    let texts = |path: &str| -> Vec<String> {
+        let items = document.list(path).into_iter();
+        items.filter_map(Item::scalar).collect()
+    };
+    let (hosts, gateways) = (texts("spec.hosts"), texts("spec.gateways"));
+    let is_in = gateways.iter().any(|gateway| gateway != "mesh");
+    let is_mesh = gateways.is_empty() || gateways.iter().any(|gateway| gateway == "mesh");
+    let routes = document.list("spec.http");
+    if is_in {
+        for route in &routes {
+            for target in route.list("route") {
+                system
+                    .ways_in
+                    .extend(target.text("destination.host").map(|host| WayIn {
+                        host,
+                        because: "VirtualService of a Gateway".to_owned(),
+                        is_port: false,
+                    }));
+            }
+        }
+    }
+    // The route without conditions is for all requests that no other is for.
+    let plain = routes.iter().find(|route| route.at("match").is_none());
+    if let Some(route) = plain.or(routes.first()).copied()
+        && is_mesh
+    {
+        for host in hosts.into_iter().filter(|host| host != "*") {
+            let made = of_route(route, host)?;
+            system.routes.push(made);
+        }
+    }
+    Ok(())
+}
+
+fn of_route(route: Item, host: String) -> Result<Route, String> {
+    let mut made = Route {
+        host,
+        place: "VirtualService",
+        ..Route::default()
+    };
+    let targets = route.list("route");
+    let only = targets.len() == 1;
+    for target in targets {
+        let weight = target.number("weight")?;
+        made.targets.extend(self::target(
+            target,
+            "destination",
+            weight.unwrap_or(if only { 100.0 } else { 0.0 }),
+        ));
+    }
+    let share = |of: Item, path| -> Result<f64, String> {
+        let percent = of.number(path)?.unwrap_or(100.0);
+        Ok((percent / 100.0).clamp(0.0, 1.0))
+    };
+    made.mirrors.extend(target(
+        route,
+        "mirror",
+        share(route, "mirrorPercentage.value")?,
+    ));
+    for mirror in route.list("mirrors") {
+        made.mirrors.extend(target(
+            mirror,
+            "destination",
+            share(mirror, "percentage.value")?,
+        ));
+    }
+    let time = |path| route.parsed(path, "a duration such as 2s", duration);
+    let whole = time("timeout")?.filter(|time| !time.0.is_zero());
+    let attempt = time("retries.perTryTimeout")?.filter(|time| !time.0.is_zero());
+    let most = route.count("retries.attempts")?.unwrap_or(0);
+    let backoff = time("retries.backoff")?;
+    made.policy = policy(whole, attempt, most, backoff, None);
+    Ok(made)
+}
+
+/// The policy of a route: without retries the whole time is that of the only attempt.
+pub(super) fn policy(
+    whole: Option<TimeSpan>,
+    attempt: Option<TimeSpan>,
+    most: i64,
+    backoff: Option<TimeSpan>,
+    limit: Option<TimeSpan>,
+) -> CallPolicy {
+    if most == 0 {
+        return CallPolicy {
+            timeout: whole.into_iter().chain(attempt).min(),
+            ..CallPolicy::default()
+        };
+    }
+    let backoff = backoff.unwrap_or(TimeSpan(BACKOFF));
+    let retries = Retries {
+        most: most.min(MOST_RETRIES),
+        backoff: Some(backoff),
+        factor: None,
+        limit: Some(limit.unwrap_or(TimeSpan(backoff.0 * 10))),
+        jitter: Some(1.0),
+        budget: None,
+    };
+    CallPolicy {
+        deadline: whole.map(|whole| whole.min(TimeSpan(Duration::from_secs(3600)))),
+        timeout: attempt,
+        retries: Some(retries),
+        ..CallPolicy::default()
+    }
+}
+
+fn target(item: Item, path: &str, weight: f64) -> Option<Target> {
+    let target = item.at(path)?;
+    Some(Target {
+        host: target.text("host")?,
+        subset: target.text("subset"),
+        weight,
+    })
+}
+
+fn destination_rule(document: Item, system: &mut System) -> Result<(), String> {
+    let host = document.text("spec.host");
+    let host = host.ok_or("spec.host is missing; name the host that is called")?;
+    let mut destination = Destination {
+        host,
+        ..Destination::default()
+    };
+    for subset in document.list("spec.subsets") {
+        let labels = subset.texts("labels");
+        if let Some(name) = subset.text("name") {
+            destination.subsets.insert(name, labels);
+        }
+    }
+    if let Some(traffic) = document.at("spec.trafficPolicy") {
+        destination.policy = traffic_policy(traffic)?;
+    }
+    system.destinations.push(destination);
+    Ok(())
+}
+
+fn traffic_policy(traffic: Item) -> Result<CallPolicy, String> {
+    let simple = traffic.text("loadBalancer.simple");
+    let mut balance = simple.and_then(|simple| balance(&simple));
+    if let Some(hash) = traffic.at("loadBalancer.consistentHash") {
+        hash.read_whole();
+        balance = Some(Balance::Hash);
+    }
+    if traffic.is_true("loadBalancer.localityLbSetting.enabled") {
+        balance = Some(Balance::Zone);
+    }
+    let connections = traffic.count("connectionPool.tcp.maxConnections")?;
+    let waiting = traffic.count("connectionPool.http.http1MaxPendingRequests")?;
+    let requests = traffic.count("connectionPool.http.http2MaxRequests")?;
+    Ok(CallPolicy {
+        balance,
+        connections: pool(connections, waiting),
+        bulkhead: requests.filter(|most| *most > 0),
+        ejection: outliers(traffic)?,
+        ..CallPolicy::default()
+    })
+}
+
+/// A pool of connections; without a limit nothing waits for one.
+pub(super) fn pool(most: Option<i64>, waiting: Option<i64>) -> Option<Connections> {
+    most.filter(|most| *most > 0).map(|most| Connections {
+        most,
+        waiting: waiting.filter(|waiting| *waiting > 0),
+        connect: None,
+    })
+}
+
+/// The balance of these names, which Envoy has, too.
+pub(super) fn balance(name: &str) -> Option<Balance> {
+    match name {
+        "ROUND_ROBIN" => Some(Balance::RoundRobin),
+        "LEAST_REQUEST" | "LEAST_CONN" => Some(Balance::TwoChoices),
+        "RANDOM" => Some(Balance::Random),
+        "RING_HASH" | "MAGLEV" => Some(Balance::Hash),
+        _ => None,
+    }
+}
+
+fn outliers(traffic: Item) -> Result<Option<Ejection>, String> {
+    let Some(outliers) = traffic.at("outlierDetection") else {
+        return Ok(None);
+    };
+    let mut failures = 5;
+    for path in [
+        "consecutiveErrors",
+        "consecutiveGatewayErrors",
+        "consecutive5xxErrors",
+    ] {
+        failures = outliers.count(path)?.unwrap_or(failures);
+    }
+    let lasting = outliers.parsed("baseEjectionTime", "a duration such as 30s", duration)?;
+    let percent = outliers.number("maxEjectionPercent")?;
+    Ok(ejection(failures, lasting, percent))
+}
+
+/// Ejection with what Envoy takes for what is missing.
+pub(super) fn ejection(
+    failures: i64,
+    lasting: Option<TimeSpan>,
+    percent: Option<f64>,
+) -> Option<Ejection> {
+    (failures > 0).then(|| Ejection {
+        failures,
+        lasting: lasting
+            .filter(|time| !time.0.is_zero())
+            .unwrap_or(TimeSpan(Duration::from_secs(30))),
+        most: Some((percent.unwrap_or(10.0) / 100.0).clamp(0.0, 1.0)),
+    })
+}

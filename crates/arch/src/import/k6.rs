@@ -1,0 +1,265 @@
+//! Scenarios of k6 as load: the `options` of a script, or the same as JSON.
+
+mod literal;
+
+use super::fields::{Field, ignored, used};
+use super::item::Item;
+use super::quantity::duration;
+use super::system::{Scenario, System, definition_name};
+use super::{Format, seconds, shortened};
+use crate::definition::{EntryLoad, Rate, RatePoint};
+use crate::distribution::Distribution;
+use crate::duration_text::TimeSpan;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+pub(super) struct K6;
+
+const FIELDS: &[Field] = &[
+    used("*", "scenarios.*.executor", "rate or users"),
+    used("*", "scenarios.*.rate", "rate"),
+    used("*", "scenarios.*.timeUnit", "rate, in this time"),
+    used("*", "scenarios.*.startRate", "the rate in the beginning"),
+    used("*", "scenarios.*.duration", "when the rate ends"),
+    used("*", "scenarios.*.startTime", "when the rate begins"),
+    used(
+        "*",
+        "scenarios.*.stages.duration",
+        "points of the rate's profile",
+    ),
+    used(
+        "*",
+        "scenarios.*.stages.target",
+        "points of the rate's profile; of users, the most",
+    ),
+    used("*", "scenarios.*.vus", "users"),
+    used("*", "scenarios.*.startVUs", "users, if no stage has more"),
+    used(
+        "*",
+        "scenarios.*.maxVUs",
+        "users of the executor externally-controlled",
+    ),
+    ignored(
+        "*",
+        "scenarios.*.iterations",
+        "load goes on to the end of the run",
+    ),
+    ignored(
+        "*",
+        "scenarios.*.preAllocatedVUs",
+        "an open loop has any number of users",
+    ),
+    ignored("*", "scenarios.*.exec", "an iteration is one request"),
+    ignored("*", "scenarios.*.env", "an iteration is one request"),
+    ignored(
+        "*",
+        "scenarios.*.gracefulStop",
+        "requests end by themselves",
+    ),
+    ignored("*", "scenarios.*", "an iteration is one request"),
+    used("*", "vus", "users"),
+    used(
+        "*",
+        "stages.duration",
+        "how long users come, which is not simulated",
+    ),
+    used("*", "stages.target", "users, the most"),
+    ignored("*", "duration", "load goes on to the end of the run"),
+    used(
+        "*",
+        "thresholds.http_req_duration",
+        "objectives for gate and capacity",
+    ),
+    used(
+        "*",
+        "thresholds.http_req_failed",
+        "objectives for gate and capacity",
+    ),
+    ignored(
+        "*",
+        "thresholds",
+        "only times and failures of all requests are objectives",
+    ),
+];
+
+/// How long a user waits between two requests, because scripts do not say it as data.
+const THINK: Duration = Duration::from_secs(1);
+
+impl Format for K6 {
+    fn name(&self) -> &'static str {
+        "k6"
+    }
+
+    fn knows(&self, document: &Value) -> bool {
+        let has = |key: &str| document.get(key).is_some();
+        let is_other =
+            has("apiVersion") || has("services") || has("arch") || has("static_resources");
+        !is_other
+            && (document.get("scenarios").is_some_and(Value::is_object)
+                || has("stages")
+                || has("vus"))
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        FIELDS
+    }
+
+    fn title(&self, _document: &Value) -> (String, String) {
+        ("options".to_owned(), "load".to_owned())
+    }
+
+    fn read(&self, document: Item, _file: &Path, system: &mut System) -> Result<(), String> {
+        for (name, scenario) in document.entries("scenarios") {
+            let load =
+                load(scenario).map_err(|what| format!("scenario '{}': {what}", shortened(name)))?;
+            add(name, load, system);
+        }
+        if document.at("scenarios").is_none() {
+            add("users", closed(document, 1)?, system);
+        }
+        for (metric, kind) in [("http_req_duration", ""), ("http_req_failed", "errors")] {
+            for threshold in document.list(&format!("thresholds.{metric}")) {
+                let text = threshold.text("threshold").or_else(|| threshold.scalar());
+                system
+                    .objectives
+                    .extend(text.and_then(|text| objective(&text, kind)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The options of a script; none if it has none.
+pub(super) fn script(text: &str) -> Result<Option<Value>, String> {
+    literal::options(text)
+}
+
+fn add(name: &str, load: EntryLoad, system: &mut System) {
+    let name = definition_name(name);
+    if load.users.is_some() {
+        system.assumed.push(format!(
+            "users of scenario '{name}' wait {} between two requests; think in the definition sets it",
+            TimeSpan(THINK)
+        ));
+    }
+    system.scenarios.push(Scenario { name, load });
+}
+
+fn load(scenario: Item) -> Result<EntryLoad, String> {
+    let executor = scenario.text("executor").unwrap_or_default();
+    let time = |path| scenario.parsed(path, "a duration such as 30s", duration);
+    let unit = time("timeUnit")?
+        .map_or(1.0, |unit| unit.0.as_secs_f64())
+        .max(1e-6);
+    let start = time("startTime")?.map_or(0.0, |start| start.0.as_secs_f64());
+    match executor.as_str() {
+        "constant-arrival-rate" => {
+            let rate = scenario
+                .number("rate")?
+                .ok_or("rate is missing; give iterations for each timeUnit")?;
+            let end = time("duration")?.map(|length| start + length.0.as_secs_f64());
+            let mut points = vec![(start, rate / unit, false)];
+            points.extend(end.map(|end| (end, 0.0, false)));
+            profile(points)
+        }
+        "ramping-arrival-rate" => {
+            let first = scenario.number("startRate")?.unwrap_or(0.0);
+            let mut points = vec![(start, first / unit, false)];
+            let mut at = start;
+            for (length, target) in stages(scenario)? {
+                at += length;
+                points.push((at, target / unit, length > 0.0));
+            }
+            points.push((at, 0.0, false));
+            profile(points)
+        }
+        "constant-vus"
+        | "ramping-vus"
+        | "per-vu-iterations"
+        | "shared-iterations"
+        | "externally-controlled" => closed(scenario, 1),
+        other => Err(format!(
+            "executor is '{}'; there are constant-arrival-rate, ramping-arrival-rate, constant-vus, ramping-vus, per-vu-iterations, shared-iterations and externally-controlled",
+            shortened(other)
+        )),
+    }
+}
+
+fn stages(scenario: Item) -> Result<Vec<(f64, f64)>, String> {
+    let stages = scenario.list("stages").into_iter();
+    let stages = stages.map(|stage| {
+        let length = stage.parsed("duration", "a duration such as 30s", duration)?;
+        let target = stage.number("target")?.unwrap_or(0.0);
+        Ok((length.map_or(0.0, |length| length.0.as_secs_f64()), target))
+    });
+    stages.take(10_000).collect()
+}
+
+/// A profile of rates. Of several points at one time, the last counts.
+fn profile(points: Vec<(f64, f64, bool)>) -> Result<EntryLoad, String> {
+    let mut made: Vec<RatePoint> = Vec::new();
+    for (at, rate, ramp) in points {
+        if !(0.0..=1e6).contains(&rate) {
+            return Err(format!(
+                "a rate of {rate} is not possible; give 0 to 1000000 a second"
+            ));
+        }
+        let at = seconds(at).ok_or("it lasts longer than a year")?;
+        match made.last_mut().filter(|last| last.at == at) {
+            // What falls at once after a ramp: the ramp ends a nanosecond before.
+            Some(last) if last.ramp => {
+                last.at = TimeSpan(at.0.saturating_sub(Duration::from_micros(1)));
+                made.push(RatePoint { at, rate, ramp });
+            }
+            Some(last) => *last = RatePoint { at, rate, ramp },
+            None => made.push(RatePoint { at, rate, ramp }),
+        }
+    }
+    Ok(EntryLoad {
+        rate: Some(Rate::Profile(made)),
+        ..EntryLoad::default()
+    })
+}
+
+/// A closed loop of as many users as there are at most.
+fn closed(of: Item, least: i64) -> Result<EntryLoad, String> {
+    let mut users = of.count("vus")?.unwrap_or(least);
+    users = users
+        .max(of.count("startVUs")?.unwrap_or(0))
+        .max(of.count("maxVUs")?.unwrap_or(0));
+    for (_, target) in stages(of)? {
+        users = users.max(target.clamp(0.0, 1e6) as i64);
+    }
+    Ok(EntryLoad {
+        users: Some(users.max(1)),
+        think: Some(Distribution::Exponential(TimeSpan(THINK))),
+        ..EntryLoad::default()
+    })
+}
+
+/// An objective of a threshold such as `p(95)<200` or `rate<0.01`.
+fn objective(threshold: &str, kind: &str) -> Option<String> {
+    let (left, right) = threshold.split_once('<')?;
+    let most: f64 = right.trim_start_matches('=').trim().parse().ok()?;
+    let left = left.trim();
+    if kind == "errors" {
+        return (left == "rate").then(|| format!("errors < {most}"));
+    }
+    let measure = match left {
+        "avg" => "mean".to_owned(),
+        "med" => "p50".to_owned(),
+        _ => format!(
+            "p{}",
+            left.strip_prefix("p(")?
+                .strip_suffix(')')?
+                .parse::<f64>()
+                .ok()?
+        ),
+    };
+    let most = seconds(most / 1e3)?;
+    let said = format!("{measure} < {most}");
+    said.parse::<crate::capacity::Slo>()
+        .ok()
+        .map(|slo| slo.to_string())
+}

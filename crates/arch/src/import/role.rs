@@ -1,0 +1,163 @@
+//! What a workload is for, by its image and its name.
+
+use crate::image::package;
+use crate::package::Package;
+
+/// What a workload is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It keeps values: a database or a cache.
+    Storage,
+    /// It hands messages on to those who wait for them.
+    Broker,
+    /// It collects traces, metrics and logs, or knows where services are: no request waits for it.
+    Background,
+    /// It lets requests in, by its name or its image.
+    Front,
+    /// It makes load.
+    Load,
+    /// Any other service.
+    Service,
+}
+
+const BROKERS: &[&str] = &[
+    "kafka",
+    "rabbitmq",
+    "nats",
+    "activemq",
+    "pulsar",
+    "mosquitto",
+    "redpanda",
+];
+const BACKGROUND: &[&str] = &[
+    "jaeger",
+    "zipkin",
+    "prometheus",
+    "grafana",
+    "otel",
+    "otelcol",
+    "opentelemetry",
+    "collector",
+    "loki",
+    "tempo",
+    "fluentd",
+    "fluentbit",
+    "kibana",
+    "opensearch",
+    "consul",
+    "etcd",
+    "zookeeper",
+    "eureka",
+    "flagd",
+    "dns",
+    "cadvisor",
+    "opamp",
+    "statsd",
+    "vault",
+    "pyroscope",
+    "profiler",
+];
+const LOAD: &[&str] = &[
+    "loadgenerator",
+    "loadgen",
+    "locust",
+    "k6",
+    "loadtest",
+    "wrk",
+    "jmeter",
+];
+const FRONT: &[&str] = &[
+    "front",
+    "frontend",
+    "web",
+    "webui",
+    "ui",
+    "gateway",
+    "proxy",
+    "ingress",
+    "productpage",
+    "nginx",
+    "envoy",
+    "haproxy",
+    "traefik",
+    "kong",
+    "caddy",
+    "edge",
+    "www",
+];
+const STORAGE: &[&str] = &[
+    "db",
+    "database",
+    "mongo",
+    "mongodb",
+    "mysql",
+    "mariadb",
+    "postgres",
+    "postgresql",
+    "redis",
+    "memcached",
+    "valkey",
+    "cassandra",
+    "cockroach",
+    "cockroachdb",
+    "dynamodb",
+    "elasticsearch",
+];
+
+/// What a workload of this name with this image is for.
+pub(super) fn role(name: &str, image: &str) -> Role {
+    let image = image.to_lowercase();
+    let last = image.rsplit('/').next().unwrap_or_default();
+    let base = last.split([':', '@']).next().unwrap_or_default();
+    let lower = name.to_lowercase();
+    let has = |known: &[&str]| has_word(&lower, known) || has_word(base, known);
+    let is_load = |text: &str| text.contains("load-gen") || has_word(text, LOAD);
+    let package = package(&image);
+    if is_load(&lower) || is_load(base) {
+        Role::Load
+    } else if has(BROKERS) {
+        Role::Broker
+    } else if package.is_storage() || has_word(&lower, STORAGE) {
+        Role::Storage
+    } else if has(BACKGROUND) {
+        Role::Background
+    } else if package == Package::Zuul || has_word(&lower, FRONT) {
+        Role::Front
+    } else {
+        Role::Service
+    }
+}
+
+/// Whether a name has one of these words between dashes and underlines.
+fn has_word(name: &str, words: &[&str]) -> bool {
+    name.split(['-', '_', '.'])
+        .any(|word| words.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_follow_from_names_and_images() {
+        for (name, image, expected) in [
+            ("post-storage-mongodb", "mongo:4.4.6", Role::Storage),
+            (
+                "teastore-db",
+                "descartesresearch/teastore-db",
+                Role::Storage,
+            ),
+            ("redis-cart", "redis@sha256:1", Role::Storage),
+            ("jaeger-agent", "jaegertracing/all-in-one", Role::Background),
+            ("otel-collector", "", Role::Background),
+            ("kafka", "x/demo:latest-kafka", Role::Broker),
+            ("nginx-thrift", "yg397/openresty-thrift", Role::Front),
+            ("frontend-proxy", "x", Role::Front),
+            ("loadgenerator", "x", Role::Load),
+            ("load-generator", "x", Role::Load),
+            ("cartservice", "x/cartservice:v1", Role::Service),
+        ] {
+            assert_eq!(role(name, image), expected, "{name}");
+        }
+    }
+}

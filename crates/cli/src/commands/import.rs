@@ -1,0 +1,174 @@
+//! `corsair import`: from the manifests of a system to a definition, and what they say without effect.
+
+use crate::console::Console;
+use crate::format::Format;
+use crate::text;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use corsair_arch::{ImportOptions, Imported, ImportedCall, Unused, import};
+use corsair_observe::Replacement;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The flags of `corsair import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Manifests of Kubernetes, Istio and Envoy, docker-compose files and k6 scripts, or directories of them
+    #[arg(required_unless_present = "fields")]
+    files: Vec<PathBuf>,
+    /// Name of the architecture
+    #[arg(long, value_name = "NAME", default_value = "imported")]
+    name: String,
+    /// Write the definition to this file instead of printing it
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Traces of the same system, from which its structure and times are learned; may be repeated
+    #[arg(long, value_name = "FILE")]
+    traces: Vec<PathBuf>,
+    /// Processor time of a request at each service, exponentially distributed
+    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = text::duration)]
+    work: Duration,
+    /// Requests per second at each entry point, unless a k6 script says
+    #[arg(long, value_name = "N", default_value_t = 50.0)]
+    rate: f64,
+    /// Output: text, or one JSON object that contains the definition
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Print what becomes of each field of each format, as a table in Markdown
+    #[arg(long)]
+    fields: bool,
+}
+
+/// Everything, as JSON.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    documents: usize,
+    calls: &'a [ImportedCall],
+    assumed: &'a [String],
+    left_out: &'a [String],
+    unused: &'a [Unused],
+    objectives: &'a [String],
+    definition: Box<RawValue>,
+}
+
+/// Imports manifests, and writes the definition and a report.
+///
+/// # Errors
+/// What is wrong with the files, or that the definition cannot be written.
+pub fn run(args: &ImportArgs) -> Result<()> {
+    if args.fields {
+        let table = corsair_arch::field_table();
+        Console::new(true).print(|out| out.write_all(table.as_bytes()));
+        return Ok(());
+    }
+    if !(args.rate > 0.0 && args.rate <= 1e6) {
+        bail!(
+            "--rate: {} is out of range; give a number above 0, up to 1000000",
+            args.rate
+        );
+    }
+    if args.work.is_zero() || args.work > Duration::from_secs(3600) {
+        bail!("--work: give a time above 0s, up to 1h");
+    }
+    let out = args.out.as_deref().map(Replacement::begin).transpose();
+    let out = out.context("--out")?;
+    let options = ImportOptions {
+        name: args.name.clone(),
+        work: args.work,
+        rate: args.rate,
+        traces: args.traces.clone(),
+    };
+    let mut imported = import(&args.files, &options).map_err(|error| anyhow!("{error}"))?;
+    let files: Vec<String> = args
+        .files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    imported.definition.args = format!("[corsair import {}]", files.join(" "));
+    let text = imported.definition.to_text();
+    let is_written = out.is_some();
+    if let Some(mut file) = out {
+        let written = file.writer().write_all(text.as_bytes());
+        written.map_err(|error| anyhow!(file.failed(error)))?;
+        file.finish().context("--out")?;
+    }
+    let console = Console::new(true);
+    match args.format {
+        Format::Json => {
+            let report = Report {
+                documents: imported.documents,
+                calls: &imported.calls,
+                assumed: &imported.assumed,
+                left_out: &imported.left_out,
+                unused: &imported.unused,
+                objectives: &imported.objectives,
+                definition: RawValue::from_string(text)?,
+            };
+            console.print(|out| {
+                serde_json::to_writer(&mut *out, &report).map_err(io::Error::from)?;
+                writeln!(out)
+            });
+        }
+        Format::Text if is_written => lines(&imported, |line| console.line(line)),
+        Format::Text => {
+            console.print(|out| out.write_all(text.as_bytes()));
+            // What is piped on is the definition alone.
+            lines(&imported, |line| {
+                let _ = writeln!(io::stderr(), "{line}");
+            });
+        }
+    }
+    Ok(())
+}
+
+fn lines(imported: &Imported, tell: impl Fn(String)) {
+    let definition = &imported.definition;
+    tell(format!(
+        "corsair: imported {} services with {} calls from {} documents",
+        definition.services.len() - definition.load.len(),
+        imported.calls.len(),
+        imported.documents
+    ));
+    for assumed in [false, true] {
+        for call in imported
+            .calls
+            .iter()
+            .filter(|call| call.is_assumed == assumed)
+        {
+            let ImportedCall {
+                from, to, because, ..
+            } = call;
+            let kind = if assumed { "assumed call" } else { "call" };
+            let arrow = if call.is_sent { "~>" } else { "->" };
+            tell(format!("  {kind:<13} {from} {arrow} {to}: {because}"));
+        }
+    }
+    imported
+        .assumed
+        .iter()
+        .for_each(|said| tell(format!("  assumed       {said}")));
+    imported
+        .left_out
+        .iter()
+        .for_each(|said| tell(format!("  left out      {said}")));
+    for field in &imported.unused {
+        let Unused {
+            format,
+            kind,
+            field,
+            why,
+            times,
+            first,
+        } = field;
+        tell(format!(
+            "  no effect     {format} {kind} {field} ({times}, first in {first}): {why}"
+        ));
+    }
+    imported
+        .objectives
+        .iter()
+        .for_each(|slo| tell(format!("  objective     --slo '{slo}'")));
+}
