@@ -243,8 +243,13 @@ fn objective(threshold: &str, kind: &str) -> Option<String> {
     let (left, right) = threshold.split_once('<')?;
     let most: f64 = right.trim_start_matches('=').trim().parse().ok()?;
     let left = left.trim();
+    let is_slo = |said: String| {
+        said.parse::<crate::capacity::Slo>()
+            .ok()
+            .map(|slo| slo.to_string())
+    };
     if kind == "errors" {
-        return (left == "rate").then(|| format!("errors < {most}"));
+        return is_slo(format!("errors < {most}")).filter(|_| left == "rate");
     }
     let measure = match left {
         "avg" => "mean".to_owned(),
@@ -258,8 +263,5 @@ fn objective(threshold: &str, kind: &str) -> Option<String> {
         ),
     };
     let most = seconds(most / 1e3)?;
-    let said = format!("{measure} < {most}");
-    said.parse::<crate::capacity::Slo>()
-        .ok()
-        .map(|slo| slo.to_string())
+    is_slo(format!("{measure} < {most}"))
 }

@@ -229,8 +229,14 @@ pub(super) fn candidates(text: &str, may_be_host: bool) -> Vec<Candidate<'_>> {
                 .is_none_or(|c| !c.is_ascii_alphabetic());
             (1..=5).contains(&digits) && is_end
         });
-        let is_in_address =
-            before.ends_with("://") || before.ends_with('@') && after.starts_with([':', '/']);
+        // Behind `://` may be a user and a password, which end with an at sign.
+        let is_user = before.ends_with("://")
+            && after
+                .split('/')
+                .next()
+                .is_some_and(|rest| rest.contains('@'));
+        let is_in_address = before.ends_with("://") && !is_user
+            || before.ends_with('@') && after.starts_with([':', '/']);
         let key = before.strip_suffix('=').unwrap_or_default();
         let key = &key[key.len().saturating_sub(
             key.bytes()
@@ -272,10 +278,7 @@ mod tests {
         assert_eq!(names("cart:7070", false), ["cart"]);
         assert_eq!(names("http://email:6060/x", false), ["email"]);
         assert_eq!(names("http://frontend/", false), ["frontend"]);
-        assert_eq!(
-            names("postgres://u:p@db/shop", false),
-            ["u", "db"].into_iter().skip(1).collect::<Vec<_>>()
-        );
+        assert_eq!(names("postgres://u:p@db/shop", false), ["db"]);
         assert_eq!(
             names("a.shop.svc.cluster.local", false),
             ["a.shop.svc.cluster.local"]

@@ -102,6 +102,7 @@ impl Reader<'_> {
         self.take("{");
         let mut map = Map::new();
         while !self.take("}") {
+            let before = self.rest.len();
             if self.rest.is_empty() {
                 return Err("has options that do not end; close their braces".to_owned());
             }
@@ -118,11 +119,13 @@ impl Reader<'_> {
             };
             if key.is_empty() || !self.take(":") {
                 self.skip();
+                self.move_on(before);
                 continue;
             }
             if let Some(value) = self.value(depth + 1)? {
                 map.insert(key, value);
             }
+            self.move_on(before);
         }
         Ok(Value::Object(map))
     }
@@ -137,13 +140,19 @@ impl Reader<'_> {
             if !self.take(",") {
                 let before = self.rest.len();
                 list.extend(self.value(depth + 1)?);
-                if self.rest.len() == before {
-                    self.skip();
-                    self.rest = &self.rest[self.rest.chars().next().map_or(0, char::len_utf8)..];
-                }
+                self.move_on(before);
             }
         }
         Ok(Value::Array(list))
+    }
+
+    /// Leaves out a character if nothing was read since this many bytes were left, so that reading ends.
+    fn move_on(&mut self, before: usize) {
+        let mut chars = self.rest.chars();
+        if self.rest.len() == before {
+            chars.next();
+            self.rest = chars.as_str();
+        }
     }
 
     fn string(&mut self) -> Result<String, String> {
@@ -227,7 +236,13 @@ impl Reader<'_> {
                 return;
             };
             match c {
-                '"' | '\'' | '`' if self.string().is_ok() => continue,
+                '"' | '\'' | '`' => {
+                    // What follows a text that does not end is part of it.
+                    if self.string().is_err() {
+                        self.rest = "";
+                    }
+                    continue;
+                }
                 '{' | '[' | '(' => depth += 1,
                 '}' | ']' | ')' | ',' | ';' if depth == 0 => return,
                 '}' | ']' | ')' => depth -= 1,
