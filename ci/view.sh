@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The live view in a real Chromium, and its modules checked by the compiler of TypeScript.
 #
-#   ci/view.sh            both
-#   ci/view.sh types      only these: types page
-#   ci/view.sh page --screenshots DIR   also writes pictures of three moments
+#   ci/view.sh            all steps
+#   ci/view.sh types      only these: types sight page
+#   ci/view.sh page --screenshots DIR   also writes pictures
 #
 # Needs node and npm, and Debian's chromium for the page. What is missing is installed, if that can be
 # done; otherwise this script says what it leaves out.
@@ -16,19 +16,19 @@ steps=()
 extra=()
 while [ "$#" -gt 0 ]; do
     case "$1" in
-    types | page) steps+=("$1") ;;
+    types | sight | page) steps+=("$1") ;;
     --screenshots)
         extra+=("$1" "${2:?--screenshots needs a directory}")
         shift
         ;;
     *)
-        echo "view: no step $1; there are types and page" >&2
+        echo "view: no step $1; there are types, sight and page" >&2
         exit 2
         ;;
     esac
     shift
 done
-[ "${#steps[@]}" -gt 0 ] || steps=(types page)
+[ "${#steps[@]}" -gt 0 ] || steps=(types sight page)
 
 # Whether there is this program, by the system's package of its name if need be.
 program() {
@@ -52,9 +52,10 @@ step_types() {
         crates/view/src/page/*.js
 }
 
-step_page() {
-    if ! package 'playwright-core@^1.50'; then
-        echo "left out: the live view in a browser (it needs node, npm and the package playwright-core)"
+# Runs a script of ci/view with Chromium.
+drive() {
+    if ! package 'playwright-core@^1.50' 'axe-core@^4.10'; then
+        echo "left out: the live view in a browser (it needs node, npm and the packages playwright-core and axe-core)"
         return 0
     fi
     if ! program chromium; then
@@ -63,7 +64,16 @@ step_page() {
     fi
     cargo build -p corsair-cli --features ui
     NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 400 \
-        node ci/view/page.mjs "$target/debug/corsair" "$(command -v chromium)" "${extra[@]}"
+        node "ci/view/$1" "$target/debug/corsair" "$(command -v chromium)" "${extra[@]}"
+}
+
+# Names, accessibility, commands by buttons: what a newcomer meets.
+step_sight() {
+    drive sight.mjs
+}
+
+step_page() {
+    drive page.mjs
 }
 
 for step in "${steps[@]}"; do

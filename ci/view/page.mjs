@@ -5,60 +5,14 @@
 //
 // Needs playwright-core, found through NODE_PATH.
 
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { createInterface } from "node:readline";
 import assert from "node:assert/strict";
+import { complaints, digest, directory, Held, launch, runUntil, standsStill, time, unfold, visit } from "./browser.mjs";
 
-const { chromium } = createRequire(join(process.env.NODE_PATH, "x"))("playwright-core");
 const [program, executablePath, flag, pictures] = process.argv.slice(2);
-const directory = mkdtempSync(join(tmpdir(), "corsair-view-"));
 const screenshots = flag === "--screenshots" ? resolve(pictures) : null;
-
-/** A run with its page. */
-class Held {
-  constructor(...args) {
-    this.child = spawn(resolve(program), args, { cwd: directory, stdio: ["ignore", "pipe", "inherit"] });
-    this.lines = [];
-    this.reader = createInterface({ input: this.child.stdout });
-    this.url = new Promise((done, failed) => {
-      this.reader.on("line", (line) => {
-        this.lines.push(line);
-        const url = line.match(/http:\S+/);
-        if (url) done(url[0]);
-      });
-      this.child.once("exit", (code) => failed(new Error(`it ended with ${code}: ${this.lines.join("\n")}`)));
-    });
-    this.url.catch(() => {});
-  }
-
-  /** Ends it, and waits for its summary. */
-  async end() {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      this.child.kill("SIGINT");
-      await once(this.child, "exit");
-    }
-    return this.lines;
-  }
-}
-
-const complaints = [];
-
-async function visit(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
-  const page = await context.newPage();
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error" && /Content Security Policy|Uncaught/.test(message.text())) complaints.push(message.text());
-  });
-  await page.goto(url);
-  await page.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
-  return page;
-}
 
 /** How many pixels of a canvas are drawn, and how many are mostly red. */
 const pixels = (page, id) =>
@@ -72,20 +26,6 @@ const pixels = (page, id) =>
     }
     return { drawn, red };
   }, id);
-
-const time = (page) => page.evaluate(() => window.corsair.now());
-const standsStill = (page) => page.waitForFunction(() => document.getElementById("play").textContent === "Play");
-const digest = async (page) => (await page.textContent("#digest")).replace("digest ", "");
-
-/** Runs as fast as it goes until a time in seconds. */
-async function runUntil(page, seconds) {
-  await page.selectOption("#speed", "");
-  await page.selectOption("#until-what", "time");
-  await page.fill("#until-value", String(seconds));
-  await page.click("#until button");
-  await page.waitForFunction((until) => window.corsair.now() >= until - 1e-9, seconds, { timeout: 60000 });
-  await standsStill(page);
-}
 
 /** Where a node is on the page. */
 const place = (page, name) =>
@@ -130,16 +70,17 @@ async function frameTimes(page) {
   return `${(times.length / 3).toFixed(0)} pictures a second, half within ${at(0.5)} ms, 95 of 100 within ${at(0.95)} ms, the longest ${at(0.9999)} ms, ${dots} dots`;
 }
 
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const browser = await launch(executablePath);
 const runs = [];
 const held = async (...args) => {
-  const run = new Held(...args);
+  const run = new Held(program, ...args);
   runs.push(run);
   return [run, await run.url];
 };
 try {
   const [run, url] = await held("-a", "netflixoss", "-d", "20", "--ui");
   const anne = await visit(browser, url, { colorScheme: "light" });
+  await unfold(anne);
 
   // The graph is drawn, and nothing has happened.
   assert.ok((await time(anne)) < 0.01);
@@ -248,6 +189,7 @@ try {
   await anne.reload();
   await anne.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
   await mary.waitForFunction(() => !document.getElementById("play").disabled);
+  await unfold(anne);
   await anne.waitForFunction(() => window.corsair.now() > 7.3);
   assert.equal(await anne.$$eval("#commands li", (items) => items.length), 4);
   await anne.click("#take");
@@ -300,10 +242,11 @@ try {
   // The keyboard alone.
   await anne.reload();
   await anne.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
+  await unfold(anne);
   await mary.context().close();
   await anne.waitForFunction(() => !document.getElementById("play").disabled);
   const tabTo = async (id) => {
-    for (let turn = 0; turn < 60; turn += 1) {
+    for (let turn = 0; turn < 100; turn += 1) {
       if (await anne.evaluate((id) => document.activeElement?.id === id, id)) return;
       await anne.keyboard.press("Tab");
     }
@@ -360,6 +303,7 @@ try {
   writeFileSync(join(directory, "json_arch", "mesh_arch.json"), JSON.stringify(mesh));
   const [, large] = await held("-a", "mesh", "-d", "20", "--ui");
   const busy = await visit(browser, large);
+  await unfold(busy);
   // Edges with traffic are those of the newest frame, which may be of a short time.
   let seenEdges = { nodes: 0, edges: 0, busy: 0 };
   for (let until = 1.5; until < 12 && seenEdges.busy <= 5000; until += 0.5) {

@@ -53,10 +53,19 @@ fn watched<W: World>(
     console.line(format_args!(
         "corsair: the run is controlled at {url} (Ctrl-C ends it)"
     ));
+    warn(&server);
     if held.open {
         open(&url);
     }
     Ok(session.run(&options.config.cancel))
+}
+
+/// Warns if machines other than this one can reach a page.
+#[cfg(feature = "ui")]
+pub fn warn(server: &corsair_view::Server) {
+    if let Some(warning) = server.warning() {
+        crate::console::complain(format_args!("{warning}"));
+    }
 }
 
 #[cfg(not(feature = "ui"))]

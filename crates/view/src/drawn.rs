@@ -3,11 +3,11 @@
 mod flows;
 mod timeline;
 
+use crate::NodeState;
 use crate::command::Command;
 use crate::layout::{LayoutNode, layout, sunflower};
 use crate::series::Point;
 use crate::world::{GroupSample, Sample, Scene, SceneArea, SceneNode, World};
-use crate::{EdgeState, NodeState};
 use corsair::Time;
 use corsair_observe::graph::{self, GraphError, GraphFile};
 use flows::Flows;
@@ -25,6 +25,8 @@ pub struct OutputView {
     places: HashMap<String, u32>,
     knows: Vec<Vec<u32>>,
     full_names: Vec<String>,
+    /// The folded node of each node.
+    groups_of: Vec<u32>,
     flows: Flows,
     timeline: Timeline,
 }
@@ -218,7 +220,7 @@ impl OutputView {
             }
             false => layout(&places, &calls),
         };
-        let node = |i: usize, name: String, (x, y): (f32, f32), count: u32| {
+        let node = |i: usize, name: String, (x, y): (f32, f32), count: u32, size: f32| {
             let parts = parts(&graph.nodes[i].name);
             SceneNode {
                 name,
@@ -229,6 +231,8 @@ impl OutputView {
                 region: parts.region.to_owned(),
                 zone: parts.zone.to_owned(),
                 count,
+                size,
+                slots: 0,
             }
         };
         let name_of = |i: usize| {
@@ -239,7 +243,15 @@ impl OutputView {
             }
         };
         let nodes: Vec<SceneNode> = (0..graph.nodes.len())
-            .map(|i| node(i, name_of(i), laid.nodes[i], 1))
+            .map(|i| {
+                node(
+                    i,
+                    name_of(i),
+                    laid.nodes[i],
+                    1,
+                    laid.sizes.get(i).copied().unwrap_or(1.0),
+                )
+            })
             .collect();
         let mut counts = vec![0; laid.groups.len()];
         for &group in laid.groups_of.iter().filter(|_| !is_pirates) {
@@ -247,7 +259,13 @@ impl OutputView {
         }
         let folded = laid.groups.iter().zip(counts).map(|(&(i, at), count)| {
             let i = i as usize;
-            node(i, parts(&graph.nodes[i].name).service.to_owned(), at, count)
+            node(
+                i,
+                parts(&graph.nodes[i].name).service.to_owned(),
+                at,
+                count,
+                1.0,
+            )
         });
         let folded: Vec<SceneNode> = folded.collect();
         let mut folded_edges: Vec<(u32, u32)> = Vec::new();
@@ -282,6 +300,7 @@ impl OutputView {
                 ..Scene::default()
             },
             places: by_name,
+            groups_of: laid.groups_of,
             knows,
             full_names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
             flows: Flows::default(),
@@ -296,6 +315,22 @@ impl OutputView {
             let near = near.map(|near| format!("; did you mean {near}?"));
             format!("there is no actor '{name}'{}", near.unwrap_or_default())
         })
+    }
+
+    /// The actors that a name at either end of an edge means: one, or those of a service in a zone (`login@us-east-1.zoneA`).
+    fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
+        let Some((service, zone)) = name.split_once('@') else {
+            return self.place(name).map(|place| vec![place]);
+        };
+        let is_there = |node: &SceneNode| {
+            node.service == service
+                && zone.split_once('.') == Some((node.region.as_str(), node.zone.as_str()))
+        };
+        let nodes = (0..).zip(&self.scene.nodes);
+        Ok(nodes
+            .filter(|(_, node)| is_there(node))
+            .map(|(place, _)| place)
+            .collect())
     }
 
     fn name(&self, place: u32) -> &str {
@@ -393,11 +428,20 @@ impl World for OutputView {
             busy: self.knows[i].len() as f32,
             ..NodeState::default()
         });
-        let edges: Vec<EdgeState> = self.flows.edges();
+        let folded = self.scene.folded.iter().map(|group| {
+            let count = group.count.min(u16::MAX.into()) as u16;
+            NodeState {
+                health: (count, count),
+                ..NodeState::default()
+            }
+        });
         Sample {
             nodes: nodes.collect(),
-            edges,
-            folded: vec![NodeState::default(); self.scene.folded.len()],
+            edges: self.flows.edges(|node| node),
+            folded: folded.collect(),
+            folded_edges: self
+                .flows
+                .edges(|node| self.groups_of.get(node as usize).copied().unwrap_or(node)),
             groups: vec![GroupSample::default(); self.scene.groups.len()],
             ..Sample::default()
         }
@@ -417,8 +461,8 @@ impl World for OutputView {
             }));
         }
         if let (Some(from), Some(to)) = (text("from"), text("to")) {
-            let ends = (self.place(from)?, self.place(to)?);
-            return Ok(self.flows.edge(ends, (from, to)));
+            let (clients, servers) = (self.ends(from)?, self.ends(to)?);
+            return Ok(self.flows.edge(&clients, &servers, (from, to)));
         }
         if let Some(name) = text("requests") {
             let place = self.place(name)?;
@@ -443,8 +487,8 @@ impl World for OutputView {
         0
     }
 
-    fn digest(&mut self) -> u64 {
-        0
+    fn digest(&mut self) -> Option<u64> {
+        None
     }
 }
 

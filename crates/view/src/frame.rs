@@ -24,6 +24,9 @@ pub struct NodeState {
     pub rate: f32,
     /// The part of them that failed.
     pub errors: f32,
+    /// The number of its instances that serve, and of those that should: instances that are not deregistered. Both are at
+    /// most 65,535, and 0 if it is one actor.
+    pub health: (u16, u16),
 }
 
 impl NodeState {
@@ -39,6 +42,18 @@ impl NodeState {
     pub const AWAY: u8 = 16;
     /// It has not begun, or has ended.
     pub const GONE: u8 = 32;
+
+    /// Sets a bit.
+    pub(crate) fn with(mut self, bit: u8) -> NodeState {
+        self.bits |= bit;
+        self
+    }
+
+    /// Clears a bit.
+    pub(crate) fn without(mut self, bit: u8) -> NodeState {
+        self.bits &= !bit;
+        self
+    }
 }
 
 /// The traffic from one to another.
@@ -108,7 +123,7 @@ pub struct Frame {
 
 /// The size of the head of an encoded frame, and of the records of nodes and edges.
 const HEAD: usize = 40;
-const NODE: usize = 24;
+const NODE: usize = 28;
 const EDGE: usize = 24;
 
 impl Frame {
@@ -142,7 +157,7 @@ impl Frame {
     /// | `u32` | how many edges |
     /// | `u32` | epoch |
     /// | `f64` × 3 | version, virtual time in seconds, speed |
-    /// | a node | `u32` place, `u8` bits, 3 × 0, `f32` queue, busy, rate, errors |
+    /// | a node | `u32` place, `u8` bits, 3 × 0, `f32` queue, busy, rate, errors, `u16` × 2 health |
     /// | an edge | `u32` from, `u32` to, `f32` rate, errors, p50, p99 |
     pub fn encode(&self, since: u64, level: Level) -> Vec<u8> {
         let (nodes, edges) = match level {
@@ -166,6 +181,8 @@ impl Frame {
             for number in [node.queue, node.busy, node.rate, node.errors] {
                 bytes.extend(number.to_le_bytes());
             }
+            bytes.extend(node.health.0.to_le_bytes());
+            bytes.extend(node.health.1.to_le_bytes());
         }
         for (_, edge) in edges.since(since) {
             bytes.extend(edge.from.to_le_bytes());

@@ -1,26 +1,32 @@
-//! The positions of nodes, which depend only on the architecture.
+//! Positions: equal from run to run, and computed from the architecture alone.
 //!
-//! Requests flow from left to right: a service is to the right of its callers. Regions are stacked, and so
-//! are zones in them. Nodes outside all regions are between the regions, nodes outside all zones between the
-//! zones. The instances of a service in a zone form a block.
+//! Each service has a cell for its instances in a zone, of a fixed size, so that names have room however many instances
+//! there are. Requests go from left to right: a service stands right of its callers. The zones of a region stand one above
+//! the other. Regions stand side by side, below the services that are in no region.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The distance between the centres of two instances.
+/// The size of a cell.
+const CELL: (f32, f32) = (3.0, 2.2);
+/// The part of a cell's height that is for the name.
+const NAME: f32 = 0.5;
+/// The largest distance between the centres of two instances of a cell, which is also the size of a lone instance.
 const STEP: f32 = 1.0;
-/// The gap between blocks, and around zones and regions.
-const GAP: f32 = 1.0;
-/// The gap between two columns.
-const COLUMN_GAP: f32 = 3.0;
+/// Around zones and regions.
+const GAP: f32 = 0.6;
+/// Above the cells of a zone or region, for its name.
+const TITLE: f32 = 1.3;
+/// The ratio of width to height that several regions are arranged for.
+const ASPECT: f32 = 1.7;
 
 /// An instance to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutNode {
-    /// The service.
+    /// Its service.
     pub service: u32,
-    /// The region, if it is in one.
+    /// Its region, if it is in one.
     pub region: Option<u8>,
-    /// The zone, if it is in one.
+    /// Its zone, if it is in one.
     pub zone: Option<u8>,
 }
 
@@ -31,34 +37,36 @@ pub struct Area {
     pub region: u8,
     /// The zone; none: all of the region.
     pub zone: Option<u8>,
-    /// The corner that is left and above, and the size.
+    /// The left edge.
     pub x: f32,
-    /// See `x`.
+    /// The upper edge.
     pub y: f32,
-    /// See `x`.
+    /// The width.
     pub width: f32,
-    /// See `x`.
+    /// The height.
     pub height: f32,
 }
 
-/// The positions of nodes.
+/// The positions of instances, groups and areas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// The centre of each instance.
     pub nodes: Vec<(f32, f32)>,
-    /// For each instance, its group: the instances of its service in its zone.
+    /// The diameter that each instance has room for.
+    pub sizes: Vec<f32>,
+    /// For each instance, its group: those of its service in its zone.
     pub groups_of: Vec<u32>,
     /// The groups: an instance of each, and the centre.
     pub groups: Vec<(u32, (f32, f32))>,
     /// Regions, each before its zones.
     pub areas: Vec<Area>,
-    /// The size of all.
+    /// The width of all.
     pub width: f32,
-    /// See `width`.
+    /// The height of all.
     pub height: f32,
 }
 
-/// Returns the column of each service: the longest path to it from services without callers.
+/// Which column a service is in: the longest way to it from those without callers.
 fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
     let mut called = vec![false; services];
     for &target in calls.iter().flatten() {
@@ -110,150 +118,270 @@ fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
     depth
 }
 
-/// A block of instances of one service in one zone.
-struct Block {
-    nodes: Vec<u32>,
-    columns: usize,
-}
-
-impl Block {
-    fn new(nodes: Vec<u32>) -> Block {
-        let columns = (nodes.len() as f64).sqrt().ceil().max(1.0) as usize;
-        Block { nodes, columns }
-    }
-
-    fn width(&self) -> f32 {
-        self.columns as f32 * STEP
-    }
-
-    fn height(&self) -> f32 {
-        self.nodes.len().div_ceil(self.columns) as f32 * STEP
-    }
-}
-
 type At = (Option<u8>, Option<u8>);
 
-/// Places the instances of services with these calls. O(instances · log instances).
-pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
-    let depth = depths(calls.len(), calls);
-    let mut blocks: BTreeMap<(At, u32, u32), Vec<u32>> = BTreeMap::new();
-    for (index, place) in (0..).zip(instances) {
-        let column = depth[place.service as usize] * 3 + scope(place);
-        let key = ((place.region, place.zone), column, place.service);
-        blocks.entry(key).or_default().push(index);
+/// Groups by place and service, each with its instances.
+type Groups = BTreeMap<(At, u32), Vec<u32>>;
+
+/// Cells and areas with positions relative to their upper left corner.
+#[derive(Default)]
+struct Part {
+    /// The centres of cells.
+    cells: Vec<((At, u32), (f32, f32))>,
+    areas: Vec<Area>,
+    width: f32,
+    height: f32,
+}
+
+impl Part {
+    /// Adds the contents of a part at a position.
+    fn add(&mut self, part: Part, x: f32, y: f32) {
+        self.width = self.width.max(x + part.width);
+        self.height = self.height.max(y + part.height);
+        let cells = part.cells.into_iter();
+        self.cells
+            .extend(cells.map(|(group, at)| (group, (at.0 + x, at.1 + y))));
+        self.areas.extend(part.areas.into_iter().map(|area| Area {
+            x: area.x + x,
+            y: area.y + y,
+            ..area
+        }));
     }
-    let blocks: BTreeMap<_, _> = blocks
-        .into_iter()
-        .map(|(key, nodes)| (key, Block::new(nodes)))
-        .collect();
-    // A column is as wide as its widest block, and a zone as high as its highest column.
-    let mut widths: BTreeMap<u32, f32> = BTreeMap::new();
-    let mut heights: BTreeMap<(At, u32), f32> = BTreeMap::new();
-    for (&(at, column, _), block) in &blocks {
-        let width = widths.entry(column).or_default();
-        *width = width.max(block.width());
-        *heights.entry((at, column)).or_insert(-GAP) += block.height() + GAP;
-    }
-    let height_of = |at: At| {
-        let columns = heights.iter().filter(|((place, _), _)| *place == at);
-        columns.map(|(_, &height)| height).fold(0.0, f32::max)
-    };
-    let mut lefts: BTreeMap<u32, f32> = BTreeMap::new();
-    let mut x = GAP;
-    for (&column, &width) in &widths {
-        lefts.insert(column, x);
-        x += width + COLUMN_GAP;
-    }
-    let width = x - COLUMN_GAP + GAP;
-    let edges = |is_in: &dyn Fn(At) -> bool| {
-        let here = blocks.keys().filter(|(at, _, _)| is_in(*at));
-        let (mut from, mut to) = (f32::INFINITY, f32::NEG_INFINITY);
-        for &(_, column, _) in here {
-            from = from.min(lefts[&column]);
-            to = to.max(lefts[&column] + widths[&column]);
-        }
-        (from, to)
-    };
-    // Zones from above to below, then what is beside them.
-    let mut areas = Vec::new();
-    let mut middles: BTreeMap<At, f32> = BTreeMap::new();
-    let mut y = GAP;
-    let regions: std::collections::BTreeSet<u8> =
-        instances.iter().filter_map(|place| place.region).collect();
-    for &region in &regions {
-        let top = y;
-        y += GAP;
-        let region_area = areas.len();
-        let (left, right) = edges(&|at| at.0 == Some(region));
-        areas.push(Area {
+
+    /// Puts a frame with a name around all.
+    fn framed(self, region: u8, zone: Option<u8>) -> Part {
+        let (width, height) = (self.width + 2.0 * GAP, self.height + TITLE + GAP / 2.0);
+        let area = Area {
             region,
-            zone: None,
-            x: left - 2.0 * GAP,
-            y: top,
-            width: right - left + 4.0 * GAP,
-            height: 0.0,
-        });
-        let zones: std::collections::BTreeSet<u8> = instances
-            .iter()
-            .filter(|place| place.region == Some(region))
-            .filter_map(|place| place.zone)
-            .collect();
-        for zone in zones {
-            let at = (Some(region), Some(zone));
-            let height = height_of(at) + 2.0 * GAP;
-            let (left, right) = edges(&|other| other == at);
-            areas.push(Area {
-                region,
-                zone: Some(zone),
-                x: left - GAP,
-                y,
-                width: right - left + 2.0 * GAP,
-                height,
-            });
-            middles.insert(at, y + height / 2.0);
-            y += height + GAP;
-        }
-        let alone = height_of((Some(region), None)) + 2.0 * GAP;
-        y = y.max(top + alone);
-        areas[region_area].height = y - top;
-        middles.insert((Some(region), None), (top + y) / 2.0);
-        y += 2.0 * GAP;
+            zone,
+            x: 0.0,
+            y: 0.0,
+            width,
+            height,
+        };
+        let mut framed = Part {
+            areas: vec![area],
+            width,
+            height,
+            ..Part::default()
+        };
+        framed.add(self, GAP, TITLE);
+        framed
     }
-    let height = y.max(height_of((None, None)) + 2.0 * GAP);
-    middles.insert((None, None), height / 2.0);
+
+    /// Parts from left to right with their middles on a line.
+    fn row(parts: Vec<Part>) -> Part {
+        let height = parts.iter().map(|part| part.height).fold(0.0, f32::max);
+        let mut row = Part::default();
+        for part in parts.into_iter().filter(|part| part.width > 0.0) {
+            let (x, y) = (
+                row.width + if row.width > 0.0 { GAP } else { 0.0 },
+                (height - part.height) / 2.0,
+            );
+            row.add(part, x, y);
+        }
+        row
+    }
+
+    /// Parts from top to bottom with their middles on a line.
+    fn stack(parts: Vec<Part>) -> Part {
+        let width = parts.iter().map(|part| part.width).fold(0.0, f32::max);
+        let mut stack = Part::default();
+        for part in parts.into_iter().filter(|part| part.height > 0.0) {
+            let (x, y) = (
+                (width - part.width) / 2.0,
+                stack.height + if stack.height > 0.0 { GAP } else { 0.0 },
+            );
+            stack.add(part, x, y);
+        }
+        stack
+    }
+}
+
+/// What the parts are made from.
+struct Cells<'a> {
+    groups: Groups,
+    depths: Vec<u32>,
+    calls: &'a [Vec<u32>],
+}
+
+impl Cells<'_> {
+    fn services(&self, at: At) -> impl Iterator<Item = u32> {
+        let found = self.groups.range((at, 0)..=(at, u32::MAX));
+        found.map(|(&(_, service), _)| service)
+    }
+
+    /// The cells of some services of a place in columns by depth; `ranks` are the depths that have a column.
+    fn columns(&self, at: At, services: &[u32], ranks: &BTreeSet<u32>) -> Part {
+        // Columns that would be much taller than the part is wide are divided.
+        let most = (services.len() as f32).sqrt().ceil().max(4.0) as usize;
+        let mut part = Part::default();
+        let mut rows: BTreeMap<u32, f32> = BTreeMap::new();
+        let tallest = ranks.iter().map(|rank| {
+            services
+                .iter()
+                .filter(|&&s| self.depths[s as usize] == *rank)
+                .count()
+        });
+        let height = tallest.max().unwrap_or(0).min(most) as f32 * CELL.1;
+        let mut x = 0.0;
+        for &rank in ranks {
+            let here = services
+                .iter()
+                .filter(|&&s| self.depths[s as usize] == rank);
+            // A service stands at the height of its callers, so that fewer edges cross.
+            let mut column: Vec<(f32, u32)> = here
+                .map(|&service| {
+                    let callers = rows
+                        .iter()
+                        .filter(|(from, _)| self.calls[**from as usize].contains(&service));
+                    let (sum, count) = callers.fold((0.0, 0.0), |(sum, count), (_, row)| {
+                        (sum + row, count + 1.0)
+                    });
+                    (if count > 0.0 { sum / count } else { 0.0 }, service)
+                })
+                .collect();
+            column.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            for column in column.chunks(most) {
+                let top = height / 2.0 - column.len() as f32 * CELL.1 / 2.0;
+                for (row, &(_, service)) in column.iter().enumerate() {
+                    let y = top + (row as f32 + 0.5) * CELL.1;
+                    rows.insert(service, y - height / 2.0);
+                    part.cells.push(((at, service), (x + CELL.0 / 2.0, y)));
+                }
+                x += CELL.0;
+            }
+            if column.is_empty() {
+                x += CELL.0;
+            }
+        }
+        (part.width, part.height) = (x, height);
+        part
+    }
+
+    /// The cells of a place's own services, of which those that are at most `depth` deep stand before what is inside.
+    fn around(&self, at: At, depth: u32) -> [Part; 2] {
+        let (before, after): (Vec<u32>, Vec<u32>) = self
+            .services(at)
+            .partition(|&service| self.depths[service as usize] <= depth);
+        [before, after]
+            .map(|services| self.columns(at, &services, &self.ranks(services.iter().copied())))
+    }
+
+    fn ranks(&self, services: impl Iterator<Item = u32>) -> BTreeSet<u32> {
+        services
+            .map(|service| self.depths[service as usize])
+            .collect()
+    }
+
+    fn region(&self, region: u8) -> Part {
+        let of = |at: &At| at.0 == Some(region) && at.1.is_some();
+        let zones: BTreeSet<At> = self.groups.keys().map(|(at, _)| *at).filter(of).collect();
+        let ranks = self.ranks(zones.iter().flat_map(|&at| self.services(at)));
+        let inside = zones.iter().map(|&at| {
+            let services: Vec<u32> = self.services(at).collect();
+            self.columns(at, &services, &ranks).framed(region, at.1)
+        });
+        let inside = Part::stack(inside.collect());
+        let [before, after] = self.around(
+            (Some(region), None),
+            ranks.first().copied().unwrap_or(u32::MAX),
+        );
+        Part::row(vec![before, inside, after]).framed(region, None)
+    }
+}
+
+/// Regions side by side, in as many rows as suit [`ASPECT`].
+fn arrange(regions: Vec<Part>) -> Part {
+    let (width, height) = regions.iter().fold((0.0, 0.0f32), |(width, height), part| {
+        (width + part.width, height.max(part.height))
+    });
+    let misfit = |rows: usize| {
+        (width / rows as f32 / (height * rows as f32) / ASPECT)
+            .ln()
+            .abs()
+    };
+    let rows = (1..=regions.len())
+        .min_by(|&a, &b| misfit(a).total_cmp(&misfit(b)))
+        .unwrap_or(1);
+    // Two regions are always side by side.
+    let rows = if regions.len() == 2 { 1 } else { rows };
+    let columns = regions.len().div_ceil(rows).max(1);
+    let mut left = regions.into_iter().peekable();
+    let mut made = Vec::new();
+    while left.peek().is_some() {
+        made.push(Part::row(left.by_ref().take(columns).collect()));
+    }
+    Part::stack(made)
+}
+
+/// Places instances of services, of which each calls some others. O(instances · log instances).
+pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
+    let mut groups = Groups::new();
+    for (index, place) in (0..).zip(instances) {
+        groups
+            .entry(((place.region, place.zone), place.service))
+            .or_default()
+            .push(index);
+    }
+    let cells = Cells {
+        groups,
+        depths: depths(calls.len(), calls),
+        calls,
+    };
+    let regions: BTreeSet<u8> = instances.iter().filter_map(|place| place.region).collect();
+    let inside = regions.iter().map(|&region| cells.region(region)).collect();
+    let in_regions = instances.iter().filter(|place| place.region.is_some());
+    let first = in_regions
+        .map(|place| cells.depths[place.service as usize])
+        .min();
+    let [before, after] = cells.around((None, None), first.unwrap_or(u32::MAX));
+    let parts = vec![before, arrange(inside), after];
+    let all = if regions.len() > 1 {
+        Part::stack(parts)
+    } else {
+        Part::row(parts)
+    };
     let mut made = Layout {
         nodes: vec![(0.0, 0.0); instances.len()],
+        sizes: vec![STEP; instances.len()],
         groups_of: vec![0; instances.len()],
-        areas,
-        width,
-        height,
+        width: all.width + 2.0 * GAP,
+        height: all.height + 2.0 * GAP,
         ..Layout::default()
     };
-    let mut tops: BTreeMap<(At, u32), f32> = BTreeMap::new();
-    for (&(at, column, _), block) in &blocks {
-        let middle = middles.get(&at).copied().unwrap_or(height / 2.0);
-        let top = (tops.entry((at, column))).or_insert(middle - heights[&(at, column)] / 2.0);
-        let left = lefts[&column] + (widths[&column] - block.width()) / 2.0;
-        let group = made.groups.len() as u32;
-        for (number, &node) in block.nodes.iter().enumerate() {
-            let (row, column) = (number / block.columns, number % block.columns);
-            let x = left + (column as f32 + 0.5) * STEP;
-            made.nodes[node as usize] = (x, *top + (row as f32 + 0.5) * STEP);
-            made.groups_of[node as usize] = group;
-        }
-        let centre = (left + block.width() / 2.0, *top + block.height() / 2.0);
-        made.groups.push((block.nodes[0], centre));
-        *top += block.height() + GAP;
+    let mut framed = Part::default();
+    framed.add(all, GAP, GAP);
+    made.areas = framed.areas;
+    for (key, centre) in framed.cells {
+        made.fill(&cells.groups[&key], centre);
     }
     made
 }
 
-/// Nodes outside all regions are to the left of nodes in a region, and those to the left of nodes in a zone.
-fn scope(place: &LayoutNode) -> u32 {
-    u32::from(place.region.is_some()) + u32::from(place.zone.is_some())
+impl Layout {
+    /// Places the instances of a group in its cell.
+    fn fill(&mut self, nodes: &[u32], middle: (f32, f32)) {
+        // Below the instances is their name.
+        let centre = (middle.0, middle.1 - NAME / 2.0);
+        let (wide, high) = (CELL.0 - 0.4, CELL.1 - NAME - 0.1);
+        let columns = (nodes.len() as f32 * wide / high).sqrt().ceil().max(1.0) as usize;
+        let columns = columns.min(nodes.len());
+        let rows = nodes.len().div_ceil(columns);
+        let step = STEP.min(wide / columns as f32).min(high / rows as f32);
+        for (number, &node) in nodes.iter().enumerate() {
+            let (row, column) = (number / columns, number % columns);
+            let x = centre.0 + (column as f32 - (columns - 1) as f32 / 2.0) * step;
+            let y = centre.1 + (row as f32 - (rows - 1) as f32 / 2.0) * step;
+            self.nodes[node as usize] = (x, y);
+            self.sizes[node as usize] = step;
+            self.groups_of[node as usize] = self.groups.len() as u32;
+        }
+        self.groups.push((nodes[0], centre));
+    }
 }
 
-/// Returns evenly spaced points on a disc, for actors without a place.
+/// Points on a disc, each as far from its neighbours as all others: for actors without a place.
 pub(crate) fn sunflower(count: u32) -> Vec<(f32, f32)> {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let radius = f64::from(count).sqrt();
@@ -294,8 +422,18 @@ mod tests {
         let made = layout(&all, &[vec![1], vec![2, 3], vec![3], vec![1]]);
         for (a, from) in all.iter().enumerate() {
             for (b, to) in all.iter().enumerate() {
-                if from.service < to.service {
+                if from.service < to.service && from.region == to.region {
                     assert!(made.nodes[a].0 < made.nodes[b].0);
+                }
+                // What is in no region stands above the regions, which stand side by side.
+                if from.region < to.region {
+                    let is_above = made.nodes[a].1 < made.nodes[b].1;
+                    let is_left = made.nodes[a].0 < made.nodes[b].0;
+                    assert!(if from.region.is_none() {
+                        is_above
+                    } else {
+                        is_left
+                    });
                 }
                 assert!(a == b || made.nodes[a] != made.nodes[b]);
             }
@@ -322,6 +460,19 @@ mod tests {
         for pair in list.windows(2) {
             assert!(pair[0].y + pair[0].height <= pair[1].y);
         }
+    }
+
+    #[test]
+    fn the_size_of_the_drawing_does_not_depend_on_the_number_of_instances() {
+        let size = |count: usize| {
+            let mut all = vec![place(0, 0, 0); count];
+            all.extend(vec![place(1, 0, 1); count]);
+            let made = layout(&all, &[vec![1], vec![]]);
+            let apart = (made.nodes[0].0 - made.nodes[1].0).abs();
+            assert!(apart >= made.sizes[0] * 0.99, "{apart}");
+            (made.width, made.height)
+        };
+        assert_eq!(size(2), size(900));
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub struct Pirates<W: Watch> {
     latency: f64,
     /// The messages that the displayed pirates had sent at the last sample.
     before: Vec<u32>,
+    /// Their states at the last sample.
+    last: Vec<NodeState>,
+    last_edges: Vec<EdgeState>,
     rates: Vec<f32>,
     delivered: u64,
     sampled_at: Time,
@@ -78,6 +81,8 @@ impl<W: Watch> Pirates<W> {
             every,
             latency: latency.as_secs_f64(),
             before: vec![0; shown],
+            last: Vec::new(),
+            last_edges: Vec::new(),
             rates: vec![0.0; shown],
             delivered: 0,
             sampled_at: Time::ZERO,
@@ -189,6 +194,8 @@ impl<W: Watch> World for Pirates<W> {
             region: "*".to_owned(),
             zone: "*".to_owned(),
             count: 1,
+            size: 1.0,
+            slots: 0,
         });
         let size = 2.0 * (points.len() as f32).sqrt() + 2.0;
         Scene {
@@ -301,10 +308,11 @@ impl<W: Watch> World for Pirates<W> {
                 (pirate.gold(), pirate.buddies().len())
             });
             let Some((gold, buddies)) = seen else {
-                nodes.push(NodeState {
-                    bits: NodeState::GONE,
-                    ..NodeState::default()
-                });
+                let last = match self.is_over() {
+                    true => self.last.get(place).copied(),
+                    false => None,
+                };
+                nodes.push(last.unwrap_or_else(|| NodeState::default().with(NodeState::GONE)));
                 continue;
             };
             let sent = self.sent(index);
@@ -320,8 +328,15 @@ impl<W: Watch> World for Pirates<W> {
                 busy: buddies as f32,
                 rate: self.rates[place],
                 errors: 0.0,
+                health: (0, 0),
             });
         }
+        if self.is_over() {
+            edges.clone_from(&self.last_edges);
+        } else {
+            self.last_edges.clone_from(&edges);
+        }
+        self.last.clone_from(&nodes);
         Sample {
             nodes,
             edges,
@@ -341,7 +356,7 @@ impl<W: Watch> World for Pirates<W> {
         self.held.simulation.report().dead()
     }
 
-    fn digest(&mut self) -> u64 {
-        self.held.simulation.digest()
+    fn digest(&mut self) -> Option<u64> {
+        Some(self.held.simulation.digest())
     }
 }

@@ -12,13 +12,14 @@ mod socket;
 use crate::session::Handle;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::fmt::Write as _;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -65,6 +66,8 @@ pub enum ServeError {
 #[derive(Debug)]
 struct ServerState {
     token: String,
+    /// The address that was asked for.
+    asked: SocketAddr,
     handle: Handle,
     watchers: AtomicU32,
     next: AtomicU64,
@@ -79,6 +82,7 @@ impl Server {
     /// See [`ServeError`].
     pub fn start(address: SocketAddr, handle: Handle) -> Result<Server, ServeError> {
         let system = |error: &dyn std::fmt::Display| ServeError::System(error.to_string());
+        let asked = address;
         let listener =
             TcpListener::bind(address).map_err(|error| ServeError::Address { address, error })?;
         let address = listener.local_addr().map_err(|e| system(&e))?;
@@ -95,6 +99,7 @@ impl Server {
             .map_err(|e| system(&e))?;
         let shared = Arc::new(ServerState {
             token: token.clone(),
+            asked,
             handle,
             watchers: AtomicU32::new(0),
             next: AtomicU64::new(1),
@@ -111,6 +116,7 @@ impl Server {
                 .route("/{token}/", get(index))
                 .route("/{token}/socket", get(open))
                 .route("/{token}/{file}", get(file))
+                .layer(from_fn_with_state(Arc::clone(&shared), check_host))
                 .with_state(shared);
             tokio::select! {
                 () = connections::serve(listener, routes, HEAD) => {}
@@ -129,9 +135,32 @@ impl Server {
         })
     }
 
-    /// Returns the URL of the page, with its token.
+    /// Returns the page's URL with the token that opens it, as a browser on this machine reaches it.
     pub fn url(&self) -> String {
-        format!("http://{}/{}/", self.address, self.token)
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        format!("http://{address}/{}/", self.token)
+    }
+
+    /// Returns a warning if machines other than this one can reach the page.
+    pub fn warning(&self) -> Option<String> {
+        let address = self.address.ip();
+        if address.is_loopback() {
+            return None;
+        }
+        let other = match address.is_unspecified() {
+            true => "; elsewhere, replace the host of the URL by the IP address of this machine",
+            false => "",
+        };
+        Some(format!(
+            "--ui {} can be reached from other machines, without encryption: whoever sees the URL controls the run{other}",
+            self.address
+        ))
     }
 }
 
@@ -209,6 +238,38 @@ async fn open(
         .on_upgrade(move |socket| socket::watch(socket, seat))
 }
 
+/// Refuses requests whose `Host` is neither a loopback name nor the address that was asked for: a foreign site can point a
+/// name of its own at this machine (DNS rebinding), but it cannot choose the `Host` that the browser sends.
+async fn check_host(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if is_allowed(host, shared.asked.ip()) {
+        return next.run(request).await;
+    }
+    refuse(
+        StatusCode::MISDIRECTED_REQUEST,
+        "this host name is not served; use localhost, 127.0.0.1 or the IP address given to --ui",
+    )
+}
+
+/// Whether a `Host` is served by a server that listens at an address. Ports are free, because they may be forwarded.
+fn is_allowed(host: &str, at: IpAddr) -> bool {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) && !name.is_empty() => name,
+        _ => host,
+    };
+    if name.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    let bare = (name.strip_prefix('[')).and_then(|name| name.strip_suffix(']'));
+    let address: Option<IpAddr> = match bare {
+        Some(bare) => bare.parse::<Ipv6Addr>().ok().map(Into::into),
+        None => name.parse::<Ipv4Addr>().ok().map(Into::into),
+    };
+    address.is_some_and(|ip| ip.is_loopback() || ip == at || at.is_unspecified())
+}
+
 /// Whether a socket is opened by the page that was served from here. Clients other than browsers
 /// send no origin.
 fn is_own(headers: &HeaderMap) -> bool {
@@ -281,6 +342,39 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_loopback_names_and_the_given_address_are_hosts() {
+        let [loopback, anywhere, other] =
+            ["127.0.0.1", "0.0.0.0", "192.0.2.7"].map(|ip| ip.parse().unwrap());
+        for host in [
+            "127.0.0.1:4000",
+            "localhost",
+            "LOCALHOST:9",
+            "[::1]:4000",
+            "127.9.9.9",
+        ] {
+            assert!(
+                is_allowed(host, loopback) && is_allowed(host, other),
+                "{host}"
+            );
+        }
+        for host in [
+            "",
+            ":80",
+            "evil.example",
+            "evil.example:4000",
+            "localhost.evil.example",
+            "192.0.2.7",
+            "::1:x",
+            "[::1",
+        ] {
+            assert!(!is_allowed(host, loopback), "{host}");
+        }
+        assert!(is_allowed("192.0.2.7:80", other) && !is_allowed("192.0.2.8:80", other));
+        // Whoever listens at every address is reached by any of them, but by no name.
+        assert!(is_allowed("192.0.2.8:80", anywhere) && !is_allowed("evil.example:80", anywhere));
+    }
 
     #[test]
     fn only_the_own_page_may_open_a_socket() {

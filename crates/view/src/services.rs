@@ -37,6 +37,8 @@ pub struct Services {
     answered: Vec<(f32, f32)>,
     /// The states of instances at the last sample.
     before: Vec<Option<InstanceState>>,
+    /// The states of the last sample before the end of the run.
+    last: Vec<NodeState>,
     sampled_at: Time,
 }
 
@@ -58,6 +60,7 @@ impl Services {
             labels: (0..instances).map(|i| (topology.label(i), i)).collect(),
             answered: vec![(0.0, 0.0); instances as usize],
             before: vec![None; instances as usize],
+            last: Vec::new(),
             edges: Traffic::default(),
             folded_edges: Traffic::default(),
             sampled_at: Time::ZERO,
@@ -132,10 +135,7 @@ impl Services {
         for instance in 0..instances {
             let place = instance as usize;
             let Some(state) = self.live.state(instance) else {
-                nodes.push(NodeState {
-                    bits: NodeState::GONE,
-                    ..NodeState::default()
-                });
+                nodes.push(self.without_state(place));
                 continue;
             };
             let before = self.before[place].replace(state);
@@ -146,6 +146,7 @@ impl Services {
                 busy: state.busy.max(state.in_progress) as f32,
                 rate,
                 errors: if rate > 0.0 { errors / rate } else { 0.0 },
+                health: (0, 0),
             });
             let costs = &self.live.topology().service_of(instance).costs;
             let done = |of: fn(&InstanceState) -> u64| {
@@ -176,6 +177,15 @@ impl Services {
         nodes
     }
 
+    /// What is shown of an instance that has not begun, or has ended: after the end of the run, its last state.
+    fn without_state(&self, place: usize) -> NodeState {
+        if self.live.is_over() {
+            let last = self.last.get(place).copied().unwrap_or_default();
+            return last.without(NodeState::GONE);
+        }
+        NodeState::default().with(NodeState::GONE)
+    }
+
     fn fold(&self, nodes: &[NodeState]) -> Vec<NodeState> {
         let mut folded = vec![NodeState::default(); self.layout.groups.len()];
         let mut gone = vec![0u32; folded.len()];
@@ -184,6 +194,12 @@ impl Services {
             let sum = &mut folded[group];
             gone[group] += u32::from(node.bits & NodeState::GONE != 0);
             sum.bits |= node.bits & !NodeState::GONE;
+            let is = |bits| node.bits & bits != 0;
+            let (up, all) = sum.health;
+            if !is(NodeState::AWAY) {
+                let serves = !is(NodeState::GONE | NodeState::DOWN);
+                sum.health = (up.saturating_add(serves.into()), all.saturating_add(1));
+            }
             sum.queue += node.queue;
             sum.busy += node.busy;
             sum.errors += node.errors * node.rate;
@@ -282,11 +298,13 @@ impl World for Services {
         let passed = now.since(self.sampled_at);
         self.sampled_at = now;
         let mut groups = vec![GroupSample::default(); self.scene.groups.len()];
-        if !passed.is_zero() {
+        // Actors that have ended tell nothing of their last interval.
+        if !passed.is_zero() && !self.live.is_over() {
             self.add_traffic(passed.as_secs_f64(), &mut groups);
             self.live.next_interval();
         }
         let nodes = self.states(passed.as_nanos() as u64, &mut groups);
+        self.last.clone_from(&nodes);
         Sample {
             folded: self.fold(&nodes),
             edges: self.edges.states(),
@@ -308,7 +326,7 @@ impl World for Services {
         self.live.simulation().report().dead()
     }
 
-    fn digest(&mut self) -> u64 {
-        self.live.simulation().digest()
+    fn digest(&mut self) -> Option<u64> {
+        Some(self.live.simulation().digest())
     }
 }

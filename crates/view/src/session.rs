@@ -101,7 +101,7 @@ pub struct Status {
     pub until: Option<String>,
     /// Why it is paused.
     pub stopped: String,
-    /// The commands so far: the time in seconds, and the command.
+    /// The commands so far in the order of time: the time in seconds, and the command.
     pub commands: Vec<(f64, String)>,
     /// The digest, while it is paused.
     pub digest: Option<String>,
@@ -236,6 +236,7 @@ impl<W: World> Session<W> {
 
     /// Takes a sample, adds it to the time series, and returns its groups.
     fn sample(&mut self) -> Vec<GroupSample> {
+        let began = Instant::now();
         let now = self.world.now();
         let sampled = self.world.sample();
         let groups = sampled.groups.clone();
@@ -244,6 +245,7 @@ impl<W: World> Session<W> {
         self.series.add(from, to, groups.clone());
         self.sampled_at = now;
         self.frame.next(sampled);
+        self.pace.sampling = began.elapsed();
         groups
     }
 
@@ -283,8 +285,15 @@ impl<W: World> Session<W> {
 
     fn status(&mut self) -> Status {
         let seconds = |nanos: u64| Duration::from_nanos(nanos).as_secs_f64();
-        let digest = (!self.is_playing).then(|| format!("{:016x}", self.world.digest()));
-        let commands = self.commands.iter();
+        let digest = if self.is_playing {
+            None
+        } else {
+            self.world.digest()
+        };
+        // A digest of 0 is that of a run in which nothing has happened.
+        let digest = digest.filter(|&digest| digest != 0);
+        let mut commands: Vec<&Command> = self.commands.iter().collect();
+        commands.sort_by_key(|command| command.at);
         Status {
             now: self.world.now().elapsed().as_secs_f64(),
             is_playing: self.is_playing,
@@ -296,10 +305,10 @@ impl<W: World> Session<W> {
             } else {
                 self.stopped.clone()
             },
-            commands: commands
+            commands: (commands.iter())
                 .map(|c| (seconds(c.at), c.what.to_string()))
                 .collect(),
-            digest,
+            digest: digest.map(|digest| format!("{digest:016x}")),
             epoch: self.frame.epoch,
             can_go_back: self.make.is_some(),
             checkpoints: self.checkpoints.shown(),

@@ -74,7 +74,7 @@ pub trait World: Send {
     /// Returns what has happened since the last sample, and the current state.
     fn sample(&mut self) -> Sample;
 
-    /// Answers a query about one thing: `actor`, `edge`, `requests`, `trace`, `find`, `density`.
+    /// Answers a query about one thing: `actor`, `edge`, `requests`, `trace`, `find`, `density`, `preview`.
     ///
     /// # Errors
     /// A sentence about what is wrong with it.
@@ -97,8 +97,8 @@ pub trait World: Send {
     /// Returns the number of messages to actors that had ended.
     fn dead_letters(&mut self) -> u64;
 
-    /// Returns the digest of the run.
-    fn digest(&mut self) -> u64;
+    /// Returns the digest of the run; `None` if nothing was run, as with the files of a finished run.
+    fn digest(&mut self) -> Option<u64>;
 }
 
 /// The constant part of a simulation.
@@ -151,6 +151,10 @@ pub struct SceneNode {
     pub zone: String,
     /// The number of its actors.
     pub count: u32,
+    /// The diameter that it has room for.
+    pub size: f32,
+    /// How many requests each actor works on at once; 0 if any number.
+    pub slots: u32,
 }
 
 /// A region or zone.

@@ -199,6 +199,53 @@ fn only_the_token_opens_the_page_and_only_the_own_page_a_socket() {
 }
 
 #[test]
+fn a_foreign_host_name_opens_neither_the_page_nor_a_socket() {
+    served(|host, path| {
+        let port = host.rsplit_once(':').unwrap().1;
+        let status = |name: &str, file: &str| {
+            let mut stream = connect(host);
+            let request = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                           Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+            write!(
+                stream,
+                "GET {path}{file} HTTP/1.1\r\nHost: {name}\r\n{request}\r\n\r\n"
+            )
+            .unwrap();
+            head(&mut stream).split(' ').nth(1).unwrap().to_owned()
+        };
+        for evil in ["evil.example".to_owned(), format!("rebound.example:{port}")] {
+            assert_eq!(status(&evil, ""), "421", "{evil}");
+            assert_eq!(status(&evil, "socket"), "421", "{evil}");
+        }
+        assert_eq!(status(&format!("localhost:{port}"), ""), "200");
+        assert_eq!(status("localhost:1234", "socket"), "101");
+    });
+}
+
+#[test]
+fn a_server_at_every_address_warns_and_shows_a_url_that_works() {
+    let topology = Topology::new(
+        &read("lamp", Path::new("nowhere")).unwrap(),
+        Scale::default(),
+    );
+    let start = |address: &str| {
+        let world = Services::new(
+            &Config::default(),
+            topology.clone().unwrap(),
+            &Plan::default(),
+        );
+        let (session, handle) = Session::new(world.unwrap(), Default::default(), None);
+        let server = Server::start(address.parse().unwrap(), handle).unwrap();
+        drop(session);
+        (server.url(), server.warning())
+    };
+    let (url, warning) = start("0.0.0.0:0");
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    assert!(warning.unwrap().contains("other machines"));
+    assert_eq!(start("127.0.0.1:0").1, None);
+}
+
+#[test]
 fn one_page_holds_the_controls_and_gives_them_up() {
     served(|host, path| {
         let mut first = Page::open(host, path, None).unwrap();

@@ -588,6 +588,58 @@ fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
 }
 
 #[test]
+fn commands_are_listed_in_the_order_of_time() {
+    let (listed, _) = session(held(two()), |handle| {
+        for (at, who) in [(3, "web01"), (1, "web00"), (2, "web01")] {
+            let what = json!({ "do": "pause", "who": who });
+            tell(
+                handle,
+                json!({ "do": { "what": what, "at": at * 1_000_000_000u64 } }),
+            );
+        }
+        handle.statuses().borrow_and_update().commands.clone()
+    });
+    let times: Vec<f64> = listed.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn after_the_end_the_last_state_stays() {
+    fn states<W: World>(world: W, count: usize) -> Vec<u8> {
+        let (bits, _) = session(held(world), |handle| {
+            let _watching = handle.watch();
+            run_until(handle, 3_000);
+            tell(
+                handle,
+                json!({ "do": { "what": { "do": "kill", "who": handle.scene().nodes[1].name } } }),
+            );
+            tell(handle, json!({ "step": { "nanos": 1_000_000 } }));
+            run_until(handle, 60_000);
+            assert!(handle.statuses().borrow_and_update().is_over);
+            let frame = handle.frames().borrow_and_update().encode(0, Level::Each);
+            (0..count)
+                .map(|node| frame[40 + 28 * node + 4])
+                .collect::<Vec<u8>>()
+        });
+        bits
+    }
+    // Bit 1 is killed, bit 32 has ended.
+    let services = states(two(), 3);
+    assert_eq!(
+        services.iter().filter(|&&bits| bits == 1).count(),
+        1,
+        "{services:?}"
+    );
+    assert!(services.iter().all(|bits| bits & 32 == 0), "{services:?}");
+    let pirates = states(pirates(1), 100);
+    assert_eq!(
+        pirates.iter().filter(|&&bits| bits & 32 != 0).count(),
+        1,
+        "{pirates:?}"
+    );
+}
+
+#[test]
 fn what_was_done_is_turned_into_faults_and_load_of_a_definition() {
     let (parts, _) = session(held(netflix(1)), |handle| {
         let act = |at: u64, what: Value| {

@@ -49,6 +49,7 @@ pub fn run(args: &ViewArgs) -> Result<()> {
         "corsair: {} is shown at {url} (Ctrl-C ends it)",
         args.path.display()
     ));
+    session::warn(&server);
     if args.open {
         session::open(&url);
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use corsair::Executor;
 use corsair_view::Recording;
 use serde_json::{Map, Value};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 /// The options of a session.
@@ -100,12 +100,14 @@ fn page(values: &Values) -> Result<Option<SocketAddr>> {
     }
 }
 
-/// Parses `127.0.0.1:8080`, or `:8080` for this machine only.
+/// Reads `127.0.0.1:8080`, `:8080` for loopback, or an IP address alone for any free port of it.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let full = match text.strip_prefix(':') {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.replace("localhost:", "127.0.0.1:"),
     };
+    let bare = |ip: IpAddr| SocketAddr::new(ip, 0);
     full.parse()
+        .or_else(|_| full.parse().map(bare))
         .map_err(|_| format!("'{text}' is not an address; write for example 127.0.0.1:8080"))
 }

@@ -142,11 +142,13 @@ impl Flows {
         self.spans.iter().filter(ends).count()
     }
 
-    /// The traffic on edges, over all of the run.
-    pub(super) fn edges(&self) -> Vec<EdgeState> {
+    /// Returns the traffic on edges, over all of the run, between what actors are folded into.
+    pub(super) fn edges(&self, folded: impl Fn(u32) -> u32) -> Vec<EdgeState> {
         let mut all: HashMap<(u32, u32), (u32, u32, Times)> = HashMap::new();
         for span in &self.spans {
-            let edge = all.entry((span.client, span.server)).or_default();
+            let edge = all
+                .entry((folded(span.client), folded(span.server)))
+                .or_default();
             edge.0 += 1;
             edge.1 += u32::from(span.failed);
             edge.2.record((span.received - span.sent) * 1_000);
@@ -168,10 +170,12 @@ impl Flows {
         edges
     }
 
-    pub(super) fn edge(&self, (client, server): (u32, u32), (from, to): (&str, &str)) -> Value {
+    /// Returns the measurements of the requests from some actors to others, in the order of their numbers.
+    pub(super) fn edge(&self, clients: &[u32], servers: &[u32], (from, to): (&str, &str)) -> Value {
         let mut times = Times::default();
         let mut errors = 0u64;
-        let is_it = |span: &&Span| span.client == client && span.server == server;
+        let is_of = |all: &[u32], one| all.binary_search(&one).is_ok();
+        let is_it = |span: &&Span| is_of(clients, span.client) && is_of(servers, span.server);
         for span in self.spans.iter().filter(is_it) {
             times.record((span.received - span.sent) * 1_000);
             errors += u64::from(span.failed);

@@ -1,18 +1,19 @@
 // The page: what the session says is shown, what the controls say is sent.
 
+import { Actions, accepted, command } from "./actions.js";
 import { drawBars, drawCurves, drawDensity, seconds, short } from "./charts.js";
 import { Graph } from "./graph.js";
+import { guide } from "./guide.js";
+import { showCard } from "./hover.js";
+import { readNumber, readTime } from "./numbers.js";
 import * as panels from "./panels.js";
-import { Line } from "./socket.js";
+import { BITS, Line } from "./socket.js";
 
 /**
  * @typedef {import("./socket.js").Scene} Scene
  * @typedef {import("./socket.js").Status} Status
  * @typedef {import("./graph.js").Chosen} Chosen
  */
-
-/** Above that the graph is folded from the start. */
-const MANY = 3000;
 
 /**
  * @param {string} id
@@ -32,6 +33,8 @@ let scene = null;
 /** @type {Status | null} */
 let status = null;
 let hasControls = false;
+/** Whether no scene has come yet. */
+let isFirst = true;
 let now = 0;
 let epoch = 0;
 /** Refreshes the panel while the run continues. @type {(() => Promise<void>) | null} */
@@ -51,6 +54,18 @@ function complain(error) {
 complain.timer = undefined;
 
 /**
+ * Runs what reads a form, and says what is wrong with it.
+ * @param {() => void} read
+ */
+function trying(read) {
+  try {
+    read();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/**
  * Does something and says what is wrong.
  * @param {object | string} what
  */
@@ -63,7 +78,10 @@ async function control(what) {
   }
 }
 
-const graph = new Graph(canvas("back"), canvas("front"), (chosen) => show(chosen));
+/** @typedef {import("./actions.js").Scope} Scope */
+
+const graph = new Graph(canvas("back"), canvas("front"), (chosen) => show(chosen),
+  (isFolded) => setFolded(isFolded), (found, x, y) => showCard($("card"), graph, found, x, y));
 
 const line = new Line({
   scene(next) {
@@ -73,8 +91,10 @@ const line = new Line({
     const actors = next.total === next.nodes.length ? "" : `, ${next.nodes.length} of ${short(next.total)} shown`;
     $("front").title = `${short(next.total)} actors${actors}`;
     graph.setScene(next);
-    const folded = next.folded.length > 0 && next.nodes.length > MANY;
-    setFolded(graph.pictures === 0 ? folded : graph.folded);
+    setFolded(next.folded.length > 0 && (isFirst || graph.folded));
+    if (isFirst) graph.fit();
+    isFirst = false;
+    show(null);
     input("find").value = "";
     $("fold").hidden = next.folded.length === 0;
     select("group").replaceChildren(...next.groups.map((name) => new Option(name)));
@@ -82,9 +102,9 @@ const line = new Line({
     $("act").hidden = next.actions.length === 0;
     $("define").hidden = next.kind !== "services";
     $("save").hidden = next.kind === "graph";
-    const names = new Set(next.groups);
-    if (next.nodes.length <= MANY) for (const node of next.nodes) names.add(node.name);
-    $("names").replaceChildren(...[...names].map((name) => new Option(name)));
+    $("groups").replaceChildren(...next.groups.map((name) => new Option(name)));
+    $("graph").classList.toggle("pirates", next.kind === "pirates");
+    $("graph").classList.toggle("still", next.kind === "graph");
     $("densities").hidden = next.kind !== "pirates";
     $("whole").classList.toggle("pirates", next.kind === "pirates");
     $("whole").hidden = next.kind === "graph" && next.groups.length < 2;
@@ -148,6 +168,7 @@ function enable() {
   const moves = hasControls && !(status?.is_over ?? true);
   for (const id of ["play", "step-window", "step-ms", "step-s", "speed"]) input(id).disabled = !moves;
   input("step-actor").disabled = !moves || chosenName === "";
+  actions.enable(moves);
   for (const form of ["until", "do"]) {
     for (const field of $(form).querySelectorAll("button")) field.disabled = !moves;
   }
@@ -176,11 +197,12 @@ function showCheckpoints(checkpoints) {
 
 /** @param {boolean} folded */
 function setFolded(folded) {
-  $("fold").setAttribute("aria-pressed", String(folded));
-  graph.setFolded(folded);
+  $("fold").setAttribute("aria-pressed", String(folded || graph.isAuto));
+  if (folded !== graph.folded) graph.setFolded(folded);
   line.setLevel(folded ? "folded" : "each");
-  graph.fit();
 }
+
+const actions = new Actions($("picked"), { ask: (what) => line.ask(what), control, complain }, BITS);
 
 /** The name of a node in the session. @param {number} place */
 function nameOf(place) {
@@ -213,6 +235,46 @@ function panel(make) {
 
 const look = (/** @type {object} */ question) => line.ask({ look: question });
 
+/**
+ * What the commands for a node may be for: it, its service, its zone, its region.
+ * @param {number} place
+ * @returns {Scope[]}
+ */
+function scopesOf(place) {
+  const node = graph.nodes[place];
+  if (!node) return [];
+  const at = `${node.region}.${node.zone}`;
+  const bitsOf = (/** @type {(other: import("./socket.js").SceneNode) => boolean} */ is) =>
+    graph.nodes.reduce((bits, other, place) => bits | (is(other) ? graph.bits[place] ?? 0 : 0), 0);
+  const bits = graph.bits[place] ?? 0;
+  if (scene?.kind === "pirates") return [{ who: node.name, text: node.name, service: "", bits }];
+  /** @type {Scope[]} */
+  const scopes = [graph.folded
+    ? { who: `${node.service}@${at}`, text: node.zone === "*" ? node.service : `${node.service} in ${at}`, service: node.service, bits }
+    : { who: node.name, text: node.name, service: node.service, bits }];
+  if (!graph.folded || node.zone !== "*") {
+    const is = (/** @type {import("./socket.js").SceneNode} */ other) => other.service === node.service;
+    scopes.push({ who: node.service, text: `${node.service} everywhere`, service: node.service, bits: bitsOf(is) });
+  }
+  return [...scopes, ...scopesOfPlace(node.region, node.zone)];
+}
+
+/**
+ * The zone and the region of a place.
+ * @param {string} region
+ * @param {string} zone
+ * @returns {Scope[]}
+ */
+function scopesOfPlace(region, zone) {
+  /** @type {Scope[]} */
+  const scopes = [];
+  const bitsOf = (/** @type {string} */ of) =>
+    graph.nodes.reduce((bits, other, place) => bits | (other.region === region && (of === "*" || other.zone === of) ? graph.bits[place] ?? 0 : 0), 0);
+  if (region !== "*" && zone !== "*") scopes.push({ who: `${region}.${zone}`, text: `all of ${region}.${zone}`, service: "", bits: bitsOf(zone) });
+  if (region !== "*") scopes.push({ who: region, text: `all of ${region}`, service: "", bits: bitsOf("*") });
+  return scopes;
+}
+
 /** @param {string} name */
 function showActor(name) {
   chosenName = name;
@@ -234,34 +296,73 @@ function showTrace(trace) {
 /** @param {Chosen | null} chosen */
 function show(chosen) {
   chosenName = "";
+  /** @type {Scope[]} */
+  let scopes = [];
   if (!chosen) {
     refresh = null;
-    $("one").replaceChildren(panels.element("p", "Select an actor or an edge in the graph."));
+    const hint = panels.element("p", "Select an actor or an edge in the graph.");
+    hint.className = "hint";
+    $("one").replaceChildren(hint);
+  } else if ("area" in chosen) {
+    scopes = showArea(chosen.area);
   } else if ("from" in chosen) {
+    scopes = [...scopesOf(chosen.to), ...scopesOf(chosen.from)];
+    scopes = scopes.filter(({ who }, place) => scopes.findIndex((other) => other.who === who) === place);
     const [from, to] = [nameOf(chosen.from), nameOf(chosen.to)];
     panel(async () => panels.edge(await look({ from, to })));
   } else if (graph.folded) {
-    const node = graph.nodes[chosen.node];
-    if (node) showFolded(node.name, `${node.region}.${node.zone}`);
+    scopes = scopesOf(chosen.node);
+    showFolded(chosen.node);
   } else {
+    scopes = scopesOf(chosen.node);
     showActor(nameOf(chosen.node));
   }
+  actions.show(scene, scopes);
   enable();
 }
 
 /**
- * The instances of a folded node.
- * @param {string} service
- * @param {string} place
+ * A region or zone.
+ * @param {number} number
+ * @returns {Scope[]}
  */
-function showFolded(service, place) {
-  input("do-who").value = service;
-  const members = (scene?.nodes ?? []).filter((node) => node.service === service && `${node.region}.${node.zone}` === place);
+function showArea(number) {
+  const area = scene?.areas[number];
+  if (!area || !scene) return [];
+  const isIn = (/** @type {import("./socket.js").SceneNode} */ { x, y, region }) =>
+    region !== "*" && x >= area.at[0] && x <= area.at[0] + area.at[2] && y >= area.at[1] && y <= area.at[1] + area.at[3];
+  const inside = scene.nodes.filter(isIn);
+  const region = inside.find((node) => node.region !== "*")?.region ?? "*";
+  const services = new Set(inside.map((node) => node.service));
   refresh = null;
+  $("one").replaceChildren(panels.element("h2", area.is_zone ? `${region}.${area.name}` : area.name),
+    panels.element("p", `${services.size} services, ${inside.length} instances`));
+  return scopesOfPlace(region, area.is_zone ? area.name : "*");
+}
+
+/**
+ * The instances of a folded node.
+ * @param {number} place
+ */
+function showFolded(place) {
+  const node = graph.nodes[place];
+  if (!node) return;
+  const [service, at] = [node.name, `${node.region}.${node.zone}`];
+  input("do-who").value = service;
+  const members = (scene?.nodes ?? []).filter((one) => one.service === service && `${one.region}.${one.zone}` === at);
   const list = panels.element("ul");
   list.className = "list";
-  for (const node of members.slice(0, 500)) list.append(panels.element("li", "", panels.link(node.name, () => choose(node.name))));
-  $("one").replaceChildren(panels.element("h2", `${service} in ${place}`), panels.element("p", `${members.length} instances`), list);
+  list.tabIndex = 0;
+  list.setAttribute("aria-label", "instances");
+  for (const one of members.slice(0, 500)) list.append(panels.element("li", "", panels.link(one.name, () => choose(one.name))));
+  const count = panels.element("p");
+  const unfold = panels.link("Show instances in the graph", () => graph.unfold({ node: place }));
+  const made = panels.element("div", "", panels.element("h2", node.zone === "*" ? service : `${service} in ${at}`), count, unfold, list);
+  panel(async () => {
+    const [up, all] = [graph.health[2 * place] ?? 0, graph.health[2 * place + 1] ?? 0];
+    count.textContent = graph.folded ? `${up} of ${all} instances serve` : `${members.length} instances`;
+    return made;
+  });
   select("group").value = service;
   void draw();
 }
@@ -335,12 +436,15 @@ $("speed").addEventListener("change", () => {
   const { value } = select("speed");
   void control({ speed: value === "" ? null : Number(value) });
 });
-$("fold").addEventListener("click", () => setFolded(!graph.folded));
+$("fold").addEventListener("click", () => {
+  graph.isAuto = !graph.isAuto;
+  setFolded(graph.isAuto && graph.camera.scale <= graph.unfoldScale());
+});
 $("fit").addEventListener("click", () => graph.fit());
 $("take").addEventListener("click", () => line.say({ take: true }));
 $("group").addEventListener("change", () => void draw());
 $("checkpoint").addEventListener("click", () => control("checkpoint"));
-$("goto-go").addEventListener("click", () => control({ goto: Math.round(Number(input("goto").value) * 1e9) }));
+$("goto-go").addEventListener("click", () => trying(() => void control({ goto: readTime(input("goto").value, "the time to seek to") })));
 
 $("until-what").addEventListener("change", () => {
   const what = select("until-what").value;
@@ -352,15 +456,17 @@ $("until-of").hidden = true;
 $("until").addEventListener("submit", (event) => {
   event.preventDefault();
   const what = select("until-what").value;
-  const value = Number(input("until-value").value);
-  if (!Number.isFinite(value)) return complain("the value to run until is not a number; type a number, for example 2.5");
-  if (what === "time") return void control({ until: { time: Math.round(value * 1e9) } });
-  const of = input("until-of").value;
-  /** @type {Record<string, unknown>} */
-  const condition = { measure: what, above: what === "p99" ? value / 1000 : value };
-  if (what === "state") Object.assign(condition, { who: of, pointer: input("until-pointer").value });
-  else if (what !== "dead") condition.of = of;
-  void control({ until: { condition } });
+  const text = input("until-value").value;
+  trying(() => {
+    if (what === "time") return void control({ until: { time: readTime(text, "the time to run until") } });
+    const value = readNumber(text, "the value to run until", { least: -Infinity });
+    const of = input("until-of").value;
+    /** @type {Record<string, unknown>} */
+    const condition = { measure: what, above: what === "p99" ? value / 1000 : value };
+    if (what === "state") Object.assign(condition, { who: of, pointer: input("until-pointer").value });
+    else if (what !== "dead") condition.of = of;
+    void control({ until: { condition } });
+  });
 });
 
 /** Shows the fields that an action has. */
@@ -369,21 +475,16 @@ function showFields() {
   $("do-number-label").hidden = !["slow", "load", "scale"].includes(what);
   $("do-number-name").textContent = what === "scale" ? "instances" : "percent";
   $("do-message-label").hidden = what !== "send";
+  if (scene) $("names").replaceChildren(...accepted(scene, what).map((name) => new Option(name)));
 }
 $("do-what").addEventListener("change", showFields);
 
 $("do").addEventListener("submit", (event) => {
   event.preventDefault();
-  const [what, who, number] = [select("do-what").value, input("do-who").value.trim(), Number(input("do-number").value)];
-  /** @type {Record<string, unknown>} */
-  const action = { do: what };
-  if (what === "scale") Object.assign(action, { service: who, count: number });
-  else if (what === "load") Object.assign(action, { percent: number, ...(who ? { who } : {}) });
-  else Object.assign(action, { who });
-  if (what === "slow") action.percent = number;
-  if (what === "send") action.message = input("do-message").value;
-  const at = input("do-at").value.trim();
-  void control({ do: { what: action, ...(at ? { at: Math.round(Number(at) * 1e9) } : {}) } });
+  trying(() => {
+    const [what, who, number, message, at] = ["do-what", "do-who", "do-number", "do-message", "do-at"].map((id) => input(id).value);
+    void control(command(what ?? "", who ?? "", number ?? "", message ?? "", at ?? ""));
+  });
 });
 
 // A search: what fits is offered, Enter chooses.
@@ -434,4 +535,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 // For tests: how many pictures were drawn, and what is shown.
-Object.assign(window, { corsair: { graph, pictures: () => graph.pictures, now: () => now } });
+Object.assign(window, { corsair: { graph, look, pictures: () => graph.pictures, now: () => now } });
+
+guide($("guide"));

@@ -148,6 +148,18 @@ export class Edges {
     [this.busyCount, this.allDots] = [busyCount, allDots];
   }
 
+  /**
+   * The state of one edge.
+   * @param {number} from
+   * @param {number} to
+   * @returns {EdgeState | undefined}
+   */
+  get(from, to) {
+    const n = this.places.get(from * 0x4000000 + to);
+    if (n === undefined) return undefined;
+    return { from, to, rate: this.rate[n] ?? 0, errors: this.errors[n] ?? 0, p50: this.p50[n] ?? 0, p99: this.p99[n] ?? 0 };
+  }
+
   /** All edges, one object each, for code that does not need to be fast. @returns {Generator<EdgeState>} */
   *values() {
     for (let n = 0; n < this.count; n += 1) {

@@ -2,15 +2,19 @@
 // change, in pieces over several animation frames if there are many. The front layer has the moving dots, and nodes if
 // there are few; it is redrawn in every animation frame.
 
+import { fitTo } from "./arrange.js";
 import { Edges, STYLES } from "./edges.js";
-import { drawNode, readColours } from "./node.js";
+import { along, bend, control, distance as distanceTo } from "./geometry.js";
+import { listen } from "./gestures.js";
+import { drawLabels, place as placeLabels } from "./labels.js";
+import { drawFolded, drawNode, readColours } from "./node.js";
 import { BITS } from "./socket.js";
 
 /**
  * @typedef {import("./socket.js").Scene} Scene
  * @typedef {import("./socket.js").SceneNode} SceneNode
  * @typedef {import("./socket.js").Frame} Frame
- * @typedef {{ node: number } | { from: number, to: number }} Chosen
+ * @typedef {{ node: number } | { from: number, to: number } | { area: number }} Chosen
  * @typedef {{ x: number, y: number, scale: number }} Camera
  */
 
@@ -28,19 +32,32 @@ const A_PIECE = 4;
 const PIECE = 128;
 /** A picture that comes later than this after the one before is late, in milliseconds. */
 const LATE = 22;
+/** The width of the cell of a service in units of the scene; see crates/view/src/layout.rs. */
+const CELL = 3;
+/** The largest scale that shows everything, in pixels per unit: a few nodes would be huge. */
+const MOST_FIT = 90;
+/** How much larger than everything services are when they unfold. */
+const UNFOLDS = 2.2;
 
 export class Graph {
   /**
    * @param {HTMLCanvasElement} back
    * @param {HTMLCanvasElement} front
    * @param {(chosen: Chosen | null) => void} choose
+   * @param {(isFolded: boolean) => void} fold is called when a zoom or a double click folds or unfolds
+   * @param {(found: Chosen | null, x: number, y: number) => void} hover
    */
-  constructor(back, front, choose) {
+  constructor(back, front, choose, fold, hover) {
     this.back = back;
     this.front = front;
     /** What comes after the back, until all of it is drawn. */
     this.next = document.createElement("canvas");
     this.choose = choose;
+    this.fold = fold;
+    /** Whether a zoom folds and unfolds. */
+    this.isAuto = true;
+    /** Whether the user has moved the camera. */
+    this.isMoved = false;
     /** @type {Scene | null} */
     this.scene = null;
     this.folded = false;
@@ -51,6 +68,18 @@ export class Graph {
     /** Their states. */
     this.bits = new Uint8Array(0);
     this.queues = new Float32Array(0);
+    this.busy = new Float32Array(0);
+    this.rates = new Float32Array(0);
+    this.errors = new Float32Array(0);
+    /** Instances that serve, and that should, by node. */
+    this.health = new Uint16Array(0);
+    /** The centres of the groups of nodes. */
+    this.groupXs = new Float32Array(0);
+    this.groupYs = new Float32Array(0);
+    this.isStraight = false;
+    /** The names on the graph, and what they were placed for. @type {import("./labels.js").Label[]} */
+    this.labels = [];
+    this.labelsOf = "";
     this.edges = new Edges();
     this.isDown = (/** @type {number} */ node) => !this.folded && ((this.bits[node] ?? 0) & BITS.down) !== 0;
     /** @type {Chosen | null} */
@@ -76,7 +105,7 @@ export class Graph {
       this.isOld = true;
     });
     new ResizeObserver(() => this.resize()).observe(front);
-    this.listen();
+    listen(this, hover);
     this.tick = (/** @type {number} */ now) => this.draw(now);
     requestAnimationFrame(this.tick);
   }
@@ -98,10 +127,13 @@ export class Graph {
   /** Forgets what frames have said. */
   forget() {
     this.nodes = (this.folded ? this.scene?.folded : this.scene?.nodes) ?? [];
-    this.xs = Float32Array.from(this.nodes, (node) => node.x);
-    this.ys = Float32Array.from(this.nodes, (node) => node.y);
     this.bits = new Uint8Array(this.nodes.length).fill(BITS.gone);
     this.queues = new Float32Array(this.nodes.length);
+    this.busy = new Float32Array(this.nodes.length);
+    this.rates = new Float32Array(this.nodes.length);
+    this.errors = new Float32Array(this.nodes.length);
+    this.health = new Uint16Array(2 * this.nodes.length);
+    this.setPlaces();
     this.edges.clear();
     const quiet = this.folded ? this.scene?.folded_edges : this.scene?.edges;
     for (const [from, to] of quiet ?? []) this.edges.set(from, to, 0, 0, 0, 0);
@@ -109,26 +141,56 @@ export class Graph {
     this.isOld = true;
   }
 
+  /** Reads where nodes and their groups are. */
+  setPlaces() {
+    this.xs = Float32Array.from(this.nodes, (node) => node.x);
+    this.ys = Float32Array.from(this.nodes, (node) => node.y);
+    const of = (/** @type {SceneNode} */ node) => `${node.service}@${node.region}.${node.zone}`;
+    const groups = new Map((this.scene?.folded ?? []).map((node) => [of(node), node]));
+    this.groupXs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.x ?? node.x);
+    this.groupYs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.y ?? node.y);
+    this.isStraight = groups.size === 0;
+    this.labelsOf = "";
+  }
+
   /** @param {Frame} frame */
   setFrame(frame) {
     if (frame.folded !== this.folded) return;
     this.playing = frame.playing;
-    const { bits, queues, edges } = this;
-    frame.eachNode((place, bit, queue) => {
+    const { bits, queues, busy, rates, errors, health, edges } = this;
+    frame.eachNode((place, bit, queue, inProgress, rate, failed, up, all) => {
       bits[place] = bit;
       queues[place] = queue;
+      busy[place] = inProgress;
+      rates[place] = rate;
+      errors[place] = failed;
+      health[2 * place] = up;
+      health[2 * place + 1] = all;
     });
     frame.eachEdge((from, to, rate, errors, p50, p99) => edges.set(from, to, rate, errors, p50, p99));
     if (frame.hasNew) this.isOld = true;
   }
 
-  /** Shows all. */
+  /** The scale that shows all. */
+  fitScale() {
+    const { clientWidth: width, clientHeight: height } = this.front;
+    const { width: wide, height: high } = this.scene ?? { width: 1, height: 1 };
+    return Math.min(MOST_FIT, Math.max(0.98 * Math.min(width / Math.max(wide, 1), height / Math.max(high, 1)), 0.01));
+  }
+
+  /** The scale above which services unfold. */
+  unfoldScale() {
+    return this.fitScale() * UNFOLDS;
+  }
+
+  /** Shows all, folded again if a zoom has unfolded it. */
   fit() {
     if (!this.scene) return;
-    const { clientWidth: width, clientHeight: height } = this.front;
-    const scale = Math.min(width / Math.max(this.scene.width, 1), height / Math.max(this.scene.height, 1));
-    this.camera = { x: this.scene.width / 2, y: this.scene.height / 2, scale: Math.max(scale * 0.96, 0.01) };
+    if (fitTo(this.scene, this.front.clientWidth, this.front.clientHeight)) this.setPlaces();
+    this.camera = { x: this.scene.width / 2, y: this.scene.height / 2, scale: this.fitScale() };
+    this.isMoved = false;
     this.isOld = true;
+    if (this.isAuto && !this.folded && this.scene.folded.length > 0) this.fold(true);
   }
 
   resize() {
@@ -138,7 +200,9 @@ export class Graph {
       canvas.height = Math.max(1, Math.round(this.front.clientHeight * ratio));
     }
     this.drawing = null;
-    this.fit();
+    this.labelsOf = "";
+    this.isOld = true;
+    if (!this.isMoved) this.fit();
   }
 
   /**
@@ -156,8 +220,7 @@ export class Graph {
    * @param {number} scale
    */
   radius(node, scale) {
-    const size = this.folded ? 0.3 + 0.12 * Math.sqrt(node.count) : 0.3;
-    return Math.max(size * scale, 1.5);
+    return this.folded ? Math.min(26, Math.max(0.55 * scale, 5)) : Math.min(40, Math.max(0.38 * node.size * scale, 1.5));
   }
 
   /** @param {number} now */
@@ -250,19 +313,24 @@ export class Graph {
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "top";
     context.textAlign = "left";
-    for (const area of scene.areas) {
+    const chosenArea = this.chosen && "area" in this.chosen ? this.chosen.area : -1;
+    for (const [number, area] of scene.areas.entries()) {
       const [x, y] = [area.at[0] * scale + left, area.at[1] * scale + top];
       const [wide, high] = [area.at[2] * scale, area.at[3] * scale];
       context.fillStyle = area.is_zone ? colours.zone : colours.area;
       context.beginPath();
       context.roundRect(x, y, wide, high, 6);
       context.fill();
-      context.fillStyle = colours.ink;
-      if (wide > 40 && high > 14) context.fillText(area.name, x + 6, y + 2);
+      if (number !== chosenArea) continue;
+      context.strokeStyle = colours.ink;
+      context.lineWidth = 2;
+      context.stroke();
     }
     edges.arrange(this.isDown, nodes.length);
     yield;
     const { begins, order, from, to } = edges;
+    // Many quiet edges would hide the others.
+    const quiet = edges.count > 200 ? 0.45 : 1;
     const strokes = [colours.edge, colours.warn, colours.bad];
     for (let turn = 0; turn < STYLES.count; turn += 1) {
       // Those of what is down come last, above all others.
@@ -273,6 +341,7 @@ export class Graph {
       context.strokeStyle = (style === STYLES.quiet ? colours.faint : style === STYLES.down ? colours.bad : strokes[number % 3]) ?? "";
       context.lineWidth = style === STYLES.quiet ? 0.5 : style === STYLES.down ? 1.5 : Math.floor(number / 3) / 2;
       context.setLineDash(style === STYLES.down ? [5, 4] : []);
+      context.globalAlpha = style === STYLES.quiet ? quiet : 1;
       for (let at = begin; at < end; ) {
         context.beginPath();
         for (const stop = Math.min(end, at + PIECE); at < stop; at += 1) {
@@ -283,21 +352,27 @@ export class Graph {
           const bx = (xs[b] ?? 0) * scale + left;
           const by = (ys[b] ?? 0) * scale + top;
           if ((ax < 0 && bx < 0) || (ay < 0 && by < 0) || (ax > width && bx > width) || (ay > height && by > height)) continue;
+          bend(this, a, b);
+          const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
           context.moveTo(ax, ay);
-          context.lineTo(bx, by);
+          context.bezierCurveTo(cx * scale + left, cy * scale + top, dx * scale + left, dy * scale + top, bx, by);
         }
         context.stroke();
         yield;
       }
     }
     context.setLineDash([]);
+    context.globalAlpha = 1;
     if (this.chosen && "from" in this.chosen) {
       const { from: a, to: b } = this.chosen;
       context.strokeStyle = colours.ink;
       context.lineWidth = 3;
       context.beginPath();
+      bend(this, a, b);
+      const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
       context.moveTo((xs[a] ?? 0) * scale + left, (ys[a] ?? 0) * scale + top);
-      context.lineTo((xs[b] ?? 0) * scale + left, (ys[b] ?? 0) * scale + top);
+      context.bezierCurveTo(cx * scale + left, cy * scale + top, dx * scale + left, dy * scale + top,
+        (xs[b] ?? 0) * scale + left, (ys[b] ?? 0) * scale + top);
       context.stroke();
     }
     if (nodes.length <= MANY_NODES) return;
@@ -313,6 +388,52 @@ export class Graph {
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
     if (this.nodes.length <= MANY_NODES) this.drawNodes(context, this.camera, 0, this.nodes.length);
     else if (chosen >= 0) this.drawNodes(context, this.camera, chosen, chosen + 1);
+    this.drawNames(context, chosen);
+  }
+
+  /**
+   * Draws the names: of areas, of what is chosen, of services, and of instances if there is room.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} chosen
+   */
+  drawNames(context, chosen) {
+    const { camera, front, scene, nodes } = this;
+    if (!scene) return;
+    const { scale } = camera;
+    const { clientWidth: width, clientHeight: height } = front;
+    const key = `${camera.x} ${camera.y} ${scale} ${width} ${height} ${chosen} ${this.folded} ${nodes.length}`;
+    if (key !== this.labelsOf) {
+      this.labelsOf = key;
+      /** @type {import("./labels.js").Wanted[]} */
+      const wanted = [];
+      const [stretchX, stretchY] = scene.stretch ?? [1, 1];
+      for (const { name, at: [left, top, wide] } of scene.areas) {
+        const [x, y] = this.toScreen(left, top);
+        wanted.push({ name, x: Math.max(x, 0) + 6, y: Math.max(y, 0) + 1, room: wide * scale - 12, place: -1, isTitle: true });
+      }
+      const add = (/** @type {number} */ place, /** @type {number} */ room) => {
+        const node = nodes[place];
+        if (!node) return;
+        const [x, y] = this.toScreen(node.x, node.y);
+        if (x < 0 || y < 0 || x > width || y > height) return;
+        wanted.push({ name: node.name, x, y: y + this.radius(node, scale) + 2, room, place, isTitle: false });
+      };
+      if (chosen >= 0) add(chosen, 400);
+      if (!this.folded && scene.kind !== "pirates") {
+        // The instances of a service have one name as long as there is no room for theirs.
+        for (const { name, x: left, y: top } of scene.folded) {
+          const [x, y] = this.toScreen(left, top + 0.85 * stretchY);
+          wanted.push({ name, x, y, room: CELL * stretchX * scale - 4, place: -1, isTitle: false });
+        }
+      }
+      for (const [place, node] of nodes.entries()) {
+        const room = (this.folded ? CELL : node.size) * stretchX * scale - 4;
+        if (place !== chosen && room > 10) add(place, room);
+        if (wanted.length > 1500) break;
+      }
+      this.labels = placeLabels(context, wanted, width, height);
+    }
+    drawLabels(context, this.labels, this.colours);
   }
 
   /**
@@ -327,28 +448,21 @@ export class Graph {
     const { clientWidth: width, clientHeight: height } = this.front;
     const { scale } = camera;
     const [left, top] = [width / 2 - camera.x * scale, height / 2 - camera.y * scale];
-    context.textAlign = "center";
-    context.textBaseline = "top";
-    context.font = "11px system-ui, sans-serif";
-    const labels = scale * (this.folded ? 2 : 1) > 26;
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
     for (let place = begin; place < end; place += 1) {
       const node = nodes[place];
       const [x, y] = [(xs[place] ?? 0) * scale + left, (ys[place] ?? 0) * scale + top];
       if (!node || x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
       const radius = this.radius(node, scale);
-      drawNode(context, colours, this.scene?.kind, { x, y, radius, bits: this.bits[place] ?? 0, queue: this.queues[place] ?? 0 });
+      const drawn = { x, y, radius, bits: this.bits[place] ?? 0, queue: this.queues[place] ?? 0 };
+      if (this.folded) drawFolded(context, colours, drawn, this.health[2 * place] ?? 0, this.health[2 * place + 1] ?? 0);
+      else drawNode(context, colours, this.scene?.kind, drawn);
       if (place === chosen) {
         context.strokeStyle = colours.ink;
         context.lineWidth = 2;
         context.beginPath();
         context.arc(x, y, radius + 4, 0, 2 * Math.PI);
         context.stroke();
-      }
-      if (labels || place === chosen) {
-        context.fillStyle = colours.ink;
-        const text = this.folded ? `${node.name} ×${node.count}` : node.name;
-        context.fillText(place === chosen ? text : text.slice(0, 18), x, y + radius + 3);
       }
     }
   }
@@ -374,19 +488,30 @@ export class Graph {
       due -= count;
       const a = from[busy[n] ?? 0] ?? 0;
       const b = to[busy[n] ?? 0] ?? 0;
-      const x = (xs[a] ?? 0) * scale + left;
-      const y = (ys[a] ?? 0) * scale + top;
-      const wide = (xs[b] ?? 0) * scale + left - x;
-      const high = (ys[b] ?? 0) * scale + top - y;
+      bend(this, a, b);
+      const [ax, ay, bx, by] = [xs[a] ?? 0, ys[a] ?? 0, xs[b] ?? 0, ys[b] ?? 0];
+      const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
       // Each edge begins at a moment of its own.
       const begin = dotTime / (takes[n] ?? 1) + ((a * 7919 + b * 104729) % 1000) / 1000;
       for (let dot = 0; dot < count; dot += 1) {
         const part = (begin + dot / count) % 1;
-        const dotX = x + wide * part;
-        const dotY = y + high * part;
+        const dotX = along(ax, cx, dx, bx, part) * scale + left;
+        const dotY = along(ay, cy, dy, by, part) * scale + top;
         if (dotX > -size && dotY > -size && dotX < width && dotY < height) context.fillRect(dotX, dotY, size, size);
       }
     }
+  }
+
+  /**
+   * Unfolds services, around one of them.
+   * @param {Chosen | null} chosen
+   */
+  unfold(chosen) {
+    const node = chosen && "node" in chosen ? this.nodes[chosen.node] : undefined;
+    if (!node || !this.folded) return;
+    this.camera = { x: node.x, y: node.y, scale: Math.max(this.unfoldScale() * 1.3, this.camera.scale) };
+    this.isMoved = true;
+    this.fold(false);
   }
 
   /** @param {Chosen | null} chosen */
@@ -411,22 +536,26 @@ export class Graph {
     }
     if (best >= 0) return { node: best };
     /** @type {Chosen | null} */
-    let edgeFound = null;
+    let found = null;
     let closest = 5;
+    const { scale } = this.camera;
+    const [sceneX, sceneY] = [
+      (x - this.front.clientWidth / 2) / scale + this.camera.x, (y - this.front.clientHeight / 2) / scale + this.camera.y,
+    ];
     for (const edge of this.edges.values()) {
-      const [from, to] = [this.nodes[edge.from], this.nodes[edge.to]];
-      if (!from || !to) continue;
-      const [ax, ay] = this.toScreen(from.x, from.y);
-      const [bx, by] = this.toScreen(to.x, to.y);
-      const length = (bx - ax) ** 2 + (by - ay) ** 2;
-      const part = Math.max(0, Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / (length || 1)));
-      const away = Math.hypot(ax + part * (bx - ax) - x, ay + part * (by - ay) - y) - Math.min(edge.rate, 1);
+      if (edge.from >= this.nodes.length || edge.to >= this.nodes.length) continue;
+      const away = distanceTo(this, edge.from, edge.to, sceneX, sceneY) * scale - Math.min(edge.rate, 1);
       if (away < closest) {
         closest = away;
-        edgeFound = { from: edge.from, to: edge.to };
+        found = { from: edge.from, to: edge.to };
       }
     }
-    return edgeFound;
+    // The name of an area stands for the area, and so does what is free in it; the innermost counts.
+    const areas = this.scene?.areas ?? [];
+    const isIn = (/** @type {import("./socket.js").Area} */ { at: [left, top, wide, high] }) =>
+      sceneX >= left && sceneX <= left + wide && sceneY >= top && sceneY <= top + high;
+    const area = areas.findLastIndex(isIn);
+    return found ?? (area >= 0 ? { area } : null);
   }
 
   /**
@@ -439,6 +568,7 @@ export class Graph {
     const from = this.nodes[here];
     if (!from) {
       if (this.nodes.length > 0) this.setChosen({ node: 0 });
+      this.reveal(0);
       return;
     }
     let [best, least] = [-1, Infinity];
@@ -448,7 +578,32 @@ export class Graph {
       const beside = Math.abs(x * dy) + Math.abs(y * dx);
       if (place !== here && along > 0 && along + 2 * beside < least) [best, least] = [place, along + 2 * beside];
     }
-    if (best >= 0) this.setChosen({ node: best });
+    if (best < 0) return;
+    this.setChosen({ node: best });
+    this.reveal(best);
+  }
+
+  /** Moves the camera so that a node is in view. @param {number} place */
+  reveal(place) {
+    const node = this.nodes[place];
+    if (!node) return;
+    const [x, y] = this.toScreen(node.x, node.y);
+    const { clientWidth: width, clientHeight: height } = this.front;
+    const margin = Math.min(60, width / 4, height / 4);
+    const into = (/** @type {number} */ at, /** @type {number} */ size) => Math.min(size - margin, Math.max(margin, at)) - at;
+    const [dx, dy] = [into(x, width), into(y, height)];
+    if (dx !== 0 || dy !== 0) this.pan(dx, dy);
+  }
+
+  /**
+   * @param {number} dx
+   * @param {number} dy
+   */
+  pan(dx, dy) {
+    this.camera.x -= dx / this.camera.scale;
+    this.camera.y -= dy / this.camera.scale;
+    this.isMoved = true;
+    this.isOld = true;
   }
 
   /**
@@ -463,48 +618,11 @@ export class Graph {
     camera.x += offX / camera.scale - offX / scale;
     camera.y += offY / camera.scale - offY / scale;
     camera.scale = scale;
+    this.isMoved = true;
     this.isOld = true;
-  }
-
-  listen() {
-    const { front } = this;
-    /** @type {{ x: number, y: number, moved: boolean } | null} */
-    let held = null;
-    front.addEventListener("pointerdown", (event) => {
-      held = { x: event.clientX, y: event.clientY, moved: false };
-      front.setPointerCapture(event.pointerId);
-    });
-    front.addEventListener("pointermove", (event) => {
-      if (!held) return;
-      const [dx, dy] = [event.clientX - held.x, event.clientY - held.y];
-      if (!held.moved && Math.hypot(dx, dy) < 4) return;
-      held = { x: event.clientX, y: event.clientY, moved: true };
-      this.camera.x -= dx / this.camera.scale;
-      this.camera.y -= dy / this.camera.scale;
-      this.isOld = true;
-    });
-    front.addEventListener("pointerup", (event) => {
-      const wasClick = held && !held.moved;
-      held = null;
-      const { left, top } = front.getBoundingClientRect();
-      if (wasClick) this.setChosen(this.at(event.clientX - left, event.clientY - top));
-    });
-    front.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      const { left, top } = front.getBoundingClientRect();
-      this.zoom(Math.exp(-event.deltaY / 400), event.clientX - left, event.clientY - top);
-    }, { passive: false });
-    front.addEventListener("keydown", (event) => {
-      /** @type {Record<string, () => void>} */
-      const keys = {
-        ArrowLeft: () => this.move(-1, 0), ArrowRight: () => this.move(1, 0),
-        ArrowUp: () => this.move(0, -1), ArrowDown: () => this.move(0, 1),
-        "+": () => this.zoom(1.25), "-": () => this.zoom(0.8), 0: () => this.fit(), Escape: () => this.setChosen(null),
-      };
-      const act = keys[event.key];
-      if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      act();
-    });
+    const limit = this.unfoldScale();
+    if (!this.isAuto || (this.scene?.folded.length ?? 0) === 0) return;
+    if (this.folded && scale > limit) this.fold(false);
+    else if (!this.folded && scale < limit * 0.7) this.fold(true);
   }
 }

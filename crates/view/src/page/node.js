@@ -27,14 +27,7 @@ export function readColours() {
  * @param {{ x: number, y: number, radius: number, bits: number, queue: number }} node
  */
 export function drawNode(context, colours, kind, { x, y, radius, bits, queue }) {
-  if (queue > 0 && kind === "services") {
-    context.fillStyle = colours.warn;
-    context.globalAlpha = 0.35;
-    context.beginPath();
-    context.arc(x, y, radius * (1.2 + 0.35 * Math.log2(1 + queue)), 0, 2 * Math.PI);
-    context.fill();
-    context.globalAlpha = 1;
-  }
+  if (kind === "services") drawQueue(context, colours, x, y, radius, queue);
   const isDown = (bits & BITS.down) !== 0;
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
@@ -68,14 +61,79 @@ export function drawNode(context, colours, kind, { x, y, radius, bits, queue }) 
     context.lineTo(x + arm / 2, y + arm);
     context.stroke();
   }
-  if ((bits & BITS.cutOff) !== 0) {
-    context.strokeStyle = colours.cut;
-    context.setLineDash([3, 3]);
+  if ((bits & BITS.cutOff) !== 0) drawCut(context, colours, x, y, radius);
+}
+
+/**
+ * Draws the instances of a service in a zone: a ring whose red part is down, and how many serve.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Colours} colours
+ * @param {{ x: number, y: number, radius: number, bits: number, queue: number }} node
+ * @param {number} up
+ * @param {number} all
+ */
+export function drawFolded(context, colours, { x, y, radius, bits, queue }, up, all) {
+  drawQueue(context, colours, x, y, radius, queue);
+  const circle = (/** @type {string} */ style, from = 0, to = 1) => {
+    context.strokeStyle = style;
     context.beginPath();
-    context.arc(x, y, radius + 2, 0, 2 * Math.PI);
+    context.arc(x, y, radius - context.lineWidth / 2, (2 * from - 0.5) * Math.PI, (2 * to - 0.5) * Math.PI);
     context.stroke();
-    context.setLineDash([]);
-  }
+  };
+  context.fillStyle = colours.paper;
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fill();
+  context.lineWidth = Math.max(2, radius / 4);
+  const isIdle = all === 0 || (bits & BITS.gone) !== 0;
+  const serves = (bits & BITS.paused) !== 0 ? colours.faint : (bits & BITS.slow) !== 0 ? colours.slow : colours.good;
+  circle(isIdle ? colours.faint : serves);
+  if (!isIdle && up < all) circle(colours.bad, up / all, 1);
+  if ((bits & BITS.cutOff) !== 0) drawCut(context, colours, x, y, radius);
+  if (radius < 9 || isIdle) return;
+  const text = up === all ? String(all) : `${up}/${all}`;
+  context.font = `600 ${Math.min(12, Math.max(8, radius * (text.length > 3 ? 0.62 : 0.8)))}px system-ui, sans-serif`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillStyle = up === all ? colours.ink : colours.bad;
+  context.fillText((bits & BITS.paused) !== 0 && up === all ? "‖" : text, x, y + 0.5);
+}
+
+/**
+ * A halo that grows with the queue.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Colours} colours
+ * @param {number} x
+ * @param {number} y
+ * @param {number} radius
+ * @param {number} queue
+ */
+function drawQueue(context, colours, x, y, radius, queue) {
+  if (queue <= 0) return;
+  context.fillStyle = colours.warn;
+  context.globalAlpha = 0.35;
+  context.beginPath();
+  context.arc(x, y, radius * Math.min(2.2, 1.2 + 0.12 * Math.log2(1 + queue)), 0, 2 * Math.PI);
+  context.fill();
+  context.globalAlpha = 1;
+}
+
+/**
+ * A dashed ring around what is cut off.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Colours} colours
+ * @param {number} x
+ * @param {number} y
+ * @param {number} radius
+ */
+function drawCut(context, colours, x, y, radius) {
+  context.strokeStyle = colours.cut;
+  context.lineWidth = 2;
+  context.setLineDash([3, 3]);
+  context.beginPath();
+  context.arc(x, y, radius + 3, 0, 2 * Math.PI);
+  context.stroke();
+  context.setLineDash([]);
 }
 
 /**

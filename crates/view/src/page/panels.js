@@ -49,6 +49,8 @@ function list(title, items) {
   if (items.length === 0) return [];
   const made = element("ul");
   made.className = "list";
+  made.tabIndex = 0;
+  made.setAttribute("aria-label", title || "list");
   for (const item of items) made.append(element("li", "", item));
   return [element("h2", title), made];
 }
@@ -73,6 +75,8 @@ export function actor(seen, act) {
     ["gold", seen.gold ?? null], ["sent", seen.sent ?? null],
   ]));
   if (state || seen.requests_in_flows > 0) made.append(link("Recent requests", () => act.requests(short_name)));
+  const fields = element("pre", JSON.stringify({ state, ...rest }, null, 1));
+  fields.tabIndex = 0;
   made.append(
     ...list("Requests in progress", requests.map((/** @type {any} */ request) =>
       element("span", `${request.server}, for ${seconds(request.age / 1e9)} `, link("trace", () => act.trace(request.trace))))),
@@ -82,7 +86,7 @@ export function actor(seen, act) {
     ...list("Buddies", buddies.map((/** @type {any} */ buddy) =>
       element("span", "", link(buddy.name, () => act.choose(buddy.name)), ` gave ${buddy.gold}`))),
     element("h2", "State"),
-    element("pre", JSON.stringify({ state, ...rest }, null, 1)),
+    fields,
   );
   return made;
 }

@@ -3,19 +3,21 @@
 import { connect } from "./connect.js";
 
 /**
- * @typedef {{ name: string, x: number, y: number, service: string, package: string, region: string, zone: string, count: number }} SceneNode
+ * @typedef {{ name: string, x: number, y: number, service: string, package: string, region: string, zone: string, count: number,
+ *   size: number, slots: number }} SceneNode
  * @typedef {{ name: string, is_zone: boolean, at: [number, number, number, number] }} Area
  * @typedef {{
  *   kind: "services" | "pirates" | "graph", arch: string, groups: string[], nodes: SceneNode[], folded: SceneNode[],
  *   edges: [number, number][], folded_edges: [number, number][], areas: Area[], width: number, height: number,
  *   total: number, load: [number, number] | null, actions: string[],
+ *   stretch?: [number, number],
  * }} Scene
  * @typedef {{
  *   now: number, is_playing: boolean, is_over: boolean, speed: number | null, until: string | null, stopped: string,
  *   commands: [number, string][], digest: string | null, epoch: number, can_go_back: boolean,
  *   checkpoints: { number: number, at: number, digest: string, commands: number, bytes: number }[],
  * }} Status
- * @typedef {(place: number, bits: number, queue: number, busy: number, rate: number, errors: number) => void} HearNode
+ * @typedef {(place: number, bits: number, queue: number, busy: number, rate: number, errors: number, up: number, all: number) => void} HearNode
  * @typedef {(from: number, to: number, rate: number, errors: number, p50: number, p99: number) => void} HearEdge
  * @typedef {{
  *   playing: boolean, over: boolean, folded: boolean, epoch: number, version: number, now: number, speed: number,
@@ -31,7 +33,8 @@ import { connect } from "./connect.js";
 export const BITS = { down: 1, paused: 2, cutOff: 4, slow: 8, away: 16, gone: 32 };
 
 const HEAD = 40;
-const RECORD = 24;
+const NODE = 28;
+const EDGE = 24;
 
 /**
  * Reads a frame; see crates/view/src/frame.rs. Nodes and edges are read where they lie, and nothing is made of them.
@@ -45,17 +48,18 @@ export function readFrame(bytes) {
   const word = (/** @type {number} */ at) => view.getUint32(at, true);
   const number = (/** @type {number} */ at) => view.getFloat32(at, true);
   const real = (/** @type {number} */ field) => view.getFloat64(16 + 8 * field, true);
-  const edges = HEAD + nodeCount * RECORD;
+  const edges = HEAD + nodeCount * NODE;
   return {
     playing: (bits & 1) !== 0, over: (bits & 2) !== 0, folded: (bits & 4) !== 0, epoch,
     version: real(0), now: real(1), speed: real(2), hasNew: nodeCount + edgeCount > 0,
     eachNode(hear) {
-      for (let at = HEAD; at < edges; at += RECORD) {
-        hear(word(at), view.getUint8(at + 4), number(at + 8), number(at + 12), number(at + 16), number(at + 20));
+      for (let at = HEAD; at < edges; at += NODE) {
+        hear(word(at), view.getUint8(at + 4), number(at + 8), number(at + 12), number(at + 16), number(at + 20),
+          view.getUint16(at + 24, true), view.getUint16(at + 26, true));
       }
     },
     eachEdge(hear) {
-      for (let at = edges; at < edges + edgeCount * RECORD; at += RECORD) {
+      for (let at = edges; at < edges + edgeCount * EDGE; at += EDGE) {
         hear(word(at), word(at + 4), number(at + 8), number(at + 12), number(at + 16), number(at + 20));
       }
     },

@@ -32,6 +32,10 @@ impl<W: Watch> Pirates<W> {
                 Err(_) => json!([]),
             });
         }
+        if let Some(who) = query.pointer("/preview/who").and_then(Value::as_str) {
+            let index = self.index(who)?;
+            return Ok(json!({ "count": 1, "names": [self.name(index)] }));
+        }
         if query.get("density").is_some() {
             return Ok(self.density());
         }

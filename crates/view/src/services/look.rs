@@ -1,7 +1,9 @@
 //! Questions about one thing: an instance, an edge, the last requests, a request's trace.
 
 use super::Services;
+use crate::command::Action;
 use corsair_arch::live::{SpanSeen, Times};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The most traces and names in an answer.
@@ -17,6 +19,14 @@ impl Services {
             let mut shown = serde_json::to_value(details).map_err(|e| e.to_string())?;
             shown["all"] = self.live.fields(instance).unwrap_or_default();
             return Ok(shown);
+        }
+        if let Some(what) = question.get("preview") {
+            let what =
+                Action::deserialize(what).map_err(|error| format!("not a command: {error}"))?;
+            let names = self.preview(&what)?;
+            return Ok(
+                json!({ "count": names.len(), "names": &names[..names.len().min(MOST_LISTED)] }),
+            );
         }
         if let (Some(from), Some(to)) = (text("from"), text("to")) {
             let (from, to) = (from.to_owned(), to.to_owned());

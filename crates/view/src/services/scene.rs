@@ -21,7 +21,7 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
         })
         .collect();
     let layout = layout(&places, &calls(live));
-    let node = |instance: u32, name: String, (x, y): (f32, f32), count: u32| {
+    let node = |instance: u32, name: String, (x, y): (f32, f32), count: u32, size: f32| {
         let service = topology.service_of(instance);
         let at = topology.instances[instance as usize].at;
         SceneNode {
@@ -33,10 +33,20 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
             region: at.region_name(&topology.places).to_owned(),
             zone: at.zone_name(&topology.places).to_owned(),
             count,
+            size,
+            slots: service.costs.concurrency.map_or(0, u32::from),
         }
     };
     let nodes = (0..topology.len())
-        .map(|i| node(i, topology.label(i), layout.nodes[i as usize], 1))
+        .map(|i| {
+            node(
+                i,
+                topology.label(i),
+                layout.nodes[i as usize],
+                1,
+                layout.sizes[i as usize],
+            )
+        })
         .collect();
     let mut counts = vec![0; layout.groups.len()];
     for &group in &layout.groups_of {
@@ -45,7 +55,7 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     let folded = layout.groups.iter().zip(&counts);
     let folded = folded.map(|(&(instance, at), &count)| {
         let name = topology.service_of(instance).name.clone();
-        node(instance, name, at, count)
+        node(instance, name, at, count, 1.0)
     });
     // All, then services, then zones.
     let mut groups = vec!["all".to_owned()];

@@ -2,6 +2,7 @@
 
 use super::Services;
 use crate::command::{Action, Command};
+use crate::world::World;
 use corsair::Time;
 use corsair_arch::live::Sending;
 use corsair_arch::{Command as Order, Package, Topology, Zone, nearest};
@@ -30,8 +31,8 @@ impl Services {
         })
     }
 
-    /// Returns the instances that `who` names: one instance, all instances of a service, or all instances in a region or
-    /// zone.
+    /// Returns the instances that `who` names: one instance, all instances of a service, those of a service in a zone
+    /// (`login@us-east-1.zoneA`), or all instances in a region or zone.
     fn targets(&self, who: &str) -> Result<Vec<u32>, String> {
         if let Some(&instance) = self.labels.get(who) {
             return Ok(vec![instance]);
@@ -39,6 +40,16 @@ impl Services {
         let topology = self.live.topology();
         if let Some(service) = topology.services.iter().find(|service| service.name == who) {
             return Ok(service.instances.clone().collect());
+        }
+        if let Some((service, zone)) = who.split_once('@') {
+            let found = (0..topology.len()).filter(|&instance| {
+                let at = topology.instances[instance as usize].at;
+                topology.service_of(instance).name == service && place(topology, at) == zone
+            });
+            let found: Vec<u32> = found.collect();
+            if !found.is_empty() {
+                return Ok(found);
+            }
         }
         let is_there = |&instance: &u32| {
             let at = topology.instances[instance as usize].at;
@@ -179,6 +190,22 @@ impl Services {
                 "'{message}' is not a message; there are request, request ENDPOINT, put N, gold N, namedrop NAME, forget NAME"
             )),
         }
+    }
+
+    /// Returns the names of the instances that a command would change. A service that grows has its existing instances here.
+    pub(super) fn preview(&self, what: &Action) -> Result<Vec<String>, String> {
+        let told = match self.lacks_room(what) {
+            Some((service, _)) => self.targets(&service)?,
+            None => (self.resolve(what)?.into_iter())
+                .filter(|(_, told)| !matches!(told, Told::Order(Order::Serve(false))))
+                .map(|(instance, _)| instance)
+                .collect(),
+        };
+        let topology = self.live.topology();
+        Ok(told
+            .into_iter()
+            .map(|instance| topology.label(instance))
+            .collect())
     }
 
     /// Schedules a command at its time.

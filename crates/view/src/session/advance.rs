@@ -15,6 +15,9 @@ const SLICE: Duration = Duration::from_millis(12);
 /// window.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
+/// The shortest virtual time between two samples of a slice.
+const BETWEEN_SAMPLES: Duration = Duration::from_millis(50);
+
 /// How much of the past the percentile of a condition is about, in seconds.
 const PAST: f64 = 1.0;
 
@@ -28,6 +31,8 @@ pub(super) struct Pace {
     /// The time up to which the clock was followed, and the virtual time still to be run.
     paid: Instant,
     owed: f64,
+    /// How long the last sample took on the clock.
+    pub(super) sampling: Duration,
 }
 
 impl Default for Pace {
@@ -37,6 +42,7 @@ impl Default for Pace {
             slice: Duration::from_millis(1),
             paid: Instant::now(),
             owed: 0.0,
+            sampling: Duration::from_micros(50),
         }
     }
 }
@@ -106,7 +112,7 @@ impl<W: World> Session<W> {
         let target = end.map_or(target, |end| target.min(end));
         if target > now {
             let began = Instant::now();
-            self.world.run_until(target);
+            self.run_sampled(now, target);
             self.pace.took(target.since(now), began.elapsed());
         }
         if self.world.is_over() {
@@ -122,6 +128,29 @@ impl<W: World> Session<W> {
             let until = self.goal.as_ref().map(|goal| goal.until.to_string());
             self.stop(until.unwrap_or_default());
         }
+    }
+
+    /// Runs until a time. A viewer gets samples on the way, also of a run that ends before the first frame: one for each second,
+    /// and as many as take a twentieth of the slice.
+    fn run_sampled(&mut self, now: Time, target: Time) {
+        let most = target.since(now).as_nanos() / BETWEEN_SAMPLES.as_nanos();
+        let affordable = (SLICE / 20).as_nanos() / self.pace.sampling.as_nanos().max(1);
+        let least = target.since(now).as_secs() as u128;
+        let pieces = if self.is_watched {
+            most.min(affordable).max(least).max(1)
+        } else {
+            1
+        };
+        let pieces = pieces.min(1_000) as u32;
+        for piece in 1..pieces {
+            self.world
+                .run_until(now.after(target.since(now) * piece / pieces));
+            if self.world.is_over() {
+                return;
+            }
+            self.sample();
+        }
+        self.world.run_until(target);
     }
 
     /// True if the condition is met until which the session runs.

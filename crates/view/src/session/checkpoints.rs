@@ -1,6 +1,7 @@
 //! Going back to a checkpoint, or to an earlier time. If the state of the world can be saved, it is restored.
 //! Otherwise the world is rebuilt and replays all commands up to then, with a bit-identical result.
 
+use super::control::NOTHING_RUNS;
 use super::{Session, Until};
 use crate::command::Command;
 use crate::session::Control;
@@ -116,11 +117,12 @@ impl<W: World> Session<W> {
                 "the checkpoints would have {bytes} bytes in total, and the limit is {MOST_BYTES}; delete one first"
             ));
         }
+        let digest = self.world.digest().ok_or(NOTHING_RUNS)?;
         self.checkpoints.last += 1;
         let checkpoint = Checkpoint {
             number: self.checkpoints.last,
             at: now,
-            digest: self.world.digest(),
+            digest,
             commands: self.commands.clone(),
             state,
         };

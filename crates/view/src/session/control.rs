@@ -92,6 +92,10 @@ impl fmt::Display for Until {
     }
 }
 
+/// The answer where a digest is needed and there is none.
+pub(super) const NOTHING_RUNS: &str =
+    "these are the files of a finished run, which has no session to save";
+
 /// The range of speeds.
 const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
@@ -112,7 +116,7 @@ impl<W: World> Session<W> {
                 // After a step of one actor, others have still to handle what is due now.
                 let now = self.world.now();
                 self.world.run_until(now);
-                let digest = self.world.digest();
+                let digest = self.world.digest().ok_or(NOTHING_RUNS)?;
                 let (flags, commands) = (self.flags.clone(), self.commands.clone());
                 let mut recording = Recording::new(flags, commands, now.as_nanos(), digest);
                 recording.room.clone_from(&self.room);

@@ -1,0 +1,72 @@
+// The card beside the pointer: what is measured of the node or edge below it.
+
+import { seconds, short } from "./charts.js";
+import { BITS } from "./socket.js";
+
+/**
+ * @typedef {import("./graph.js").Graph} Graph
+ * @typedef {import("./graph.js").Chosen} Chosen
+ */
+
+/** @param {Graph} graph @param {number} place @returns {string[]} */
+function aboutNode(graph, place) {
+  const node = graph.nodes[place];
+  if (!node) return [];
+  const [up, all] = [graph.health[2 * place] ?? 0, graph.health[2 * place + 1] ?? 0];
+  const bits = graph.bits[place] ?? 0;
+  const where = node.region === "*" ? "" : ` in ${node.region}${node.zone === "*" ? "" : `.${node.zone}`}`;
+  const lines = [`${node.name}${where}`];
+  if (graph.scene?.kind === "pirates") {
+    lines.push(`${short(graph.rates[place] ?? 0)} messages/s`, `gold ${short(graph.queues[place] ?? 0)}, buddies ${graph.busy[place] ?? 0}`);
+    return lines;
+  }
+  if (graph.folded) lines.push(`${up} of ${all} instances serve`);
+  const states = Object.entries({ killed: BITS.down, paused: BITS.paused, "cut off": BITS.cutOff, slow: BITS.slow, "not registered": BITS.away })
+    .filter(([, bit]) => (bits & bit) !== 0).map(([word]) => word);
+  if (states.length > 0) lines.push(graph.folded ? `some: ${states.join(", ")}` : states.join(", "));
+  let [rate, p50, p99] = [0, 0, 0];
+  for (const edge of graph.edges.values()) {
+    if (edge.to !== place || edge.rate <= 0) continue;
+    rate += edge.rate;
+    p50 += edge.rate * edge.p50;
+    p99 = Math.max(p99, edge.p99);
+  }
+  lines.push(`${short(graph.rates[place] ?? 0)} requests/s, ${Math.round(100 * (graph.errors[place] ?? 0))} % errors`);
+  if (rate > 0) lines.push(`mean p50 ${seconds(p50 / rate)}, highest p99 ${seconds(p99)}`);
+  const slots = node.slots * Math.max(all, 1);
+  const use = slots > 0 ? `, ${Math.round((100 * (graph.busy[place] ?? 0)) / slots)} % of ${slots} slots in use` : "";
+  lines.push(`queue ${short(graph.queues[place] ?? 0)}${use}`);
+  return lines;
+}
+
+/** @param {Graph} graph @param {number} from @param {number} to @returns {string[]} */
+function aboutEdge(graph, from, to) {
+  const [a, b, edge] = [graph.nodes[from], graph.nodes[to], graph.edges.get(from, to)];
+  if (!a || !b || !edge) return [];
+  const lines = [`${a.name} → ${b.name}`, `${short(edge.rate)} requests/s, ${Math.round(100 * edge.errors)} % errors`];
+  if (edge.p99 > 0) lines.push(`p50 ${seconds(edge.p50)}, p99 ${seconds(edge.p99)}`);
+  return lines;
+}
+
+/**
+ * Shows the card of what is below the pointer, or hides it.
+ * @param {HTMLElement} card
+ * @param {Graph} graph
+ * @param {Chosen | null} found
+ * @param {number} x
+ * @param {number} y
+ */
+export function showCard(card, graph, found, x, y) {
+  const lines = !found || "area" in found ? [] : "node" in found ? aboutNode(graph, found.node) : aboutEdge(graph, found.from, found.to);
+  card.hidden = lines.length === 0;
+  graph.front.style.cursor = found ? "pointer" : "";
+  if (card.hidden) return;
+  card.replaceChildren(...lines.map((text, number) => {
+    const line = document.createElement(number === 0 ? "strong" : "span");
+    line.textContent = text;
+    return line;
+  }));
+  const { clientWidth: width, clientHeight: height } = graph.front;
+  card.style.left = `${Math.max(0, Math.min(x + 14, width - card.offsetWidth - 4))}px`;
+  card.style.top = `${y + 18 + card.offsetHeight > height ? Math.max(0, y - card.offsetHeight - 10) : y + 18}px`;
+}
