@@ -443,7 +443,6 @@ impl World for OutputView {
                 .flows
                 .edges(|node| self.groups_of.get(node as usize).copied().unwrap_or(node)),
             groups: vec![GroupSample::default(); self.scene.groups.len()],
-            ..Sample::default()
         }
     }
 

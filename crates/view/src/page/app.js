@@ -80,7 +80,7 @@ async function control(what) {
 
 /** @typedef {import("./actions.js").Scope} Scope */
 
-const graph = new Graph(canvas("back"), canvas("front"), (chosen) => show(chosen),
+const graph = new Graph(canvas("back"), canvas("front"), canvas("labels"), (chosen) => show(chosen),
   (isFolded) => setFolded(isFolded), (found, x, y) => showCard($("card"), graph, found, x, y));
 
 const line = new Line({

@@ -1,6 +1,6 @@
-// The graph has two layers. The back layer has areas and edges, and nodes if there are many; it is redrawn when they
+// The graph has three layers. The back layer has areas and edges, and nodes if there are many; it is redrawn when they
 // change, in pieces over several animation frames if there are many. The front layer has the moving dots, and nodes if
-// there are few; it is redrawn in every animation frame.
+// there are few; it is redrawn in every animation frame. Above both are the names, which are redrawn when the camera moves.
 
 import { fitTo } from "./arrange.js";
 import { Edges, STYLES } from "./edges.js";
@@ -23,6 +23,8 @@ const MOST_DOTS = 4000;
 const FEWEST_DOTS = 250;
 /** With more edges than that they are drawn less often, and piece by piece. */
 const MANY_EDGES = 1500;
+/** More edges than that are straight: curves would take too long to draw, and could not be told apart. */
+const MOST_CURVES = 3000;
 /** More nodes than that are drawn with the edges, not for each picture. */
 const MANY_NODES = 400;
 /** How often many are drawn, in milliseconds, and how long for each picture. */
@@ -43,13 +45,15 @@ export class Graph {
   /**
    * @param {HTMLCanvasElement} back
    * @param {HTMLCanvasElement} front
+   * @param {HTMLCanvasElement} names
    * @param {(chosen: Chosen | null) => void} choose
    * @param {(isFolded: boolean) => void} fold is called when a zoom or a double click folds or unfolds
    * @param {(found: Chosen | null, x: number, y: number) => void} hover
    */
-  constructor(back, front, choose, fold, hover) {
+  constructor(back, front, names, choose, fold, hover) {
     this.back = back;
     this.front = front;
+    this.names = names;
     /** What comes after the back, until all of it is drawn. */
     this.next = document.createElement("canvas");
     this.choose = choose;
@@ -102,6 +106,7 @@ export class Graph {
     this.colours = readColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.colours = readColours();
+      this.labelsOf = "";
       this.isOld = true;
     });
     new ResizeObserver(() => this.resize()).observe(front);
@@ -149,7 +154,6 @@ export class Graph {
     const groups = new Map((this.scene?.folded ?? []).map((node) => [of(node), node]));
     this.groupXs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.x ?? node.x);
     this.groupYs = Float32Array.from(this.nodes, (node) => groups.get(of(node))?.y ?? node.y);
-    this.isStraight = groups.size === 0;
     this.labelsOf = "";
   }
 
@@ -195,7 +199,7 @@ export class Graph {
 
   resize() {
     const ratio = window.devicePixelRatio || 1;
-    for (const canvas of [this.back, this.front, this.next]) {
+    for (const canvas of [this.back, this.front, this.names, this.next]) {
       canvas.width = Math.max(1, Math.round(this.front.clientWidth * ratio));
       canvas.height = Math.max(1, Math.round(this.front.clientHeight * ratio));
     }
@@ -327,6 +331,7 @@ export class Graph {
       context.stroke();
     }
     edges.arrange(this.isDown, nodes.length);
+    this.isStraight = scene.folded.length === 0 || edges.count > MOST_CURVES;
     yield;
     const { begins, order, from, to } = edges;
     // Many quiet edges would hide the others.
@@ -352,6 +357,11 @@ export class Graph {
           const bx = (xs[b] ?? 0) * scale + left;
           const by = (ys[b] ?? 0) * scale + top;
           if ((ax < 0 && bx < 0) || (ay < 0 && by < 0) || (ax > width && bx > width) || (ay > height && by > height)) continue;
+          if (this.isStraight) {
+            context.moveTo(ax, ay);
+            context.lineTo(bx, by);
+            continue;
+          }
           bend(this, a, b);
           const [cx, cy, dx, dy] = [control[0] ?? 0, control[1] ?? 0, control[2] ?? 0, control[3] ?? 0];
           context.moveTo(ax, ay);
@@ -388,51 +398,50 @@ export class Graph {
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
     if (this.nodes.length <= MANY_NODES) this.drawNodes(context, this.camera, 0, this.nodes.length);
     else if (chosen >= 0) this.drawNodes(context, this.camera, chosen, chosen + 1);
-    this.drawNames(context, chosen);
+    this.drawNames(chosen);
   }
 
   /**
    * Draws the names: of areas, of what is chosen, of services, and of instances if there is room.
-   * @param {CanvasRenderingContext2D} context
    * @param {number} chosen
    */
-  drawNames(context, chosen) {
+  drawNames(chosen) {
     const { camera, front, scene, nodes } = this;
     if (!scene) return;
     const { scale } = camera;
     const { clientWidth: width, clientHeight: height } = front;
     const key = `${camera.x} ${camera.y} ${scale} ${width} ${height} ${chosen} ${this.folded} ${nodes.length}`;
-    if (key !== this.labelsOf) {
-      this.labelsOf = key;
-      /** @type {import("./labels.js").Wanted[]} */
-      const wanted = [];
-      const [stretchX, stretchY] = scene.stretch ?? [1, 1];
-      for (const { name, at: [left, top, wide] } of scene.areas) {
-        const [x, y] = this.toScreen(left, top);
-        wanted.push({ name, x: Math.max(x, 0) + 6, y: Math.max(y, 0) + 1, room: wide * scale - 12, place: -1, isTitle: true });
-      }
-      const add = (/** @type {number} */ place, /** @type {number} */ room) => {
-        const node = nodes[place];
-        if (!node) return;
-        const [x, y] = this.toScreen(node.x, node.y);
-        if (x < 0 || y < 0 || x > width || y > height) return;
-        wanted.push({ name: node.name, x, y: y + this.radius(node, scale) + 2, room, place, isTitle: false });
-      };
-      if (chosen >= 0) add(chosen, 400);
-      if (!this.folded && scene.kind !== "pirates") {
-        // The instances of a service have one name as long as there is no room for theirs.
-        for (const { name, x: left, y: top } of scene.folded) {
-          const [x, y] = this.toScreen(left, top + 0.85 * stretchY);
-          wanted.push({ name, x, y, room: CELL * stretchX * scale - 4, place: -1, isTitle: false });
-        }
-      }
-      for (const [place, node] of nodes.entries()) {
-        const room = (this.folded ? CELL : node.size) * stretchX * scale - 4;
-        if (place !== chosen && room > 10) add(place, room);
-        if (wanted.length > 1500) break;
-      }
-      this.labels = placeLabels(context, wanted, width, height);
+    if (key === this.labelsOf) return;
+    const context = this.begin(this.names);
+    this.labelsOf = key;
+    /** @type {import("./labels.js").Wanted[]} */
+    const wanted = [];
+    const [stretchX, stretchY] = scene.stretch ?? [1, 1];
+    for (const { name, at: [left, top, wide] } of scene.areas) {
+      const [x, y] = this.toScreen(left, top);
+      wanted.push({ name, x: Math.max(x, 0) + 6, y: Math.max(y, 0) + 1, room: wide * scale - 12, place: -1, isTitle: true });
     }
+    const add = (/** @type {number} */ place, /** @type {number} */ room) => {
+      const node = nodes[place];
+      if (!node) return;
+      const [x, y] = this.toScreen(node.x, node.y);
+      if (x < 0 || y < 0 || x > width || y > height) return;
+      wanted.push({ name: node.name, x, y: y + this.radius(node, scale) + 2, room, place, isTitle: false });
+    };
+    if (chosen >= 0) add(chosen, 400);
+    if (!this.folded && scene.kind !== "pirates") {
+      // The instances of a service have one name as long as there is no room for theirs.
+      for (const { name, x: left, y: top } of scene.folded) {
+        const [x, y] = this.toScreen(left, top + 0.85 * stretchY);
+        wanted.push({ name, x, y, room: CELL * stretchX * scale - 4, place: -1, isTitle: false });
+      }
+    }
+    for (const [place, node] of nodes.entries()) {
+      const room = (this.folded ? CELL : node.size) * stretchX * scale - 4;
+      if (place !== chosen && room > 10) add(place, room);
+      if (wanted.length > 1500) break;
+    }
+    this.labels = placeLabels(context, wanted, width, height);
     drawLabels(context, this.labels, this.colours);
   }
 

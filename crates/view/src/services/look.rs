@@ -20,7 +20,7 @@ impl Services {
             shown["all"] = self.live.fields(instance).unwrap_or_default();
             return Ok(shown);
         }
-        if let Some(what) = question.get("preview") {
+        if let Some(what) = query.get("preview") {
             let what =
                 Action::deserialize(what).map_err(|error| format!("not a command: {error}"))?;
             let names = self.preview(&what)?;
