@@ -108,7 +108,18 @@ try {
     assert.ok(!/serde|invalid type|expected u32|null/.test(await problem()), await problem());
     assert.deepEqual(await commands(), []);
   };
+  // Charts of nothing are not shown; those that there are follow the pointer together.
+  const charts = () => page.$$eval("#charts canvas", (all) => all.filter((one) => !one.hidden).map((one) => one.id));
+  assert.deepEqual(await charts(), []);
   await runUntil(page, 1);
+  await page.waitForFunction(() => !document.getElementById("latency").hidden);
+  assert.deepEqual(await charts(), ["rate", "latency"]);
+  await settled(page);
+  const curves = () => page.evaluate(() => document.getElementById("latency").toDataURL());
+  const plain = await curves();
+  await page.hover("#rate");
+  assert.notEqual(await curves(), plain);
+  await page.mouse.move(5, 5);
   await page.selectOption("#do-what", "kill");
   await refuses("#do-who", "", "#do button", "the target is empty");
   await page.fill("#do-who", "login00");

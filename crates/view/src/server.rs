@@ -240,7 +240,11 @@ async fn open(
 
 /// Refuses requests whose `Host` is neither a loopback name nor the address that was asked for: a foreign site can point a
 /// name of its own at this machine (DNS rebinding), but it cannot choose the `Host` that the browser sends.
-async fn check_host(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+async fn check_host(
+    State(shared): State<Arc<ServerState>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
     if is_allowed(host, shared.asked.ip()) {

@@ -1,7 +1,7 @@
 // The page: what the session says is shown, what the controls say is sent.
 
 import { Actions, accepted, command } from "./actions.js";
-import { drawBars, drawCurves, drawDensity, seconds, short } from "./charts.js";
+import { drawBars, drawCurves, drawDensity, follow, seconds, short } from "./charts.js";
 import { Graph } from "./graph.js";
 import { guide } from "./guide.js";
 import { showCard } from "./hover.js";
@@ -108,7 +108,6 @@ const line = new Line({
     $("densities").hidden = next.kind !== "pirates";
     $("whole").classList.toggle("pirates", next.kind === "pirates");
     $("whole").hidden = next.kind === "graph" && next.groups.length < 2;
-    for (const id of ["latency", "queue", "utilisation"]) $(id).hidden = next.kind === "pirates";
     showFields();
     void draw();
   },
@@ -384,27 +383,38 @@ async function draw() {
   if (isDrawing || !scene) return;
   isDrawing = true;
   try {
-    const { points } = await line.ask({ series: select("group").value || "all" });
-    const marks = status?.commands ?? [];
-    drawCurves(canvas("rate"), points, [
-      { name: "requests/s", colour: "--edge", of: (point) => point.rate },
-      { name: "errors/s", colour: "--bad", of: (point) => point.errors },
-    ], marks);
-    drawCurves(canvas("latency"), points, [
-      { name: "p50", colour: "--good", of: (point) => point.p50 },
-      { name: "p99", colour: "--warn", of: (point) => point.p99 },
-      { name: "p99.9", colour: "--bad", of: (point) => point.p999 },
-    ], marks, { log: true, unit: seconds });
-    drawCurves(canvas("queue"), points, [{ name: "queue", colour: "--cut", of: (point) => point.queue }], marks);
-    drawCurves(canvas("utilisation"), points, [{ name: "utilisation", colour: "--slow", of: (point) => point.utilisation }], marks, {
-      top: 1, unit: (value) => `${Math.round(value * 100)} %`,
-    });
+    ({ points: measured } = await line.ask({ series: select("group").value || "all" }));
+    drawMeasured();
     if (scene.kind === "pirates") await drawPirates();
   } catch {
     // Without a line there is nothing to draw; the line says so.
   }
   isDrawing = false;
 }
+
+/** What was measured of the chosen group. @type {import("./charts.js").Point[]} */
+let measured = [];
+
+function drawMeasured() {
+  const marks = status?.commands ?? [];
+  const isServices = scene?.kind !== "pirates";
+  drawCurves(canvas("rate"), measured, [
+    { name: isServices ? "requests/s" : "messages/s", colour: "--edge", of: (point) => point.rate },
+    ...(isServices ? [{ name: "errors/s", colour: "--bad", of: (/** @type {import("./charts.js").Point} */ point) => point.errors }] : []),
+  ], marks);
+  drawCurves(canvas("latency"), measured, [
+    { name: "p50", colour: "--good", of: (point) => point.p50 },
+    { name: "p99", colour: "--warn", of: (point) => point.p99 },
+    { name: "p99.9", colour: "--bad", of: (point) => point.p999 },
+  ], marks, { log: true, unit: seconds });
+  drawCurves(canvas("queue"), measured, [{ name: "queue", colour: "--cut", of: (point) => point.queue }], marks);
+  drawCurves(canvas("utilisation"), measured, [{ name: "utilisation", colour: "--slow", of: (point) => point.utilisation }], marks, {
+    top: 1, unit: (value) => `${Math.round(value * 100)} %`,
+  });
+  const isEmpty = ["rate", "latency", "queue", "utilisation"].every((id) => canvas(id).hidden);
+  $("no-charts").hidden = !isEmpty;
+}
+follow($("charts"), drawMeasured);
 
 async function drawPirates() {
   const seen = await look({ density: true });

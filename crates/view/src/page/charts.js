@@ -31,6 +31,32 @@ export function seconds(value) {
   return `${Number((value * 1e6).toPrecision(3))} µs`;
 }
 
+/** The time under the pointer, for all charts; null if there is none. */
+let cursor = /** @type {number | null} */ (null);
+/** The times at the edges of each chart. @type {WeakMap<HTMLCanvasElement, { from: number, to: number, left: number, right: number }>} */
+const spans = new WeakMap();
+
+/**
+ * Shows the values at the time under the pointer, in all charts.
+ * @param {HTMLElement} charts
+ * @param {() => void} redraw
+ */
+export function follow(charts, redraw) {
+  charts.addEventListener("pointermove", (event) => {
+    const canvas = event.target;
+    const span = canvas instanceof HTMLCanvasElement ? spans.get(canvas) : undefined;
+    const x = event.offsetX;
+    const wide = canvas instanceof HTMLCanvasElement ? canvas.clientWidth : 0;
+    if (!span || x < span.left || x > wide - span.right) cursor = null;
+    else cursor = span.from + ((x - span.left) / (wide - span.left - span.right)) * (span.to - span.from);
+    redraw();
+  });
+  charts.addEventListener("pointerleave", () => {
+    cursor = null;
+    redraw();
+  });
+}
+
 /** @param {HTMLCanvasElement} canvas */
 function begin(canvas) {
   const ratio = window.devicePixelRatio || 1;
@@ -54,26 +80,36 @@ function begin(canvas) {
  * @param {{ log?: boolean, top?: number, unit?: (value: number) => string }} how
  */
 export function drawCurves(canvas, points, curves, marks, { log = false, top = 0, unit = short } = {}) {
+  // A chart of nothing is not shown.
+  canvas.hidden = !points.some((point) => curves.some((curve) => (curve.of(point) ?? 0) > 0));
+  if (canvas.hidden) return;
   const { context, width, height } = begin(canvas);
-  const [left, right, above, below] = [52, 6, 16, 16];
+  const [left, right, below] = [52, 6, 16];
   const first = points[0];
   const last = points.at(-1);
   context.fillStyle = colour("--ink");
   context.textBaseline = "top";
-  let at = left;
+  const under = cursor === null ? undefined : points.find((point) => point.from <= (cursor ?? 0) && (cursor ?? 0) <= point.to);
+  let [at, above] = [0, 1];
   for (const curve of curves) {
+    const value = under ? curve.of(under) : null;
+    const name = value === null ? curve.name : `${curve.name} ${unit(value)}`;
+    const wide = 20 + context.measureText(name).width;
+    if (at > 0 && at + wide > width) [at, above] = [0, above + 13];
     context.fillStyle = colour(curve.colour);
-    context.fillRect(at, 5, 8, 4);
+    context.fillRect(at, above + 4, 8, 4);
     context.fillStyle = colour("--ink");
-    context.fillText(curve.name, at + 11, 1);
-    at += 20 + context.measureText(curve.name).width;
+    context.fillText(name, at + 11, above);
+    at += wide;
   }
+  above += 17;
   if (!first || !last) return;
   const values = curves.flatMap((curve) => points.map(curve.of)).filter((value) => value !== null && value > 0);
   let most = top || Math.max(...values.map(Number), log ? 1e-6 : 1e-9);
   const least = log ? Math.min(...values.map(Number), most / 10) : 0;
   if (!top && !log) most = Math.max(most * 1.1, 1e-3);
   const [from, to] = [first.from, Math.max(last.to, first.from + 1e-9)];
+  spans.set(canvas, { from, to, left, right });
   const x = (/** @type {number} */ time) => left + ((time - from) / (to - from)) * (width - left - right);
   const y = (/** @type {number} */ value) => {
     const part = log
@@ -106,13 +142,26 @@ export function drawCurves(canvas, points, curves, marks, { log = false, top = 0
     context.stroke();
   }
   context.setLineDash([]);
+  if (cursor !== null && cursor >= from && cursor <= to) {
+    context.strokeStyle = colour("--ink");
+    context.beginPath();
+    context.moveTo(x(cursor), above);
+    context.lineTo(x(cursor), height - below);
+    context.stroke();
+    context.textAlign = "center";
+    context.fillText(seconds(cursor), Math.min(width - 90, Math.max(left + 70, x(cursor))), height);
+  }
   context.lineWidth = 1.5;
   for (const curve of curves) {
     context.strokeStyle = colour(curve.colour);
     context.beginPath();
     let isDrawing = false;
+    let until = -Infinity;
     for (const point of points) {
       const value = curve.of(point);
+      // Time that nobody watched is a gap.
+      if (point.from - until > 0.5 * (point.to - point.from)) isDrawing = false;
+      until = point.to;
       if (value === null) {
         isDrawing = false;
         continue;

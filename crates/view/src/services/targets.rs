@@ -197,7 +197,7 @@ impl Services {
         let told = match self.lacks_room(what) {
             Some((service, _)) => self.targets(&service)?,
             None => (self.resolve(what)?.into_iter())
-                .filter(|(_, told)| !matches!(told, Told::Order(Order::Serve(false))))
+                .filter(|(_, told)| !matches!(told, NodeCommand::Order(Order::Serve(false))))
                 .map(|(instance, _)| instance)
                 .collect(),
         };
