@@ -98,7 +98,7 @@ try {
   await again.close();
   console.log("the guide is shown once");
 
-  // Forms refuse what is no number, in a sentence, and nothing happens.
+  // Forms refuse what is not a number, in a sentence, and nothing happens.
   const problem = () => page.textContent("#problem");
   const commands = () => page.$$eval("#commands li", (items) => items.map((item) => item.textContent));
   const refuses = async (id, text, button, sentence) => {

@@ -317,7 +317,7 @@ impl OutputView {
         })
     }
 
-    /// The actors that a name at either end of an edge means: one, or those of a service in a zone (`login@us-east-1.zoneA`).
+    /// The actors that a name at either end of an edge means: one actor, or the instances of a service in a zone (`login@us-east-1.zoneA`).
     fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
         let Some((service, zone)) = name.split_once('@') else {
             return self.place(name).map(|place| vec![place]);

@@ -52,7 +52,7 @@ pub struct Area {
 pub struct Layout {
     /// The centre of each instance.
     pub nodes: Vec<(f32, f32)>,
-    /// The diameter that each instance has room for.
+    /// The largest diameter of each instance.
     pub sizes: Vec<f32>,
     /// For each instance, its group: those of its service in its zone.
     pub groups_of: Vec<u32>,

@@ -290,7 +290,7 @@ impl<W: World> Session<W> {
         } else {
             self.world.digest()
         };
-        // A digest of 0 is that of a run in which nothing has happened.
+        // The digest is 0 until something has happened.
         let digest = digest.filter(|&digest| digest != 0);
         let mut commands: Vec<&Command> = self.commands.iter().collect();
         commands.sort_by_key(|command| command.at);

@@ -151,7 +151,7 @@ pub struct SceneNode {
     pub zone: String,
     /// The number of its actors.
     pub count: u32,
-    /// The diameter that it has room for.
+    /// The largest diameter at which it is drawn.
     pub size: f32,
     /// How many requests each actor works on at once; 0 if any number.
     pub slots: u32,

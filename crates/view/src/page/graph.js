@@ -23,7 +23,7 @@ const MOST_DOTS = 4000;
 const FEWEST_DOTS = 250;
 /** With more edges than that they are drawn less often, and piece by piece. */
 const MANY_EDGES = 1500;
-/** More edges than that are straight: curves would take too long to draw, and could not be told apart. */
+/** More edges than that are straight: curves would take too long to draw, and nobody could follow one of them. */
 const MOST_CURVES = 3000;
 /** More nodes than that are drawn with the edges, not for each picture. */
 const MANY_NODES = 400;
@@ -430,7 +430,7 @@ export class Graph {
     };
     if (chosen >= 0) add(chosen, 400);
     if (!this.folded && scene.kind !== "pirates") {
-      // The instances of a service have one name as long as there is no room for theirs.
+      // The instances of a service have one name until their own names fit.
       for (const { name, x: left, y: top } of scene.folded) {
         const [x, y] = this.toScreen(left, top + 0.85 * stretchY);
         wanted.push({ name, x, y, room: CELL * stretchX * scale - 4, place: -1, isTitle: false });

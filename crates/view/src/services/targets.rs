@@ -31,7 +31,7 @@ impl Services {
         })
     }
 
-    /// Returns the instances that `who` names: one instance, all instances of a service, those of a service in a zone
+    /// Returns the instances that `who` names: one instance, all instances of a service, its instances in one zone
     /// (`login@us-east-1.zoneA`), or all instances in a region or zone.
     fn targets(&self, who: &str) -> Result<Vec<u32>, String> {
         if let Some(&instance) = self.labels.get(who) {
