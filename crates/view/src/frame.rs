@@ -48,12 +48,6 @@ impl NodeState {
         self.bits |= bit;
         self
     }
-
-    /// Clears a bit.
-    pub(crate) fn without(mut self, bit: u8) -> NodeState {
-        self.bits &= !bit;
-        self
-    }
 }
 
 /// The traffic from one to another.

@@ -177,13 +177,13 @@ impl Services {
         nodes
     }
 
-    /// What is shown of an instance that has not begun, or has ended: after the end of the run, its last state.
+    /// Returns the state of an instance that has not begun, or has ended: its last one, as long as there is one.
     fn without_state(&self, place: usize) -> NodeState {
-        if self.live.is_over() {
-            let last = self.last.get(place).copied().unwrap_or_default();
-            return last.without(NodeState::GONE);
+        match self.last.get(place) {
+            Some(last) if last.bits & NodeState::GONE == 0 => *last,
+            _ if self.live.is_over() => NodeState::default(),
+            _ => NodeState::default().with(NodeState::GONE),
         }
-        NodeState::default().with(NodeState::GONE)
     }
 
     fn fold(&self, nodes: &[NodeState]) -> Vec<NodeState> {
