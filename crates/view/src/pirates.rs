@@ -11,7 +11,7 @@ use corsair::fsm::{Fsm, FsmError, Msg, Pirate, Tally, Watch, pirate_name};
 use corsair::{Addr, AddrRange, Config, Report, Snapshot, Time};
 use corsair_observe::run::{Finished, PausedRun, Pirates as Scenario, Run};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 pub use watch::PiratesInView;
@@ -43,6 +43,8 @@ pub struct Pirates<W: Watch> {
     /// Their states at the last sample.
     last: Vec<NodeState>,
     last_edges: Vec<EdgeState>,
+    /// The pirates that commands have killed; all others end with the run.
+    killed: HashSet<u32>,
     rates: Vec<f32>,
     delivered: u64,
     sampled_at: Time,
@@ -83,6 +85,7 @@ impl<W: Watch> Pirates<W> {
             before: vec![0; shown],
             last: Vec::new(),
             last_edges: Vec::new(),
+            killed: HashSet::new(),
             rates: vec![0.0; shown],
             delivered: 0,
             sampled_at: Time::ZERO,
@@ -245,13 +248,18 @@ impl<W: Watch> World for Pirates<W> {
                 ));
             }
         };
-        let address = self.address(self.index(who)?);
+        let index = self.index(who)?;
+        let address = self.address(index);
         let address = address.ok_or("there are no pirates yet")?;
         let done = self
             .held
             .simulation
             .inject(command.time(), address, message);
-        done.map(drop).map_err(|error| error.to_string())
+        done.map_err(|error| error.to_string())?;
+        if matches!(command.what, Action::Kill { .. }) {
+            self.killed.insert(index);
+        }
+        Ok(())
     }
 
     fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
@@ -265,6 +273,8 @@ impl<W: Watch> World for Pirates<W> {
         self.held = restored.map_err(|error| error.to_string())?;
         self.counted = (Vec::new(), self.now());
         self.rates.fill(0.0);
+        self.killed.clear();
+        self.last.clear();
         Ok(())
     }
 
@@ -308,10 +318,8 @@ impl<W: Watch> World for Pirates<W> {
                 (pirate.gold(), pirate.buddies().len())
             });
             let Some((gold, buddies)) = seen else {
-                let last = match self.is_over() {
-                    true => self.last.get(place).copied(),
-                    false => None,
-                };
+                let last = self.last.get(place).copied();
+                let last = last.filter(|_| !self.killed.contains(&index));
                 nodes.push(last.unwrap_or_else(|| NodeState::default().with(NodeState::GONE)));
                 continue;
             };
@@ -331,7 +339,7 @@ impl<W: Watch> World for Pirates<W> {
                 health: (0, 0),
             });
         }
-        if self.is_over() {
+        if edges.is_empty() {
             edges.clone_from(&self.last_edges);
         } else {
             self.last_edges.clone_from(&edges);

@@ -283,6 +283,7 @@ impl World for Services {
         self.edges = Traffic::default();
         self.folded_edges = Traffic::default();
         self.answered.fill((0.0, 0.0));
+        self.last.clear();
         Ok(())
     }
 
