@@ -77,7 +77,7 @@ pub(super) fn find(system: &mut System) -> Calls {
     mirrors(system, &hosts, &mut found);
     found.entries = entries(system, &hosts, &found, &from_load);
     consumers(system, &mut found);
-    orphans(system, &mut found);
+    orphans(system, &hosts, &mut found);
     order::break_circles(system, &mut found);
     found
 }
@@ -341,7 +341,7 @@ fn consumers(system: &mut System, found: &mut Calls) {
 }
 
 /// Workloads that nobody calls are called by who shares most of their name, or where requests come in.
-fn orphans(system: &mut System, found: &mut Calls) {
+fn orphans(system: &mut System, hosts: &Hosts, found: &mut Calls) {
     let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
     let Some(front) = found
         .entries
@@ -352,6 +352,7 @@ fn orphans(system: &mut System, found: &mut Calls) {
     };
     let front = front.0;
     let mut assumed = Vec::new();
+    let mut known = BTreeSet::new();
     for (orphan, workload) in system.workloads.iter().enumerate() {
         let role = found.roles[orphan];
         let is_orphan = matches!(role, Role::Service | Role::Front | Role::Storage);
@@ -362,10 +363,20 @@ fn orphans(system: &mut System, found: &mut Calls) {
         let sharing = (role == Role::Storage)
             .then(|| namesake(system, &found.roles, workload))
             .flatten();
+        let from = sharing.unwrap_or(front);
+        // A Service of several workloads is called once, as its route says.
+        let (host, mut targets) = match hosts.of(orphan) {
+            Some(host) => hosts.routed(system, host, Some(&system.workloads[from].name)),
+            None => (workload.name.clone(), vec![(orphan, 1.0)]),
+        };
+        targets.retain(|(to, _)| *to != from);
+        if targets.is_empty() || !known.insert(host.clone()) {
+            continue;
+        }
         assumed.push(Call {
-            from: sharing.unwrap_or(front),
-            host: workload.name.clone(),
-            targets: vec![(orphan, 1.0)],
+            from,
+            host,
+            targets,
             because: match sharing {
                 Some(_) => "no field names it; the names begin alike".to_owned(),
                 None => "no field names it; requests come in here".to_owned(),

@@ -685,7 +685,12 @@ fn public_manifests_are_imported_without_an_edit() {
                 "istio/samples/bookinfo/networking/virtual-service-reviews-90-10.yaml",
             ],
             6,
-            &["outside>productpage-v1", "productpage-v1>details-v1?"],
+            &[
+                "outside>productpage-v1",
+                "productpage-v1>details-v1?",
+                "productpage-v1>reviews-v1?",
+                "productpage-v1>reviews-v2?",
+            ],
         ),
         (
             &[

@@ -97,6 +97,18 @@ impl Hosts {
         is_pod.then(|| second.to_owned())
     }
 
+    /// The first host, in the order of names, at which a workload answers.
+    pub(super) fn of(&self, workload: usize) -> Option<&str> {
+        let hosts = self
+            .known
+            .iter()
+            .filter(|(_, places)| places.contains(&workload));
+        // The workload's own name is a host only if there is no Service.
+        hosts
+            .max_by_key(|(host, places)| (places.len(), std::cmp::Reverse(host.as_str())))
+            .map(|(host, _)| host.as_str())
+    }
+
     /// The workloads of a host, each with its part of the requests: as many as it has replicas.
     fn weighted(&self, system: &System, host: &str) -> Vec<Weighted> {
         let places = self.known.get(host).map(Vec::as_slice).unwrap_or_default();
