@@ -343,14 +343,9 @@ fn consumers(system: &mut System, found: &mut Calls) {
 /// Workloads that nobody calls are called by who shares most of their name, or where requests come in.
 fn orphans(system: &mut System, hosts: &Hosts, found: &mut Calls) {
     let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
-    let Some(front) = found
-        .entries
-        .first()
-        .and_then(|entry| entry.targets.first())
-    else {
+    let Some(front) = general(system, &found.entries) else {
         return;
     };
-    let front = front.0;
     let mut assumed = Vec::new();
     let mut known = BTreeSet::new();
     for (orphan, workload) in system.workloads.iter().enumerate() {
@@ -387,6 +382,20 @@ fn orphans(system: &mut System, hosts: &Hosts, found: &mut Calls) {
         });
     }
     found.calls.extend(assumed);
+}
+
+/// Returns the entry point of the whole system: media-frontend belongs to media-service, nginx to no service.
+fn general(system: &System, entries: &[Entry]) -> Option<usize> {
+    let first = |place: usize| system.workloads[place].name.split(['-', '_']).next();
+    let is_alone = |place: &usize| {
+        let mut all = 0..system.workloads.len();
+        all.all(|other| other == *place || first(other) != first(*place))
+    };
+    let places = || {
+        let targets = entries.iter().filter_map(|entry| entry.targets.first());
+        targets.map(|(place, _)| *place)
+    };
+    places().find(is_alone).or_else(|| places().next())
 }
 
 /// The service whose name has most words in common with the beginning of a storage's name.
