@@ -96,7 +96,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Adds a document, or those of a list.
+    /// Adds a document, or the items of a list.
     fn value(&mut self, value: Value, file: &Path, shown: &str) -> Result<(), ImportError> {
         let is_list = value.get("kind").and_then(Value::as_str);
         if is_list.is_some_and(|kind| kind.ends_with("List"))

@@ -37,7 +37,7 @@ impl<'a> Item<'a> {
         Item { value, log }
     }
 
-    /// The part behind these keys, such as `spec.replicas`. A null is no part.
+    /// The part behind these keys, such as `spec.replicas`. A null counts as missing.
     pub(super) fn at(self, path: &str) -> Option<Item<'a>> {
         let mut value = self.value;
         for key in path.split('.') {

@@ -43,7 +43,7 @@ const FIELDS: &[Field] = &[
     ignored(
         "*",
         "scenarios.*.iterations",
-        "load goes on to the end of the run",
+        "load continues to the end of the run",
     ),
     ignored(
         "*",
@@ -65,7 +65,7 @@ const FIELDS: &[Field] = &[
         "how long users come, which is not simulated",
     ),
     used("*", "stages.target", "users, the most"),
-    ignored("*", "duration", "load goes on to the end of the run"),
+    ignored("*", "duration", "load continues to the end of the run"),
     used(
         "*",
         "thresholds.http_req_duration",

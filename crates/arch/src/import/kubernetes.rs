@@ -420,9 +420,9 @@ const FIELDS: &[Field] = &[
     used(
         "ConfigMap",
         "data",
-        "environment and files of those who refer to it",
+        "environment and files of the workloads that name it",
     ),
-    ignored("ConfigMap", "binaryData", "it is no text"),
+    ignored("ConfigMap", "binaryData", "it is not text"),
 ];
 
 impl Format for Kubernetes {

@@ -8,7 +8,7 @@ use crate::package::Package;
 pub(super) enum Role {
     /// It keeps values: a database or a cache.
     Storage,
-    /// It hands messages on to those who wait for them.
+    /// It hands messages on to the services that wait for them.
     Broker,
     /// It collects traces, metrics and logs, or knows where services are: no request waits for it.
     Background,

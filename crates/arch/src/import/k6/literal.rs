@@ -65,7 +65,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value up to the next comma or bracket; none if it is no literal and has no default.
+    /// A value up to the next comma or bracket; none if it is not a literal and has no default.
     fn value(&mut self, depth: usize) -> Result<Option<Value>, String> {
         if depth > MOST_DEEP {
             return Err("has options that are too deep; write them flatter".to_owned());
