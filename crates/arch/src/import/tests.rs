@@ -717,21 +717,6 @@ fn public_manifests_are_imported_without_an_edit() {
             Ok(imported) => {
                 let found = calls(&imported);
                 let services = imported.definition.services.len() - imported.definition.load.len();
-                println!(
-                    "{}: {services} services\n  {}",
-                    files[0],
-                    found.join("\n  ")
-                );
-                for said in imported.left_out.iter().chain(&imported.assumed) {
-                    println!("  - {said}");
-                }
-                for field in imported
-                    .unused
-                    .iter()
-                    .filter(|field| field.why.contains("not know"))
-                {
-                    println!("  ? {} {} {}", field.format, field.kind, field.field);
-                }
                 if services < *least {
                     wrong.push(format!("{}: {services} services", files[0]));
                 }
