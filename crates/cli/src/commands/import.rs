@@ -126,10 +126,14 @@ pub fn run(args: &ImportArgs) -> Result<()> {
 
 fn lines(imported: &Imported, tell: impl Fn(String)) {
     let definition = &imported.definition;
+    let calls: usize = definition
+        .services
+        .iter()
+        .map(|service| service.dependencies().len())
+        .sum();
     tell(format!(
-        "corsair: imported {} services with {} calls from {} documents",
+        "corsair: imported {} services with {calls} calls from {} documents",
         definition.services.len() - definition.load.len(),
-        imported.calls.len(),
         imported.documents
     ));
     for assumed in [false, true] {

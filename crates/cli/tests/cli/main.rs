@@ -13,6 +13,7 @@ mod exporters;
 mod flags;
 mod graph;
 mod hunt;
+mod import;
 mod learn;
 mod output;
 mod profile;
