@@ -129,7 +129,7 @@ fn a_sweep_of_which_a_point_makes_no_sense_runs_nothing() {
     );
     assert!(!terminal.path("x.csv").exists());
     let said = terminal.refuse("sweep -a q --set services.web.count=3..1 --out x.csv");
-    assert!(said.contains("no range"), "{said}");
+    assert!(said.contains("is not a range"), "{said}");
 }
 
 #[test]
