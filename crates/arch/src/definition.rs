@@ -33,7 +33,7 @@ pub use service::{
 
 use crate::distribution::Distribution;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An architecture: its services, their dependencies, the load and the faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -244,7 +244,21 @@ impl ServiceDefinition {
         }
     }
 
-    /// Returns the services that it calls.
+    /// Returns the services that it calls: its dependencies, and the targets of its endpoints' steps.
+    pub fn called(&self) -> BTreeSet<&str> {
+        let targets = self.endpoints.iter().flat_map(|one| &one.steps);
+        let mut called: BTreeSet<&str> = self.dependencies().iter().map(String::as_str).collect();
+        for target in targets.flat_map(StepDefinition::targets) {
+            called.insert(
+                target
+                    .split_once('.')
+                    .map_or(target, |(service, _)| service),
+            );
+        }
+        called
+    }
+
+    /// Returns the names under `dependencies`.
     pub fn dependencies(&self) -> &[String] {
         self.dependencies.as_deref().unwrap_or_default()
     }

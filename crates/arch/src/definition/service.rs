@@ -67,6 +67,21 @@ pub struct StepDefinition {
     pub fallback: Option<Vec<StepDefinition>>,
 }
 
+impl StepDefinition {
+    /// Returns the targets of calls and messages, also of the steps within it.
+    pub(crate) fn targets(&self) -> Vec<&str> {
+        let own = [&self.call, &self.send].into_iter().flatten();
+        let own = own.flat_map(|targets| match targets {
+            Targets::One(target) => vec![target.as_str()],
+            Targets::Weighted(weights) => weights.keys().map(String::as_str).collect(),
+        });
+        let lists = self.parallel.iter().flatten().chain(&self.fallback);
+        let within = lists.flatten().chain(&self.miss);
+        own.chain(within.flat_map(StepDefinition::targets))
+            .collect()
+    }
+}
+
 /// The target of a call: one endpoint, or a weighted choice.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -82,7 +82,7 @@ fn take_over(
     service.autoscaler = manifest.autoscaler;
     for (called, policy) in &manifest.calls {
         if let Some(name) = renamed.get(called)
-            && service.dependencies().contains(name)
+            && service.called().contains(name.as_str())
         {
             service.calls.insert(name.clone(), policy.clone());
         }

@@ -129,7 +129,7 @@ fn lines(imported: &Imported, tell: impl Fn(String)) {
     let calls: usize = definition
         .services
         .iter()
-        .map(|service| service.dependencies().len())
+        .map(|service| service.called().len())
         .sum();
     tell(format!(
         "corsair: imported {} services with {calls} calls from {} documents",

@@ -56,12 +56,19 @@ fn traces_give_the_times_and_manifests_the_replicas() {
         "more.json",
         &SHOP.replace("\"replicas\": 2", "\"replicas\": 5"),
     );
+    terminal.write(
+        "policy.json",
+        r#"{"apiVersion": "networking.istio.io/v1", "kind": "VirtualService", "metadata": {"name": "db"}, "spec": {
+            "hosts": ["db"], "http": [{"route": [{"destination": {"host": "db"}}],
+            "retries": {"attempts": 2, "perTryTimeout": "500ms"}}]}}"#,
+    );
     let said = terminal.succeed(
-        "import more.json --traces json_metrics/shop_flow.otlp.jsonl --name both --out json_arch/both_arch.json",
+        "import more.json policy.json --traces json_metrics/shop_flow.otlp.jsonl --name both --out json_arch/both_arch.json",
     );
     assert!(said.contains("imported 2 services with 2 calls"), "{said}");
     let definition = terminal.read("json_arch/both_arch.json");
     assert!(definition.contains("\"percentiles\""), "{definition}");
+    assert!(definition.contains("\"timeout\":\"500ms\""), "{definition}");
     let run = terminal.json("-a both -d 1");
     assert_eq!(run["errors"].as_u64(), Some(0), "{run}");
     // Five and one, and the entry point.
