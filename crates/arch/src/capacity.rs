@@ -134,7 +134,7 @@ const BUSY: f64 = 0.3;
 /// The relative improvement that a lower load must bring; otherwise all lower loads are equally bad.
 const BETTER: f64 = 0.02;
 
-/// Why there is no result.
+/// The reasons for which a capacity cannot be found.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapacityError {

@@ -55,7 +55,7 @@ impl Bare {
     /// Serves it on a free port of the loopback interface.
     ///
     /// # Errors
-    /// If there is no free port.
+    /// If every port is in use.
     pub async fn start() -> Result<Bare, LoadError> {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(LoadError::Listen)?;

@@ -410,7 +410,7 @@ const FIELDS: &[Field] = &[
     used(
         "PodDisruptionBudget",
         "spec.minAvailable",
-        "a note: restarts in the definition should leave so many",
+        "a note: restarts in the definition should leave at least this number of instances",
     ),
     used(
         "PodDisruptionBudget",

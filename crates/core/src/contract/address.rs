@@ -83,7 +83,7 @@ impl TryFrom<Written> for AddrRange {
     }
 }
 
-/// Panics because there is no actor with this index. It is a separate cold function, so that callers do not
+/// Panics with the index, which no actor has. It is a separate cold function, so that callers do not
 /// set up the message on the hot path.
 #[cold]
 #[inline(never)]

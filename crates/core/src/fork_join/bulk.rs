@@ -1,6 +1,6 @@
 //! Operations on whole slices and ranges, built on [`join`].
 //!
-//! Every item becomes a half in the end: there is no block size to choose, because a fork costs little more
+//! Every item becomes a half in the end: a block size need not be chosen, because a fork costs little more
 //! than a call. Results do not depend on how the work was distributed.
 #![allow(
     unsafe_code,

@@ -17,9 +17,6 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 thread_local! {
     /// The number of the body being polled on this thread, and whether it was woken during the poll.
     static POLLED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
-}
-
-thread_local! {
     /// Whether a future has taken a copy of the waker for questions.
     static TAKEN: Cell<bool> = const { Cell::new(false) };
 }

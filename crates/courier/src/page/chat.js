@@ -147,7 +147,7 @@ export class Chat {
     }
   }
 
-  // The names of those whom this tab does not know yet.
+  // Names of users that this tab has not loaded yet.
   async resolve(ids) {
     const unknown = [...new Set(ids)].filter((id) => !this.names.has(id));
     for (let first = 0; first < unknown.length; first += 100) {

@@ -184,7 +184,7 @@ impl<'a> ShardFile<'a> {
     }
 }
 
-/// Returns the next line with its end; `None` if there is no complete line within the limit of bytes.
+/// Returns the next line with its end; `None` if no line ends within the limit of bytes.
 fn line_of(reader: &mut impl BufRead, longest: usize) -> std::io::Result<Option<String>> {
     let mut line = Vec::new();
     reader.take(longest as u64).read_until(b'\n', &mut line)?;

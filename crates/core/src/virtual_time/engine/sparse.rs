@@ -1,7 +1,7 @@
 //! Sparse windows, run in sequence by one thread that has all shards.
 //!
-//! Between two windows that concern only actors, shards have nothing to agree on, so there is no vote and no
-//! exchange: messages are written where the receiver's shard reads them. Ends, pauses, spawns and everything
+//! Between two windows that concern only actors, shards have nothing to agree on, so they need no barrier
+//! and no exchange: messages are written where the receiver's shard reads them. Ends, pauses, spawns and everything
 //! else that concerns all shards are left to the [loop](super) of all windows.
 
 use super::actor_cache::ActorCache;

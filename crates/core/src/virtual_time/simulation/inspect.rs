@@ -11,7 +11,7 @@ impl<M: Message> Simulation<M> {
     /// Calls a closure with the state of an actor in [handler form](crate::Actor), also after the run.
     ///
     /// # Errors
-    /// If there is no such actor, or its state has another type.
+    /// If no actor has this address, or its state has another type.
     pub fn inspect<A: 'static, T>(
         &mut self,
         who: Addr,

@@ -29,7 +29,7 @@ pub(super) struct LegacyLog {
 }
 
 impl LegacyLog {
-    /// Reads the commands after this position; `None` if there is no such log.
+    /// Reads the commands after this position; `None` if that log does not exist.
     ///
     /// # Errors
     /// If it is damaged, or does not reach back to this position.
