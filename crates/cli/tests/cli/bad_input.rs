@@ -172,7 +172,7 @@ fn graphs_compose_files_and_searches_that_make_no_sense() {
         ("-a lamp --reload old.json", ["-r", "spigo-0.2"].as_slice()),
         ("-a lamp --reload cut.json", &["-r", "cut off"]),
         #[cfg(feature = "compose")]
-        ("compose2arch bad.yml", &["bad.yml", "no YAML"]),
+        ("compose2arch bad.yml", &["bad.yml", "not valid YAML"]),
         #[cfg(feature = "compose")]
         ("compose2arch none.yml", &["cannot read none.yml"]),
         ("capacity -a lamp --from 0", &["--from", "above 0"]),
