@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=${1:-quick}
 rounds=10
-[ "$mode" = whole ] && rounds=200
+[ "$mode" = whole ] && rounds=200 && export CLIENTS=10000
 export CORSAIR_HOST_DIGESTS=1
 
 # Prints the test programs of a package.

@@ -9,9 +9,13 @@ use crate::{Options, Outcome};
 use corsair::Time;
 use corsair::network::Network;
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A simulation, of which there is none on this platform.
 #[derive(Debug)]
@@ -37,6 +41,29 @@ impl Sim {
         _: usize,
         _: impl Fn(usize) -> T + Clone + Send + Sync + 'static,
     ) -> Vec<HostId> {
+        match self.0 {}
+    }
+
+    pub fn actor<B>(
+        &mut self,
+        _: impl Into<String>,
+        _: impl Fn(Net) -> B + Send + Sync + 'static,
+    ) -> HostId
+    where
+        B: Future<Output: Outcome> + Send + 'static,
+    {
+        match self.0 {}
+    }
+
+    pub fn actors<B>(
+        &mut self,
+        _: &str,
+        _: usize,
+        _: impl Fn(usize, Net) -> B + Clone + Send + Sync + 'static,
+    ) -> Vec<HostId>
+    where
+        B: Future<Output: Outcome> + Send + 'static,
+    {
         match self.0 {}
     }
 
@@ -101,6 +128,122 @@ impl Sim {
     }
 
     pub fn totals(&self) -> (u64, u64) {
+        match self.0 {}
+    }
+}
+
+/// The sockets of an actor, of which there is none on this platform.
+#[derive(Clone, Debug)]
+pub struct Net(Infallible);
+
+#[allow(missing_docs, reason = "documented where programs can be simulated")]
+impl Net {
+    pub fn now(&self) -> Time {
+        match self.0 {}
+    }
+
+    pub fn random(&self) -> u64 {
+        match self.0 {}
+    }
+
+    pub fn name(&self) -> String {
+        match self.0 {}
+    }
+
+    pub fn log(&self, _: &str) {
+        match self.0 {}
+    }
+
+    pub async fn sleep(&self, _: Duration) {
+        match self.0 {}
+    }
+
+    pub async fn timeout<T>(&self, _: Duration, _: impl Future<Output = T>) -> Option<T> {
+        match self.0 {}
+    }
+
+    pub fn spawn(&self, _: impl Future<Output = ()> + Send + 'static) {
+        match self.0 {}
+    }
+
+    pub async fn connect(&self, _: &str) -> io::Result<Stream> {
+        match self.0 {}
+    }
+
+    pub fn listen(&self, _: u16) -> io::Result<Listener> {
+        match self.0 {}
+    }
+
+    pub fn bind(&self, _: u16) -> io::Result<Datagrams> {
+        match self.0 {}
+    }
+}
+
+/// A connection of an actor, of which there is none on this platform.
+#[derive(Debug)]
+pub struct Stream(Infallible);
+
+#[allow(missing_docs, reason = "documented where programs can be simulated")]
+impl Stream {
+    pub fn local_addr(&self) -> SocketAddr {
+        match self.0 {}
+    }
+
+    pub fn peer_addr(&self) -> SocketAddr {
+        match self.0 {}
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        match self.0 {}
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+}
+
+/// A listener of an actor, of which there is none on this platform.
+#[derive(Debug)]
+pub struct Listener(Infallible);
+
+#[allow(missing_docs, reason = "documented where programs can be simulated")]
+impl Listener {
+    pub async fn accept(&self) -> Stream {
+        match self.0 {}
+    }
+}
+
+/// Datagrams of an actor, of which there is none on this platform.
+#[derive(Debug)]
+pub struct Datagrams(Infallible);
+
+#[allow(missing_docs, reason = "documented where programs can be simulated")]
+impl Datagrams {
+    pub fn port(&self) -> u16 {
+        match self.0 {}
+    }
+
+    pub fn send_to(&self, _: &[u8], _: &str) -> io::Result<()> {
+        match self.0 {}
+    }
+
+    pub async fn recv_from(&self) -> (Vec<u8>, SocketAddr) {
         match self.0 {}
     }
 }

@@ -30,7 +30,6 @@ mod signals;
 mod sockets;
 mod streams;
 mod table;
-mod tcp;
 pub(crate) mod threads;
 pub(crate) mod trap;
 mod unix;
@@ -42,12 +41,10 @@ use crate::disk::Disk;
 use crate::filesystem::{FileSystem, Ino, ROOT};
 use crate::packet::{Packet, Reader};
 use crate::raw::{Args, raw};
+pub(crate) use crate::tcp::{Id, NEVER};
 use crate::world::World;
 use std::cell::{Cell, UnsafeCell};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Virtual time that never comes.
-pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The result of an attempt at a call.
 #[derive(Debug)]
@@ -89,9 +86,6 @@ pub(crate) enum On {
     /// The end of a thread.
     End(usize),
 }
-
-/// Names an object that descriptors refer to. Numbers are never used again.
-pub(crate) type Id = u64;
 
 /// Why a waiting thread continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -306,7 +300,8 @@ impl Kernel {
         now: u64,
         lost_power: bool,
     ) -> std::io::Result<Kernel> {
-        let channel = world.hosts[host].channel.other_side();
+        let channel = world.hosts[host].channel().map(Channel::other_side);
+        let channel = channel.ok_or_else(|| std::io::Error::other("the host has no process"))?;
         let stream =
             corsair::Random::new(world.seed ^ ((host as u64 + 1) << 32) ^ (u64::from(boots) << 56));
         let mut random = Random(stream);

@@ -34,11 +34,14 @@
 //! | files | a disk for each host with page cache and durable state, locks, mappings; see [`Disk`] |
 //! | identity | entropy, processors (2), host name, process and thread numbers, environment, limits |
 //! | addresses | heap, stacks, mappings and the program itself are at the same addresses in each run |
+//! | actors | async bodies within the engine as hosts, with streams and datagrams to programs ([`Sim::actor`]) |
 //! | faults | kill, power loss, restart, signals, partition; a slow, full or failing disk |
 //!
 //! What is not simulated fails: the host logs the call with its frames, and the run ends with
 //! [`HostState::Unsupported`]. Such calls are `fork`, `exec` and `inotify`; the README lists them.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod actor;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod arguments;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -72,12 +75,20 @@ mod pcap;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod raw;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod run;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod sim;
 mod state;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod storage;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod symbols;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod tcp;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod uplink;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod wire;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod world;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
@@ -86,8 +97,12 @@ mod zygote;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 mod elsewhere;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub use actor::{Datagrams, Listener, Net, Stream};
 pub use corsair_derive::host_test as test;
 pub use disk::Disk;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+pub use elsewhere::{Datagrams, Listener, Net, Stream};
 pub use error::SimError;
 pub use fault::Fault;
 pub use log::Line;

@@ -1,6 +1,6 @@
 //! The network between hosts: a model of the engine, cut by partitions.
 
-use crate::machine::Directory;
+use crate::uplink::Directory;
 use corsair::network::{Delivery, Network, Route};
 use corsair::{Random, Time};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

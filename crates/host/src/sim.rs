@@ -1,26 +1,28 @@
 //! A simulation: its hosts, faults and progress.
 
+use crate::actor::Net;
 use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::error::SimError;
-use crate::fault::{Fault, Kind, Power};
+use crate::fault::{Fault, Kind};
 use crate::filesystem::FileSystem;
 use crate::heap::{self, Zone};
-use crate::links::Links;
-use crate::log::{Line, NamedLines};
-use crate::machine::{Directory, Machine, Record, Wire};
+use crate::log::Line;
+use crate::options::Outcome;
+use crate::run::ActiveRun;
 use crate::state::{HostId, HostState};
 use crate::storage::Medium;
-use crate::world::{HostSpec, World, addresses};
-use crate::zygote::Zygote;
+use crate::wire::Wire;
+use crate::world::{HostSpec, Program, World, addresses};
+use corsair::Time;
 use corsair::network::{Fifo, Jitter, Network};
-use corsair::{AsyncContext, Config, Scenario, Simulation, Spawn, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::process::{ExitCode, Termination};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// The virtual time between two checks for failed hosts.
@@ -35,71 +37,15 @@ pub struct Sim {
     network: Arc<dyn Network>,
     environment: Vec<(String, String)>,
     hosts: Vec<HostSpec>,
+    names: BTreeMap<String, usize>,
+    /// Hosts that are spawned by one request.
+    groups: Vec<Range<usize>>,
     disk: Disk,
     files: Vec<(usize, String, Vec<u8>)>,
     faults: BTreeMap<(u64, usize), Kind>,
     fault_count: usize,
-    run: Option<Run>,
+    run: Option<ActiveRun>,
     failure: Option<SimError>,
-}
-
-/// The state that exists from the first `run_until` on.
-struct Run {
-    simulation: Simulation<Wire>,
-    world: &'static World,
-    records: Arc<Vec<Mutex<Record>>>,
-    links: Links,
-    directory: Arc<OnceLock<Directory>>,
-    /// Hosts die with it.
-    _zygote: Arc<Zygote>,
-}
-
-impl std::fmt::Debug for Run {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run")
-            .field("simulation", &self.simulation)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The actor that makes those of the hosts, one by one, so that all workers have some.
-struct Root {
-    world: &'static World,
-    records: Arc<Vec<Mutex<Record>>>,
-    zygote: Arc<Zygote>,
-    directory: Arc<OnceLock<Directory>>,
-}
-
-impl Scenario<Wire> for Root {
-    async fn root<C: AsyncContext<Wire>>(self, mut cx: C) {
-        let mut actors = vec![];
-        for host in 0..self.world.hosts.len() {
-            let (world, zygote) = (self.world, Arc::clone(&self.zygote));
-            let (directory, records) = (Arc::clone(&self.directory), Arc::clone(&self.records));
-            let spawned = cx
-                .spawn_actors(Spawn::one(world.hosts[host].name.clone()), move |_| {
-                    Machine {
-                        world,
-                        host,
-                        zygote: Arc::clone(&zygote),
-                        directory: Arc::clone(&directory),
-                        records: Arc::clone(&records),
-                        starts: 0,
-                        has_process: false,
-                        timer: None,
-                        disk: None,
-                        lost_power: false,
-                    }
-                })
-                .await;
-            actors.push(spawned.get(0));
-        }
-        let _ = self.directory.set(Directory::new(actors));
-        // The simulation is paused and dropped, never finished.
-        loop {
-            cx.recv().await;
-        }
-    }
 }
 
 impl Sim {
@@ -113,6 +59,8 @@ impl Sim {
             network: Arc::new(Fifo(network.expect("the range is not empty"))),
             environment: vec![],
             hosts: vec![],
+            names: BTreeMap::new(),
+            groups: vec![],
             disk: Disk::new(),
             files: vec![],
             faults: BTreeMap::new(),
@@ -137,16 +85,31 @@ impl Sim {
         name: impl Into<String>,
         program: impl Fn() -> T + Send + Sync + 'static,
     ) -> HostId {
-        let name = name.into();
+        let program = Box::new(move || status(program().report()));
+        let program = Channel::new().map(|channel| Program::Main(program, channel));
+        let program = program.map_err(|source| SimError::System {
+            what: "memory for a host's channel",
+            source,
+        });
+        self.add(name.into(), program, None)
+    }
+
+    /// Adds a host, to a group of hosts that begins at an index or as a group of its own.
+    fn add(
+        &mut self,
+        name: String,
+        program: Result<Program, SimError>,
+        group: Option<usize>,
+    ) -> HostId {
         let index = self.hosts.len();
         let is_valid = (1..64).contains(&name.len())
             && name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && self
-                .hosts
-                .iter()
-                .all(|host| !host.name.eq_ignore_ascii_case(&name));
+                .names
+                .insert(name.to_ascii_lowercase(), index)
+                .is_none();
         if !is_valid {
             self.failure.get_or_insert(SimError::Name(name.clone()));
         }
@@ -154,19 +117,21 @@ impl Sim {
             self.failure.get_or_insert(SimError::TooLate(name));
             return HostId(index);
         }
-        match Channel::new() {
-            Ok(channel) => self.hosts.push(HostSpec {
+        match program {
+            Ok(program) => self.hosts.push(HostSpec {
                 name,
                 addresses: addresses(index),
-                program: Box::new(move || status(program().report())),
+                program,
                 arguments: vec![],
-                channel,
             }),
-            Err(source) => {
-                let what = "memory for a host's channel";
-                self.failure
-                    .get_or_insert(SimError::System { what, source });
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                return HostId(index);
             }
+        }
+        match self.groups.last_mut() {
+            Some(last) if group == Some(last.start) => last.end += 1,
+            _ => self.groups.push(index..index + 1),
         }
         HostId(index)
     }
@@ -181,6 +146,52 @@ impl Sim {
         let add = |number| {
             let program = program.clone();
             self.host(format!("{name}-{number}"), move || program(number))
+        };
+        (0..count).map(add).collect()
+    }
+
+    /// Adds a host that is an async body within the engine instead of a process: a client, a load or a stub of a service
+    /// that costs no process, beside real programs. Its sockets are those of [`Net`].
+    ///
+    /// An error that the body returns and a panic fail the simulation. A [kill](Fault::kill), a [power
+    /// loss](Fault::power_loss) and a [start](Fault::start) work as for programs; signals and disks do not.
+    ///
+    /// ```ignore
+    /// sim.actor("client", |net| async move {
+    ///     let mut server = net.connect("server:7").await?;
+    ///     server.write_all(b"hello").await?;
+    ///     let mut answer = [0; 5];
+    ///     server.read_exact(&mut answer).await?;
+    ///     Ok::<(), std::io::Error>(())
+    /// });
+    /// ```
+    pub fn actor<B>(
+        &mut self,
+        name: impl Into<String>,
+        body: impl Fn(Net) -> B + Send + Sync + 'static,
+    ) -> HostId
+    where
+        B: Future<Output: Outcome> + Send + 'static,
+    {
+        self.add(name.into(), Ok(actor(body)), None)
+    }
+
+    /// Adds `count` actors named `<name>-0`, `<name>-1` and so on, whose bodies get their numbers. Ten thousand are well
+    /// possible.
+    pub fn actors<B>(
+        &mut self,
+        name: &str,
+        count: usize,
+        body: impl Fn(usize, Net) -> B + Clone + Send + Sync + 'static,
+    ) -> Vec<HostId>
+    where
+        B: Future<Output: Outcome> + Send + 'static,
+    {
+        let first = self.hosts.len();
+        let add = |number| {
+            let body = body.clone();
+            let program = actor(move |net| body(number, net));
+            self.add(format!("{name}-{number}"), Ok(program), Some(first))
         };
         (0..count).map(add).collect()
     }
@@ -275,7 +286,7 @@ impl Sim {
     }
 
     /// Starts the processes and the engine.
-    fn begin(&mut self) -> Result<Run, SimError> {
+    fn begin(&mut self) -> Result<ActiveRun, SimError> {
         // From here on the memory of this process is the engine's.
         heap::enter(Zone::Process);
         let names: Vec<&str> = self.hosts.iter().map(|host| &host.name[..]).collect();
@@ -284,67 +295,22 @@ impl Sim {
             what: "memory for disks",
             source,
         })?;
-        let world: &'static World = Box::leak(Box::new(World {
+        let world = Box::leak(Box::new(World {
             seed: self.seed,
             preemption: self.preemption,
             environment: std::mem::take(&mut self.environment),
             hosts: std::mem::take(&mut self.hosts),
+            names: std::mem::take(&mut self.names),
             debug,
             medium,
             disk: self.disk,
             files: std::mem::take(&mut self.files),
         }));
-        let zygote = Zygote::fork(world).map_err(|source| SimError::System {
-            what: "the process that hosts are forked from",
-            source,
-        })?;
-        let zygote = Arc::new(zygote);
-        let records: Arc<Vec<_>> = Arc::new(
-            world
-                .hosts
-                .iter()
-                .map(|_| Mutex::new(Record::new()))
-                .collect(),
-        );
-        let directory = Arc::new(OnceLock::new());
-        let links = Links::new(Arc::clone(&self.network), Arc::clone(&directory));
-        let config = Config {
-            seed: self.seed,
-            workers: self.workers,
-            network: Some(Arc::new(links.clone())),
-            traces: false,
-            ..Config::default()
-        };
-        let root = Root {
-            world,
-            records: Arc::clone(&records),
-            zygote: Arc::clone(&zygote),
-            directory: Arc::clone(&directory),
-        };
-        let mut simulation = Simulation::new(&config, root)
-            .map_err(|error| SimError::Settings(error.to_string()))?;
-        simulation.run_while(|_| directory.get().is_none());
-        let actors = directory
-            .get()
-            .map_or(&[][..], |directory| &directory.actors);
-        let start = simulation.now().after(Duration::from_nanos(1));
-        for &actor in actors {
-            simulation
-                .inject(start, actor, Wire::Power(Power::Start))
-                .map_err(|error| SimError::Settings(error.to_string()))?;
-        }
-        simulation.run_until(start);
-        Ok(Run {
-            simulation,
-            world,
-            records,
-            links,
-            directory,
-            _zygote: zygote,
-        })
+        let groups = std::mem::take(&mut self.groups);
+        ActiveRun::begin(world, groups, self.workers, Arc::clone(&self.network))
     }
 
-    fn advance(&mut self, run: &mut Run, until: u64) -> Result<(), SimError> {
+    fn advance(&mut self, run: &mut ActiveRun, until: u64) -> Result<(), SimError> {
         loop {
             let now = run.simulation.now().as_nanos();
             if now >= until {
@@ -370,7 +336,7 @@ impl Sim {
     }
 
     /// Injects the first fault, at a time that has not come yet.
-    fn happen(&mut self, run: &mut Run, at: u64) -> Result<(), SimError> {
+    fn happen(&mut self, run: &mut ActiveRun, at: u64) -> Result<(), SimError> {
         let Some((_, fault)) = self.faults.pop_first() else {
             return Ok(());
         };
@@ -379,27 +345,15 @@ impl Sim {
         match fault {
             Kind::Cut(one, other) => run.links.cut(at, [numbers(one), numbers(other)]),
             Kind::Heal(one, other) => run.links.heal(at, [numbers(one), numbers(other)]),
-            Kind::Host(host, power) => self.inject(run, at, host, Wire::Power(power))?,
-            Kind::Signal(host, signal) => self.inject(run, at, host, Wire::Signal(signal))?,
-            Kind::Disk(host, disk) => self.inject(run, at, host, Wire::Disk(disk))?,
+            Kind::Host(host, power) => run.inject(at, host, Wire::Power(power))?,
+            Kind::Signal(host, signal) => run.inject(at, host, Wire::Signal(signal))?,
+            Kind::Disk(host, disk) => run.inject(at, host, Wire::Disk(disk))?,
         }
         Ok(())
     }
 
-    /// Sends a host a message from outside.
-    fn inject(&self, run: &mut Run, at: Time, host: HostId, message: Wire) -> Result<(), SimError> {
-        let actors = run.directory.get().map(|directory| &directory.actors[..]);
-        let Some(&actor) = actors.and_then(|actors| actors.get(host.0)) else {
-            return Ok(());
-        };
-        run.simulation
-            .inject(at, actor, message)
-            .map(drop)
-            .map_err(|error| SimError::Settings(error.to_string()))
-    }
-
     /// Returns the error of a failed host, if there is one.
-    fn check(&self, run: &Run) -> Result<(), SimError> {
+    fn check(&self, run: &ActiveRun) -> Result<(), SimError> {
         let failed = (0..run.world.hosts.len()).find(|&host| run.state(host).is_failure());
         let Some(host) = failed else { return Ok(()) };
         Err(SimError::Host {
@@ -420,12 +374,12 @@ impl Sim {
 
     /// Returns the output of all programs so far, by time and host.
     pub fn lines(&self) -> Vec<Line> {
-        self.run.as_ref().map_or(vec![], Run::lines)
+        self.run.as_ref().map_or(vec![], ActiveRun::lines)
     }
 
     /// The log as text: a line for each, with time and host.
     pub fn log(&self) -> String {
-        self.run.as_ref().map_or(String::new(), Run::log)
+        self.run.as_ref().map_or(String::new(), ActiveRun::log)
     }
 
     /// Returns the current virtual time.
@@ -446,7 +400,8 @@ impl Sim {
         for (host, record) in run.records.iter().enumerate() {
             let record = record.lock().unwrap_or_else(PoisonError::into_inner);
             add(record.trace);
-            add(run.world.hosts[host].channel.totals().2);
+            let channel = run.world.hosts[host].channel();
+            add(channel.map_or(0, |channel| channel.totals().2));
             for line in record.lines.finished() {
                 add(line.time.as_nanos());
                 line.text.bytes().for_each(|byte| add(byte.into()));
@@ -464,83 +419,22 @@ impl Sim {
             .zip(&run.world.hosts)
             .map(|(record, host)| {
                 let record = record.lock().unwrap_or_else(PoisonError::into_inner);
-                let (calls, switches, _) = host.channel.totals();
+                let (calls, switches, _) = host.channel().map_or((0, 0, 0), Channel::totals);
                 (record.calls + calls, record.switches + switches)
             });
         each.fold((0, 0), |(a, b), (x, y)| (a + x, b + y))
     }
 }
 
-impl Run {
-    fn state(&self, host: usize) -> HostState {
-        self.records[host]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .state
-    }
-
-    fn lines(&self) -> Vec<Line> {
-        let mut lines = vec![];
-        for record in self.records.iter() {
-            let record = record.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.extend(record.lines.finished().iter().cloned());
-        }
-        lines.sort_by_key(|line| (line.time, line.host));
-        lines
-    }
-
-    /// Writes the packets of all hosts to the file that `PCAP` names.
-    fn write_packets(&self) -> Result<(), SimError> {
-        let Some(path) = &self.world.debug.packets else {
-            return Ok(());
-        };
-        let records = self
-            .records
-            .iter()
-            .map(|record| record.lock().unwrap_or_else(PoisonError::into_inner));
-        let records: Vec<_> = records.collect();
-        let mut packets: Vec<_> = records
-            .iter()
-            .flat_map(|record| record.packets.iter().map(|(time, packet)| (*time, packet)))
-            .collect();
-        packets.sort_by_key(|&(time, _)| time);
-        let file = std::fs::File::create(path);
-        let written = file.and_then(|file| {
-            let mut file = std::io::BufWriter::new(file);
-            crate::pcap::write(&mut file, packets.into_iter())
-        });
-        written.map_err(|source| SimError::System {
-            what: "writing the file that PCAP names",
-            source,
-        })
-    }
-
-    /// The last calls of a host's program, of its last process.
-    fn last_calls(&self, host: usize) -> String {
-        let calls = self.world.hosts[host].channel.calls();
-        if calls.is_empty() {
-            return String::new();
-        }
-        let name = &self.world.hosts[host].name;
-        format!(
-            "last calls of {name}:\n{}",
-            crate::calls::last_calls(&calls)
-        )
-    }
-
-    fn log(&self) -> String {
-        let names = self
-            .world
-            .hosts
-            .iter()
-            .map(|host| host.name.as_str())
-            .collect();
-        NamedLines {
-            lines: &self.lines(),
-            names,
-        }
-        .to_string()
-    }
+/// The program of a host that is an actor.
+fn actor<B>(body: impl Fn(Net) -> B + Send + Sync + 'static) -> Program
+where
+    B: Future<Output: Outcome> + Send + 'static,
+{
+    Program::Actor(Box::new(move |net| {
+        let body = body(net);
+        Box::pin(async move { body.await.failure() })
+    }))
 }
 
 /// The status of an exit code, which does not give it away otherwise.

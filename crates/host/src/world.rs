@@ -1,14 +1,25 @@
 //! What all hosts of a simulation know of each other. It is complete before the first one is started.
 
+use crate::actor::Body;
 use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::storage::Medium;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A host's program: its main function, which returns the exit status.
-pub(crate) type Program = Box<dyn Fn() -> u8 + Send + Sync>;
+/// The first addresses of hosts, less one.
+const NET_V4: u32 = 0x0a00_0000;
+const NET_V6: u128 = 0xfd00 << 112;
+
+/// What a host runs.
+pub(crate) enum Program {
+    /// A main function, which returns the exit status, in a process of its own.
+    Main(Box<dyn Fn() -> u8 + Send + Sync>, Channel),
+    /// An async body within the engine.
+    Actor(Body),
+}
 
 /// A host.
 pub(crate) struct HostSpec {
@@ -18,7 +29,16 @@ pub(crate) struct HostSpec {
     pub program: Program,
     /// The program's arguments, with its name.
     pub arguments: Vec<String>,
-    pub channel: Channel,
+}
+
+impl HostSpec {
+    /// The channel to its process; `None` if it is an actor.
+    pub(crate) fn channel(&self) -> Option<&Channel> {
+        match &self.program {
+            Program::Main(_, channel) => Some(channel),
+            Program::Actor(_) => None,
+        }
+    }
 }
 
 impl fmt::Debug for HostSpec {
@@ -38,6 +58,8 @@ pub(crate) struct World {
     /// Environment variables of all hosts.
     pub environment: Vec<(String, String)>,
     pub hosts: Vec<HostSpec>,
+    /// Hosts by name in lower case.
+    pub names: BTreeMap<String, usize>,
     /// What is asked for by people who debug.
     pub debug: Debug,
     /// The disks of all hosts.
@@ -51,9 +73,22 @@ pub(crate) struct World {
 impl World {
     /// The host with this address.
     pub(crate) fn host_of(&self, ip: IpAddr) -> Option<usize> {
-        self.hosts
-            .iter()
-            .position(|host| host.addresses.contains(&ip))
+        let number = match ip {
+            IpAddr::V4(ip) => u32::from(ip).checked_sub(NET_V4)?.into(),
+            IpAddr::V6(ip) => u128::from(ip).checked_sub(NET_V6)?,
+        };
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        (index < self.hosts.len()).then_some(index)
+    }
+
+    /// The addresses of a name: a host, or an address as text.
+    pub(crate) fn resolve(&self, name: &str) -> Vec<IpAddr> {
+        if let Ok(ip) = name.parse::<IpAddr>() {
+            return vec![ip];
+        }
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        let host = self.names.get(&name).map(|&host| &self.hosts[host]);
+        host.map_or(vec![], |host| host.addresses.to_vec())
     }
 }
 
@@ -61,7 +96,42 @@ impl World {
 pub(crate) fn addresses(index: usize) -> [IpAddr; 2] {
     let number = index as u32 + 1;
     [
-        Ipv4Addr::from(0x0a00_0000 + number).into(),
-        Ipv6Addr::from((0xfd00_u128 << 112) + u128::from(number)).into(),
+        Ipv4Addr::from(NET_V4 + number).into(),
+        Ipv6Addr::from(NET_V6 + u128::from(number)).into(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lead_back_to_their_host() {
+        let names: Vec<String> = (0..300).map(|number| format!("host-{number}")).collect();
+        let host = |(index, name): (usize, &String)| HostSpec {
+            name: name.clone(),
+            addresses: addresses(index),
+            program: Program::Actor(Box::new(|_| Box::pin(async { None }))),
+            arguments: vec![],
+        };
+        let world = World {
+            seed: 1,
+            preemption: 0,
+            environment: vec![],
+            hosts: names.iter().enumerate().map(host).collect(),
+            names: names.iter().cloned().zip(0..).collect(),
+            debug: Debug::default(),
+            medium: Medium::new().unwrap(),
+            disk: Disk::new(),
+            files: vec![],
+        };
+        for (index, name) in names.iter().enumerate() {
+            for ip in world.resolve(&name.to_uppercase()) {
+                assert_eq!(world.host_of(ip), Some(index));
+            }
+        }
+        for other in ["10.0.0.0", "10.0.1.45", "9.255.255.255", "fd00::", "::1"] {
+            assert_eq!(world.host_of(other.parse().unwrap()), None, "{other}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::heap::{self, Zone};
 use crate::kernel::{self, Kernel};
 use crate::raw::args;
 use crate::symbols::threads;
-use crate::world::World;
+use crate::world::{HostSpec, Program, World};
 use std::io;
 use std::sync::Mutex;
 
@@ -132,25 +132,31 @@ fn reap(world: &World) {
         if pid <= 0 {
             return;
         }
-        if let Some(host) = world.hosts.iter().find(|host| host.channel.pid() == pid) {
-            host.channel.set_gone(status);
+        let mut channels = world.hosts.iter().filter_map(HostSpec::channel);
+        if let Some(channel) = channels.find(|channel| channel.pid() == pid) {
+            channel.set_gone(status);
         }
     }
 }
 
 fn fork_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) {
+    let Some(channel) = world.hosts[host].channel() else {
+        return;
+    };
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
-        -1 => world.hosts[host].channel.set_gone(-1),
-        0 => run_host(world, host, starts, now, lost_power),
-        pid => world.hosts[host].channel.set_pid(pid),
+        -1 => channel.set_gone(-1),
+        0 => {
+            channel.set_pid(std::process::id() as i32);
+            run_host(world, host, starts, now, lost_power)
+        }
+        pid => channel.set_pid(pid),
     }
 }
 
 /// A host's process.
 fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) -> ! {
     die_with_parent();
-    world.hosts[host].channel.set_pid(std::process::id() as i32);
     set_environment(world);
     crate::arguments::set(&world.hosts[host]);
     heap::enter(Zone::Host);
@@ -177,7 +183,9 @@ fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_powe
 /// The first thread of a host's program.
 extern "C" fn main(host: *mut libc::c_void) -> *mut libc::c_void {
     let world = kernel::with(|kernel| kernel.world);
-    let program = &world.hosts[host.addr()].program;
+    let Program::Main(program, _) = &world.hosts[host.addr()].program else {
+        kernel::fatal("the host has no main function");
+    };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(program));
     let _ = io::Write::flush(&mut io::stdout());
     let (ending, status) = match outcome {

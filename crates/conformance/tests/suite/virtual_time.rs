@@ -640,11 +640,13 @@ fn a_run_within_an_actor_leaves_the_outer_one_alone() {
 #[tokio::test]
 async fn an_actor_that_awaits_a_foreign_future_fails_the_run() {
     scenario!(Foreign {}, cx, {
-        cx.spawn(Spawn::many(3, "listener", ""), |mut cx: C, _| async move {
-            while let Event::Message { .. } = cx.recv().await {}
-        })
+        // More than are listed, and before the one to be found.
+        cx.spawn(
+            Spawn::many(1_000, "listener", ""),
+            |mut cx: C, _| async move { while let Event::Message { .. } = cx.recv().await {} },
+        )
         .await;
-        cx.spawn(Spawn::one("sleeper"), |mut cx: C, _| async move {
+        cx.spawn(Spawn::many(3, "sleeper", ""), |mut cx: C, _| async move {
             cx.sleep(MS).await;
             tokio::time::sleep(MS).await;
         })
@@ -656,7 +658,8 @@ async fn an_actor_that_awaits_a_foreign_future_fails_the_run() {
         let text = error.to_string();
         assert!(
             matches!(&error, RunError::ForeignFuture { name, report }
-                if name == "sleeper" && report.waiting_total == 4),
+                if name == "sleeper0" && report.waiting_total == 1_003
+                    && report.waiting.len() == Report::MOST_WAITING),
             "{workers}: {error:?}"
         );
         assert!(text.contains("Test your service"), "{text}");

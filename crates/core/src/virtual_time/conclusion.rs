@@ -6,6 +6,7 @@ use super::engine::{self, End};
 use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
     Config, Executor, KindCount, Outcome, PanicReport, Probes, Report, RunError, Time, Waiting,
+    WaitingActor,
 };
 use crate::memory::peak_memory;
 use std::time::Duration;
@@ -96,6 +97,9 @@ pub(super) fn conclude(
     let waiting = outcomes.iter().flat_map(|outcome| outcome.waiting.clone());
     report.waiting = waiting.collect();
     report.waiting.sort_by_key(|actor| actor.who);
+    let is_foreign = |actor: &&WaitingActor| actor.waiting == Waiting::Foreign;
+    let foreign = report.waiting.iter().find(is_foreign);
+    let foreign = foreign.map(|actor| actor.name.clone());
     report.waiting.truncate(Report::MOST_WAITING);
     for actor in &mut report.waiting {
         if let Waiting::Answer(whose) = actor.waiting {
@@ -151,11 +155,6 @@ pub(super) fn conclude(
             FailureCause::Sends => RunError::TooManySends { name, time, report },
         });
     }
-    let foreign = report
-        .waiting
-        .iter()
-        .find(|actor| actor.waiting == Waiting::Foreign)
-        .map(|actor| actor.name.clone());
     match end {
         End::Halted if too_many => Err(RunError::TooManyActors {
             page: addresses::PAGE,

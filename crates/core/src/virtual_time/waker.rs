@@ -12,6 +12,7 @@
 //! A waker is a number without memory: the actor's, plus one.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 thread_local! {
@@ -21,6 +22,9 @@ thread_local! {
     static TAKEN: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether a future of this process has ever taken a copy of an actor's waker.
+static EVER_TAKEN: AtomicBool = AtomicBool::new(false);
+
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
 
 /// The number of the waker for a body that is asked what it awaits. No actor's number is 0.
@@ -29,6 +33,8 @@ const QUESTION: usize = 0;
 fn clone(number: *const ()) -> RawWaker {
     if number.addr() == QUESTION {
         TAKEN.set(true);
+    } else if !EVER_TAKEN.load(Ordering::Relaxed) {
+        EVER_TAKEN.store(true, Ordering::Relaxed);
     }
     RawWaker::new(number, &TABLE)
 }
@@ -61,6 +67,11 @@ pub(super) fn of_question() -> Waker {
 /// True if a future has cloned the waker since [`of_question`].
 pub(super) fn was_taken() -> bool {
     TAKEN.get()
+}
+
+/// True if a future of this process has ever cloned an actor's waker. If not, no actor awaits a foreign future.
+pub(super) fn was_ever_taken() -> bool {
+    EVER_TAKEN.load(Ordering::Relaxed)
 }
 
 /// True for the waker of an actor, false for the waker of a combinator.

@@ -6,10 +6,10 @@ use super::files::{OpenDirectory, OpenFile};
 use super::inet::{Datagrams, Listener, NewSocket};
 use super::signals::Signals;
 use super::streams::Stream;
-use super::tcp::Connection;
 use super::unix::{NewUnix, UnixDatagrams, UnixListener};
 use super::user::{Error, error};
 use super::{Id, Kernel, NEVER, On, Step};
+use crate::tcp::Connection;
 use std::collections::BTreeMap;
 
 /// Descriptors of one program at most.

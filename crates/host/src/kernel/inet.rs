@@ -1,10 +1,10 @@
 //! Internet sockets of a host: ports, connections by address, packets in and out.
 
 use super::descriptors::{Kind, Object};
-use super::tcp::{Change, Connection, State};
 use super::user::{Error, error};
 use super::{Id, Kernel, NEVER, Random};
 use crate::packet::{Packet, Payload, Segment};
+use crate::tcp::{Change, Connection, State};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

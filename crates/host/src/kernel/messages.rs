@@ -2,9 +2,9 @@
 
 use super::descriptors::Kind;
 use super::sockets::limit_at;
-use super::tcp::{Change, State};
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Id, Kernel, Step};
+use crate::tcp::{Change, State};
 
 /// The result of a read.
 struct Received {

@@ -2,10 +2,10 @@
 
 use super::descriptors::{Kind, Object};
 use super::inet::{Datagrams, Listener, NewSocket, unspecified};
-use super::tcp::{Change, KeepAlive, State};
 use super::unix::{NewUnix, UnixDatagrams, unnamed};
 use super::user::{self, Error, error};
 use super::{Attempt, Id, Kernel, NEVER, On, Step, Wait};
+use crate::tcp::{Change, KeepAlive, State};
 use std::collections::VecDeque;
 
 const SECOND: u64 = 1_000_000_000;

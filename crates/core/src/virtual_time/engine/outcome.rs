@@ -12,6 +12,7 @@ use crate::virtual_time::outbox::Outbox;
 use crate::virtual_time::population::{Population, SpawnRequest};
 use crate::virtual_time::shard::ShardCell;
 use crate::virtual_time::shard::{Counters, ROOT, Shard};
+use crate::virtual_time::waker;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -42,16 +43,18 @@ impl<M: Message> Engine<M> {
         // SAFETY: no reference to the shard is held while populations or actors are asked.
         unsafe {
             let wanted = ((*shard).counters.live() as usize).min(Report::MOST_WAITING);
+            // Beyond those that are listed, actors are asked until one awaits a foreign future.
+            let asks_all = waker::was_ever_taken();
             let mut asked = Vec::new();
             for (actor, number) in (*shard).places.actors() {
-                if asked.len() == wanted && !config.per_actor {
+                if asked.len() == wanted && !config.per_actor && !asks_all {
                     break;
                 }
                 let Some(population) = self.populations.get(number) else {
                     continue;
                 };
                 let header = population.header(shard, actor);
-                if asked.len() < wanted && (*header).state == State::Live {
+                if (asked.len() < wanted || asks_all) && (*header).state == State::Live {
                     asked.push((actor, population));
                 }
                 if config.per_actor {
@@ -61,21 +64,29 @@ impl<M: Message> Engine<M> {
             // What an actor does when it is asked says nothing of the run, and some are not asked.
             let counters = Counters::new(M::KINDS.len());
             let counters = std::mem::replace(&mut (*shard).counters, counters);
-            for (actor, population) in asked {
+            let mut has_foreign = false;
+            for (index, (actor, population)) in asked.into_iter().enumerate() {
+                if index >= wanted && has_foreign {
+                    break;
+                }
                 let header = population.header(shard, actor);
                 let (before, kept) = (*header, (*shard).stash.len((*header).stashed));
                 let ask = AssertUnwindSafe(|| population.ask(shard, actor));
                 if catch_unwind(ask).is_err() {
                     (*shard).turn.waiting = Waiting::Other;
                 }
-                waiting.push(WaitingActor {
-                    who: Addr(actor),
-                    name: (*shard).places.name_of(actor),
-                    waiting: (*shard).turn.waiting,
-                    whose: None,
-                    kept,
-                });
                 (*header).count_like(&before);
+                let is_foreign = (*shard).turn.waiting == Waiting::Foreign;
+                has_foreign |= is_foreign;
+                if index < wanted || is_foreign {
+                    waiting.push(WaitingActor {
+                        who: Addr(actor),
+                        name: (*shard).places.name_of(actor),
+                        waiting: (*shard).turn.waiting,
+                        whose: None,
+                        kept,
+                    });
+                }
             }
             (*shard).counters = counters;
         }

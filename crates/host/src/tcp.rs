@@ -5,10 +5,15 @@
 //! time-out that follows the measured round trip, or after three duplicate acknowledgements. There is no
 //! congestion control: a sender fills the receiver's window.
 
-use super::NEVER;
 use crate::packet::Segment;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+
+/// Virtual time that never comes.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Names an object of a host's kernel, such as a listener. Numbers are never used again.
+pub(crate) type Id = u64;
 
 /// Bytes that are received and not read yet, at most.
 pub(crate) const RECEIVE_BUFFER: usize = 256 << 10;
@@ -69,7 +74,7 @@ pub(crate) struct Connection {
     pub peer: SocketAddr,
     pub state: State,
     /// The listener that is notified when the connection is established.
-    pub listener: Option<super::Id>,
+    pub listener: Option<Id>,
     /// The error that the next call reports; 0: none.
     pub error: i32,
     /// The program has closed its socket.

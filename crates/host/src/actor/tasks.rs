@@ -1,0 +1,114 @@
+//! The futures of one actor: its body and what it has spawned, polled in the order in which they were spawned.
+
+use super::{Net, Running};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Polls of one actor at one instant at most.
+const MOST_POLLS: u32 = 1_000_000;
+
+/// A future that the body has spawned.
+pub(super) type Spawned = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a run of the futures has come to.
+pub(super) enum Progress {
+    /// Nothing more can happen at this instant.
+    Waits,
+    /// The body has returned.
+    Ended(Option<String>),
+    /// A future wakes itself without end.
+    Endless,
+}
+
+/// Raised when a future is to be polled.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+struct Task<F> {
+    future: F,
+    flag: Arc<Flag>,
+    waker: Waker,
+}
+
+impl<F> Task<F> {
+    fn new(future: F) -> Task<F> {
+        let flag = Arc::new(Flag(AtomicBool::new(true)));
+        Task {
+            future,
+            waker: Waker::from(Arc::clone(&flag)),
+            flag,
+        }
+    }
+}
+
+impl<T> Task<Pin<Box<dyn Future<Output = T> + Send>>> {
+    /// Polls the future if it was woken; `None` if it was not.
+    fn poll(&mut self) -> Option<Poll<T>> {
+        let is_woken = self.flag.0.swap(false, Ordering::Acquire);
+        is_woken.then(|| {
+            let mut context = Context::from_waker(&self.waker);
+            self.future.as_mut().poll(&mut context)
+        })
+    }
+}
+
+/// The futures of an actor.
+#[derive(Default)]
+pub(super) struct Tasks {
+    body: Option<Task<Running>>,
+    spawned: Vec<Task<Spawned>>,
+}
+
+impl Tasks {
+    /// Takes the future of a body, which is polled first.
+    pub(super) fn begin(&mut self, body: Running) {
+        self.body = Some(Task::new(body));
+    }
+
+    /// Drops all futures.
+    pub(super) fn clear(&mut self) {
+        drop(self.body.take());
+        while let Some(task) = self.spawned.pop() {
+            drop(task);
+        }
+    }
+
+    /// Polls futures until none is woken.
+    pub(super) fn run(&mut self, net: &Net) -> Progress {
+        for _ in 0..MOST_POLLS {
+            let Some(body) = &mut self.body else {
+                return Progress::Waits;
+            };
+            let mut polled = false;
+            match body.poll() {
+                Some(Poll::Ready(outcome)) => return Progress::Ended(outcome),
+                Some(Poll::Pending) => polled = true,
+                None => {}
+            }
+            self.spawned.retain_mut(|task| match task.poll() {
+                Some(Poll::Ready(())) => {
+                    polled = true;
+                    false
+                }
+                Some(Poll::Pending) => {
+                    polled = true;
+                    true
+                }
+                None => true,
+            });
+            let new = net.take_spawned();
+            if new.is_empty() && !polled {
+                return Progress::Waits;
+            }
+            self.spawned.extend(new.into_iter().map(Task::new));
+        }
+        Progress::Endless
+    }
+}

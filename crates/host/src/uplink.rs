@@ -1,0 +1,91 @@
+//! What the actor of a host shares with the simulation, whether a process or an async body is behind it.
+
+use crate::log::Lines;
+use crate::packet::Packet;
+use crate::state::HostState;
+use crate::wire::Wire;
+use crate::world::World;
+use corsair::{Addr, Context};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The simulation's record of a host.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub state: HostState,
+    pub lines: Lines,
+    /// Simulated calls and thread switches of all its processes.
+    pub calls: u64,
+    pub switches: u64,
+    /// A hash of all calls of all its processes.
+    pub trace: u64,
+    /// Packets with their times, if they are wanted.
+    pub packets: Vec<(u64, Packet)>,
+}
+
+impl Record {
+    pub(crate) fn new() -> Record {
+        Record {
+            state: HostState::Off,
+            lines: Lines::default(),
+            calls: 0,
+            switches: 0,
+            trace: 0,
+            packets: vec![],
+        }
+    }
+}
+
+/// The actors of hosts.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// The actors by host.
+    pub actors: Vec<Addr>,
+    hosts: BTreeMap<Addr, u32>,
+}
+
+impl Directory {
+    /// Creates a directory of actors in the order of their hosts.
+    pub(crate) fn new(actors: Vec<Addr>) -> Directory {
+        let hosts = actors.iter().copied().zip(0..).collect();
+        Directory { actors, hosts }
+    }
+
+    /// The host of an actor.
+    pub(crate) fn host(&self, actor: Addr) -> Option<u32> {
+        self.hosts.get(&actor).copied()
+    }
+}
+
+/// A host's access to its record and to the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Uplink {
+    pub world: &'static World,
+    pub host: usize,
+    /// Complete before the first host is started.
+    pub directory: Arc<OnceLock<Directory>>,
+    pub records: Arc<Vec<Mutex<Record>>>,
+}
+
+impl Uplink {
+    /// The record of this host.
+    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+        self.records[self.host]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a packet to the host with its destination's address.
+    pub(crate) fn send<C: Context<Wire>>(&self, cx: &mut C, packet: Packet) {
+        let Some(to) = self.world.host_of(packet.destination.ip()) else {
+            return;
+        };
+        if self.world.debug.packets.is_some() {
+            let packet = (cx.now().as_nanos(), packet.clone());
+            self.record().packets.push(packet);
+        }
+        if let Some(directory) = self.directory.get() {
+            cx.send(directory.actors[to], Wire::Packet(Box::new(packet)));
+        }
+    }
+}
