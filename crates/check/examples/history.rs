@@ -1,5 +1,5 @@
-//! Times the check of a file, or of a history that it makes: `history FILE MODEL [REPEATS]`, or
-//! `history make OPERATIONS KEYS CLIENTS > FILE` for a linearizable history of registers.
+//! Times the check of a file or of a generated history: `history FILE MODEL [REPEATS]`, or `history
+//! make OPERATIONS KEYS CLIENTS > FILE`, which writes a linearizable history of registers.
 
 use corsair_check::models::{self, FromRecords, KeyValue, Register};
 use corsair_check::{Limits, check, read};
@@ -53,7 +53,8 @@ fn time<M: FromRecords + Default>(
     Ok(())
 }
 
-/// Writes a history whose operations take effect at an instant within their span.
+/// Writes a history in which each operation takes effect at one instant between its call and its
+/// return.
 fn make(operations: u64, keys: u64, clients: u64) -> std::io::Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut seed = 42u64;
@@ -108,5 +109,5 @@ fn make(operations: u64, keys: u64, clients: u64) -> std::io::Result<()> {
     out.flush()
 }
 
-/// An open operation: key, written value or a read, whether it took effect, result.
+/// An open operation: key, written value (`None` for a read), whether it took effect, result.
 type Open = (u64, Option<u64>, bool, u64);

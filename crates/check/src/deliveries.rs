@@ -35,7 +35,7 @@ pub struct Guarantees {
     pub order: bool,
 }
 
-/// All of them.
+/// By default all guarantees are checked.
 impl Default for Guarantees {
     fn default() -> Guarantees {
         Guarantees {
@@ -64,7 +64,7 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// True if nothing was wrong.
+    /// True if no violation was found.
     pub fn is_correct(&self) -> bool {
         self.lost.is_empty()
             && self.duplicates.is_empty()
@@ -73,13 +73,14 @@ impl Deliveries {
     }
 }
 
-/// Checks `send` (or `enqueue`) and `receive` (or `dequeue`, `poll`) operations. Values name
-/// messages, so each is to be sent once; a key, where there is one, is part of the name.
+/// Checks `send` (or `enqueue`) and `receive` (or `dequeue`, `poll`) operations. A value identifies
+/// a message, so each value may be sent only once; if records have a key, the key is part of the
+/// identity.
 ///
 /// Takes time and memory in proportion to the number of records.
 ///
 /// # Errors
-/// If there is another operation.
+/// If a record has any other operation.
 pub fn check(records: &[Record], guarantees: Guarantees) -> Result<Deliveries, UnknownOperation> {
     let mut found = Deliveries::default();
     let mut sends: FxHashMap<(Option<&Value>, &Value), Send> = FxHashMap::default();

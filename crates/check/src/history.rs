@@ -10,16 +10,17 @@ use crate::Value;
 pub struct Operation<I, O> {
     /// The client that called. A client has one operation at a time.
     pub process: u64,
-    /// The call.
+    /// The arguments of the call.
     pub input: I,
     /// The time of the call.
     pub call: u64,
-    /// When it returned and with what result; `None` if nobody knows whether it took effect.
+    /// The time of the return and the result; `None` if it is unknown whether the operation took
+    /// effect.
     pub completion: Option<(u64, O)>,
 }
 
 impl<I, O> Operation<I, O> {
-    /// An operation that returned.
+    /// Creates an operation that returned.
     pub fn completed(
         process: u64,
         input: I,
@@ -36,7 +37,7 @@ impl<I, O> Operation<I, O> {
         }
     }
 
-    /// An operation that may take effect at any time after its call, or never.
+    /// Creates an operation that may take effect at any time after its call, or never.
     pub fn unknown(process: u64, input: I, call: u64) -> Operation<I, O> {
         Operation {
             process,
@@ -51,31 +52,31 @@ impl<I, O> Operation<I, O> {
         self.completion.as_ref().map(|(_, output)| output)
     }
 
-    /// When the operation returned; `u64::MAX` if it did not.
+    /// The time of the return; `u64::MAX` if the operation did not return.
     pub fn returned(&self) -> u64 {
         self.completion.as_ref().map_or(u64::MAX, |(time, _)| *time)
     }
 }
 
-/// How a recorded operation ended.
+/// The outcome of a recorded operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It took effect, and returned this value.
+    /// The operation took effect and returned this value.
     Ok(Value),
-    /// It had no effect; the value is what was recorded of the failure.
+    /// The operation had no effect; the value is the recorded reason.
     Failed(Value),
-    /// Nobody knows whether it took effect.
+    /// It is unknown whether the operation took effect.
     Unknown,
 }
 
-/// An operation as it was recorded, before a model reads its values.
+/// A recorded operation, before a model has interpreted its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The client that called.
     pub process: u64,
     /// The name of the operation, for example `read`.
     pub function: Box<str>,
-    /// The key that it is about, if the history has one beside the value.
+    /// The key of the object, if the history records it separately from the value.
     pub key: Option<Value>,
     /// The argument.
     pub value: Value,
@@ -83,7 +84,7 @@ pub struct Record {
     pub call: u64,
     /// The time of the return; `u64::MAX` if it did not return.
     pub returned: u64,
-    /// The outcome.
+    /// How the operation ended.
     pub outcome: Outcome,
     /// The line of the file, or the number of the event, for messages.
     pub line: usize,

@@ -1,4 +1,4 @@
-//! Checkers of recorded histories, for any system that can write one down.
+//! Checkers of recorded histories, for any system that can record its operations.
 //!
 //! A *history* is a list of operations with their call and return times. [`check`] decides whether
 //! it is *linearizable*: whether every operation can be given one instant between its call and its

@@ -1,9 +1,8 @@
-//! Whether a history is linearizable: Wing and Gong's search with Lowe's table of configurations,
-//! one object at a time (P-compositionality: Horn and Kroening, FORTE 2015).
+//! Decides whether a history is linearizable: Wing and Gong's search with Lowe's table of configurations, one object at
+//! a time (P-compositionality: Horn and Kroening, FORTE 2015).
 //!
-//! Two reductions make it fast. A read that can be linearized now never has to wait, because it
-//! changes nothing wherever it stands. Of several operations without a return that call the same, only the
-//! earliest can be the next to take effect.
+//! Two reductions make it fast. A read that can be linearized now is linearized at once, because it changes no state
+//! wherever it stands. Of several equal calls without a return, only the earliest can be the next to take effect.
 
 mod configurations;
 mod partitions;
@@ -31,7 +30,7 @@ pub struct Limits {
     pub threads: usize,
 }
 
-/// One minute, 2 GiB, all cores.
+/// By default a check takes at most one minute and 2 GiB, and uses all cores.
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -45,11 +44,11 @@ impl Default for Limits {
 /// The bound that a check has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// [`Limits::time`].
+    /// The time of [`Limits::time`] has passed.
     Time,
-    /// [`Limits::memory`].
+    /// The memory of [`Limits::memory`] is used up.
     Memory,
-    /// More operations of one object than a search can number: 2^25.
+    /// An object has more operations than a search can number: 2^25.
     Operations,
 }
 
@@ -62,12 +61,11 @@ pub struct Violation<K> {
     pub operations: Vec<usize>,
     /// The longest sequence that the search could linearize, as indices of the history.
     pub longest: Vec<usize>,
-    /// The operation, as an index of the history, that could not follow that sequence although it
-    /// had returned.
+    /// The operation, as an index of the history, that could not follow that sequence, although it had returned.
     pub blocked: usize,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<K> {
     /// An order of the operations exists that the model allows.
@@ -85,30 +83,30 @@ pub struct Progress {
     pub objects: usize,
     /// Objects that were checked to the end.
     pub finished: usize,
-    /// Different configurations that the searches were in.
+    /// Distinct configurations that the searches have visited.
     pub configurations: u64,
 }
 
 /// A verdict with its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report<K> {
-    /// The verdict.
+    /// The result of the check.
     pub verdict: Verdict<K>,
-    /// How far the check got.
+    /// The work that the check has done.
     pub progress: Progress,
 }
 
-/// Steps of each object's search in the first round; four times as many in each further one.
+/// The number of steps of each object's search in the first round; each further round allows four times as many.
 const FIRST_ROUND: u64 = 1 << 14;
 
 /// Checks whether the history is linearizable.
 ///
-/// The objects are searched in rounds, so that a hard one does not keep the violation of another
-/// from being found. The violation that is reported is that of the first key in the first round
-/// that has one, whatever the number of threads.
+/// The objects are searched in rounds, so that an object that is hard to check does not delay the violation of another.
+/// Of the first round that finds violations, the violation of the first key is reported, whatever the number of
+/// threads.
 ///
-/// The time is exponential in the number of concurrent operations at worst, and near linear in the
-/// number of operations otherwise.
+/// In the worst case the time is exponential in the number of concurrent operations; otherwise it is nearly linear in
+/// the number of operations.
 pub fn check<M: Model>(
     model: &M,
     history: &[Operation<M::Input, M::Output>],
@@ -263,7 +261,7 @@ impl<'a, M: Model> Checker<'a, M> {
         }
     }
 
-    /// The violation of the first partition that has one.
+    /// Returns the violation of the first partition that has one.
     fn violation(&self, states: &[Mutex<State<'a, M>>]) -> Option<Violation<M::Key>> {
         let index = self.violated.load(Ordering::Relaxed);
         let partition = self.partitions.get(index)?;
@@ -280,12 +278,12 @@ impl<'a, M: Model> Checker<'a, M> {
     }
 }
 
-/// A panic of a model ends the whole check, so what a lock holds is not used after one.
+/// Locks a mutex. A panic of a model ends the whole check, so no value is used after its lock was poisoned.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The bound that is reached, if one is.
+/// Returns the bound that has been reached, if any.
 fn within(deadline: Option<Instant>, used: usize, memory: usize) -> Option<Bound> {
     if used > memory {
         return Some(Bound::Memory);

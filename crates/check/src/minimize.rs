@@ -5,13 +5,13 @@ use crate::{Limits, Model, Operation, Violation};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Cuts a violation down to the operations that cause it, and returns them in the order of their
+/// Reduces a violation to the operations that cause it, and returns them in the order of their
 /// calls.
 ///
-/// Only what cannot hide a valid order is removed, so the result proves that the whole history is
-/// not linearizable: everything after the first return with which the violation is complete,
-/// operations that change nothing, and [groups](Model::group) that do not matter. Each of the
-/// remaining is necessary, unless `limits.time` ended the work first.
+/// Only operations whose removal cannot hide a valid order are removed, so the result proves that
+/// the whole history is not linearizable. Removed are everything after the first return at which
+/// the violation is complete, operations that change nothing, and [groups](Model::group) that do
+/// not matter. Each remaining operation is necessary, unless `limits.time` ended the work first.
 pub fn smallest_violation<M: Model>(
     model: &M,
     history: &[Operation<M::Input, M::Output>],
@@ -39,7 +39,7 @@ struct Minimizer<'a, M> {
 type Operations<M> = Vec<Operation<<M as Model>::Input, <M as Model>::Output>>;
 
 impl<M: Model> Minimizer<'_, M> {
-    /// True if the search proves it within the time that is left.
+    /// True if the search proves a violation within the remaining time.
     fn is_violation(&self, operations: &Operations<M>) -> bool {
         let all: Vec<usize> = (0..operations.len()).collect();
         let mut limits = self.limits.clone();
@@ -50,8 +50,8 @@ impl<M: Model> Minimizer<'_, M> {
         matches!(found, SearchResult::Violation { .. })
     }
 
-    /// The history up to the earliest return with which it is a violation. What is called later is
-    /// left out, and what returns later has no result yet.
+    /// Returns the history up to the earliest return at which it is a violation. Later calls are
+    /// left out, and operations that return later have no result yet.
     fn shortest_prefix(&self, all: Operations<M>) -> Operations<M> {
         let mut returns: Vec<u64> = all
             .iter()
@@ -80,7 +80,7 @@ impl<M: Model> Minimizer<'_, M> {
         }
     }
 
-    /// What can be removed together, each as indices.
+    /// Returns the groups of operations that can be removed together, as indices.
     fn groups(&self, operations: &Operations<M>) -> Vec<Vec<usize>> {
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let mut single = Vec::new();
@@ -106,7 +106,8 @@ impl<M: Model> Minimizer<'_, M> {
         single
     }
 
-    /// Removes groups as long as the rest is a violation: halves first, then ever smaller parts.
+    /// Removes groups while the rest is still a violation: halves first, then smaller and smaller
+    /// parts.
     fn without(&self, operations: Operations<M>, groups: Vec<Vec<usize>>) -> Operations<M> {
         let mut keep = vec![true; operations.len()];
         let mut groups = groups;

@@ -44,14 +44,15 @@ pub trait Model: Sync {
     type Input: Clone + Eq + Hash + Debug + Sync;
     /// The type of results.
     type Output: Clone + PartialEq + Debug + Sync;
-    /// What names independent objects: operations of different keys cannot affect each other.
+    /// The type that identifies independent objects: operations with different keys cannot affect
+    /// each other.
     type Key: Clone + Ord + Debug + Send + Sync;
 
     /// The state before the first operation.
     fn initial(&self) -> Self::State;
 
-    /// The state after the operation, or `None` if the operation cannot return this output in
-    /// this state. Without an output, the operation may return anything.
+    /// Returns the state after the operation, or `None` if the operation cannot return this output
+    /// in this state. `None` as output allows any output.
     fn step(
         &self,
         state: &Self::State,
@@ -60,26 +61,27 @@ pub trait Model: Sync {
     ) -> Option<Self::State>;
 
     /// True if the operation never changes the state, whatever the state is. Such operations are
-    /// checked faster, and are left out of the smallest violating history.
+    /// checked faster, and minimization removes them.
     fn is_read(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> bool {
         false
     }
 
-    /// The object that the operation is about, or `None` if it may be about all of them; then the
+    /// Returns the object of the operation, or `None` if it may concern all objects; then the
     /// history is checked as one.
     fn key(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> Option<Self::Key> {
         None
     }
 
-    /// Operations with the same group can be left out of a history together: if the rest is not
-    /// linearizable, neither is the whole. `None` if that is not known of the operation.
+    /// Returns the group of the operation. Operations of one group can be left out of a history
+    /// together: if the rest is not linearizable, the whole history is not either. `None` if the
+    /// model does not know such a group.
     fn group(&self, _input: &Self::Input, _output: Option<&Self::Output>) -> Option<u64> {
         None
     }
 
-    /// False only if no sequence of calls among `others` leads from the state to one in which the
-    /// operation can return this output. A model that can tell makes the search give up orders
-    /// early.
+    /// Returns false only if no sequence of the calls in `others` leads from the state to one in
+    /// which the operation can return this output. A model that implements this lets the search
+    /// abandon orders early.
     fn is_reachable(
         &self,
         _state: &Self::State,
@@ -95,7 +97,7 @@ pub trait Model: Sync {
         0
     }
 
-    /// The operation in words, for timelines.
+    /// Describes the operation in words, for timelines.
     fn describe(&self, input: &Self::Input, output: Option<&Self::Output>) -> String {
         match output {
             Some(output) => format!("{input:?} → {output:?}"),
@@ -103,12 +105,12 @@ pub trait Model: Sync {
         }
     }
 
-    /// The state in words.
+    /// Describes the state in words.
     fn describe_state(&self, state: &Self::State) -> String {
         format!("{state:?}")
     }
 
-    /// The key in words.
+    /// Describes the key in words.
     fn describe_key(&self, key: &Self::Key) -> String {
         format!("{key:?}")
     }

@@ -1,7 +1,7 @@
 //! Models of the usual objects.
 //!
-//! Each reads [`Record`]s of histories as Jepsen writes them; [`NAMES`] lists the names under which
-//! [`read::parse`](crate::read) results are given to them.
+//! Each model reads [`Record`]s as Jepsen writes them; [`NAMES`] lists the names by which a model
+//! is chosen for the result of [`read::parse`](crate::read).
 
 mod counter;
 mod kv;
@@ -46,14 +46,14 @@ pub trait FromRecords: Model<Output = Value> {
     /// The operations that the model has, for messages.
     const EXPECTED: &'static str;
 
-    /// What the record calls, with its result; `None` if the model has no such operation.
+    /// Returns the call of a record with its outcome; `None` if the model has no such operation.
     fn call(record: &Record) -> Option<(Self::Input, Outcome)>;
 }
 
-/// The operations of the records, without those that failed and so had no effect.
+/// Returns the operations of the records, without failed ones, which had no effect.
 ///
 /// # Errors
-/// If the model has no such operation; the first one is named.
+/// If the model lacks an operation; the error names the first one.
 pub fn operations<M: FromRecords>(
     records: &[Record],
 ) -> Result<Vec<Operation<M::Input, Value>>, UnknownOperation> {
@@ -81,14 +81,14 @@ pub fn operations<M: FromRecords>(
     Ok(operations)
 }
 
-/// A number for a value, for groups.
+/// Returns a number that identifies a value, for groups.
 fn group_of(value: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// An operation and its result in words.
+/// Describes an operation and its result in words.
 fn call_text(name: &str, arguments: &str, output: Option<&Value>, shown: bool) -> String {
     match output {
         Some(output) if shown => format!("{name}({arguments}) → {output}"),

@@ -2,9 +2,9 @@
 //! test data.
 //!
 //! Events are maps with `:process`, `:type` (`:invoke`, `:ok`, `:fail`, `:info`), `:f`, `:value`
-//! and, if there is one, `:key`. They count as ordered by their place in the file. JSON may have
-//! complete operations instead: `{"process": 0, "f": "read", "call": 10, "return": 20, "output":
-//! 5}`. Events of processes that are no number, such as `:nemesis`, are left out.
+//! and, optionally, `:key`. Their order is their order in the file. JSON may have complete
+//! operations instead: `{"process": 0, "f": "read", "call": 10, "return": 20, "output": 5}`. Events
+//! of processes that are not numbers, such as `:nemesis`, are skipped.
 //!
 //! ```
 //! let text = "
@@ -38,9 +38,9 @@ pub struct ReadError {
     pub problem: String,
 }
 
-/// Reads a history, whose format is recognized by how it begins.
+/// Reads a history and recognizes its format by its first characters.
 ///
-/// Values of the form `[key value]` are taken apart if all operations have one.
+/// If all operations have values of the form `[key value]`, these are split into key and value.
 ///
 /// # Errors
 /// If the text is not a history, or is larger or deeper than the bounds of this module.

@@ -9,18 +9,18 @@ use std::fmt::Write;
 /// Most operations that a timeline shows.
 pub const MOST_OPERATIONS: usize = 500;
 
-/// How a history can be ordered, and where that ends.
+/// The longest valid order of a history, and the operation at which it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// For each operation, its place in the longest order that the model allows.
+    /// For each operation, its position in the longest order that the model allows.
     pub places: Vec<Option<usize>>,
     /// The state after that order.
     pub state: String,
-    /// The operation that cannot follow although it had returned.
+    /// The operation that cannot follow, although it had returned.
     pub blocked: Option<usize>,
 }
 
-/// The longest order of the operations that the model allows.
+/// Finds the longest order of the operations that the model allows.
 pub fn explain<M: Model>(
     model: &M,
     operations: &[Operation<M::Input, M::Output>],
@@ -49,7 +49,7 @@ pub fn explain<M: Model>(
     }
 }
 
-/// The operations as lines of text, in the order of their calls.
+/// Writes the operations as lines of text, in the order of their calls.
 pub fn text<M: Model>(
     model: &M,
     operations: &[Operation<M::Input, M::Output>],
@@ -87,13 +87,14 @@ pub fn text<M: Model>(
     text
 }
 
-/// Ranks of the times, so that a long wait takes no more room than a short one.
+/// Ranks of the times, so that a long wait is drawn no wider than a short one.
 struct Columns {
     ranks: BTreeMap<u64, usize>,
 }
 
 impl Columns {
-    /// The columns of the call and the return; without a return, the column after the last.
+    /// Returns the columns of the call and the return; an operation without a return ends in the
+    /// column after the last.
     fn of<I, O>(&self, operation: &Operation<I, O>) -> (usize, usize) {
         let rank = |time: u64| self.ranks.get(&time).copied();
         let end = self.ranks.len();
@@ -122,7 +123,7 @@ const ROW: usize = 44;
 const LEFT: usize = 110;
 const TOP: usize = 48;
 
-/// The operations as an SVG document.
+/// Draws the operations as an SVG document.
 pub fn svg<M: Model>(
     model: &M,
     operations: &[Operation<M::Input, M::Output>],
@@ -214,7 +215,7 @@ pub fn svg<M: Model>(
     svg
 }
 
-/// Text for XML, without what XML cannot contain.
+/// Escapes text for XML, and drops characters that XML cannot contain.
 fn escaped(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for char in text.chars() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A value of a history, as EDN and JSON have it.
+/// A value of a history, in the data model that EDN and JSON share.
 ///
 /// Keywords, symbols and strings are all [`Value::Text`], because histories of the same test spell
 /// the same value in different ways. Sets are [`Value::List`]s.
@@ -35,7 +35,7 @@ impl Value {
         Some(&entry.1)
     }
 
-    /// The text, if the value is one.
+    /// Returns the text, if the value is one.
     pub fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -43,7 +43,7 @@ impl Value {
         }
     }
 
-    /// The whole number, if the value is one.
+    /// Returns the number, if the value is a whole number.
     pub fn int(&self) -> Option<i64> {
         match self {
             Value::Int(number) => Some(*number),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The elements, if the value is a list.
+    /// Returns the elements, if the value is a list.
     pub fn list(&self) -> Option<&[Value]> {
         match self {
             Value::List(values) => Some(values),
@@ -110,10 +110,10 @@ impl<const N: usize> From<[Value; N]> for Value {
     }
 }
 
-/// Longest text that is shown of a value, in characters.
+/// The maximum number of characters of a displayed text.
 const MOST_SHOWN: usize = 60;
 
-/// Shows the value as EDN, and no more than the first 60 characters of long texts and lists.
+/// Displays the value as EDN, truncated to the first 60 characters of long texts and lists.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
@@ -126,7 +126,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Appends the value, and stops soon after it is longer than what is shown.
+/// Appends the value, and stops soon after the text is longer than can be displayed.
 fn write_value(value: &Value, text: &mut String) {
     use fmt::Write;
     if text.len() > 4 * MOST_SHOWN {

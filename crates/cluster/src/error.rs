@@ -1,9 +1,9 @@
-//! Why processes do not run together.
+//! Errors of runs over several processes.
 
 use corsair::cluster::ProcessLost;
 use std::io;
 
-/// Why processes do not run together.
+/// An error that keeps processes from running together.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// The MPI library cannot be used.
@@ -15,30 +15,30 @@ pub enum ClusterError {
     /// `mpirun` cannot be started.
     #[error("mpirun cannot be started: {0}")]
     Launch(#[source] io::Error),
-    /// A process differs from the first one.
+    /// A process differs from the first one in its program or configuration.
     #[error(
         "process {process} and process 0 {what}; start all of them with the same program and flags"
     )]
     Different {
         /// The number of the process.
         process: usize,
-        /// In what.
+        /// The property in which it differs.
         what: &'static str,
     },
     /// A process cannot run its part.
     #[error("{}{why}", of(*process))]
     Failed {
-        /// The number of the process.
+        /// The number of the process that cannot run.
         process: usize,
-        /// What it says.
+        /// The reason that the process gives.
         why: String,
     },
-    /// The outcome of a process cannot be read.
+    /// The outcome that a process sent cannot be decoded.
     #[error("the outcome of process {process} cannot be read: {error}")]
     Outcome {
         /// The number of the process.
         process: usize,
-        /// What is wrong with it.
+        /// The decoding error.
         error: postcard::Error,
     },
     /// Another process has ended.
@@ -52,7 +52,7 @@ impl From<ProcessLost> for ClusterError {
     }
 }
 
-/// Names a process, unless it is the one that users think of.
+/// Names a process in messages; process 0 needs no name.
 fn of(process: usize) -> String {
     match process {
         0 => String::new(),

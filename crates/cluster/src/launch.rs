@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What installs an MPI library on Debian and Ubuntu.
+/// The command that installs an MPI library on Debian and Ubuntu.
 pub const INSTALL: &str = "apt-get install openmpi-bin";
 
-/// Set for processes that [`start`] has started.
+/// An environment variable that [`start`] sets for the processes that it starts.
 const STARTED: &str = "CORSAIR_STARTED_BY";
 
-/// Settings of Open MPI 4 and 5, which other libraries ignore. A process has several threads, so it is not bound to a core,
-/// and there may be more processes than cores. In a container everybody is root.
+/// Settings for Open MPI 4 and 5; other MPI libraries ignore them. A process has several threads, so it is not bound to
+/// a core, and more processes than cores are allowed. In a container the user is always root.
 const SETTINGS: [(&str, &str); 7] = [
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("OMPI_MCA_hwloc_base_binding_policy", "none"),
@@ -23,13 +23,13 @@ const SETTINGS: [(&str, &str); 7] = [
     ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
 ];
 
-/// True in a process that [`start`] has started.
+/// True in a process that was started by [`start`].
 pub fn is_started() -> bool {
     std::env::var_os(STARTED).is_some()
 }
 
-/// Starts `processes` processes of this program with these arguments. On Unix `mpirun` replaces this process, so that signals
-/// reach it and nothing is left if it is killed; elsewhere this waits for it.
+/// Starts `processes` processes of this program with these arguments. On Unix `mpirun` replaces this process, so that
+/// it receives signals and no process survives if it is killed; on other systems this process waits for `mpirun`.
 ///
 /// # Errors
 /// [`ClusterError::NoMpirun`]; [`ClusterError::Launch`].
@@ -48,10 +48,10 @@ fn replace(mut command: Command) -> io::Result<ExitStatus> {
     command.status()
 }
 
-/// Starts processes as [`start`] does, waits for them, and returns what they have printed.
+/// Starts processes like [`start`], waits for them, and returns their output.
 ///
 /// # Errors
-/// As [`start`].
+/// The same errors as [`start`].
 #[cfg(feature = "mpi")]
 pub fn output(processes: usize, args: &[OsString]) -> Result<std::process::Output, ClusterError> {
     let output = mpirun(processes, args).and_then(|mut command| command.output());

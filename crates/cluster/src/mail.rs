@@ -9,23 +9,23 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// How many messages of a topic wait in the first process before its workers wait for whoever reads them.
+/// The number of messages of a topic that may wait in the first process; beyond it, workers wait for the reader.
 const WAITING: usize = 64;
 
-/// What a message to the first process is about.
+/// The topic of a message to the first process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
-    /// What actors record.
+    /// Records of actors.
     Records,
-    /// Which files of a checkpoint a process has written.
+    /// Reports about the checkpoint files that a process has written.
     Checkpoints,
 }
 
 const TOPICS: [Topic; 2] = [Topic::Records, Topic::Checkpoints];
 
-/// Takes messages to the first process, which receives them after the next exchange of batches.
+/// Accepts messages for the first process, which receives them after the next exchange of batches.
 ///
-/// Posting never waits, so a mailbox holds what is posted in one window. In the first process itself it has no use.
+/// Posting never waits, so a mailbox holds the messages of one window. The first process does not use its own.
 #[derive(Clone, Debug, Default)]
 pub struct Mailbox(Arc<Mutex<Vec<u8>>>);
 
@@ -38,7 +38,7 @@ impl Mailbox {
         mail.extend_from_slice(message);
     }
 
-    /// Moves all messages behind the events of a batch.
+    /// Moves all messages to the end of a batch, behind its events.
     pub(crate) fn move_to(&self, batch: &mut Vec<u8>) {
         let events = batch.len() as u64;
         batch.append(&mut self.0.lock());
@@ -46,7 +46,7 @@ impl Mailbox {
     }
 }
 
-/// A message, with the process that it is from.
+/// A message, with the number of its sending process.
 type From = (usize, Vec<u8>);
 
 /// The receiving side, in the first process.
@@ -54,15 +54,15 @@ type From = (usize, Vec<u8>);
 pub(crate) struct Inbox([Option<SyncSender<From>>; TOPICS.len()]);
 
 impl Inbox {
-    /// The messages of a topic, with the process that each is from, as long as the inbox lives. Without a receiver they are
-    /// dropped.
+    /// Returns a receiver of the messages of a topic, each with its sending process, for the lifetime of the inbox.
+    /// Messages of a topic without a receiver are dropped.
     pub(crate) fn receiver(&mut self, topic: Topic) -> Receiver<From> {
         let (sender, receiver) = sync_channel(WAITING);
         self.0[topic as usize] = Some(sender);
         receiver
     }
 
-    /// Removes the mail from a batch and hands it out. None if it cannot be read.
+    /// Removes the mail from a batch and delivers it. `None` if it cannot be read.
     pub(crate) fn deliver(&self, from: usize, batch: &mut Vec<u8>) -> Option<()> {
         let (rest, events) = batch.split_last_chunk::<8>()?;
         let events = usize::try_from(u64::from_le_bytes(*events)).ok()?;

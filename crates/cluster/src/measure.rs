@@ -5,25 +5,25 @@ use corsair::cluster::Carrier;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// How many exchanges without events are measured, after a warm-up.
+/// The number of measured exchanges without events, after a warm-up.
 const EXCHANGES: usize = 1000;
 const WARM_UP: usize = 200;
-/// The bytes of a large exchange, and how many of these are measured.
+/// The size of a large exchange in bytes, and the number of such exchanges to measure.
 const BYTES: usize = 1 << 20;
 const LARGE: usize = 40;
 /// The bytes of a batch without events: a vote and the length of the events.
 const EMPTY: usize = 41;
-/// How many messages more are sent to measure the cost of one.
+/// The number of additional messages that are sent to measure the cost of one.
 const MESSAGES: usize = 16;
 
-/// What an exchange between two processes costs.
+/// The cost of an exchange between two processes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExchangeCost {
     /// Time of an exchange without events.
     pub window: Duration,
-    /// The time of one more process, with a message in each direction.
+    /// The additional time for each further process, with a message in each direction.
     pub peer: Duration,
-    /// Seconds for each byte that one sends the other.
+    /// Seconds for each byte that one process sends to the other.
     pub byte: f64,
 }
 

@@ -44,29 +44,30 @@ pub struct Member<C> {
     exchanged: ExchangeReport,
 }
 
-/// What processes compare before they run together.
+/// The terms that processes compare before they run together.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// The program and its version.
     pub program: &'a str,
-    /// Everything that determines the result of the run, and what is reported of it.
+    /// Everything that determines the result of the run and its output.
     pub configuration: &'a [u8],
-    /// How many workers a process has, if the user has said so.
+    /// The number of workers per process, if the user has set it.
     pub workers: Option<NonZeroUsize>,
-    /// Why this process cannot run its part.
+    /// The reason why this process cannot run its part, if it cannot.
     pub failure: Option<&'a str>,
 }
 
-/// What processes have agreed on.
+/// The terms that all processes have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// How many workers each process has: as the user has said, or as many as the process with the fewest cores can run.
+    /// The number of workers of each process: as set by the user, or as many as the process with the fewest cores can
+    /// run.
     pub workers: NonZeroUsize,
-    /// A random number that the processes of this run have in common.
+    /// A random number that all processes of this run share.
     pub session: u64,
 }
 
-/// [`Terms`] as a process sends them.
+/// [`Terms`] in the form that processes send.
 #[derive(Debug, Serialize, Deserialize)]
 struct Card {
     program: String,
@@ -77,12 +78,12 @@ struct Card {
     session: u64,
 }
 
-/// How much a process has exchanged with others.
+/// The amount of data that a process has exchanged with others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangeReport {
-    /// How long the exchanges took, with the wait for slower processes.
+    /// The total time of the exchanges, including the wait for slower processes.
     pub time: Duration,
-    /// How many exchanges there were: one per window and some more.
+    /// The number of exchanges: one per window, and a few more.
     pub count: u64,
     /// Bytes sent to other processes.
     pub sent: u64,
@@ -95,16 +96,16 @@ pub struct ExchangeReport {
 pub struct ProcessEnd {
     /// The outcome of its part, for [`conclude_parts`](corsair::cluster::conclude_parts).
     pub part: Vec<u8>,
-    /// What its actors report besides.
+    /// Additional data that its actors report.
     pub beside: Vec<u8>,
-    /// How much it has exchanged.
+    /// The amount of data that it has exchanged.
     pub exchange: ExchangeReport,
-    /// Its peak memory in bytes, if the system says so.
+    /// Its peak memory in bytes, if the system reports it.
     pub peak_memory: Option<u64>,
 }
 
 impl<C: Carrier> Member<C> {
-    /// The process with this number, of so many.
+    /// Creates the member for process number `process` of `processes`.
     pub fn new(carrier: C, process: usize, processes: usize) -> Member<C> {
         Member {
             carrier,
@@ -121,16 +122,16 @@ impl<C: Carrier> Member<C> {
         self.process
     }
 
-    /// How many processes there are.
+    /// The number of processes in the run.
     pub fn processes(&self) -> usize {
         self.processes
     }
 
-    /// Compares the terms of all processes, and returns the same result in each of them.
+    /// Compares the terms of all processes, and returns the same agreement to each of them.
     ///
     /// # Errors
-    /// [`ClusterError::Failed`] with the first process that cannot run its part; [`ClusterError::Different`] with the first
-    /// process whose terms are not those of process 0; [`ClusterError::Lost`].
+    /// [`ClusterError::Failed`] with the first process that cannot run its part; [`ClusterError::Different`] with the
+    /// first process whose terms differ from those of process 0; [`ClusterError::Lost`].
     pub fn agree(&mut self, terms: &Terms<'_>) -> Result<Agreement, ClusterError> {
         let mut hash = DefaultHasher::new();
         hash.write(terms.configuration);
@@ -202,22 +203,23 @@ impl<C: Carrier> Member<C> {
         &mut self.carrier
     }
 
-    /// Takes messages to the first process.
+    /// Returns the mailbox for messages to the first process.
     pub fn mailbox(&self) -> Mailbox {
         self.mailbox.clone()
     }
 
-    /// In the first process, the messages of a topic from all others, until [`end`](Self::end). The workers of this process
-    /// wait for whoever reads them, so a thread has to.
+    /// Returns, in the first process, the messages of a topic from all other processes, until [`end`](Self::end). A
+    /// thread has to read them, because the workers of this process wait for the reader.
     pub fn receiver(&mut self, topic: Topic) -> Receiver<(usize, Vec<u8>)> {
         self.inbox.receiver(topic)
     }
 
-    /// Reports the outcome of this process. The first process waits for all others and returns what each has reported, in the
-    /// order of their numbers; the others return nothing. All mail that was posted before has been delivered then.
+    /// Reports the outcome of this process. The first process waits for all others and returns the reports of all, in
+    /// the order of their numbers; the other processes return an empty list. All mail posted before this call has then
+    /// been delivered.
     ///
     /// # Errors
-    /// [`ClusterError::Lost`] if another process did not come so far; [`ClusterError::Outcome`].
+    /// [`ClusterError::Lost`] if another process ended early; [`ClusterError::Outcome`].
     pub fn end(mut self, part: Vec<u8>, beside: Vec<u8>) -> Result<Vec<ProcessEnd>, ClusterError> {
         let end = ProcessEnd {
             part,

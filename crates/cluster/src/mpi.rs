@@ -1,8 +1,8 @@
 //! Processes that MPI has started.
 //!
-//! In each exchange a process sends one message to each other process, and receives one from each: a reduction and an
-//! all-to-all in a single step, with the bytes behind the votes. A batch of [`LONGEST`] bytes or more is sent as several
-//! messages, of which only the last one is shorter.
+//! In each exchange a process sends one message to each other process, and receives one from each. A message contains
+//! the sender's vote and the bytes of its batch, so a single step is both a reduction and an all-to-all exchange. A
+//! batch of [`LONGEST`] bytes or more is sent as several messages, of which only the last one is shorter.
 
 use crate::{Arrivals, ClusterError, Member};
 use corsair::cluster::{Carrier, ProcessLost};
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The bytes of a message that others of the same batch follow. The library counts bytes with 32 bits.
+/// The size of each message of a divided batch, except the last. The MPI library counts bytes with 32 bits.
 const LONGEST: usize = 1 << 28;
-/// How often a process looks for messages before it lets other threads run.
+/// The number of polls for messages before a process lets other threads run.
 const SPINS: u32 = 1000;
-/// How long it looks before it sleeps between looks, and how long it sleeps.
+/// The polling time before a process starts to sleep between polls, and the length of a sleep.
 const PATIENCE: Duration = Duration::from_millis(5);
 const SLEEP: Duration = Duration::from_micros(100);
 
-/// The MPI library, from [`Mpi::begin`] until it is dropped, which waits for all other processes.
+/// The initialized MPI library. Dropping it waits for all other processes.
 pub struct Mpi(Universe);
 
 impl fmt::Debug for Mpi {
@@ -33,10 +33,10 @@ impl fmt::Debug for Mpi {
 }
 
 impl Mpi {
-    /// Initializes MPI. To be called once in a process, on its main thread, on which the run's first worker has to stay.
+    /// Initializes MPI. Call it once per process, on the main thread, where the run's first worker has to stay.
     ///
     /// # Errors
-    /// [`ClusterError::Mpi`] if that was done before, or the library supports no threads.
+    /// [`ClusterError::Mpi`] if MPI was already initialized, or the library does not support threads.
     pub fn begin() -> Result<Mpi, ClusterError> {
         let began = mpi::initialize_with_threading(Threading::Funneled);
         let (universe, threading) = began.ok_or(ClusterError::Mpi("it was initialized before"))?;
@@ -47,7 +47,7 @@ impl Mpi {
         Ok(Mpi(universe))
     }
 
-    /// This process of the run.
+    /// Returns this process as a member of the run.
     pub fn member(&self) -> Member<MpiCarrier> {
         let world = self.0.world();
         let (process, processes) = (world.rank() as usize, world.size() as usize);
@@ -59,7 +59,7 @@ impl Mpi {
         Member::new(carrier, process, processes)
     }
 
-    /// Ends all processes of the run; this one and `mpirun` exit with this code.
+    /// Ends all processes of the run; `mpirun` and this process exit with this code.
     pub fn abort(&self, code: u8) -> ! {
         self.0.world().abort(code.into())
     }
@@ -74,7 +74,7 @@ pub struct MpiCarrier {
 }
 
 impl Member<MpiCarrier> {
-    /// Which processes this one waits for, for a [`Watch`](crate::Watch).
+    /// Returns which processes this one is waiting for, for a [`Watch`](crate::Watch).
     pub fn arrivals(&mut self) -> Arc<Arrivals> {
         Arc::clone(&self.carrier().arrivals)
     }
@@ -86,7 +86,7 @@ impl MpiCarrier {
         self.longest = bytes;
     }
 
-    /// Receives the messages of other processes until the batch of each is complete, and calls `send` in between, until it
+    /// Receives the messages of other processes until the batch of each is complete. Calls `send` in between, until it
     /// returns true.
     fn receive(
         &self,
@@ -121,7 +121,7 @@ impl MpiCarrier {
         }
     }
 
-    /// Receives the messages that have come from a process. True if its batch is complete.
+    /// Receives the messages of one process that have arrived. True if its batch is complete.
     fn is_complete(
         &self,
         world: &SimpleCommunicator,

@@ -1,4 +1,4 @@
-//! Notices processes that do not come to the end of a window.
+//! Detects processes that do not reach the end of a window.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Which processes this one is waiting for.
+/// The processes that this one is waiting for.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// Since when this process waits; none while it computes.
+    /// The start of the current wait; `None` while the process computes.
     since: Mutex<Option<Instant>>,
     missing: Box<[AtomicBool]>,
 }
 
 impl Arrivals {
-    /// For this number of processes.
+    /// Creates the record for this number of processes.
     pub fn new(processes: usize) -> Arrivals {
         Arrivals {
             since: Mutex::default(),
@@ -23,22 +23,22 @@ impl Arrivals {
         }
     }
 
-    /// The process waits from now on.
+    /// Marks the process as waiting from now on.
     pub fn wait(&self) {
         *self.since.lock() = Some(Instant::now());
     }
 
-    /// Notes whether a process has not arrived yet.
+    /// Records whether a process has not arrived yet.
     pub fn set_missing(&self, process: usize, is_missing: bool) {
         self.missing[process].store(is_missing, Ordering::Relaxed);
     }
 
-    /// The process computes again.
+    /// Marks the process as computing again.
     pub fn go_on(&self) {
         *self.since.lock() = None;
     }
 
-    /// The processes that this one has been waiting for, if that lasts for `limit` or longer.
+    /// Returns the processes for which this one has been waiting, if the wait has lasted for `limit` or longer.
     fn overdue(&self, limit: Duration) -> Option<Vec<usize>> {
         let since = (*self.since.lock())?;
         let missing = self.missing.iter().enumerate();
@@ -55,10 +55,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Calls `report` once with a sentence when the wait for other processes lasts for `limit`.
+    /// Starts a thread that calls `report` once with a message, when the wait for other processes lasts for `limit`.
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// If the system cannot create a thread.
     pub fn start(
         arrivals: Arc<Arrivals>,
         limit: Duration,

@@ -1,4 +1,4 @@
-//! Runs random scenarios in several ways and compares everything that came of them.
+//! Runs random scenarios in several ways and compares all of their results.
 //!
 //! ```sh
 //! cargo run -p corsair-conformance --example fuzz                 # five seconds
@@ -6,7 +6,7 @@
 //! cargo run -p corsair-conformance --example fuzz -- forever
 //! ```
 //!
-//! It stops at the first difference with the case's number, and exit code 1.
+//! It stops at the first difference, prints the number of the case, and exits with code 1.
 
 #![allow(
     clippy::print_stdout,

@@ -1,5 +1,7 @@
-//! The core's promises as tests: what every executor does the same, and what virtual time adds.
+//! The core's guarantees as tests: the behaviour that all executors share, and the additional
+//! guarantees of virtual time.
 //!
-//! A package of its own, so that the core is optimised and hundreds of scenarios are not: each of
-//! them is four executors to compile. `cargo test -p corsair-conformance --test suite wall::faults`
-//! runs some of them, `cargo run -p corsair-conformance --example fuzz` looks for new ones.
+//! The tests are a separate package, so that the core is optimised while hundreds of scenarios,
+//! each compiled for four executors, are not. `cargo test -p corsair-conformance --test suite
+//! wall::faults` runs some of them, `cargo run -p corsair-conformance --example fuzz` searches for
+//! new ones.

@@ -1,14 +1,14 @@
-//! The configurations that a search has been in, exactly, in a few words each.
+//! The exact set of configurations that a search has visited, in a few words of memory each.
 
 use hashbrown::HashTable;
 use std::hash::Hasher;
 
-/// Which operations have been linearized.
+/// The set of operations that have been linearized.
 ///
-/// Operations with a return are numbered in the order of their calls. All that were called before
+/// Operations with a return are numbered in the order of their calls. All operations called before
 /// the earliest missing one are linearized, so a configuration is described by the first word that
-/// has a gap and the words after it, as far as they have bits. Operations without a return may be
-/// left out for ever and are numbered apart, so that they keep no gap open.
+/// has a gap and by the words after it, up to the last one with a bit. Operations without a return
+/// may never take effect. They are numbered separately, so that they leave no gap open.
 #[derive(Debug)]
 pub(super) struct Linearized {
     returned: Vec<u64>,
@@ -63,17 +63,17 @@ impl Linearized {
 /// Bits of a table entry that hold the length of a configuration.
 const LENGTH_BITS: u32 = 20;
 
-/// A set of configurations: linearized operations and state.
+/// A set of configurations, each of which is a set of linearized operations and a state.
 #[derive(Debug, Default)]
 pub(super) struct Configurations {
     words: Vec<u64>,
-    /// Where each configuration lies in `words`, and how long it is.
+    /// The position and length of each configuration in `words`.
     table: HashTable<u64>,
     scratch: Vec<u64>,
 }
 
 impl Configurations {
-    /// Adds a configuration, and returns false if it was there.
+    /// Adds a configuration, and returns false if the set already contains it.
     pub(super) fn insert(&mut self, linearized: &Linearized, state: u32) -> bool {
         self.scratch.clear();
         self.scratch
@@ -121,7 +121,7 @@ fn hash(words: &[u64]) -> u64 {
     hasher.finish()
 }
 
-/// The capacity of a configuration, in operations: a window of [`LENGTH_BITS`] words.
+/// The maximum number of operations in a configuration: a window of [`LENGTH_BITS`] words.
 pub(super) const MOST_OPERATIONS: usize = 1 << 25;
 
 #[cfg(test)]

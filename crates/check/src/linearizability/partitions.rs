@@ -11,7 +11,7 @@ pub(super) struct Partition<K> {
     pub(super) operations: Vec<usize>,
 }
 
-/// The history by object; as one part if any operation may be about several objects.
+/// Divides the history by object; it stays undivided if any operation may concern several objects.
 pub(super) fn partitions<M: Model>(
     model: &M,
     history: &[Operation<M::Input, M::Output>],

@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 
-/// What a search found.
+/// The outcome of a search.
 #[derive(Debug)]
 pub(crate) enum SearchResult {
     Linearizable,
@@ -16,27 +16,27 @@ pub(crate) enum SearchResult {
         longest: Vec<usize>,
         blocked: usize,
     },
-    /// Stopped at a bound, or because nobody needs the result.
+    /// Stopped at a bound, or because the result is no longer needed.
     Stopped(Option<Bound>),
 }
 
-/// How many steps pass between two looks at the bounds.
+/// The number of steps between two checks of the bounds.
 const STEPS: u64 = 1024;
 
-/// Returns that are looked at ahead, to see whether their results can still be reached.
+/// The number of following returns for which the search checks that their results can still be reached.
 const AHEAD: usize = 4;
 
-/// No entry.
+/// The index that stands for no entry.
 const NONE: u32 = u32::MAX;
 
-/// An operation, as the search needs it.
+/// An operation, in the form that the search uses.
 #[derive(Debug)]
 struct Item {
-    /// Its number among those with a return, or among those without.
+    /// Its number among the operations with a return, or among those without.
     number: u32,
-    /// The place of its return in the list of events; `NONE` without one.
+    /// The index of its return in the list of events; `NONE` if it has no return.
     returned: u32,
-    /// Of operations without a return: the previous one that calls the same, as an index of items.
+    /// For an operation without a return: the previous equal call without a return, as an index of items.
     twin: u32,
     is_read: bool,
 }
@@ -50,23 +50,23 @@ struct Event {
     is_call: bool,
 }
 
-/// An operation that has been linearized, and how to take that back.
+/// A linearized operation, with the data to undo it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     event: u32,
-    /// The state before.
+    /// The state before the operation.
     state: u32,
-    /// True if nothing else needs to be tried instead.
+    /// True if no alternative to this step has to be tried.
     forced: bool,
 }
 
-/// The search of an order that the model allows.
+/// The search for an order that the model allows.
 pub(super) struct Searcher<'a, M: Model> {
     model: &'a M,
     history: &'a [Operation<M::Input, M::Output>],
     operations: &'a [usize],
     items: Vec<Item>,
-    /// The list; event 0 is its head.
+    /// The linked list of events; event 0 is its head.
     events: Vec<Event>,
     states: States<M::State>,
     linearized: Linearized,
@@ -77,7 +77,7 @@ pub(super) struct Searcher<'a, M: Model> {
     longest: Vec<u32>,
     blocked: u32,
     state: u32,
-    /// The next event to try; the head means that reads are looked for first.
+    /// The next event to try; at the head, the search looks for reads first.
     at: u32,
 }
 
@@ -149,13 +149,13 @@ impl<'a, M: Model> Searcher<'a, M> {
         }
     }
 
-    /// Configurations that the search was in.
+    /// The number of configurations that the search has visited.
     pub(super) fn configurations(&self) -> u64 {
         self.seen.len() as u64
     }
 
-    /// Continues the search for a limited number of steps, and returns `None` if it is undecided. `go_on`
-    /// is asked now and then with the bytes of memory in use.
+    /// Continues the search for a limited number of steps, and returns `None` if it is still undecided. Calls `go_on`
+    /// from time to time with the number of bytes in use.
     pub(super) fn run(
         &mut self,
         steps: u64,
@@ -204,7 +204,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         None
     }
 
-    /// An operation whose result no order of what may come before it leads to.
+    /// Returns an operation whose result cannot be reached by any order of the calls before it.
     fn unreachable(&self) -> Option<u32> {
         let state = self.states.get(self.state);
         let (mut at, mut returns) = (self.events[0].next, 0);
@@ -225,7 +225,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         None
     }
 
-    /// What has been called before an event, and is not linearized.
+    /// Returns the inputs of the calls before an event that are not yet linearized.
     fn calls_before(&self, end: u32) -> impl Iterator<Item = &'a M::Input> {
         let mut at = self.events[0].next;
         std::iter::from_fn(move || {
@@ -242,7 +242,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         })
     }
 
-    /// A read that can be linearized in this state.
+    /// Returns a read that can be linearized in this state.
     fn read_now(&self) -> Option<u32> {
         let mut at = self.events[0].next;
         loop {
@@ -263,7 +263,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         }
     }
 
-    /// The state after the call, if it is worth to linearize it next.
+    /// Returns the state after the call, if linearizing the call next is worth trying.
     fn try_next(&mut self, at: u32) -> Option<u32> {
         let index = self.events[at as usize].item;
         let item = &self.items[index as usize];
@@ -307,7 +307,7 @@ impl<'a, M: Model> Searcher<'a, M> {
         &self.history[self.operations[item as usize]]
     }
 
-    /// Linearizes the operation called at this event.
+    /// Linearizes the operation that is called at this event.
     fn take(&mut self, event: u32, forced: bool) {
         let index = self.events[event as usize].item;
         let item = &self.items[index as usize];
@@ -327,8 +327,8 @@ impl<'a, M: Model> Searcher<'a, M> {
         });
     }
 
-    /// Takes back the last step that has an alternative, and continues behind it; false if there is
-    /// none.
+    /// Undoes steps back to the last one that has an alternative, and continues with that alternative. False if no step
+    /// has one.
     fn take_back(&mut self) -> bool {
         while let Some(step) = self.steps.pop() {
             let index = self.events[step.event as usize].item;
@@ -387,7 +387,7 @@ fn relink(events: &mut [Event], at: u32) {
     }
 }
 
-/// The states of a search, each once.
+/// The distinct states of a search, each with a number.
 struct States<S> {
     states: Vec<S>,
     table: HashTable<u32>,

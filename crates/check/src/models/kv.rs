@@ -4,31 +4,32 @@ use super::register::done;
 use super::{FromRecords, call_text};
 use crate::{Model, Outcome, Record, Value};
 
-/// A key-value store. A key without a value gets nil, which may be reported as an empty text.
+/// A key-value store. Reading a key without a value returns nil, which a history may report as an
+/// empty text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyValue;
 
 /// An operation of a [`KeyValue`] store on one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyValueInput {
-    /// The key.
+    /// The key that the operation concerns.
     pub key: Value,
-    /// What is done with it.
+    /// The operation on the key.
     pub action: KeyValueAction,
 }
 
-/// What is done with a key.
+/// An operation on one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyValueAction {
     /// Returns the value.
     Get,
     /// Sets the value.
     Put(Value),
-    /// Puts a text behind the text that is there, or an element behind the list that is there.
+    /// Appends a text to the current text, or an element to the current list.
     Append(Value),
     /// Removes the value.
     Delete,
-    /// Sets the second value if the first is there, and returns whether it was.
+    /// Sets the second value if the first one is current, and returns whether it was.
     CompareAndSet(Value, Value),
 }
 

@@ -4,7 +4,7 @@ use super::register::done;
 use super::{FromRecords, call_text};
 use crate::{Model, Outcome, Record, Value};
 
-/// A lock that nobody holds at first, and that only its holder can release.
+/// A lock that is free at first, and that only its holder can release.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lock;
 
@@ -13,7 +13,7 @@ pub struct Lock;
 pub enum LockInput {
     /// Takes the lock.
     Acquire(u64),
-    /// Gives the lock back.
+    /// Releases the lock.
     Release(u64),
     /// An operation on the lock of a key.
     Keyed(Box<Value>, Box<LockInput>),
@@ -29,7 +29,7 @@ impl LockInput {
 }
 
 impl Model for Lock {
-    /// Who holds the lock.
+    /// The process that holds the lock.
     type State = Option<u64>;
     type Input = LockInput;
     type Output = Value;

@@ -94,10 +94,10 @@ impl Model for Queue {
 /// The state of a [`Bag`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BagState {
-    /// How many there are of each element.
+    /// The number of copies of each element.
     elements: BTreeMap<Value, u32>,
-    /// How many elements operations without a result have removed. Which ones is decided when
-    /// somebody finds the bag empty.
+    /// The number of elements that operations without a result have removed. Which elements these
+    /// were is decided when an operation finds the bag empty.
     removed: u32,
 }
 
@@ -169,7 +169,7 @@ impl Model for Bag {
     }
 }
 
-/// The element that is added or removed, if it is known.
+/// Returns the element that is added or removed, if it is known.
 fn element<'a>(input: &'a QueueInput, output: Option<&'a Value>) -> Option<&'a Value> {
     match input {
         QueueInput::Enqueue(value) => Some(value),
@@ -177,7 +177,8 @@ fn element<'a>(input: &'a QueueInput, output: Option<&'a Value>) -> Option<&'a V
     }
 }
 
-/// An element comes and goes without the others noticing, and whoever finds nothing still does.
+/// Groups operations by element: an element can be left out of a history without changing other
+/// results, and an operation that found nothing still finds nothing.
 fn group(input: &QueueInput, output: Option<&Value>) -> Option<u64> {
     match input {
         QueueInput::Enqueue(value) => Some(group_of(value)),

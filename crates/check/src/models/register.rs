@@ -5,8 +5,8 @@ use crate::{Model, Outcome, Record, Value};
 
 /// A register that is nil at first.
 ///
-/// [`Keyed`](RegisterInput::Keyed) operations are about one of many registers, as the values
-/// `[key value]` of Jepsen's independent tests are.
+/// [`Keyed`](RegisterInput::Keyed) operations concern one of many registers; their values are `[key
+/// value]`, as in Jepsen's independent tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Register;
 
@@ -17,7 +17,7 @@ pub enum RegisterInput {
     Read,
     /// Sets the value.
     Write(Value),
-    /// Sets the second value if the first is there, and returns whether it was.
+    /// Sets the second value if the first one is current, and returns whether it was.
     CompareAndSet(Value, Value),
     /// An operation on the register of a key.
     Keyed(Box<Value>, Box<RegisterInput>),
@@ -160,7 +160,7 @@ fn plain(record: &Record) -> Option<(RegisterInput, Outcome)> {
     })
 }
 
-/// The result of what returns nothing of interest.
+/// Replaces the result of an operation that returns no useful value.
 pub(super) fn done(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Ok(_) => Outcome::Ok(Value::Bool(true)),

@@ -16,9 +16,10 @@ pub enum SetInput {
     Add(Value),
     /// Removes an element.
     Remove(Value),
-    /// Returns whether the element is there.
+    /// Returns whether the set contains the element.
     Contains(Value),
-    /// Returns all elements, in any order. A history with such reads is checked as one.
+    /// Returns all elements, in any order. A history with such reads is checked as a whole, not by
+    /// element.
     Read,
 }
 

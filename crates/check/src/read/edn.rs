@@ -1,7 +1,7 @@
 //! EDN: events one after another, or in one vector or list.
 //!
-//! The parser is our own because it has to be bounded in depth and values and to take one event at
-//! a time; the published ones build the whole document, recursively.
+//! The parser is the project's own, because it must bound the depth and the number of values and
+//! read one event at a time; published parsers build the whole document recursively.
 
 use super::pairs::Pairs;
 use super::{MOST_DEPTH, MOST_VALUES, ReadError, line_of};
@@ -48,7 +48,7 @@ pub(super) fn read(text: &[u8], pairs: &mut Pairs) -> Result<(), ReadError> {
     }
 }
 
-/// One value that is the whole text.
+/// Reads a text that is exactly one value.
 pub(super) fn value(text: &str, values: &mut usize) -> Result<Value, ReadError> {
     let mut parser = Parser::new(text.as_bytes(), values);
     parser
@@ -56,7 +56,7 @@ pub(super) fn value(text: &str, values: &mut usize) -> Result<Value, ReadError> 
         .map_err(|problem| ReadError { line: 1, problem })
 }
 
-/// Numbers of lines, asked for in ascending order.
+/// Line numbers of byte offsets, which must be requested in ascending order.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes white space, comments and discarded forms.
+    /// Skips white space, comments and discarded forms.
     fn space(&mut self, depth: usize) -> Parsed<()> {
         loop {
             match (self.peek(), self.text.get(self.at + 1)) {
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Passes white space or one comment.
+    /// Skips white space or one comment.
     fn space_plain(&mut self) {
         let comment = self.peek() == Some(b';');
         let rest = self.text[self.at..].iter();
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A set, or a value with a tag, which is left out.
+    /// Reads a set, or a value with a tag; the tag is ignored.
     fn tagged(&mut self, depth: usize) -> Parsed<Value> {
         self.at += 1;
         if self.peek() == Some(b'{') {
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The bytes up to white space or a bracket.
+    /// Returns the bytes up to the next white space or bracket.
     fn token(&mut self) -> &'a [u8] {
         let rest = &self.text[self.at..];
         let ends = |byte: &u8| byte.is_ascii_whitespace() || b",;()[]{}\"".contains(byte);

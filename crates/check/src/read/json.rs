@@ -61,7 +61,7 @@ pub(super) fn read(text: &[u8], pairs: &mut Pairs) -> Result<(), ReadError> {
     })
 }
 
-/// Gives each element of an array to a function.
+/// Passes each element of an array to a function.
 struct Events<'a, F> {
     values: &'a Cell<usize>,
     event: &'a mut F,
@@ -93,7 +93,7 @@ impl<'de, F: FnMut(Value) -> Result<(), ()>> Visitor<'de> for Events<'_, F> {
     }
 }
 
-/// Reads any value, and counts all of them.
+/// Reads any value, and counts values against the limit.
 #[derive(Clone, Copy)]
 struct Any<'a> {
     values: &'a Cell<usize>,

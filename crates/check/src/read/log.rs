@@ -1,8 +1,8 @@
-//! Logs of `jepsen.util`: `INFO  jepsen.util - 3 :invoke :write 4`, and Jepsen's `history.txt`,
-//! which has the same lines without what comes before the process.
+//! Logs of `jepsen.util`: `INFO jepsen.util - 3 :invoke :write 4`, and Jepsen's `history.txt`,
+//! whose lines begin with the process.
 //!
-//! A failed `:cas` of a log has seen another value than it expected, as in the logs of etcd that
-//! porcupine is tested with.
+//! A failed `:cas` in a log means that it saw another value than it expected, as in the etcd logs
+//! that porcupine is tested with.
 
 use super::pairs::{Event, Pairs};
 use super::{ReadError, edn};
@@ -46,7 +46,7 @@ pub(super) fn read(text: &[u8], pairs: &mut Pairs) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Process, type, function and value; `None` if the line is something else.
+/// Returns process, type, function and value; `None` if the line is not an event.
 fn fields(event: &str) -> Option<(u64, &str, &str, &str)> {
     let (process, rest) = event.trim().split_once(char::is_whitespace)?;
     let (kind, rest) = rest.trim_start().split_once(char::is_whitespace)?;

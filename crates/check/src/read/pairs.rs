@@ -1,10 +1,10 @@
-//! Joins events to operations.
+//! Joins the events of a history to operations.
 
 use super::ReadError;
 use crate::{Outcome, Record, Value};
 use rustc_hash::FxHashMap;
 
-/// Collects events, and joins each call with what came of it.
+/// Collects events, and joins each call with its return or failure.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     records: Vec<Record>,
@@ -148,7 +148,7 @@ impl Pairs {
         Ok(())
     }
 
-    /// The operations, in the order of the file.
+    /// Returns the operations, in the order of the file.
     pub(super) fn finish(self) -> Result<Vec<Record>, ReadError> {
         if self.records.is_empty() {
             let problem = "the history is empty; expected operations in EDN or JSON, or a log of \
