@@ -1,6 +1,6 @@
 //! A client of the service, for the load generator and the tests.
 //!
-//! It makes no retries and no reconnections.
+//! It does not retry requests or reconnect.
 
 mod socket;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::fmt::{self, Display};
 use tokio::net::TcpStream;
 
-/// Why a request of a client failed.
+/// An error of a client's request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -33,7 +33,7 @@ pub enum ClientError {
         /// The body.
         body: String,
     },
-    /// The node said something that is not expected.
+    /// The node sent an unexpected answer.
     #[error("the node said what is not expected: {0}")]
     Unexpected(String),
 }
@@ -59,7 +59,7 @@ pub struct Http {
     host: String,
 }
 
-/// Somebody who is logged in.
+/// A user who is logged in.
 #[derive(Clone, Deserialize)]
 pub struct Login {
     /// The number.
@@ -80,9 +80,9 @@ impl fmt::Debug for Login {
 /// A message that was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PostReceipt {
-    /// Its place in its conversation, from 0.
+    /// Its position in its conversation, from 0.
     pub number: u64,
-    /// Whether it had been stored before.
+    /// True if the node had stored it before.
     pub repeated: bool,
 }
 
@@ -90,7 +90,7 @@ impl Http {
     /// Connects to a node at `host:port`.
     ///
     /// # Errors
-    /// If no node answers there.
+    /// If no node accepts the connection.
     pub async fn connect(host: &str) -> Result<Http, ClientError> {
         let stream = TcpStream::connect(host)
             .await
@@ -106,7 +106,7 @@ impl Http {
         })
     }
 
-    /// Sends a request and gives back the answer, whatever it says.
+    /// Sends a request and returns the answer, whatever its status.
     ///
     /// # Errors
     /// If the connection fails.
@@ -209,7 +209,8 @@ impl Http {
     /// Posts a message, with an idempotency key or without.
     ///
     /// # Errors
-    /// If the node refuses, or cannot be reached any more; then it may have stored the message.
+    /// If the node refuses, or the connection fails; in the second case the node may have stored
+    /// the message.
     pub async fn post(
         &mut self,
         token: &str,
@@ -226,7 +227,7 @@ impl Http {
             .await
     }
 
-    /// The first page of a conversation's messages after a number.
+    /// Returns the first page of a conversation's messages after the given number.
     ///
     /// # Errors
     /// If the node refuses.

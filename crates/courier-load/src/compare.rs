@@ -1,4 +1,5 @@
-//! Durable POSTs beside POSTs that store nothing: the same client, the same bodies, in turn.
+//! Durable POSTs compared with POSTs that store nothing: the same client and bodies, in alternating
+//! rounds.
 
 use crate::client::{ClientError, Http};
 use crate::crowd::Crowd;
@@ -16,12 +17,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Rates that were measured in turn.
+/// Rates that were measured in alternating rounds.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// POSTs that were stored, per second, of each round.
+    /// Durable POSTs per second, for each round.
     pub durable: Vec<f64>,
-    /// POSTs to a handler that reads the body and answers 200, per second, of each round.
+    /// POSTs per second to a handler that reads the body and answers 200, for each round.
     pub bare: Vec<f64>,
     /// The thread time for a durable POST.
     pub durable_work: Threads,
@@ -30,7 +31,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The middle of the rounds' ratios of durable to bare.
+    /// The median of the rounds' ratios of durable to bare.
     pub fn ratio(&self) -> f64 {
         let mut ratios: Vec<f64> = self
             .durable
@@ -43,8 +44,8 @@ impl Comparison {
     }
 }
 
-/// A handler that reads the body, stores nothing and answers 200, served by axum as it comes, until
-/// this is dropped.
+/// A handler that reads the body, stores nothing and answers 200, served by axum with default
+/// settings until it is dropped.
 #[derive(Debug)]
 pub struct Bare {
     address: SocketAddr,
@@ -52,7 +53,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Serves it on a free port of the loopback interface.
+    /// Starts the handler on a free port of the loopback interface.
     ///
     /// # Errors
     /// If every port is in use.
@@ -86,7 +87,8 @@ impl Drop for Bare {
     }
 }
 
-/// Measures a node of this process beside [`Bare`]: rounds of this time, of both sides in turn.
+/// Compares a node in this process with [`Bare`]: rounds of this length, alternating between the
+/// two.
 ///
 /// # Errors
 /// If a client fails.
@@ -111,7 +113,7 @@ pub async fn compare(
     })
 }
 
-/// The measurements of one of the two.
+/// The measurements of one side of the comparison.
 #[derive(Default)]
 struct Side {
     rates: Vec<f64>,
@@ -139,13 +141,13 @@ impl Side {
 /// The target of POSTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A conversation of two users, of whom the other is offline.
+    /// A conversation of two users; the recipient is offline.
     Durable,
-    /// [`Bare`].
+    /// The [`Bare`] handler.
     Bare,
 }
 
-/// Users who post, each over a connection of its own and the next when one is answered.
+/// Users who post, each over its own connection, and each as soon as its previous POST is answered.
 #[derive(Debug)]
 pub struct Posters {
     posters: Vec<Poster>,
@@ -159,16 +161,16 @@ struct Poster {
     conversation: ConversationId,
 }
 
-/// The end of posting.
+/// The condition that ends posting.
 #[derive(Clone, Copy)]
 enum Until {
     Time(Instant),
-    /// POSTs of each.
+    /// The number of POSTs of each user.
     Count(u64),
 }
 
 impl Posters {
-    /// Makes users and their conversations at the node `host`, and connects them to both.
+    /// Creates users and their conversations at the node `host`, and connects them to both servers.
     ///
     /// # Errors
     /// If the node refuses, or a connection fails.
@@ -191,7 +193,7 @@ impl Posters {
         Ok(Posters { posters })
     }
 
-    /// The time that a number of POSTs of each take.
+    /// Returns the time that `each` POSTs of every user take.
     ///
     /// # Errors
     /// If a client fails.

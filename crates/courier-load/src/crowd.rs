@@ -1,4 +1,4 @@
-//! The users of a load: made, talking with each other, and listening.
+//! The users of a load: creating them, connecting them, and receiving their messages.
 
 use crate::client::{ClientError, Http, Login, ServerMessage, Socket};
 use crate::series::Series;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// The number of users that are created at a time.
+/// The number of users that are created concurrently.
 const TOGETHER: usize = 16;
 const PASSWORD: &str = "not a secret";
-/// The number of messages that a listener acknowledges at a time.
+/// The number of messages after which a listener acknowledges.
 const ACKNOWLEDGED: u64 = 32;
 
 /// Users who are logged in.
@@ -24,7 +24,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Makes users with names that are not taken.
+    /// Creates users with names that are not taken.
     pub async fn gather(host: &str, count: usize) -> Result<Crowd, LoadError> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(|error| LoadError::Task(error.to_string()))?;
@@ -86,7 +86,7 @@ impl Crowd {
         Ok(all)
     }
 
-    /// Opens a socket for everybody.
+    /// Opens a socket for each user.
     pub async fn listen(&self, host: &str, board: &Arc<Board>) -> Result<Vec<Listener>, LoadError> {
         let mut listeners = Vec::new();
         for login in &self.logins {
@@ -120,7 +120,7 @@ pub(crate) struct PostTarget {
 #[derive(Debug)]
 pub(crate) struct Board {
     origin: Instant,
-    /// Nanoseconds since the origin; 0 of those not sent yet.
+    /// Nanoseconds since the origin; 0 for messages that have not been sent yet.
     meant: Vec<AtomicU64>,
     came: AtomicU64,
     over: AtomicBool,
@@ -136,13 +136,13 @@ impl Board {
         }
     }
 
-    /// A message is about to be posted.
+    /// Records that a message is about to be posted.
     pub fn meant(&self, id: usize, at: Instant) {
         let nanos = at.saturating_duration_since(self.origin).as_nanos() as u64;
         self.meant[id].store(nanos.max(1), Release);
     }
 
-    /// The text of a message, by which it is known when it comes.
+    /// Returns the text of a message, which identifies the message on arrival.
     pub fn text(&self, id: usize, length: usize) -> String {
         let mut text = format!("{id} ");
         while text.len() < length {
@@ -151,7 +151,7 @@ impl Board {
         text
     }
 
-    /// How long ago the message with this text was meant to be sent.
+    /// Returns the time since the message with this text was due to be sent.
     fn age(&self, text: &str) -> Option<Duration> {
         let id: usize = text.split(' ').next()?.parse().ok()?;
         match self.meant.get(id)?.load(Acquire) {
@@ -162,13 +162,13 @@ impl Board {
         }
     }
 
-    /// How many messages have come out of sockets.
+    /// Returns the number of messages that sockets have received.
     pub fn came(&self) -> u64 {
         self.came.load(Acquire)
     }
 }
 
-/// Somebody who listens.
+/// A user who receives messages.
 #[derive(Debug)]
 pub(crate) struct Listener {
     task: JoinHandle<Result<Series, ClientError>>,
@@ -194,7 +194,7 @@ impl Listener {
     }
 }
 
-/// Receives and acknowledges until it is over. What the user has posted is not measured.
+/// Receives and acknowledges messages until the end. The user's own messages are not measured.
 async fn listen(
     mut socket: Socket,
     user: UserId,

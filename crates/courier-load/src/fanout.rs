@@ -13,28 +13,28 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// POSTs of the victim, per second.
 const RATE: f64 = 50.0;
-/// Before an attacker who was refused tries again.
+/// The pause before a refused attacker tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The most recipients of a conversation at the default limits.
 const MOST: usize = 9_990;
 /// The time for messages in flight at the end of the attack.
 const SETTLE: Duration = Duration::from_secs(30);
 
-/// An attack, and how long it takes.
+/// The parameters of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
-    /// Users who post to as many as they may, as fast as they may.
+    /// Users who post to as many recipients, and as often, as the limits allow.
     pub attackers: usize,
-    /// Their recipients.
+    /// The recipients of each attacker.
     pub recipients: usize,
     /// Recipients who are online.
     pub online: usize,
-    /// How long the victim posts, before it and under it.
+    /// How long the victim posts, both before the attack and during it.
     pub time: Duration,
 }
 
 impl Attack {
-    /// The number of posters, at the default limits of a node.
+    /// Creates an attack by this number of users, at the default limits of a node.
     pub fn by(attackers: usize) -> Attack {
         Attack {
             attackers,
@@ -48,13 +48,13 @@ impl Attack {
 /// The latencies of the victim's POSTs, from their intended send times.
 #[derive(Clone, Debug)]
 pub struct Victim {
-    /// Without the attack.
+    /// The latencies without the attack.
     pub quiet: Series,
-    /// Under it.
+    /// The latencies during the attack.
     pub attacked: Series,
-    /// Messages of the attackers that were stored,
+    /// The number of messages of the attackers that were stored.
     pub stored: u64,
-    /// and refused.
+    /// The number of messages of the attackers that were refused.
     pub refused: u64,
 }
 
@@ -105,7 +105,7 @@ pub async fn fanout(host: &str, attack: &Attack) -> Result<Victim, LoadError> {
     })
 }
 
-/// A conversation; waits if too many recipients are asked for at once.
+/// Creates a conversation; waits if too many recipients are requested at once.
 async fn room(host: &str, who: &Login, to: &[UserId]) -> Result<ConversationId, LoadError> {
     let mut http = Http::connect(host).await?;
     loop {
@@ -116,7 +116,7 @@ async fn room(host: &str, who: &Login, to: &[UserId]) -> Result<ConversationId, 
     }
 }
 
-/// Opens sockets that read whatever comes, and acknowledge nothing.
+/// Opens sockets that read all frames and acknowledge none.
 async fn listen(
     host: &str,
     logins: &[Login],

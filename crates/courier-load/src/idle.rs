@@ -14,25 +14,25 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// Memory of the node's process, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
-    /// Sockets that were opened, each of another user.
+    /// The number of open sockets, each of a different user.
     pub sockets: usize,
-    /// Before they were.
+    /// The memory before they were opened.
     pub before: u64,
-    /// With all of them open.
+    /// The memory with all of them open.
     pub after: u64,
 }
 
 impl Idle {
-    /// Bytes of one socket.
+    /// Returns the bytes per socket.
     pub fn each(&self) -> u64 {
         self.after.saturating_sub(self.before) / self.sockets.max(1) as u64
     }
 }
 
-/// Opens sockets at a node in another process, which says how much memory it has.
+/// Opens sockets at a node in another process, which reports its memory.
 ///
 /// # Errors
-/// If a client fails, or the node does not say.
+/// If a client fails, or the node does not report its memory.
 pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
     let crowd = Crowd::gather(host, sockets).await?;
     let mut http = Http::connect(host).await?;

@@ -1,10 +1,9 @@
-//! A load generator for the messaging service: users that post, users that listen, and how long it
-//! took. [`client`] is what it speaks with a node.
+//! A load generator for the messaging service: users who post, users who listen, and the measured
+//! times. [`client`] connects them to a node.
 //!
-//! Two times are measured of every message: of its POST, until the answer, and from the POST until
-//! it comes out of a recipient's socket. With a rate the loop is open: both count from when the
-//! POST was *meant* to be sent, so that a server that stalls is not flattered by clients that wait
-//! for it.
+//! Each message has two latencies: from its POST to the answer, and from its POST to its arrival at
+//! a recipient's socket. With a rate the load is an open loop: both times count from the *intended*
+//! time of the POST, so that a server that stalls is not flattered by clients that wait for it.
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST: u64 = 100_000_000;
 /// The longest load.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The conversations in which a worker talks in turn.
+/// The number of conversations that a worker uses in turn.
 const CONVERSATIONS: usize = 16;
 
 /// The number of recipients of a message.
@@ -62,15 +61,16 @@ pub enum Kind {
 /// The plan of a load.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// To whom messages go.
+    /// The recipients of messages.
     pub kind: Kind,
     /// The number of workers, each with its own connection.
     pub workers: usize,
     /// Messages of each worker.
     pub messages: usize,
-    /// Users online, the workers among them.
+    /// The number of users online, including the workers.
     pub users: usize,
-    /// POSTs per second of all workers together; `None`: each posts as soon as it is answered.
+    /// POSTs per second of all workers together; with `None` each worker posts as soon as its
+    /// previous POST is answered.
     pub rate: Option<f64>,
     /// Bytes of a text.
     pub text: usize,
@@ -89,25 +89,25 @@ pub struct LoadReport {
     pub wall: Duration,
 }
 
-/// Why no load was made, or not all of it came through.
+/// An error of a load.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The plan is invalid.
     #[error("{0}")]
     Plan(String),
-    /// No port is free for the handler that durable POSTs are compared with.
+    /// No port is free for the handler without storage.
     #[error("cannot listen on 127.0.0.1: {0}")]
     Listen(std::io::Error),
     /// A client failed.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Messages that were stored did not come.
+    /// Some stored messages did not arrive.
     #[error("{missing} of {expected} messages did not come within {} s after the last POST", PATIENCE.as_secs())]
     Lost {
-        /// The number of missing messages,
+        /// The number of missing messages.
         missing: u64,
-        /// and of all that were acknowledged.
+        /// The number of acknowledged messages.
         expected: u64,
     },
     /// A task of the generator ended early.
@@ -115,7 +115,7 @@ pub enum LoadError {
     Task(String),
 }
 
-/// How far it has come. Clones look at the same load.
+/// The progress of a load. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     posted: Arc<AtomicU64>,
@@ -129,7 +129,7 @@ impl Progress {
 }
 
 impl Plan {
-    /// All messages that are posted.
+    /// Returns the number of messages in the plan.
     pub fn total(&self) -> u64 {
         (self.workers as u64).saturating_mul(self.messages as u64)
     }
@@ -170,7 +170,7 @@ impl Plan {
     }
 }
 
-/// Makes the load at a node at `host:port`.
+/// Runs the load against a node at `host:port`.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -235,7 +235,7 @@ async fn joined<T>(task: tokio::task::JoinHandle<T>) -> Result<T, LoadError> {
         .map_err(|error| LoadError::Task(error.to_string()))
 }
 
-/// Recipients of a conversation of this kind, other than `worker`.
+/// Chooses the recipients of a conversation of this kind; `worker` is the sender.
 fn recipients(
     kind: Kind,
     users: &[UserId],

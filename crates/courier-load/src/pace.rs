@@ -1,8 +1,8 @@
 //! Exact times of an open-loop schedule.
 //!
-//! A timer of the runtime fires at the next whole millisecond, which would be counted as latency. So
-//! a thread of its own sleeps until each POST is due, to the few dozen microseconds that the system
-//! allows, and wakes the worker that is to make it.
+//! A timer of the runtime fires at the next whole millisecond, which would be counted as latency. Instead, a dedicated
+//! thread sleeps until each POST is due, with the few dozen microseconds of error that the system allows, and wakes the
+//! worker that makes the POST.
 
 use crate::LoadError;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 /// The intended time of a worker's next POST.
 pub(crate) type Due = mpsc::UnboundedReceiver<Instant>;
 
-/// Starts the thread: POST `n` of all is due `n / rate` seconds after `start`, and made by worker
-/// `n % workers`. It ends after the last one, or when no worker waits for any.
+/// Starts the thread. POST number `n` is due `n / rate` seconds after `start`, and worker `n % workers` makes it. The
+/// thread ends after the last POST, or when all workers have ended.
 ///
 /// # Errors
-/// If the system refuses a thread.
+/// If the system cannot create a thread.
 pub(crate) fn start(
     rate: f64,
     start: Instant,

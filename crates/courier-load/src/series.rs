@@ -1,9 +1,9 @@
-//! Times, counted in a histogram of three digits.
+//! Durations, counted in a histogram with three significant digits.
 
 use corsair::Buckets;
 use std::time::Duration;
 
-/// Times that were measured.
+/// A histogram of measured durations.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     histogram: Buckets<u64, 1024>,
@@ -11,12 +11,12 @@ pub struct Series {
 }
 
 impl Series {
-    /// None yet.
+    /// Creates an empty series.
     pub fn new() -> Series {
         Series::default()
     }
 
-    /// Counts one.
+    /// Counts a duration.
     pub fn record(&mut self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.histogram.record(nanos);
@@ -29,7 +29,7 @@ impl Series {
         self.total += other.total;
     }
 
-    /// How many there are.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
@@ -39,7 +39,7 @@ impl Series {
         self.total
     }
 
-    /// The average; zero of none.
+    /// Returns the average; zero for an empty series.
     pub fn average(&self) -> Duration {
         match self.count() {
             0 => Duration::ZERO,
@@ -47,17 +47,17 @@ impl Series {
         }
     }
 
-    /// The percentile: this many of a hundred took no longer.
+    /// Returns the duration that `percent` of a hundred measured durations do not exceed.
     pub fn percentile(&self, percent: f64) -> Duration {
         Duration::from_nanos(self.histogram.at_most(percent / 100.0).unwrap_or(0))
     }
 
-    /// The shortest.
+    /// Returns the shortest duration.
     pub fn min(&self) -> Duration {
         Duration::from_nanos(self.histogram.least().unwrap_or(0))
     }
 
-    /// The longest.
+    /// Returns the longest duration.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.histogram.greatest().unwrap_or(0))
     }

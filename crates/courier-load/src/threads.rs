@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Processor time of threads of one name.
+/// The processor time of all threads with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// In the program.
+    /// Time in the program.
     pub user: Duration,
-    /// In the system, for the program.
+    /// Time in the kernel, on behalf of the program.
     pub system: Duration,
-    /// Waiting for a processor, with something to do.
+    /// Time in which a thread was ready but had no processor.
     pub waited: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Work {
 pub struct Threads(pub BTreeMap<String, Work>);
 
 impl Threads {
-    /// Returns the time so far.
+    /// Returns the processor time that the threads have used until now.
     pub(crate) fn now() -> Threads {
         let mut threads = Threads::default();
         let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
@@ -53,7 +53,7 @@ impl Threads {
         }
     }
 
-    /// The same, of each of this many.
+    /// Divides each time by `count`.
     pub(crate) fn each(&self, count: u64) -> Threads {
         let part = |time: Duration| time.div_f64(count.max(1) as f64);
         let each = self.0.iter().map(|(name, work)| {

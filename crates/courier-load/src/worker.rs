@@ -1,4 +1,4 @@
-//! Somebody who posts what the plan says.
+//! A user who posts the messages of the plan.
 
 use crate::client::Http;
 use crate::crowd::{Board, PostTarget};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::time::{Instant, sleep_until};
 
-/// Somebody who posts.
+/// A user who posts.
 pub(crate) struct Worker {
     pub http: Http,
     pub token: String,
@@ -18,13 +18,14 @@ pub(crate) struct Worker {
     pub plan: Plan,
     pub number: usize,
     pub start: Instant,
-    /// With a rate: when to post.
+    /// The times to post at, if the plan has a rate.
     pub due: Option<Due>,
     pub progress: Progress,
 }
 
 impl Worker {
-    /// Posts all messages: how long each took, and how many are to come out of sockets.
+    /// Posts all messages. Returns the time that each POST took, and the number of expected
+    /// deliveries.
     pub async fn run(mut self) -> Result<(Series, u64), LoadError> {
         let (mut series, mut expected) = (Series::new(), 0);
         sleep_until(self.start).await;

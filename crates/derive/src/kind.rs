@@ -1,10 +1,10 @@
-//! From a type to its implementation of `Kind`.
+//! Derives the implementation of `Kind` for a type.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, LitStr, Result, parse_quote};
 
-/// The implementation, or the first error in the input.
+/// Returns the implementation, or the first error in the input.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let name = name(input)?;
@@ -55,7 +55,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// What `#[kind(name = "...")]` says.
+/// Returns the name in `#[kind(name = "...")]`.
 fn name(input: &DeriveInput) -> Result<LitStr> {
     let mut name: Option<LitStr> = None;
     for attribute in &input.attrs {

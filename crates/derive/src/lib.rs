@@ -8,7 +8,7 @@ mod plain;
 
 use proc_macro::TokenStream;
 
-/// Implements [`Message`](../corsair/trait.Message.html): a kind per variant, named after it, and a
+/// Implements [`Message`](../corsair/trait.Message.html): a kind for each variant, named after the variant, and a
 /// fingerprint of all fields. The trait's documentation describes the attributes.
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(input: TokenStream) -> TokenStream {

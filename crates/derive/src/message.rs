@@ -1,4 +1,4 @@
-//! From a type to its implementation of `Message`.
+//! Derives the implementation of `Message` for a type.
 
 mod attributes;
 #[cfg(test)]
@@ -10,7 +10,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, Result, Type, parse_quote};
 
-/// The implementation, or the first error in the input.
+/// Returns the implementation, or the first error in the input.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let generics = &input.generics;
     if let Some(lifetime) = generics.lifetimes().next() {
@@ -117,7 +117,7 @@ fn kinds(forms: &[Form<'_>]) -> (Vec<String>, Vec<usize>) {
     (names, kinds)
 }
 
-/// A type's parameters with the bounds of what the implementation does with them.
+/// Adds to a type's parameters the bounds that the implementation needs.
 fn bounded(mut generics: Generics, hashed: bool) -> Generics {
     for parameter in &mut generics.params {
         if let GenericParam::Type(parameter) = parameter {
@@ -133,7 +133,7 @@ fn bounded(mut generics: Generics, hashed: bool) -> Generics {
 
 /// A struct, or a variant of an enum.
 struct Form<'a> {
-    /// How it is written in a pattern.
+    /// The pattern that matches it.
     path: TokenStream,
     /// The name of its kind.
     kind: String,
@@ -146,7 +146,7 @@ struct Field<'a> {
     /// Its name or its index.
     member: syn::Member,
     ty: &'a Type,
-    /// What makes a number of it, if not `Hash`.
+    /// The function that turns the field into a number, instead of `Hash`.
     function: Option<syn::Path>,
 }
 
@@ -175,7 +175,8 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// The arm that makes the fingerprint. `shared` is how many forms of the same kind come before.
+    /// Returns the match arm that computes the fingerprint. `shared` is the number of preceding
+    /// forms of the same kind.
     fn arm(&self, shared: u64) -> TokenStream {
         let path = &self.path;
         if self.fields.is_empty() && shared == 0 {
@@ -203,7 +204,7 @@ impl<'a> Form<'a> {
 }
 
 impl Field<'_> {
-    /// Adds the field to the fingerprint.
+    /// Writes the code that adds the field to the fingerprint.
     fn write(&self, name: &syn::Ident) -> TokenStream {
         match &self.function {
             Some(function) => {

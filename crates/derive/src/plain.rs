@@ -1,13 +1,13 @@
-//! From a type to its implementation of `Plain`.
+//! Derives the implementation of `Plain` for a type.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, Result, parse_quote};
 
-/// An enum says by one byte which variant a value is.
+/// The maximum number of variants of an enum, because one byte identifies the variant.
 const MOST_VARIANTS: usize = 256;
 
-/// The implementation, or the first error in the input.
+/// Returns the implementation, or the first error in the input.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let mut generics = input.generics.clone();
@@ -102,11 +102,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 struct Form {
     /// The sum of its fields' sizes.
     size: TokenStream,
-    /// What it is taken apart by.
+    /// The pattern that destructures it.
     pattern: TokenStream,
-    /// Writes the fields one after the other to `to`, which is what is left then.
+    /// The code that writes the fields one after the other to `to`, and advances `to` past them.
     write: TokenStream,
-    /// Makes it from `from`.
+    /// The code that reads a value from `from`.
     read: TokenStream,
 }
 

@@ -3,8 +3,8 @@
 use corsair::Random;
 use std::collections::BTreeMap;
 
-/// Files of a node. What was written after the last [`sync`](Disk::sync) may be lost in a crash:
-/// of each file, some of the last unsynced writes are gone.
+/// Files of a node. Records written after the last [`sync`](Disk::sync) may be lost in a crash:
+/// each file may lose some of its last unsynced writes.
 ///
 /// ```
 /// use corsair_hunt::Disk;
@@ -26,8 +26,8 @@ pub struct Disk {
 struct File {
     records: Vec<Vec<u8>>,
     synced: Vec<Vec<u8>>,
-    /// Whether the file was replaced since it was synced, so that a crash may bring the old one
-    /// back.
+    /// True if the file was replaced after its last sync, so that a crash may restore the old
+    /// contents.
     replaced: bool,
 }
 
@@ -41,14 +41,14 @@ impl Disk {
             .push(record.to_vec());
     }
 
-    /// Makes a record the only one of a file.
+    /// Replaces the contents of a file by one record.
     pub fn write(&mut self, file: &'static str, record: &[u8]) {
         let file = self.files.entry(file).or_default();
         file.records = vec![record.to_vec()];
         file.replaced = true;
     }
 
-    /// Makes all that was written durable.
+    /// Makes all records durable that were written before this call.
     pub fn sync(&mut self) {
         for file in self.files.values_mut() {
             if file.replaced {
@@ -67,18 +67,18 @@ impl Disk {
         records.iter().map(Vec::as_slice)
     }
 
-    /// The last record of a file as a number, if it has eight bytes.
+    /// Returns the last record of a file as a number, if it has eight bytes.
     pub fn number(&self, file: &str) -> Option<u64> {
         let last = self.records(file).last()?;
         Some(u64::from_le_bytes(last.try_into().ok()?))
     }
 
-    /// Makes a number the only record of a file.
+    /// Replaces the contents of a file by one number.
     pub fn write_number(&mut self, file: &'static str, number: u64) {
         self.write(file, &number.to_le_bytes());
     }
 
-    /// Loses what was not synced, wholly or from a random record on.
+    /// Loses unsynced records: all of them, or those after a random record.
     pub fn crash(&mut self, random: &mut Random) {
         for file in self.files.values_mut() {
             if file.replaced {

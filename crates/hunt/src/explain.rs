@@ -1,5 +1,5 @@
-//! A failure as a story: its messages as a sequence (Lamport) diagram, in text and as SVG, the faults
-//! that it needs, and where it leaves a run that passes.
+//! Explains a failure: its messages as a sequence (Lamport) diagram, in text and as SVG, the faults that it needs, and
+//! the first step at which it differs from a run that passes.
 
 use crate::{Failure, FaultPlan, HuntError, Subject};
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub struct Step {
 
 /// A failure explained.
 ///
-/// Its text is for the terminal: [`Explanation::text`]; the diagram as SVG: [`Explanation::svg`].
+/// [`Explanation::text`] is for the terminal, [`Explanation::svg`] is the diagram as SVG.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The property that is violated.
@@ -48,13 +48,13 @@ pub struct Explanation {
     pub nodes: u32,
     /// The steps of the run, by time.
     pub steps: Vec<Step>,
-    /// Each fault, and whether the property holds in the same run without it.
+    /// Each fault, and whether the property holds in the same run without that fault.
     pub faults: Vec<(String, bool)>,
-    /// The first step at which the run differs from one without a necessary fault.
+    /// The first step at which the run differs from the run without a necessary fault.
     pub divergence: Option<usize>,
 }
 
-/// The maximum number of steps in a diagram: the last ones are shown.
+/// The maximum number of steps in a diagram; of longer runs the last steps are shown.
 pub const MOST_STEPS: usize = 200;
 /// Width of a node's column in text.
 const COLUMN: usize = 14;
@@ -62,7 +62,7 @@ const COLUMN: usize = 14;
 /// Runs a failure again, and once without each of its faults.
 ///
 /// # Errors
-/// If a run cannot be done, or the failure is none.
+/// If a run fails to complete, or the failure does not violate its property.
 pub fn explain(subject: &dyn Subject, failure: &Failure) -> Result<Explanation, HuntError> {
     let (result, steps) = subject.trace(failure.seed, &failure.plan)?;
     let property = failure.property.clone();
@@ -89,7 +89,7 @@ pub fn explain(subject: &dyn Subject, failure: &Failure) -> Result<Explanation, 
     })
 }
 
-/// Each fault in words, and the plan without it.
+/// Returns each fault in words, with the plan without it.
 fn without_each(plan: &FaultPlan) -> Vec<(String, FaultPlan)> {
     let calm = FaultPlan {
         until: plan.until,
@@ -160,8 +160,8 @@ impl Explanation {
         &self.steps[self.steps.len().saturating_sub(MOST_STEPS)..]
     }
 
-    /// The explanation as text: faults, then a line for each step with an arrow from the sender's
-    /// column to the receiver's.
+    /// Formats the explanation as text: the faults, then a line for each step, with an arrow from the sender's column
+    /// to the receiver's.
     pub fn text(&self) -> String {
         let mut text = format!("violated: {}\n", self.property);
         if self.faults.is_empty() {
@@ -202,7 +202,7 @@ impl Explanation {
         text
     }
 
-    /// The columns of a step.
+    /// Formats the columns of a step.
     fn line(&self, step: &Step) -> String {
         let width = COLUMN * self.nodes as usize;
         let mut cells = vec![' '; width];
@@ -238,8 +238,8 @@ impl Explanation {
         cells.into_iter().collect()
     }
 
-    /// The diagram as SVG: a line down for each node, an arrow for each message from when it was
-    /// sent to when it arrived.
+    /// Draws the diagram as SVG: a vertical line for each node, and for each message an arrow from its send time to its
+    /// arrival.
     pub fn svg(&self) -> String {
         const ACROSS: f64 = 150.0;
         const DOWN: f64 = 22.0;

@@ -1,4 +1,4 @@
-//! The network of a run: core's faulty links, as a plan says.
+//! The network of a run: the core's faulty links, configured by a plan.
 
 use crate::FaultPlan;
 use crate::node::FIRST;
@@ -7,7 +7,7 @@ use corsair::{Addr, Distribution, Time};
 use std::ops::Range;
 use std::time::Duration;
 
-/// The number of a node by its address, if it is one.
+/// Returns the number of the node with this address, if it is a node.
 fn node(addr: Addr, nodes: u32) -> Option<u32> {
     addr.as_u32()
         .checked_sub(FIRST)
@@ -31,8 +31,8 @@ fn between(
     })
 }
 
-/// Messages between nodes travel 1 to 5 ms and have the faults of the plan; those from and to the
-/// root, which observes, have none.
+/// Builds the network. Messages between nodes travel 1 to 5 ms and have the faults of the plan;
+/// messages from and to the root, which observes, have no faults.
 pub(crate) fn network(plan: &FaultPlan, nodes: u32) -> Result<FaultyLinks<Jitter>, NetworkError> {
     let milliseconds = |number: u32| Duration::from_millis(number.into());
     let part = |number: u32| f64::from(number) / 1000.0;

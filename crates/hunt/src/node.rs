@@ -27,8 +27,8 @@ pub enum Input<M> {
     Timer(u16),
 }
 
-/// A node of a [`Program`](crate::Program). A crash drops it; what starts again is a new one, with
-/// the same [`Machine`].
+/// A node of a [`Program`](crate::Program). A crash drops it; the restarted node is a new value
+/// with the same [`Machine`].
 pub trait Node<M: Message>: Send + 'static {
     /// Called at the beginning and after each crash; durable state is on the machine's disk.
     fn boot<C: Context<M>>(&mut self, cx: &mut C, machine: &mut Machine);
@@ -36,13 +36,14 @@ pub trait Node<M: Message>: Send + 'static {
     /// Handles a message or a timer.
     fn on<C: Context<M>>(&mut self, input: Input<M>, cx: &mut C, machine: &mut Machine);
 
-    /// What the coverage of a search counts: the states that nodes were in together. It should have
-    /// few values, such as a role, and no number that only grows.
+    /// Returns a number for the state, from which a search computes its coverage: the joint states
+    /// of nodes. It should have few values, such as a role, and must not contain a counter that
+    /// only grows.
     fn state(&self) -> u64 {
         0
     }
 
-    /// The state in words, for explanations.
+    /// Describes the state in words, for explanations.
     fn describe(&self) -> String {
         self.state().to_string()
     }
@@ -67,7 +68,7 @@ impl Machine {
         cx.now() >= self.calm
     }
 
-    /// Sets a timer that comes after `after` milliseconds, unless the node crashes before.
+    /// Sets a timer that fires after `after` milliseconds, unless the node crashes before.
     pub fn timer<M: Message, C: Context<M>>(&self, cx: &mut C, after: u32, name: u16) {
         let token = u32::from(self.life) << 16 | u32::from(name);
         cx.timer(Duration::from_millis(after.into()), Token::new(token));
@@ -83,7 +84,7 @@ impl Machine {
     }
 }
 
-/// Which states the nodes of a run were in together, as bits of their hashes.
+/// The joint states that the nodes of a run have reached, as bits of their hashes.
 #[derive(Debug)]
 pub(crate) struct Coverage {
     /// The state of each node.

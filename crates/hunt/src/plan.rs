@@ -1,4 +1,4 @@
-//! Faults as data.
+//! Plans of faults, as data.
 
 use corsair::Random;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use thiserror::Error;
 pub struct FaultPlan {
     /// Length of the run; faults stop after two thirds of it, so that progress has to follow.
     pub time: u32,
-    /// Ends the run early, at this time, without the observer's
-    /// [`end`](crate::Observer::end): for violations that come before it.
+    /// Ends the run at this time, without the observer's [`end`](crate::Observer::end), for violations that happen
+    /// before it.
     pub until: Option<u32>,
     /// Thousandths of messages that are lost.
     pub loss: u32,
@@ -22,11 +22,11 @@ pub struct FaultPlan {
     pub late: u32,
     /// The maximum additional latency.
     pub lateness: u32,
-    /// Parted networks.
+    /// Network partitions.
     pub partitions: Vec<Partition>,
     /// Nodes that crash and start again.
     pub crashes: Vec<Crash>,
-    /// Nodes whose messages are slow for a while, so that others overtake them.
+    /// Nodes whose messages are slow during an interval, so that other messages overtake them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<Delay>,
 }
@@ -41,7 +41,7 @@ pub struct Partition {
     pub until: u32,
     /// The nodes of one side, as bits.
     pub side: u64,
-    /// Only messages from this side to the other are lost.
+    /// True if only messages from this side to the other are lost.
     pub one_way: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Crash {
     pub node: u32,
     /// The time of the crash.
     pub at: u32,
-    /// How long it is down.
+    /// How long the node is down, in milliseconds.
     pub down: u32,
 }
 
@@ -82,7 +82,7 @@ pub enum PlanError {
         /// Its value.
         value: u32,
     },
-    /// A fault of nodes that the program does not have.
+    /// A fault concerns a node that the program does not have.
     #[error("a {fault} names node {node}, but the program has the nodes 0 to {last}")]
     Node {
         /// The fault.
@@ -97,12 +97,12 @@ pub enum PlanError {
     TooLate {
         /// The fault.
         fault: &'static str,
-        /// When it begins or ends, or how late messages are.
+        /// When the fault begins or ends, or the lateness of messages.
         at: u64,
         /// The length of the run.
         time: u32,
     },
-    /// A run without time, or more than an hour of it.
+    /// The length of the run is zero or more than an hour.
     #[error("time is {0} ms; expected 1 to 3600000")]
     Time(u32),
     /// The number of faults is too large.
@@ -111,7 +111,7 @@ pub enum PlanError {
 }
 
 impl FaultPlan {
-    /// A run of this length without faults.
+    /// Creates a plan for a run of this length without faults.
     pub fn calm(time: u32) -> FaultPlan {
         FaultPlan {
             time,
@@ -124,7 +124,7 @@ impl FaultPlan {
         self.time - self.time / 3
     }
 
-    /// Draws which faults there are, and how strong (swarm testing: Groce et al., ISSTA 2012).
+    /// Draws a random set of faults with random strengths (swarm testing: Groce et al., ISSTA 2012).
     pub fn draw(random: &mut Random, nodes: u32, time: u32) -> FaultPlan {
         let mut plan = FaultPlan::calm(time);
         let until = plan.faults_until();
@@ -173,7 +173,7 @@ impl FaultPlan {
     /// Checks the plan against a program with `nodes` nodes.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// The first part of the plan that is invalid.
     pub fn check(&self, nodes: u32) -> Result<(), PlanError> {
         let last = nodes.saturating_sub(1);
         if !(1..=3_600_000).contains(&self.time) {
@@ -243,7 +243,7 @@ impl FaultPlan {
         Ok(())
     }
 
-    /// The plan as one line for each fault.
+    /// Describes the plan, with one line for each fault.
     pub fn describe(&self) -> String {
         let mut lines = Vec::new();
         let mut part = |value: u32, what: &str| {

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Nodes that run together, and who watches them.
+/// Nodes that run together, with an observer.
 pub trait Program: Send + Sync + 'static {
     /// The type of messages. [`Message::duplicate`] decides whether messages can arrive twice.
     type Message: Message + Clone;
@@ -33,12 +33,14 @@ pub trait Program: Send + Sync + 'static {
     fn observer(&self) -> Self::Observer;
 }
 
-/// The parent of all nodes. What they send to it has no faults, but takes time and may overtake.
+/// The parent of all nodes. Messages that nodes send to it are not lost or duplicated, but take
+/// time and may overtake each other.
 pub trait Observer<M: Message>: Send + 'static {
-    /// Receives what a node reports.
+    /// Handles the report of a node.
     fn on<C: Context<M>>(&mut self, from: Addr, body: M, cx: &mut C);
 
-    /// States what has to hold at the end, when no fault has happened for a third of the run.
+    /// States the properties that must hold at the end, when no fault has happened for a third of
+    /// the run.
     fn end<C: Context<M>>(&mut self, cx: &mut C) {
         let _ = cx;
     }
@@ -54,43 +56,43 @@ impl<M: Message> Observer<M> for () {
 pub struct RunResult {
     /// The properties of the run.
     pub properties: Properties,
-    /// The run's digest: the same for the same seed and plan, on any number of workers.
+    /// The run's digest, which depends only on the seed and the plan.
     pub digest: u64,
     /// Messages that were delivered.
     pub delivered: u64,
-    /// States that the nodes were in together, as bits of their hashes.
+    /// The joint states that the nodes have reached, as bits of their hashes.
     pub coverage: Vec<u64>,
 }
 
-/// A program of any kind, as the search sees it.
+/// The interface of a program of any message type, for the search.
 pub trait Subject: Sync {
-    /// Its name.
+    /// Returns the name of the program.
     fn name(&self) -> &'static str;
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     fn nodes(&self) -> u32;
-    /// How long a run takes, in milliseconds.
+    /// Returns the length of a run, in milliseconds.
     fn time(&self) -> u32;
-    /// Runs it once in virtual time, on one worker or several.
+    /// Runs the program once in virtual time, on the given number of workers.
     ///
     /// A panic of a node is a violation of `no node panics`.
     ///
     /// # Errors
-    /// If the plan does not fit, or the run fails otherwise.
+    /// If the plan does not fit the program, or the run fails for another reason.
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError>;
-    /// Runs it once on one worker, and returns each step of its nodes as well, by time.
+    /// Runs the program once on one worker, and returns each step of its nodes as well, by time.
     ///
     /// # Errors
     /// See [`Subject::run`].
     fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError>;
 }
 
-/// A run that could not be done.
+/// A run that could not be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum HuntError {
     /// The plan does not fit the program.
     #[error("the fault plan does not fit: {0}")]
     Plan(#[from] PlanError),
-    /// The network of the plan cannot be made.
+    /// The plan describes an invalid network.
     #[error(transparent)]
     Network(#[from] corsair::network::NetworkError),
     /// A replayed run does not violate its property.

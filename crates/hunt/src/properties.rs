@@ -41,8 +41,8 @@ macro_rules! always {
     };
 }
 
-/// States that a condition holds at least once when this line is reached, in some run: a test that
-/// never reaches its interesting states is a weak test.
+/// States that a condition holds at least once when this line is reached, in some run. It detects tests that never
+/// reach their interesting states.
 #[macro_export]
 macro_rules! sometimes {
     ($cx:expr, $condition:expr, $name:literal) => {
@@ -90,9 +90,9 @@ macro_rules! eventually {
     };
 }
 
-/// True for a part of the times at which this line is reached, given in thousandths: a place where
-/// code does something rare but allowed, such as a time-out that comes early. Without the feature
-/// `buggify` it is the constant `false`, which costs nothing.
+/// True in a fraction of the cases in which this line is reached, given in thousandths: a place where code does
+/// something rare but allowed, such as a time-out that fires early. Without the feature `buggify` it is the constant
+/// `false`, which costs nothing.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
@@ -125,7 +125,7 @@ macro_rules! buggify {
 /// Whether [`buggify!`](crate::buggify) is in effect: the feature `buggify`.
 pub const BUGGIFY: bool = cfg!(feature = "buggify");
 
-/// A property, and how often it was seen.
+/// A property, with the number of times that it was evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
     /// Its name.
@@ -135,13 +135,13 @@ pub struct Property {
     pub is_sometimes: bool,
     /// How often the condition held.
     pub held: u64,
-    /// How often it did not; 0 for `sometimes!`.
+    /// How often the condition did not hold; 0 for `sometimes!`.
     pub violated: u64,
 }
 
-/// What the properties of a run, or of several, came to.
+/// The results of the properties of one run or several.
 ///
-/// Its text has a line for each.
+/// Displayed with one line for each property.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     /// All properties that were reached, by name.
@@ -149,7 +149,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The properties of a whole run.
+    /// Collects the properties of a complete run.
     pub fn of(report: &Report) -> Properties {
         let mut all = Properties::of_part(report);
         for (name, count) in &report.probes.counters {
@@ -160,7 +160,8 @@ impl Properties {
         all
     }
 
-    /// The properties of a run that was ended early: nothing is known of [`eventually!`](crate::eventually).
+    /// Collects the properties of a run that was ended early, without [`eventually!`](crate::eventually), which such a
+    /// run cannot decide.
     pub fn of_part(report: &Report) -> Properties {
         let mut all = Properties::default();
         for (name, count) in &report.probes.counters {
@@ -175,7 +176,7 @@ impl Properties {
         all
     }
 
-    /// Adds those of another run.
+    /// Adds the results of another run.
     pub fn merge(&mut self, other: &Properties) {
         for property in &other.properties {
             let Property {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Hunt {
-    /// Everything that is drawn follows from it: the result does not depend on the number of
+    /// The seed from which everything is drawn. The result does not depend on the number of
     /// threads, unless the time runs out.
     pub seed: u64,
     /// The maximum number of runs.
@@ -23,7 +23,7 @@ pub struct Hunt {
     pub shard: u64,
 }
 
-/// A million runs, a minute, all cores.
+/// By default a search makes up to a million runs in a minute, on all cores.
 impl Default for Hunt {
     fn default() -> Hunt {
         Hunt {
@@ -62,22 +62,22 @@ pub struct Hunted {
     pub covered: u32,
 }
 
-/// Runs between two looks at the bounds.
+/// The number of runs between two checks of the bounds.
 const GENERATION: usize = 32;
 
-/// Runs a program with ever other seeds and faults, until a property is violated or a bound is
+/// Runs a program with different seeds and faults, until a property is violated or a bound is
 /// reached.
 ///
 /// # Errors
-/// If a run cannot be done.
+/// If a run cannot be completed.
 pub fn hunt(subject: &dyn Subject, hunt: &Hunt) -> Result<Hunted, HuntError> {
     hunt_with(subject, hunt, |_| {})
 }
 
-/// As [`hunt()`], and calls `progress` after every 32 runs with what the search has come to.
+/// Like [`hunt()`], but calls `progress` after every 32 runs with the results so far.
 ///
 /// # Errors
-/// If a run cannot be done.
+/// If a run cannot be completed.
 pub fn hunt_with(
     subject: &dyn Subject,
     hunt: &Hunt,
@@ -133,7 +133,7 @@ pub fn hunt_with(
     Ok(hunted)
 }
 
-/// Adds the states of a run, and returns how many there are.
+/// Adds the states of a run, and returns the total number of covered states.
 fn cover(covered: &mut [u64], more: &[u64]) -> u32 {
     covered
         .iter_mut()
@@ -142,7 +142,7 @@ fn cover(covered: &mut [u64], more: &[u64]) -> u32 {
     covered.iter().map(|word| word.count_ones()).sum()
 }
 
-/// The results of all candidates, in their order.
+/// Runs all candidates, and returns their results in order.
 fn run_all(
     subject: &dyn Subject,
     candidates: &[(u64, FaultPlan)],

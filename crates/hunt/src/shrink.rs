@@ -7,24 +7,24 @@ use thiserror::Error;
 /// A failure that was shrunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// The failure. Without any one of its faults, its seed does not violate the property.
+    /// The failure. If any one of its faults is removed, its seed no longer violates the property.
     pub failure: Failure,
     /// Its digest.
     pub digest: u64,
-    /// How many runs it took.
+    /// The number of runs that shrinking took.
     pub runs: u32,
 }
 
 /// Most runs that shrinking takes.
 const MOST_RUNS: u32 = 2_000;
-/// Other seeds that are tried with each smaller plan.
+/// The number of other seeds that are tried with each smaller plan.
 const SEEDS: u64 = 4;
 
-/// Removes faults, makes the others weaker and the run shorter, as long as the same property is
+/// Removes faults, weakens the others and shortens the run, while the same property is still
 /// violated. Every step is a run.
 ///
 /// # Errors
-/// If a run cannot be done, or the failure is none.
+/// If a run cannot be completed, or the failure does not violate its property.
 pub fn shrink(subject: &dyn Subject, failure: &Failure) -> Result<Shrunk, HuntError> {
     let mut shrinker = Shrinker {
         subject,
@@ -85,7 +85,7 @@ impl Shrinker<'_> {
         Ok(fails.then_some(result))
     }
 
-    /// Takes the plan if it fails with the seed of the failure, or with one of a few others.
+    /// Accepts the plan if it fails with the seed of the failure, or with one of a few other seeds.
     fn accept(&mut self, plan: &FaultPlan) -> Result<bool, HuntError> {
         for seed in std::iter::once(self.failure.seed).chain(0..SEEDS) {
             if let Some(result) = self.try_run(seed, plan)? {
@@ -100,7 +100,8 @@ impl Shrinker<'_> {
     }
 }
 
-/// Plans with one fault less, then with weaker faults, then shorter ones.
+/// Returns smaller plans: first those with one fault less, then those with weaker faults, then
+/// shorter ones.
 fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut FaultPlan)| {
@@ -170,7 +171,8 @@ fn candidates(plan: &FaultPlan) -> Vec<FaultPlan> {
     all
 }
 
-/// Whether a plan has less in it: faults first, then their strength, then time.
+/// True if a plan is smaller than another: by the number of faults, then their strength, then the
+/// time.
 fn is_smaller(plan: &FaultPlan, than: &FaultPlan) -> bool {
     weight(plan) < weight(than)
 }
@@ -224,7 +226,7 @@ pub struct Replay {
     pub plan: FaultPlan,
 }
 
-/// A text that is not a replay.
+/// An error in the text of a replay.
 #[derive(Debug, Error)]
 pub enum ReplayError {
     /// It is not JSON with the fields of a replay.
@@ -245,7 +247,7 @@ impl Replay {
     /// Reads a replay.
     ///
     /// # Errors
-    /// If it is none, or has more than a mebibyte.
+    /// If the text is not a replay, or is longer than a mebibyte.
     pub fn from_json(text: &str) -> Result<Replay, ReplayError> {
         if text.len() > 1 << 20 {
             return Err(ReplayError::Length(text.len()));
@@ -253,10 +255,11 @@ impl Replay {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Runs it on `workers` workers, and returns its result; the digest is the same for any number.
+    /// Runs the replay on `workers` workers, and returns its result; the digest does not depend on
+    /// the number.
     ///
     /// # Errors
-    /// If the run cannot be done, or the property is not violated.
+    /// If the run cannot be completed, or the property is not violated.
     pub fn run(&self, subject: &dyn Subject, workers: usize) -> Result<RunResult, HuntError> {
         let result = subject.run(self.seed, &self.plan, workers)?;
         match result

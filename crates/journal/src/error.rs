@@ -1,12 +1,12 @@
-//! Why a journal cannot be used.
+//! Errors of journals.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a journal cannot be used.
+/// An error of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It is damaged, incomplete, or cannot be read or written.
+    /// The journal is damaged, incomplete, or cannot be read or written.
     #[error("cannot use the log {}: {reason}", path.display())]
     Unusable {
         /// The file or directory.
@@ -14,7 +14,7 @@ pub enum JournalError {
         /// The fault.
         reason: String,
     },
-    /// Another version wrote it.
+    /// The journal was written by another version.
     #[error("{} has format {found}, this version reads format {wanted}; use the version that wrote it, or another directory", path.display())]
     Format {
         /// The file.
@@ -34,7 +34,7 @@ impl JournalError {
         }
     }
 
-    /// For `map_err`: reading or writing `path` has failed.
+    /// Creates the function for `map_err` when reading or writing `path` fails.
     pub fn at(path: &Path) -> impl Fn(io::Error) -> JournalError {
         let path = path.to_owned();
         move |error| JournalError::new(&path, error)

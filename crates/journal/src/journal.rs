@@ -1,9 +1,9 @@
-//! The files of a journal: a directory of them, of which the last one grows.
+//! The files of a journal: a directory of files, of which only the last one grows.
 //!
-//! A file is named by the position of its first entry. It is written under another name and renamed when it
-//! is on disk, so that a file with such a name is complete. Before a file is full it has [`AHEAD`] bytes of
-//! zeros behind its last record. To sync a record that replaces zeros, the file system need not record a new
-//! length, and so does not wait for other writes that it has begun.
+//! A file is named by the position of its first entry. It is written under a temporary name and renamed when it is on
+//! disk, so a file with its final name is complete. Until a file is full, it has [`AHEAD`] bytes of zeros behind its
+//! last record. A record that replaces zeros does not change the length of the file, so a sync need not write metadata,
+//! and does not wait for other writes of the file system.
 
 use crate::error::JournalError;
 use crate::record::{FORMAT, HEADER, Header, Record};
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 /// The extension of a file's name.
 const EXTENSION: &str = "entries";
-/// The name of a file that is being made.
+/// The name of a file under construction.
 const PART: &str = "part";
-/// Nothing is appended to a file of this length.
+/// The length from which on a file gets no more records.
 const LARGEST_FILE: u64 = 16 << 20;
-/// Zeros that are written behind the last record when it reaches the end of the file.
+/// The number of zeros that are written ahead when records reach the end of the file.
 const AHEAD: u64 = 1 << 20;
 
 /// A journal that is open for appending. See the [crate](crate).
@@ -34,16 +34,16 @@ pub struct Journal {
     end: u64,
     /// Its length, with the zeros.
     length: u64,
-    /// A torn record stands behind `end`.
+    /// True if there is a torn record behind `end`.
     broken: bool,
 }
 
 impl Journal {
-    /// Creates a journal in this directory, which is made if it does not exist. Its first entry has position
-    /// `first`. `records` are [finished](Record::finish) records that it begins with.
+    /// Creates a journal in this directory, which is created if it does not exist. Its first entry has position
+    /// `first`, and it begins with `records`, which are [finished](Record::finish).
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn create(
         directory: &Path,
         identity: u64,
@@ -87,7 +87,7 @@ impl Journal {
         }
     }
 
-    /// The number with which it was created.
+    /// Returns the number with which the journal was created.
     pub fn identity(&self) -> u64 {
         self.identity
     }
@@ -96,8 +96,8 @@ impl Journal {
     /// kill of the process, and after [`sync`](Journal::sync) a power failure.
     ///
     /// # Errors
-    /// It cannot be written, for example because the disk is full. The part of it that was written is cut off
-    /// again; if that fails too, all further calls fail.
+    /// The record cannot be written, for example because the disk is full. A partly written record is removed again; if
+    /// that fails too, all further calls fail.
     pub fn append(&mut self, record: &mut Record, first: u64, count: u32) -> io::Result<()> {
         if self.broken {
             return Err(io::Error::other(
@@ -120,15 +120,15 @@ impl Journal {
     /// Waits until all records are on disk.
     ///
     /// # Errors
-    /// As of [`append`](Journal::append).
+    /// The same errors as [`append`](Journal::append).
     pub fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// A second handle of the file that is being appended to, for a sync on another thread.
+    /// Returns a second handle of the current file, for a sync on another thread.
     ///
     /// # Errors
-    /// The process has no free file descriptor.
+    /// The process has no free file descriptor left.
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
@@ -164,13 +164,13 @@ impl Journal {
         Ok(())
     }
 
-    /// Cuts off the zeros behind the last record. Errors are ignored, because the zeros are harmless.
+    /// Removes the zeros behind the last record. Errors are ignored, because the zeros are harmless.
     pub fn trim(&mut self) {
         let _ = self.file.set_len(self.end);
     }
 
-    /// Removes files whose entries all have positions up to `position`. A file that cannot be removed is
-    /// tried again at the next call.
+    /// Removes files whose entries all have positions up to `position`. If a file cannot be removed, the next call
+    /// tries again.
     pub fn discard_through(&mut self, position: u64) {
         while let Some(&next) = self.firsts.get(1)
             && next <= position + 1
@@ -186,7 +186,7 @@ impl Journal {
 /// Creates a directory, with its parents, that only its owner may read.
 ///
 /// # Errors
-/// Those of [`std::fs::DirBuilder::create`].
+/// The same errors as [`std::fs::DirBuilder::create`].
 pub fn private_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -195,8 +195,8 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Options that create a file which only its owner may read and write, whatever the umask. The mode of an existing
-/// file stays.
+/// Returns options that create a file which only its owner may read and write, whatever the umask. The mode of an
+/// existing file does not change.
 pub fn private_file() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true);
@@ -205,7 +205,7 @@ pub fn private_file() -> fs::OpenOptions {
     options
 }
 
-/// True if the directory has a journal.
+/// True if the directory contains a journal.
 pub fn exists(directory: &Path) -> bool {
     firsts(directory).is_ok_and(|firsts| !firsts.is_empty())
 }
@@ -238,7 +238,7 @@ pub(crate) fn path(directory: &Path, first: u64) -> PathBuf {
     directory.join(file_name(first))
 }
 
-/// Syncs the names in a directory. Only Unix can open directories.
+/// Syncs the entries of a directory. Only Unix can open directories.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     match cfg!(unix) {
         true => File::open(directory)?.sync_all(),
@@ -255,7 +255,7 @@ fn write_zeros(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file with these records and zeros behind them. Returns the offset behind the records.
+/// Creates a file with these records, followed by zeros. Returns the offset behind the records.
 fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Result<(File, u64)> {
     let header = Header {
         format: FORMAT,

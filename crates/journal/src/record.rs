@@ -64,12 +64,13 @@ impl Record {
         self.0.resize(HEAD, 0);
     }
 
-    /// The buffer, to append the bytes of entries to. What [`begin`](Record::begin) has put there must stay.
+    /// Returns the buffer, to append the bytes of entries to. Bytes that [`begin`](Record::begin) has written must not
+    /// be changed.
     pub fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
 
-    /// Bytes of its entries.
+    /// Returns the length of the entries in bytes.
     pub fn len(&self) -> usize {
         self.0.len().saturating_sub(HEAD)
     }
@@ -79,10 +80,10 @@ impl Record {
         self.len() == 0
     }
 
-    /// Completes the record, and returns its bytes as they stand in a file. `count` is the number of entries.
+    /// Completes the record, and returns its bytes in the layout of a file. `count` is the number of entries.
     ///
     /// # Panics
-    /// If it has 4 GiB or more.
+    /// If the record has 4 GiB or more.
     pub fn finish(&mut self, identity: u64, first: u64, count: u32) -> &[u8] {
         let bytes = &mut self.0;
         let length = u32::try_from(bytes.len() - HEAD).expect("a record has less than 4 GiB");
@@ -101,7 +102,7 @@ impl Record {
 pub(super) struct StoredRecord<'a> {
     /// The position of its first entry.
     pub first: u64,
-    /// The number of entries; with 0 the journal continues in another file.
+    /// The number of entries; 0 means that the journal continues in another file.
     pub count: u32,
     pub entries: &'a [u8],
     /// Where the next record begins.
@@ -142,8 +143,8 @@ pub(super) struct Contents<'a> {
 }
 
 impl Contents<'_> {
-    /// True if a complete record stands behind the bytes that are not one: synced bytes are damaged, or
-    /// records were written without a sync between them.
+    /// True if a complete record follows the unreadable bytes: synced bytes are damaged, or records were written
+    /// without a sync between them.
     pub fn is_interrupted(&self, file: &[u8], header: &Header) -> bool {
         // No file has more entries than bytes.
         let later = self.next + 1..=self.next + file.len() as u64;
@@ -155,7 +156,7 @@ impl Contents<'_> {
     }
 }
 
-/// Reads the records behind the header, up to the first bytes that are not one.
+/// Reads the records behind the header, up to the first bytes that are not a record.
 pub(super) fn contents<'a>(file: &'a [u8], header: &Header) -> Contents<'a> {
     let mut contents = Contents {
         records: Vec::new(),

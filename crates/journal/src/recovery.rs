@@ -8,18 +8,18 @@ use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// How the end of a journal may look after a power failure.
+/// The guarantee about the end of a journal after a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// Each record was synced before the next one was written: only the last one may be torn. A complete
-    /// record behind an unreadable one is an error.
+    /// Each record was synced before the next one was written, so only the last one may be torn. A complete record
+    /// behind an unreadable one is an error.
     Synced,
-    /// Records were written without a sync: the journal ends before the first unreadable one, and what
-    /// follows is discarded.
+    /// Records were written without a sync. The journal ends before the first unreadable record, and all bytes behind
+    /// it are discarded.
     Unsynced,
 }
 
-/// A journal that has been read, and not changed.
+/// A journal that has been read but not changed.
 #[derive(Debug)]
 pub struct Recovery {
     identity: u64,
@@ -119,8 +119,8 @@ impl Recovery {
         self.next
     }
 
-    /// Bytes behind the last complete record that are not zeros up to the end of the file: a torn record, and
-    /// records behind it.
+    /// Returns the number of bytes behind the last complete record that are discarded: a torn record, and any records
+    /// behind it, but not the zeros at the end of the file.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
@@ -143,10 +143,10 @@ impl Recovery {
         self.discarded = used.map_or(0, |at| at as u64 + 1);
     }
 
-    /// Continues the journal behind its last complete record, and discards the bytes of a torn one.
+    /// Continues the journal behind its last complete record, and discards a torn record.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn open(self, directory: &Path) -> Result<Journal, JournalError> {
         let first = *self.firsts.back().expect("a journal has a file");
         let path = journal::path(directory, first);

@@ -19,7 +19,7 @@ pub enum ServerMessage {
     /// A message.
     #[serde(rename = "message:new")]
     Message {
-        /// Its place among this user's, from 0.
+        /// Its sequence number in the user's queue.
         sequence: u64,
         /// The message.
         message: Message,
@@ -27,35 +27,35 @@ pub enum ServerMessage {
     /// Users who are online.
     #[serde(rename = "users:online")]
     Online {
-        /// How many.
+        /// The number of users online.
         total: usize,
-        /// Some of them.
+        /// Some of these users.
         users: Vec<UserInfo>,
     },
     /// Users who came online.
     #[serde(rename = "users:connect")]
     Connect {
-        /// Them.
+        /// The users.
         users: Vec<UserInfo>,
     },
     /// Users who went offline.
     #[serde(rename = "users:disconnect")]
     Disconnect {
-        /// Them.
+        /// The users.
         users: Vec<UserInfo>,
     },
-    /// A conversation has another title or other members.
+    /// The title or the members of a conversation have changed.
     #[serde(rename = "conversation:changed")]
     Changed {
         /// The conversation.
         conversation: ConversationId,
     },
-    /// An error of the client.
+    /// The node reports an error of the client.
     #[serde(rename = "error")]
     Error {
-        /// A code for programs.
+        /// A code that programs can evaluate.
         code: String,
-        /// A sentence for people.
+        /// A description for people.
         message: String,
     },
 }

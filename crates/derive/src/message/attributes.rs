@@ -2,7 +2,7 @@
 
 use syn::{Attribute, Error, LitStr, Path, Result};
 
-/// What an attribute stands on.
+/// The element that an attribute is attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Struct,
@@ -12,7 +12,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The attributes that make sense here.
+    /// The attributes that are valid on this element.
     fn known(self) -> &'static [&'static str] {
         match self {
             Place::Struct => &["skip", "kind", "fingerprint", "duplicate"],
@@ -32,16 +32,16 @@ impl Place {
     }
 }
 
-/// What the attributes of a type, a variant or a field say.
+/// The attributes of a type, a variant or a field.
 #[derive(Default)]
 pub(super) struct Attributes {
-    /// It does not enter the fingerprint.
+    /// True if the element does not enter the fingerprint.
     pub(super) skip: bool,
     /// True if a network may deliver the message twice.
     pub(super) duplicate: bool,
     /// The name of the kind.
     kind: Option<String>,
-    /// The function that makes a number of it.
+    /// The function that turns the field into a number.
     pub(super) fingerprint: Option<Path>,
 }
 
@@ -93,7 +93,7 @@ impl Attributes {
         Ok(read)
     }
 
-    /// The name of the kind: the one that is given, or the identifier's.
+    /// Returns the name of the kind: the name given in the attribute, or else the identifier.
     pub(super) fn kind_or(&self, ident: &syn::Ident) -> String {
         use syn::ext::IdentExt;
         self.kind

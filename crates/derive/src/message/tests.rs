@@ -1,4 +1,4 @@
-//! What the macro refuses, in which words. What it makes is tested where it is used, in `corsair`.
+//! Tests of the macro's error messages. Its output is tested where it is used, in `corsair`.
 
 use super::expand;
 use syn::{DeriveInput, parse_quote};

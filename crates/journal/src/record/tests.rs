@@ -1,4 +1,4 @@
-//! Files as a crash leaves them.
+//! Tests with files in the state that a crash leaves them in.
 
 use super::*;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn record(first: u64, entries: &[u8]) -> Vec<u8> {
     record.finish(IDENTITY, first, count).to_vec()
 }
 
-/// A file with these records, and where each ends.
+/// Builds a file with these records, and returns where each record ends.
 fn file(groups: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
     let mut file = header().bytes().to_vec();
     let (mut first, mut ends) = (header().first, vec![HEADER]);

@@ -1,4 +1,4 @@
-//! `corsair-courier-load`: loads a node, or one made for it, and prints how long messages took.
+//! `corsair-courier-load`: puts load on a node, which it starts if none is given, and prints the latencies of messages.
 
 mod flags;
 mod node;
@@ -18,21 +18,21 @@ use tokio::runtime::Builder;
 
 /// The exit code if something was refused or failed.
 const REFUSED: u8 = 2;
-/// Posters of the comparison with a handler that stores nothing.
+/// The number of concurrent posters in the comparison with a handler that stores nothing.
 const POSTERS: usize = 64;
-/// Rounds of it, of each side.
+/// The number of rounds of each side of that comparison.
 const ROUNDS: usize = 5;
 
 /// The measurements.
 #[derive(Debug, Default)]
 struct Results {
-    /// The load.
+    /// The result of a load.
     load: Option<(Plan, LoadReport)>,
-    /// Durable beside bare.
+    /// The result of the comparison between durable and bare POSTs.
     comparison: Option<Comparison>,
-    /// Sockets that say nothing.
+    /// The memory of idle sockets.
     idle: Option<Idle>,
-    /// A user while others post to thousands.
+    /// The latencies of a user while others post to thousands.
     fanout: Option<(Attack, Victim)>,
 }
 
@@ -73,8 +73,8 @@ fn refuse(sentence: &str) -> ExitCode {
     ExitCode::from(REFUSED)
 }
 
-/// Makes the load and prints the measurements. Ctrl-C ends it, and removes the data of a node that was
-/// started for it.
+/// Runs the load and prints the measurements. Ctrl-C ends it, and removes the data of a node that was started for the
+/// load.
 async fn run(flags: &Flags) -> Result<ExitCode> {
     if let Some(which) = flags.node {
         node::until_stdin_ends(which).await?;
@@ -122,7 +122,7 @@ async fn run(flags: &Flags) -> Result<ExitCode> {
     print(flags, &results)
 }
 
-/// Measures the effect of fan-out on a victim, at a new node or at that of `--url`.
+/// Measures the effect of fan-out on a victim, at a new node or at the node of `--url`.
 async fn attacked(flags: &Flags, attackers: usize) -> Result<Results> {
     let attack = Attack::by(attackers);
     let victim = match &flags.url {

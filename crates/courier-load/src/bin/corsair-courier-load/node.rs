@@ -1,4 +1,4 @@
-//! Nodes made for a load.
+//! Nodes that are started for a load.
 
 use crate::flags::NodeArg;
 use anyhow::{Context, Result};
@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 /// A low cost of password hashing, because it is not part of the measurement.
 const PASSWORD_MEMORY: u32 = 8;
 
-/// The default limits, but for those on logging in.
+/// The default limits, except those on logging in.
 fn limited() -> Limits {
     Limits {
         strangers: NonZeroU32::MAX,
@@ -24,7 +24,7 @@ fn limited() -> Limits {
     }
 }
 
-/// A node in this process, with limits that a load does not meet.
+/// Starts a node in this process, with limits that a load does not reach.
 pub async fn in_this_process(data: Option<&Path>) -> Result<Serving> {
     let limits = Limits {
         rate: NonZeroU32::MAX,
@@ -43,7 +43,7 @@ async fn start(data: Option<&Path>, limits: Limits) -> Result<Serving> {
     Ok(serve(node.await?, "127.0.0.1:0").await?)
 }
 
-/// A node in a process of its own, whose memory holds nothing else.
+/// Starts a node in a separate process, whose memory contains nothing else.
 pub async fn in_another_process(which: NodeArg) -> Result<(Child, String)> {
     let which = which.to_possible_value().context("a node without a name")?;
     let program = std::env::current_exe().context("cannot find this program")?;
@@ -63,7 +63,8 @@ pub async fn in_another_process(which: NodeArg) -> Result<(Child, String)> {
     ))
 }
 
-/// The other side of [`in_another_process`]: prints where it listens, and serves until stdin ends.
+/// Runs the node of [`in_another_process`]: prints the address that it listens on, and serves until
+/// stdin ends.
 pub async fn until_stdin_ends(which: NodeArg) -> Result<()> {
     let name = format!("corsair-courier-{}", std::process::id());
     let data = std::env::temp_dir().join(name);

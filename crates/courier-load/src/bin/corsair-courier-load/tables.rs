@@ -6,7 +6,7 @@ use corsair_courier_load::{Comparison, Idle, Kind, Series, Threads};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Everything as text.
+/// Formats all results as text.
 pub fn text(results: &Results) -> String {
     let mut text = String::new();
     if let Some((plan, measured)) = &results.load {
@@ -133,7 +133,7 @@ fn compared(comparison: &Comparison) -> String {
     text
 }
 
-/// Bytes in the unit that leaves at least one.
+/// Formats bytes in the largest unit in which the number is at least one.
 fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -142,10 +142,10 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Everything as one JSON object; times in nanoseconds.
+/// Formats all results as one JSON object, with times in nanoseconds.
 ///
 /// # Errors
-/// Never, as all of it are numbers.
+/// Never, because all values are numbers.
 pub fn json(results: &Results) -> Result<String> {
     let load = results.load.as_ref().map(|(plan, measured)| {
         json!({
