@@ -1,10 +1,11 @@
-//! A run whose actors are in several processes, with the result of one process.
+//! A run whose actors are distributed over several processes, with the same result as a run in one process.
 //!
-//! All processes run the same program with the same configuration. Each [runs its part](run_part), in which a [`Carrier`]
-//! exchanges bytes with the other processes at the end of every window, and reports the outcome to the first process, which
-//! [combines the reports](conclude_parts). The crate `corsair-cluster` has a carrier on MPI; [`thread_carriers`] are for tests.
+//! All processes run the same program with the same configuration. Each process [runs its part](run_part) and reports
+//! the outcome to the first process, which [combines the reports](conclude_parts). At the end of every window a
+//! [`Carrier`] exchanges bytes with the other processes. The crate `corsair-cluster` has a carrier on MPI;
+//! [`thread_carriers`] connect threads, for tests.
 //!
-//! All actors are spawned [by kind](crate::Kind), and messages can be serialized.
+//! All actors must be spawned [by kind](crate::Kind), and messages must be serializable.
 
 pub use crate::virtual_time::{
     Beginning, Carrier, ProcessLost, ProcessPart, SavedPart, Saving, ThreadCarrier, conclude_parts,

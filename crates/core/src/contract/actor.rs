@@ -1,4 +1,4 @@
-//! The handler form of an actor, and how it becomes a body.
+//! The handler form of an actor, and its conversion to an async body.
 
 use super::async_context::AsyncContext;
 use super::context::Context;
@@ -10,28 +10,27 @@ use super::message::Message;
 pub enum Flow {
     /// Wait for the next event.
     Continue,
-    /// End: the handler is dropped, later messages to it are dead letters.
+    /// Ends the actor: the handler is dropped, and later messages to it are dead letters.
     Stop,
 }
 
-/// An actor as a state and a function of an event: the form for the fastest path, and for states
-/// that are plain data.
+/// The handler form of an actor: a state with a function that handles events. It is the fastest form, and the one for
+/// states that are plain data.
 ///
-/// The other form is an `async fn` over an [`AsyncContext`]. Both run on every executor, and
-/// [`drive`] turns this one into the other.
+/// The other form is an `async fn` over an [`AsyncContext`]. Both run on every executor; [`drive`] converts a handler
+/// to an async body.
 pub trait Actor<M: Message>: Send + Sized + 'static {
-    /// Called once, before the first event; for an actor spawned
-    /// [`on_demand`](crate::Spawn::on_demand) this is when its first event has arrived.
+    /// Called once, before the first event. For an actor spawned [`on_demand`](crate::Spawn::on_demand) that is when
+    /// its first event arrives.
     fn start<C: Context<M>>(&mut self, cx: &mut C) {
         let _ = cx;
     }
 
-    /// Handles one event. It runs to its end without waiting; the messages that it sends leave at the time of
-    /// the event.
+    /// Handles one event, without waiting. Messages that it sends leave at the time of the event.
     fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow;
 
-    /// Returns the actor's state for [`Simulation::inspect_value`](crate::Simulation::inspect_value), which
-    /// does not know its type. The default is `None`: the state is not shown.
+    /// Returns the actor's state for [`Simulation::inspect_value`](crate::Simulation::inspect_value), which does not
+    /// know the actor's type. By default it returns `None`, and the state is not shown.
     #[cfg(feature = "serde")]
     fn state(&self) -> Option<serde_json::Value> {
         None
@@ -46,7 +45,7 @@ pub trait Actor<M: Message>: Send + Sized + 'static {
     }
 }
 
-/// The async body that does what the handler does.
+/// Runs a handler as an async body.
 pub async fn drive<M: Message, A: Actor<M>, C: AsyncContext<M>>(mut actor: A, mut cx: C) {
     actor.start(&mut cx);
     loop {

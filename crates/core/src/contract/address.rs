@@ -5,26 +5,25 @@ use std::ops::Range;
 
 /// The address of an actor within one run.
 ///
-/// Four bytes, so that messages and states may hold many of them. Addresses are never reused
-/// within a run: a message to an actor that has ended becomes a dead letter, it never reaches
-/// another actor.
+/// It takes four bytes, so that messages and states may hold many addresses. Addresses are never reused within a run: a
+/// message to an actor that has ended becomes a dead letter and never reaches another actor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Addr(pub(crate) u32);
 
 impl Addr {
-    /// No actor: the parent of the root, and the default for an unknown address.
+    /// The address of no actor: the parent of the root, and the default for an unknown address.
     ///
-    /// A message to it is a dead letter.
+    /// A message to this address is a dead letter.
     pub const NONE: Addr = Addr(u32::MAX);
 
-    /// The address as a number, for tables and logs.
+    /// Returns the address as a number, for tables and logs.
     #[inline]
     pub const fn as_u32(self) -> u32 {
         self.0
     }
 
-    /// The address with this number, the inverse of [`Addr::as_u32`].
+    /// Returns the address with this number, the inverse of [`Addr::as_u32`].
     #[inline]
     pub const fn from_u32(number: u32) -> Addr {
         Addr(number)
@@ -62,7 +61,7 @@ pub struct AddrRange {
     pub(crate) count: u32,
 }
 
-/// A range as it was written, which may be none.
+/// A range as it was serialized, which may be invalid.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 #[serde(rename = "AddrRange")]
@@ -83,8 +82,8 @@ impl TryFrom<Written> for AddrRange {
     }
 }
 
-/// Panics with the index, which no actor has. It is a separate cold function, so that callers do not
-/// set up the message on the hot path.
+/// Panics because no actor has this index. A separate cold function keeps the formatting of the message off the hot
+/// path.
 #[cold]
 #[inline(never)]
 fn beyond(index: u32, count: u32) -> ! {
@@ -92,7 +91,7 @@ fn beyond(index: u32, count: u32) -> ! {
 }
 
 impl AddrRange {
-    /// The range of `count` addresses from `first` on.
+    /// Creates the range of `count` addresses from `first` on.
     ///
     /// # Panics
     /// If fewer than `count` addresses are left before [`Addr::NONE`], which no actor has.
@@ -107,7 +106,7 @@ impl AddrRange {
         }
     }
 
-    /// How many actors there are.
+    /// Returns the number of actors.
     #[inline]
     pub const fn len(&self) -> u32 {
         self.count
@@ -119,7 +118,7 @@ impl AddrRange {
         self.count == 0
     }
 
-    /// The address of the actor spawned with this index.
+    /// Returns the address of the actor that was spawned with this index.
     ///
     /// # Panics
     /// If `index` is not below [`AddrRange::len`].
@@ -131,7 +130,7 @@ impl AddrRange {
         Addr(self.first + index)
     }
 
-    /// The address of the actor with this index, which is below [`AddrRange::len`]: for loops that count up to it.
+    /// Returns the address of the actor with this index, which must be below [`AddrRange::len`]; for loops.
     #[inline]
     pub(crate) fn at(&self, index: u32) -> Addr {
         debug_assert!(index < self.count);
@@ -161,7 +160,7 @@ impl AddrRange {
         }
     }
 
-    /// The index with which the actor at `addr` was spawned, if it is one of these.
+    /// Returns the index with which the actor at `addr` was spawned, if it belongs to this range.
     #[inline]
     pub fn index_of(&self, addr: Addr) -> Option<u32> {
         let index = addr.0.wrapping_sub(self.first);

@@ -17,11 +17,10 @@ use std::time::Duration;
 
 /// The methods of an async body that wait.
 ///
-/// Other actors run during every wait. An actor has one context, which acts for the actor whose body is
-/// running: keep it inside that body.
+/// Other actors run during every wait. A context acts for the actor whose body is running, so use it only inside that
+/// body.
 pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
-    /// Waits for the next event: first what selective receives have skipped, in order of arrival,
-    /// then what arrives.
+    /// Waits for the next event. Events that selective receives have skipped come first, in the order of arrival.
     ///
     /// ```
     /// # use corsair::*;
@@ -46,25 +45,25 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// ```
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
 
-    /// Waits for an event for which `wanted` is true; skipped events are stashed in order for later receives.
-    /// `why` is the reason that a deadlock report shows.
+    /// Waits for an event for which `wanted` is true; skipped events are stashed in order for later receives. A
+    /// deadlock report shows `why` as the reason of the wait.
     fn recv_where(
         &mut self,
         why: Waiting,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send;
 
-    /// Lets every other ready actor run first: waits for the minimal latency in virtual time, or yields to
-    /// the scheduler.
+    /// Lets every other ready actor run first: waits for the smallest latency in virtual time, or yields to the
+    /// scheduler.
     fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Waits until every message that was sent before, by anyone, has been handled or counted as
-    /// undeliverable. In virtual time this takes the longest latency; messages that
-    /// [`Context::send_after`] delays further are not waited for.
+    /// Waits until every message that any actor has sent before this call has been handled or counted as undeliverable.
+    /// In virtual time this takes the longest latency. It does not wait for the additional delay of
+    /// [`Context::send_after`].
     fn settle(&mut self) -> impl Future<Output = ()> + Send;
 
-    /// Requests new actors with async bodies, made by `make(context, index)`; [`Event::Spawned`] has their
-    /// addresses. [`AsyncContext::spawn`] waits for it.
+    /// Requests new actors with async bodies, which `make(context, index)` creates. [`Event::Spawned`] has their
+    /// addresses; [`AsyncContext::spawn`] also waits for them.
     fn spawn_bodies<B, F>(&mut self, how: Spawn, make: F) -> u32
     where
         B: Future<Output = ()> + Send + 'static,
@@ -81,14 +80,14 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         self.recv_where(why, move |event, _| wanted(event))
     }
 
-    /// Waits for the next event as [`AsyncContext::recv`] does, at most for `timeout`.
+    /// Waits for the next event like [`AsyncContext::recv`], for at most `timeout`.
     fn recv_timeout(&mut self, timeout: Duration) -> impl Future<Output = Option<Event<M>>> + Send {
         self.recv_within(Waiting::Message, timeout, |_, _| true)
     }
 
-    /// Waits for the first of several events and returns which one it was: the answer to one of several
-    /// requests, a timer, the end of a child, or a message that a predicate accepts. `None` if the time of
-    /// [`Select::within`] is over first. Other events are stashed in order for later receives.
+    /// Waits for the first of several events and returns which one it was: the answer to a request, a timer, the end of
+    /// a child, or a message that a predicate accepts. Returns `None` if the time of [`Select::within`] passes first.
+    /// Other events are stashed in order for later receives.
     ///
     /// ```
     /// # use corsair::*;
@@ -146,8 +145,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Sends a request and waits for its answer, at most for `timeout`. Other events that arrive during the wait are
-    /// stashed. An answer that comes after the time-out arrives as an ordinary message.
+    /// Sends a request and waits for its answer, for at most `timeout`. Other events that arrive during the wait are
+    /// stashed. An answer that arrives after the time-out is an ordinary message.
     ///
     /// ```
     /// # use corsair::*;
@@ -228,7 +227,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         }
     }
 
-    /// Spawns one actor; its body may take ownership of what the closure owns.
+    /// Spawns one actor. Its body may take ownership of everything that the closure owns.
     fn spawn_one<B, F>(
         &mut self,
         name: impl Into<std::borrow::Cow<'static, str>> + Send,
@@ -284,15 +283,15 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Option<Event<M>>> + Send;
 
-    /// A token that no other wait of this actor uses.
+    /// Returns a token that no other wait of this actor uses.
     #[doc(hidden)]
     fn own_token(&mut self) -> Token;
 
-    /// Sends a request whose outcome is reported only to the wait for its answer.
+    /// Sends a request whose outcome is reported only to a wait for its answer.
     #[doc(hidden)]
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
 
-    /// Waits for the outcome of a request or spawn that was made just before; no stashed event can be it. The
+    /// Waits for the outcome of the request or spawn that was just made; no stashed event can be this outcome. The
     /// timer is removed when the outcome arrives or the wait is dropped.
     #[doc(hidden)]
     fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send;

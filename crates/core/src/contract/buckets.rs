@@ -1,13 +1,13 @@
-//! The log-linear histogram of the workspace, and its one percentile function.
+//! The log-linear histogram of the workspace, with its percentile function.
 
 use std::ops::RangeInclusive;
 
-/// Counts of numbers in log-linear buckets: from each power of two to the next there are `STEPS` buckets of equal
-/// width, so a bucket is at most 1/`STEPS` as wide as its numbers are large.
+/// Counts of numbers in log-linear buckets: each interval from one power of two to the next has `STEPS` buckets of
+/// equal width, so the width of a bucket is at most 1/`STEPS` of its numbers.
 ///
-/// The relative error of [`quantile`](Buckets::quantile) is at most 1/(2 `STEPS`), that of
-/// [`at_most`](Buckets::at_most) at most 1/`STEPS`. Nothing is clamped. `STEPS` is a power of two. Integers below
-/// `STEPS` have a bucket each.
+/// The relative error of [`quantile`](Buckets::quantile) is at most 1/(2 `STEPS`), and the relative error of
+/// [`at_most`](Buckets::at_most) at most 1/`STEPS`. Nothing is clamped. `STEPS` is a power of two. Each integer below
+/// `STEPS` has its own bucket.
 ///
 /// Memory grows with the number of buckets in use. Two histograms of the same numbers are equal, whatever the order in
 /// which the numbers were recorded and merged.
@@ -24,13 +24,13 @@ use std::ops::RangeInclusive;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buckets<V, const STEPS: u32> {
-    /// In ascending order. Runs are joined if and only if the gap between them is at most [`GAP`].
+    /// The runs, in ascending order. Two neighbours are joined if and only if the gap between them is at most [`GAP`].
     runs: Vec<Run>,
     total: u64,
     numbers: std::marker::PhantomData<V>,
 }
 
-/// Neighbouring buckets; the first and the last of them are not empty.
+/// Consecutive buckets, of which the first and the last are not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Run {
     first: i32,
@@ -40,7 +40,7 @@ struct Run {
 /// The largest gap between two buckets of a run, in indices.
 const GAP: i32 = 32;
 
-/// A type of numbers that [`Buckets`] count: `u64` and `f64`.
+/// A type of number that [`Buckets`] can count: `u64` or `f64`.
 pub trait BucketNumber: Copy + PartialOrd + sealed::Number {}
 
 impl BucketNumber for u64 {}
@@ -49,7 +49,7 @@ impl BucketNumber for f64 {}
 mod sealed {
     use std::ops::RangeInclusive;
 
-    /// Buckets are in the order of their numbers.
+    /// Maps numbers to buckets, in ascending order.
     pub trait Number: Sized {
         fn bucket<const STEPS: u32>(self) -> i32;
         fn bounds<const STEPS: u32>(bucket: i32) -> RangeInclusive<Self>;
@@ -95,7 +95,7 @@ const fn dropped_bits(steps: u32) -> u32 {
     52 - steps.trailing_zeros()
 }
 
-/// The first bits of the magnitudes in a bucket, and the sign of its numbers.
+/// Returns the leading bits of the magnitudes in a bucket, and the sign of its numbers.
 fn magnitude(bucket: i32) -> (u64, f64) {
     match bucket < 0 {
         true => ((-bucket - 1) as u64, -1.0),
@@ -156,7 +156,7 @@ impl<V, const STEPS: u32> Default for Buckets<V, STEPS> {
 impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
     /// Counts a number.
     ///
-    /// Floating-point numbers may be infinite; NaN counts as a number above infinity.
+    /// Floating-point numbers may be infinite; NaN counts as greater than infinity.
     #[inline]
     pub fn record(&mut self, number: V) {
         self.record_n(number, 1);
@@ -180,7 +180,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         *self = Buckets::default();
     }
 
-    /// How many numbers were recorded.
+    /// Returns how many numbers were recorded.
     pub fn len(&self) -> u64 {
         self.total
     }
@@ -190,32 +190,32 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         self.total == 0
     }
 
-    /// The number that `part` of all numbers, from 0 to 1, do not exceed: the middle of its bucket. `None` if the
-    /// histogram is empty.
+    /// Returns the number that the fraction `part` of all numbers, from 0 to 1, does not exceed: the middle of its
+    /// bucket. `None` if the histogram is empty.
     pub fn quantile(&self, part: f64) -> Option<V> {
         self.bucket_at(part).map(V::middle::<STEPS>)
     }
 
-    /// A number that at least `part` of all numbers, from 0 to 1, do not exceed: the upper end of the bucket of the
-    /// [`quantile`](Buckets::quantile). `None` if the histogram is empty.
+    /// Returns a number that at least the fraction `part` of all numbers, from 0 to 1, does not exceed: the upper end
+    /// of the bucket of the [`quantile`](Buckets::quantile). `None` if the histogram is empty.
     pub fn at_most(&self, part: f64) -> Option<V> {
         let bounds = self.bucket_at(part).map(V::bounds::<STEPS>)?;
         Some(*bounds.end())
     }
 
-    /// The lower end of the lowest bucket that is not empty.
+    /// Returns the lower end of the lowest bucket that is not empty.
     pub fn least(&self) -> Option<V> {
         let (bounds, _) = self.iter().next()?;
         Some(*bounds.start())
     }
 
-    /// The upper end of the highest bucket that is not empty.
+    /// Returns the upper end of the highest bucket that is not empty.
     pub fn greatest(&self) -> Option<V> {
         let bounds = V::bounds::<STEPS>(self.runs.last()?.last());
         Some(*bounds.end())
     }
 
-    /// The count of the buckets from that of `low` to that of `high`, both included.
+    /// Returns the total count of the buckets from the bucket of `low` to the bucket of `high`, inclusive.
     pub fn count_between(&self, low: V, high: V) -> u64 {
         let wanted = low.bucket::<STEPS>()..=high.bucket::<STEPS>();
         let counts = self.counts();
@@ -223,7 +223,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         counts.map(|(_, count)| count).sum()
     }
 
-    /// The bounds and the counts of all buckets that are not empty, in ascending order.
+    /// Returns the bounds and counts of all buckets that are not empty, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (RangeInclusive<V>, u64)> + '_ {
         let counts = self.counts();
         counts.map(|(bucket, count)| (V::bounds::<STEPS>(bucket), count))
@@ -237,7 +237,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
         all.filter(|&(_, count)| count > 0)
     }
 
-    /// The bucket that has the number of this rank among all numbers.
+    /// Returns the bucket that contains the quantile `part`.
     fn bucket_at(&self, part: f64) -> Option<i32> {
         let rank = (libm::ceil(part * self.total as f64) as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
@@ -286,7 +286,7 @@ impl<V: BucketNumber, const STEPS: u32> Buckets<V, STEPS> {
 }
 
 impl<const STEPS: u32> Buckets<u64, STEPS> {
-    /// The mean of all numbers, as if each were in the middle of its bucket. `None` if the histogram is empty.
+    /// Returns the mean of all numbers, as if each were in the middle of its bucket. `None` if the histogram is empty.
     pub fn mean(&self) -> Option<f64> {
         let total = self.total as f64;
         let parts = self.counts().map(|(bucket, count)| {

@@ -43,26 +43,25 @@ pub enum Executor {
 pub struct Config {
     /// The seed of all random numbers of the run.
     pub seed: u64,
-    /// Worker threads; default: as many as the machine has cores. In virtual time the result does
-    /// not depend on it.
+    /// The number of worker threads; by default the number of cores. In virtual time the result does not depend on it.
     pub workers: NonZeroUsize,
-    /// How long messages travel in virtual time.
+    /// The time that messages travel in virtual time.
     pub latency: Latency,
     /// The network model in virtual time. It replaces [`Config::latency`].
     pub network: Option<Arc<dyn Network>>,
-    /// The width of the windows in which shards of the virtual executor work without a barrier; at most the
+    /// The width of the windows in which shards of the virtual executor work without a barrier. It is at most the
     /// smallest latency, which is the default. The result does not depend on it.
     pub lookahead: Option<Duration>,
-    /// The run may not go past this point in time: events later than it end the run with
+    /// The end of the run's time: an event later than this ends the run with
     /// [`RunError::PastEnd`](crate::RunError::PastEnd).
     pub end: Option<Time>,
-    /// How many events a mailbox of a wall-clock executor holds.
+    /// The number of events that a mailbox of a wall-clock executor holds.
     pub mailbox: NonZeroUsize,
     /// The treatment of messages for a full mailbox on a wall-clock executor.
     pub overflow: Overflow,
     /// The treatment of messages for actors that have ended.
     pub dead_letters: DeadLetters,
-    /// Make dead letters, and actors still waiting when the root has ended, errors of the run.
+    /// Makes it an error of the run if there are dead letters, or if actors are still waiting when the root has ended.
     pub strict: bool,
     /// Keep totals per actor for the report.
     pub per_actor: bool,
@@ -73,20 +72,21 @@ pub struct Config {
     pub warm_up: Time,
     /// The scope of a panic: the run, or only the actor.
     pub panics: Panics,
-    /// In virtual time, the maximum number of events that an actor causes itself at one instant, by timers
-    /// without delay or by waking itself. The next one ends the run with
-    /// [`RunError::Livelock`](crate::RunError::Livelock), because time would never advance.
+    /// In virtual time, the maximum number of events that an actor may cause itself at one instant, by timers without
+    /// delay or by waking itself. One more ends the run with [`RunError::Livelock`](crate::RunError::Livelock), because
+    /// time would never advance.
     pub most_at_once: NonZeroU32,
-    /// In virtual time, store with every message its send time, trace and cause for
-    /// [`Context::envelope`](crate::Context::envelope). Without it, an ordinary message has its time of
-    /// receipt as send time and belongs to no trace, and takes half the memory; requests and answers are not
+    /// In virtual time, stores with every message its send time, trace and cause for
+    /// [`Context::envelope`](crate::Context::envelope). Without it, messages take half the memory, an ordinary message
+    /// belongs to no trace, and its send time is reported as its time of receipt; requests and answers are not
     /// affected.
     pub traces: bool,
-    /// The progress of a run in virtual time, for example for a progress bar.
+    /// Receives the progress of a run in virtual time, for example for a progress bar.
     pub progress: Progress,
 }
 
-/// A network that has panicked is the user's own; nothing else in a configuration changes.
+/// The network is the user's; only it can be left in a broken state by a panic. Nothing else in a configuration
+/// changes.
 impl std::panic::UnwindSafe for Config {}
 
 /// [`UnwindSafe`](std::panic::UnwindSafe) below has the reason.
@@ -117,7 +117,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The configuration with the latencies of its network.
+    /// Returns the configuration with the latencies of its network.
     pub(crate) fn with_network(&self) -> Config {
         let mut config = self.clone();
         if let Some(network) = &self.network {
@@ -131,7 +131,7 @@ impl Config {
     /// Checks that the fields are consistent.
     ///
     /// # Errors
-    /// The first one that does not.
+    /// The first value that is invalid.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.workers.get() > MAX_WORKERS {
             return Err(ConfigError::Workers(self.workers.get()));
@@ -150,7 +150,7 @@ impl Config {
         }
     }
 
-    /// Also checks what depends on the type of messages.
+    /// Also checks the values that depend on the message type.
     pub(crate) fn check_for<M: Message>(&self) -> Result<(), ConfigError> {
         self.check()?;
         let duplicates = self
@@ -164,12 +164,13 @@ impl Config {
         Ok(())
     }
 
-    /// The lookahead in nanoseconds: the one given, or the smallest latency.
+    /// Returns the lookahead in nanoseconds: the configured one, or the smallest latency.
     pub(crate) fn lookahead_nanos(&self) -> u64 {
         self.lookahead.map_or(self.latency.min, nanos)
     }
 
-    /// The last instant at which anything may happen, in nanoseconds: [`Config::end`], and never the end of time.
+    /// Returns the last instant at which an event may happen, in nanoseconds: [`Config::end`], but never the end of
+    /// time itself.
     pub(crate) fn last_nanos(&self) -> u64 {
         let end = self.end.map_or(u64::MAX, Time::as_nanos);
         end.min(u64::MAX - 1)
@@ -203,7 +204,7 @@ pub enum ConfigError {
         /// The smallest latency.
         latency: Duration,
     },
-    /// The network delivers messages twice that cannot be copied.
+    /// The network duplicates messages, but the message type cannot be copied.
     #[error(
         "the network delivers some messages twice, and `{message}` cannot be copied; put #[message(duplicate)] on the type, which is to be Clone, or take another network"
     )]
@@ -223,17 +224,17 @@ pub enum ConfigError {
 
 /// The latency of messages in virtual time.
 ///
-/// Each ordered pair of actors has one latency, fixed for the run and derived from the seed and the two
-/// addresses. So messages of a pair never overtake each other, and no state is stored.
+/// Each ordered pair of actors has one latency, fixed for the run and derived from the seed and the two addresses. So
+/// messages of a pair never overtake each other, and no latency is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
     pub(crate) min: u64,
-    /// Width of the range above `min`; 0: the same for all pairs.
+    /// The width of the range above `min`; with 0 all pairs have the same latency.
     pub(crate) spread: u64,
 }
 
 impl Latency {
-    /// The same for every pair.
+    /// Creates a latency that is the same for every pair.
     pub const fn constant(latency: Duration) -> Latency {
         Latency {
             min: nanos(latency),
@@ -241,7 +242,7 @@ impl Latency {
         }
     }
 
-    /// Uniformly distributed over the pairs, at least `min` and below `max`.
+    /// Creates latencies that are uniformly distributed over the pairs, at least `min` and below `max`.
     ///
     /// # Errors
     /// [`ConfigError::Latency`] if `max` is less than `min`.
@@ -270,8 +271,7 @@ impl Latency {
         crate::contract::random::key(seed, 0x4C41_5445_4E43_5921)
     }
 
-    /// The latency from one actor to another in a run with this [key](Latency::key), in
-    /// nanoseconds.
+    /// Returns the latency from one actor to another in a run with this [key](Latency::key), in nanoseconds.
     #[inline]
     pub(crate) const fn of(&self, key: u64, from: Addr, to: Addr) -> u64 {
         if self.spread == 0 {
@@ -283,7 +283,7 @@ impl Latency {
     }
 }
 
-/// The two halves of a product, folded: one multiplication of good mixing.
+/// Returns the two halves of the product combined by xor, a mixing function that costs one multiplication.
 #[inline]
 pub(crate) const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
@@ -291,8 +291,8 @@ pub(crate) const fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Default for Latency {
-    /// From 2^20 ns (1.05 ms) to twice that: the windows of the virtual executor are powers of
-    /// two, so a lookahead that is one makes the fewest of them.
+    /// The range from 2^20 ns (1.05 ms) to twice that. Windows of the virtual executor are powers of two, so a
+    /// lookahead that is a power of two gives the fewest windows.
     fn default() -> Self {
         Latency {
             min: 1 << 20,
@@ -321,28 +321,27 @@ pub enum DeadLetters {
     /// They are counted by kind and dropped.
     #[default]
     Count,
-    /// They are counted, and the root gets them as
-    /// [`Event::DeadLetter`](crate::Event::DeadLetter) while it lives.
+    /// They are counted, and the root receives them as [`Event::DeadLetter`](crate::Event::DeadLetter) while it lives.
     ToRoot,
 }
 
 /// The scope of a panic. A panic of the root always ends the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Panics {
-    /// The run in virtual time, where a simulation with a hole in it has no result; the actor on the
-    /// clock of the wall.
+    /// In virtual time the panic ends the run, because a simulation without one of its actors has no valid result. On
+    /// the wall clock it ends only the actor.
     #[default]
     ByExecutor,
     /// The run, with [`RunError::Panicked`](crate::RunError::Panicked).
     EndRun,
-    /// Only the actor. Its parent is notified ([`Reason::Panicked`](crate::Reason::Panicked)), and
+    /// The panic ends only the actor. Its parent is notified ([`Reason::Panicked`](crate::Reason::Panicked)), and
     /// [`Report::panics`](crate::Report::panics) lists it.
     EndActor,
 }
 
 /// Cancels runs from outside, for example on Ctrl-C. Clones share one state.
 ///
-/// A cancelled run ends cleanly, and its report says what it has done so far, with
+/// A cancelled run ends cleanly. Its report covers everything up to that moment, with
 /// [`Outcome::Cancelled`](crate::Outcome::Cancelled).
 ///
 /// ```
@@ -357,8 +356,8 @@ pub enum Panics {
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// Cancels the runs that have this token in their [`Config`]. May be called from any thread, a signal
-    /// handler's included.
+    /// Cancels the runs that have this token in their [`Config`]. It may be called from any thread and from a signal
+    /// handler.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -372,17 +371,17 @@ impl CancelToken {
 
 /// The progress of a run in virtual time. Clones observe the same run.
 ///
-/// The wall-clock executors do not set it, because their time is the clock's.
+/// The wall-clock executors do not set it.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// The beginning of the window that was last begun.
+    /// Returns the start of the most recent window.
     pub fn time(&self) -> Time {
         Time::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
-    /// Records that a window has begun. One thread of a run calls it.
+    /// Records that a window has begun. Only one thread of a run calls it.
     #[inline]
     pub(crate) fn reached(&self, nanos: u64) {
         self.0.store(nanos, Ordering::Relaxed);

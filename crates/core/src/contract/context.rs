@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The methods that any actor can call while it handles an event, in either form, on any executor.
 ///
-/// None of them waits. A message leaves at once and arrives later; on the virtual executor after the
+/// None of them waits. A message leaves at once and arrives later: on the virtual executor after the
 /// [`Latency`](crate::Latency) of the pair of actors.
 ///
 /// Messages from one actor to another arrive in the order in which they were sent, unless
@@ -27,24 +27,24 @@ pub trait Context<M: Message>: Send {
     /// Returns the actor that spawned this one; [`Addr::NONE`] for the root.
     fn parent(&self) -> Addr;
 
-    /// The time now: virtual, or since the start of the run. On the wall-clock executors this is
-    /// read once per batch of events, not per call.
+    /// Returns the current time: virtual, or the time since the start of the run. The wall-clock executors read the
+    /// clock once per batch of events, not per call.
     fn now(&self) -> Time;
 
     /// Returns the metadata of the event received last.
     fn envelope(&self) -> Envelope;
 
-    /// 64 bits of this actor's own random stream, a function of seed, address and how many were
-    /// drawn before.
+    /// Returns 64 bits of this actor's own random stream, a function of the seed, the address and the number of earlier
+    /// draws.
     fn random(&mut self) -> u64;
 
-    /// A random number below `bound`; 0 if `bound` is 0.
+    /// Returns a random number below `bound`; 0 if `bound` is 0.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
         super::random::below(self.random(), bound)
     }
 
-    /// A generator seeded from this actor's stream, for code that wants many numbers.
+    /// Returns a generator seeded from this actor's stream, for code that needs many numbers.
     fn fork_random(&mut self) -> Random {
         Random::new(self.random())
     }
@@ -74,13 +74,13 @@ pub trait Context<M: Message>: Send {
         crate::StreamRng::new(self)
     }
 
-    /// A number of this distribution, from this actor's stream.
+    /// Draws a number of this distribution from this actor's stream.
     fn sample(&mut self, distribution: &Distribution) -> f64 {
         distribution.draw(self.random())
     }
 
-    /// Draws a duration whose seconds have this distribution from this actor's stream, rounded to the
-    /// nanosecond; zero for a negative number.
+    /// Draws a duration from this actor's stream: the distribution gives seconds, which are rounded to the nanosecond;
+    /// negative numbers become zero.
     ///
     /// ```
     /// # use corsair::*;
@@ -100,8 +100,8 @@ pub trait Context<M: Message>: Send {
         seconds(self.sample(distribution))
     }
 
-    /// Sends a message. Never waits, never fails: if the receiver has ended by then, the message
-    /// is counted as a dead letter. Returns the name of this sending.
+    /// Sends a message. It never waits and never fails: if the receiver has ended when the message arrives, the message
+    /// is counted as a dead letter. Returns the identity of the sent message.
     ///
     /// ```
     /// # use corsair::*;
@@ -125,8 +125,8 @@ pub trait Context<M: Message>: Send {
     /// ```
     fn send(&mut self, to: Addr, body: M) -> SpanId;
 
-    /// Sends several messages to one actor, as [`Context::send`] would one after the other. In virtual
-    /// time that costs less than as many sends.
+    /// Sends several messages to one actor, like several calls of [`Context::send`]. In virtual time this is cheaper
+    /// than separate sends.
     ///
     /// ```
     /// # use corsair::*;
@@ -150,14 +150,14 @@ pub trait Context<M: Message>: Send {
         }
     }
 
-    /// Sends messages to each of a range of actors, as [`Context::send_all`] would to one after the other.
-    /// `bodies` makes the messages from the actor's index in the range.
+    /// Sends messages to each actor of a range, like a call of [`Context::send_all`] for each of them in turn. `bodies`
+    /// makes the messages from the actor's index in the range.
     ///
-    /// In virtual time with several workers, each makes those for its own actors, later than this call; so an actor
-    /// that speaks to all is not alone with the work of it. `bodies` is called once for each actor, in any
-    /// order and by any thread, and is to make the same of the same index: what it needs, it takes along. If
-    /// it panics in virtual time, that actor gets none of its messages, and the panic is the sender's
-    /// ([`Config::panics`](crate::Config::panics)), who may have moved on by then and does not end.
+    /// In virtual time each worker makes the messages for its own actors, after this call has returned, so that an
+    /// actor that addresses all others does not do all of the work. `bodies` is called once for each actor, in any
+    /// order and on any thread. It must return the same messages for the same index, and must own the data that it
+    /// needs. If it panics in virtual time, that actor gets none of its messages, and the panic counts as the sender's
+    /// ([`Config::panics`](crate::Config::panics)); a sender that is still alive does not end.
     ///
     /// ```
     /// # use corsair::*;
@@ -202,20 +202,20 @@ pub trait Context<M: Message>: Send {
         }
     }
 
-    /// Sends messages of a [kind](crate::EachKind) to each of a range of actors, as [`Context::send_each`] does. In
-    /// virtual time they can be made in another process.
+    /// Sends messages of a [kind](crate::EachKind) to each actor of a range, like [`Context::send_each`]. In virtual
+    /// time another process can make the messages.
     #[cfg(feature = "serde")]
     fn send_each_kind<const N: usize>(&mut self, to: AddrRange, bodies: impl EachKind<M, N>) {
         self.send_each(to, move |index| bodies.bodies(index));
     }
 
-    /// Sends a message that arrives `transit` from now, whatever the run's latencies are: for models that
-    /// know themselves how long each message travels.
+    /// Sends a message that arrives `transit` from now, independent of the run's latencies: for models that compute the
+    /// travel time of each message.
     ///
-    /// In virtual time no message travels a shorter time than the least latency of the run
-    /// ([`Config::latency`](crate::Config::latency)), which is its lookahead: a shorter transit is that. A
-    /// [network](crate::network::Network) may still lose the message or deliver it twice. On the wall clock
-    /// the message arrives after `transit`, or a little later.
+    /// In virtual time a message travels at least the smallest latency of the run
+    /// ([`Config::latency`](crate::Config::latency)), which is its lookahead; a shorter `transit` is extended to it. A
+    /// [network](crate::network::Network) may still lose the message or deliver it twice. On the wall clock the message
+    /// arrives after `transit`, or a little later.
     ///
     /// ```
     /// # use corsair::*;
@@ -248,27 +248,25 @@ pub trait Context<M: Message>: Send {
     /// Sends a message `delay` later than now; the latency is added.
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 
-    /// Sends a message without latency to this actor itself: it arrives at the current instant, after the
-    /// event being handled, and among timers of this instant in the order of their setting.
+    /// Sends a message to this actor itself, without latency. It arrives at the current instant, after the event being
+    /// handled, and among the timers of this instant in the order in which they were set.
     ///
-    /// In virtual time, an actor that does nothing else is a loop in which no time passes
-    /// ([`Config::most_at_once`](crate::Config::most_at_once)).
+    /// In virtual time, an actor that does nothing else is an endless loop in which no time passes;
+    /// [`Config::most_at_once`](crate::Config::most_at_once) ends it.
     fn send_self(&mut self, body: M) -> SpanId;
 
-    /// Sends a request without waiting for its answer. The answer has the returned span as its
-    /// [`Envelope::answers`]. If the receiver will not answer, [`Event::Unanswered`](crate::Event::Unanswered)
-    /// arrives instead.
+    /// Sends a request without waiting for its answer. The answer has the returned span in [`Envelope::answers`]. If
+    /// the receiver cannot answer, [`Event::Unanswered`](crate::Event::Unanswered) arrives instead.
     fn request(&mut self, to: Addr, body: M) -> SpanId;
 
     /// Answers a request. The handle comes from [`Envelope::reply_handle`] of the request.
     fn reply(&mut self, reply_handle: ReplyHandle, body: M) -> SpanId;
 
-    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives after `after`, to the
-    /// nanosecond in virtual time. At the same instant, messages come before timers, and timers in the order
-    /// in which they were set.
+    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives after `after`, to the nanosecond in
+    /// virtual time. At one instant messages come before timers, and timers come in the order in which they were set.
     fn timer(&mut self, after: Duration, token: Token);
 
-    /// Sets a timer as [`Context::timer`] does, that can be [cancelled](Context::cancel).
+    /// Sets a timer like [`Context::timer`] that can be [cancelled](Context::cancel).
     fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle;
 
     /// Sets a timer that fires every `period`, exactly in virtual time, until it is
@@ -297,20 +295,20 @@ pub trait Context<M: Message>: Send {
     /// ```
     fn every(&mut self, period: Duration, token: Token) -> TimerHandle;
 
-    /// Cancels a timer of this actor, which does not come any more. False if it has come already, be
-    /// it read or not, or was cancelled before.
+    /// Cancels a timer of this actor, so that it does not fire. Returns false if the timer has already fired (whether
+    /// its event was read or not) or was already cancelled.
     fn cancel(&mut self, timer: TimerHandle) -> bool;
 
-    /// Ends another actor: it gets no event after this one has arrived, and its body is dropped.
+    /// Ends another actor: after the stop has arrived, the actor gets no further event and its body is dropped.
     /// Stopping an actor that has ended does nothing.
     fn stop(&mut self, who: Addr);
 
-    /// Starts a new trace for the messages sent from here on, instead of continuing the trace of the event
-    /// being handled.
+    /// Starts a new trace for the messages sent after this call, instead of continuing the trace of the event being
+    /// handled.
     fn new_trace(&mut self);
 
-    /// Puts messages sent from here on, until the next event, into `trace` with `parent` as their parent.
-    /// Both come from the [`Envelope`] of an earlier event: use it for deferred work.
+    /// Puts messages sent after this call, until the next event, into `trace`, with `parent` as their parent. Both come
+    /// from the [`Envelope`] of an earlier event: use it for deferred work.
     fn continue_trace(&mut self, trace: SpanId, parent: SpanId);
 
     /// Adds to a counter of the run, which is in [`Report::probes`](crate::Report::probes).
@@ -353,7 +351,7 @@ pub trait Context<M: Message>: Send {
         self.record(name, Sample::Observe(value));
     }
 
-    /// Adds a value at the time now to a time series of the run.
+    /// Adds a value at the current time to a time series of the run.
     fn track(&mut self, name: &'static str, value: f64) {
         self.record(name, Sample::Track(value));
     }

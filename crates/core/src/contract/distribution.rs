@@ -1,8 +1,8 @@
-//! Distributions from which actors draw, equal to the last bit on every machine.
+//! Distributions from which actors draw numbers, equal to the last bit on every machine.
 //!
-//! A number is the distribution's quantile at one uniformly distributed point, so each number takes one
-//! number of the stream. The functions are from the `libm` crate and the four operations of IEEE 754; no
-//! platform's `ln` or `exp` is used.
+//! A number is the distribution's quantile at one uniformly distributed point, so each number uses up one number of the
+//! stream. The functions come from the `libm` crate and the four operations of IEEE 754, because `ln` and `exp` differ
+//! between platforms.
 
 mod gamma;
 mod normal;
@@ -31,8 +31,8 @@ use std::time::Duration;
 /// # Ok::<(), corsair::DistributionError>(())
 /// ```
 ///
-/// An actor draws from its own stream with [`Context::sample`](crate::Context::sample), or a span of
-/// time with [`Context::sample_time`](crate::Context::sample_time).
+/// An actor draws numbers from its own stream with [`Context::sample`](crate::Context::sample), and durations with
+/// [`Context::sample_time`](crate::Context::sample_time).
 #[derive(Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Distribution(Shape);
@@ -68,13 +68,13 @@ enum Shape {
         scale: f64,
         shape: f64,
     },
-    /// In ascending order.
+    /// The values, in ascending order.
     Empirical(Arc<[f64]>),
-    /// See [`percentiles`].
+    /// The points of the curve; see [`percentiles`].
     Percentiles(Arc<[(f64, f64)]>),
 }
 
-/// Why the parameters do not describe a distribution.
+/// An error in the parameters of a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistributionError {
@@ -119,10 +119,10 @@ fn check(
 }
 
 impl Distribution {
-    /// Always this value.
+    /// Creates a distribution with this value only.
     ///
     /// # Errors
-    /// If it is not finite. So for the others: parameters are finite numbers within their ranges.
+    /// If the value is not finite. All other constructors also require finite parameters within their ranges.
     pub fn constant(value: f64) -> Result<Distribution, DistributionError> {
         check("value", "finite", value, true)?;
         Ok(Distribution(Shape::Constant(value)))
@@ -138,7 +138,7 @@ impl Distribution {
         Ok(Distribution(Shape::Uniform { low, high }))
     }
 
-    /// Exponentially distributed: the time between events of a Poisson process.
+    /// Creates an exponential distribution: the time between the events of a Poisson process.
     ///
     /// # Errors
     /// If the mean is not positive.
@@ -147,7 +147,7 @@ impl Distribution {
         Ok(Distribution(Shape::Exponential { mean }))
     }
 
-    /// Normally distributed.
+    /// Creates a normal distribution.
     ///
     /// # Errors
     /// If the deviation is negative.
@@ -173,22 +173,22 @@ impl Distribution {
         Ok(Distribution(Shape::Lognormal { mu, sigma }))
     }
 
-    /// Creates Pareto's distribution: values of at least `least`, with a tail that falls as the power
-    /// `-shape`. The mean is finite only for a shape above 1, the variance only above 2.
+    /// Creates a Pareto distribution: values of at least `least`, with a tail that falls like the power `-shape`. The
+    /// mean is finite only for a shape above 1, the variance only above 2.
     ///
     /// # Errors
-    /// If one of them is not positive.
+    /// If a parameter is not positive.
     pub fn pareto(least: f64, shape: f64) -> Result<Distribution, DistributionError> {
         check("least value", "positive", least, least > 0.0)?;
         check("shape", "positive", shape, shape > 0.0)?;
         Ok(Distribution(Shape::Pareto { least, shape }))
     }
 
-    /// Weibull's distribution: the time until something fails that wears out (`shape` above 1) or settles in
+    /// Creates a Weibull distribution: the time until a part fails, with wear (`shape` above 1) or early failures
     /// (below 1). With a shape of 1 it is exponential with mean `scale`.
     ///
     /// # Errors
-    /// If one of them is not positive, or the shape is below 0.01.
+    /// If a parameter is not positive, or the shape is below 0.01.
     pub fn weibull(scale: f64, shape: f64) -> Result<Distribution, DistributionError> {
         check("scale", "positive", scale, scale > 0.0)?;
         check("shape", "at least 0.01", shape, shape >= 0.01)?;
@@ -198,7 +198,7 @@ impl Distribution {
     /// Creates a gamma distribution with the mean `scale * shape`. With a whole `shape` it is Erlang's: the
     /// sum of `shape` exponentially distributed numbers of mean `scale`.
     ///
-    /// Drawing from it takes several times as long as from the others.
+    /// A draw takes several times as long as from the other distributions.
     ///
     /// # Errors
     /// If the scale is not positive, or the shape is not from 0.01 to 10,000.
@@ -209,12 +209,12 @@ impl Distribution {
         Ok(Distribution(Shape::Gamma { scale, shape }))
     }
 
-    /// Creates a curve through percentiles, given as (percentage, value), which is lognormal between two of
-    /// them.
+    /// Creates a distribution from percentiles, given as (percentage, value), with lognormal interpolation between
+    /// neighbours.
     ///
-    /// Beyond the first and the last the curve is prolonged without bound. The percentages 0 and 100 are the
-    /// smallest and the greatest value, and nothing lies beyond these: between such an end and the nearest
-    /// percentile, logarithms of values are uniformly distributed.
+    /// The curve continues in the same way beyond the first and the last percentile. The percentages 0 and 100, if
+    /// given, are the minimum and the maximum: no value lies beyond them, and between such an end and the nearest
+    /// percentile the logarithm of the value is uniformly distributed.
     ///
     /// ```
     /// let measured = corsair::Distribution::percentiles(&[(50.0, 0.002), (99.0, 0.020)])?;
@@ -225,8 +225,8 @@ impl Distribution {
     /// ```
     ///
     /// # Errors
-    /// If there are fewer than two between 0 and 100, unless 0 and 100 are both given, a percentage is not from 0
-    /// to 100 or there twice, a value is not positive, or a higher percentage has a smaller value.
+    /// If there are fewer than two percentages between 0 and 100, unless 0 and 100 are both given; if a percentage is
+    /// out of range or given twice; if a value is not positive; or if a higher percentage has a smaller value.
     pub fn percentiles(points: &[(f64, f64)]) -> Result<Distribution, DistributionError> {
         for &(percentage, value) in points {
             let fits = (0.0..=100.0).contains(&percentage);
@@ -256,7 +256,7 @@ impl Distribution {
     /// Creates a random choice among these values, with equal probability.
     ///
     /// # Errors
-    /// If there is none, or one is not finite.
+    /// If there is no value, or a value is not finite.
     pub fn empirical(values: &[f64]) -> Result<Distribution, DistributionError> {
         for &value in values {
             check("value", "finite", value, true)?;
@@ -269,7 +269,7 @@ impl Distribution {
         Ok(Distribution(Shape::Empirical(values.into())))
     }
 
-    /// The number that 64 random bits stand for.
+    /// Returns the number that 64 random bits select.
     pub fn draw(&self, bits: u64) -> f64 {
         // Between two neighbouring numbers of 52 bits: exact, and neither 0 nor 1.
         self.quantile(((bits >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64))
@@ -278,7 +278,7 @@ impl Distribution {
     /// Returns the quantile: the number below which the fraction `p` of all numbers lies.
     ///
     /// # Panics
-    /// If `p` is not more than 0 and less than 1.
+    /// If `p` is negative, or 1 or more.
     pub fn quantile(&self, p: f64) -> f64 {
         assert!(p > 0.0 && p < 1.0, "a quantile is between 0 and 1, not {p}");
         match &self.0 {
@@ -337,7 +337,7 @@ impl Distribution {
         scaled
     }
 
-    /// The part of all numbers that do not exceed `x`: the distribution function, the inverse of
+    /// Returns the fraction of all numbers that do not exceed `x`: the distribution function, the inverse of
     /// [`Distribution::quantile`].
     ///
     /// ```
@@ -384,7 +384,7 @@ impl Distribution {
         }
     }
 
-    /// The value of a [`Distribution::constant`]; `None` for all others.
+    /// Returns the value of a [`Distribution::constant`]; `None` for all other distributions.
     #[inline]
     pub fn as_constant(&self) -> Option<f64> {
         match self.0 {
@@ -393,7 +393,7 @@ impl Distribution {
         }
     }
 
-    /// The mean; infinite for [`Distribution::pareto`] with a shape of at most 1.
+    /// Returns the mean; infinite for [`Distribution::pareto`] with a shape of at most 1.
     pub fn mean(&self) -> f64 {
         match &self.0 {
             Shape::Constant(value) => *value,
@@ -415,8 +415,8 @@ impl Distribution {
         }
     }
 
-    /// The variance; infinite for [`Distribution::pareto`] with a shape of at most 2, and where it is greater
-    /// than any number.
+    /// Returns the variance; infinite for [`Distribution::pareto`] with a shape of at most 2, and where it exceeds the
+    /// largest number.
     pub fn variance(&self) -> f64 {
         match &self.0 {
             Shape::Constant(_) => 0.0,
@@ -450,7 +450,7 @@ impl Distribution {
     }
 }
 
-/// Converts a number of seconds to a duration, to the nanosecond; negative numbers to zero.
+/// Converts seconds to a duration, to the nanosecond; negative numbers become zero.
 pub(crate) fn seconds(number: f64) -> Duration {
     let nanos = libm::round(number * 1e9);
     // The cast saturates, and turns NaN into 0.

@@ -2,13 +2,13 @@
 
 use super::normal::normal_quantile;
 
-/// Sums and steps end where a term is this small a part of the result.
+/// Sums and iterations end when a term is at most this fraction of the result.
 const PRECISION: f64 = f64::EPSILON;
 
 /// Maximum number of terms; a shape of 10,000 needs fewer.
 const MOST_TERMS: u32 = 10_000;
 
-/// The part of all numbers that do not exceed `x`: the regularized lower incomplete gamma function.
+/// Returns the fraction of all numbers that do not exceed `x`: the regularized lower incomplete gamma function.
 pub(super) fn probability(shape: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -21,7 +21,7 @@ pub(super) fn probability(shape: f64, x: f64) -> f64 {
     }
 }
 
-/// 1/shape + x/(shape (shape + 1)) + …
+/// Returns the sum 1/shape + x/(shape (shape + 1)) + …
 fn series(shape: f64, x: f64) -> f64 {
     let mut term = 1.0 / shape;
     let mut sum = term;
@@ -35,7 +35,7 @@ fn series(shape: f64, x: f64) -> f64 {
     sum
 }
 
-/// The continued fraction of the upper incomplete gamma function, by Lentz's method.
+/// Returns the continued fraction of the upper incomplete gamma function, by Lentz's method.
 fn fraction(shape: f64, x: f64) -> f64 {
     const TINY: f64 = f64::MIN_POSITIVE / PRECISION;
     let or_tiny = |number: f64| if number.abs() < TINY { TINY } else { number };

@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// The part of all numbers that do not exceed `x`.
+/// Returns the fraction of all numbers that do not exceed `x`.
 pub(crate) fn normal_probability(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }

@@ -1,17 +1,17 @@
 //! Curves through measured percentiles.
 //!
-//! Between two percentiles the curve is lognormal: a straight line of logarithms over standard normal quantiles.
-//! Beyond the first and the last percentile the line is prolonged, unless the smallest (0) or the greatest value
-//! (100) is given: from the last percentile to that end the logarithm is even in probability, and no value lies
-//! beyond. So a recorded maximum bounds what is drawn.
+//! Between two percentiles the curve is lognormal: a straight line of logarithms over standard normal quantiles. The
+//! line is extended beyond the first and the last percentile, unless the minimum (0) or the maximum (100) is given. In
+//! that case the logarithm is uniformly distributed between the last percentile and that end, and no value lies beyond.
+//! So a recorded maximum bounds all drawn values.
 
 use super::normal::{normal_probability, normal_quantile};
 
-/// Points of a curve in ascending order: standard normal quantile, logarithm of the value. The smallest and
-/// the greatest value, if they are known, have the quantiles minus and plus infinity.
+/// Points of a curve in ascending order: standard normal quantile, logarithm of the value. The minimum and the maximum,
+/// if they are known, have the quantiles minus and plus infinity.
 type Points<'a> = &'a [(f64, f64)];
 
-/// The point of a percentage and its value.
+/// Returns the point for a percentage and its value.
 pub(super) fn point(percentage: f64, value: f64) -> (f64, f64) {
     let z = match percentage {
         0.0 => f64::NEG_INFINITY,
@@ -40,7 +40,7 @@ pub(super) fn quantile(points: Points<'_>, p: f64) -> f64 {
     libm::exp(log)
 }
 
-/// The part of the values that do not exceed `x`.
+/// Returns the fraction of the values that do not exceed `x`.
 pub(super) fn probability(points: Points<'_>, x: f64) -> f64 {
     let (curve, log) = (Curve::of(points), libm::log(x));
     if curve.most.is_some_and(|most| log >= most) {
@@ -67,7 +67,7 @@ pub(super) fn least(points: Points<'_>) -> f64 {
     Curve::of(points).least.map_or(0.0, libm::exp)
 }
 
-/// The mean of the `power`-th powers: the sum over the pieces of the curve.
+/// Returns the mean of the `power`-th powers: the sum over the pieces of the curve.
 pub(super) fn moment(points: Points<'_>, power: f64) -> f64 {
     let curve = Curve::of(points);
     let ends = curve.ends().map(|piece| {
@@ -158,7 +158,7 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// The height of the broken line through `points` at `x`, its ends prolonged.
+/// Returns the height of the polyline through `points` at `x`, with both ends extended.
 fn along(points: &[(f64, f64)], x: f64) -> f64 {
     let last = points.len() - 2;
     let segment = points[1..=last].partition_point(|point| point.0 < x);
