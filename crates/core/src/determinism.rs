@@ -5,11 +5,11 @@ use crate::virtual_time::{LoggedEvent, LoggedKind, Simulation};
 use std::fmt;
 use std::num::NonZeroUsize;
 
-/// Runs a scenario twice in virtual time, with one worker and with several, and compares all events and both
-/// reports. Returns the report if they are equal.
+/// Runs a scenario twice in virtual time, with one worker and with several, and compares all events and the reports.
+/// Returns the report if they are equal.
 ///
-/// The library does the same thing twice; what does not is a scenario that depends on something else
-/// than its context. The usual reason is the order of a `HashMap`:
+/// The executor itself is deterministic, so a difference means that the scenario depends on something other than its
+/// context. The usual reason is the order of a `HashMap`:
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Message, NotDeterministic, Scenario, Spawn, check_determinism};
@@ -106,13 +106,13 @@ pub fn check_determinism<M: Message, S: Scenario<M>>(
     }
 }
 
-/// Why a scenario is not known to be deterministic.
+/// The reason why a scenario is not known to be deterministic.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDeterministic {
     /// Two runs differ.
     #[error("{0}")]
     Differs(Box<Difference>),
-    /// Both runs fail.
+    /// Both runs failed.
     #[error(transparent)]
     Failed(RunError),
 }
@@ -120,12 +120,12 @@ pub enum NotDeterministic {
 /// The first event in which two runs of a scenario differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The time of the difference, in the run in which it was earlier.
+    /// The time of the difference, in the run where it came earlier.
     pub time: Time,
-    /// The event in the first run, with one worker, and in the second; `None` if a run had no event until the
-    /// end of the window.
+    /// The event in the first run, with one worker, and the event in the second run; `None` if a run had no further
+    /// event in the window.
     pub happened: [Option<String>; 2],
-    /// The last event before it in that window, which both runs had; `None` if it was in an earlier one.
+    /// The last common event before the difference in the same window; `None` if there was none in that window.
     pub last_common: Option<String>,
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first event that only one of the runs has, and the end of a run that ended there.
+/// Returns the first event that only one of the runs has, and the end of a run that ended at that point.
 fn first_difference<M: Message>(
     runs: [Simulation<M>; 2],
     trails: &[Vec<LoggedEvent>; 2],

@@ -1,28 +1,26 @@
 //! Edges: one-way, bounded connections between actors, tasks or threads, which can be aborted.
 //!
-//! [`send`](Sender::send) accepts a message and waits while the edge is full;
-//! [`recv`](Receiver::recv) yields the next one, in order. There are two ways to end:
+//! [`send`](Sender::send) accepts a message and waits while the edge is full; [`recv`](Receiver::recv) returns the next
+//! message, in order. An edge can end in two ways:
 //!
-//! - **close**: no more is sent, what is buffered is still received, then `recv` ends.
-//! - **abort**: both ends stop at once. What is buffered is dropped, a waiting `send` gives its
-//!   message back in [`Aborted`], a waiting `recv` ends. **Abort wins**: once
-//!   [`abort`](Sender::abort) has returned, nothing is sent and nothing is received any
-//!   more, on any thread.
+//! - **close**: no more messages are sent; buffered messages are still received, then `recv` ends.
+//! - **abort**: both ends stop at once. Buffered messages are dropped, a waiting `send` returns its message in
+//!   [`Aborted`], and a waiting `recv` ends. **Abort wins**: once [`abort`](Sender::abort) has returned, nothing is
+//!   sent or received any more, on any thread.
 //!
-//! Either end can abort, and so can any [`AbortHandle`], one of which can hold a whole graph of edges.
-//! To drop the sending end is to close; to drop the receiving end is to abort, for what is left has no
-//! reader.
+//! Either end can abort the edge, and so can an [`AbortHandle`], which may belong to a whole graph of edges. Dropping
+//! the sender closes the edge. Dropping the receiver aborts it, because the buffered messages have no reader.
 //!
-//! There are two flavours, with the same two ends, [`Sender`] and [`Receiver`]:
+//! There are two flavours with the same two ends, [`Sender`] and [`Receiver`]:
 //!
 //! | | senders | what it is |
 //! |---|---|---|
 //! | [`ring()`] | one | lock-free; the quickest |
 //! | [`queue()`] | any number: they can be cloned | a ring whose senders meet at a short lock; those that wait are served in their order; with capacity 0 a rendezvous |
 //!
-//! Both ends wait in `async` code or block their thread, whichever method is called, with or without a time-out, one
-//! message or many at once. A receiver is an [iterator](Receiver::iter) and a [`Stream`](futures_core::Stream), a
-//! sender can be made a [`Sink`](Sender::into_sink).
+//! Both ends have methods that wait in `async` code and methods that block their thread, with or without a time-out,
+//! for one message or many. A receiver is an [iterator](Receiver::iter) and a [`Stream`](futures_core::Stream); a
+//! sender can be converted to a [`Sink`](Sender::into_sink).
 //!
 //! | | at once | in `async` code | blocking the thread |
 //! |---|---|---|---|
@@ -33,13 +31,12 @@
 //! | with a time-out | | [`recv_until`](Receiver::recv_until) | [`recv_timeout`](Receiver::recv_timeout) |
 //! | many | [`try_recv_many`](Receiver::try_recv_many) | [`recv_many`](Receiver::recv_many) | [`recv_many_blocking`](Receiver::recv_many_blocking) |
 //!
-//! [`Options`] say how much an edge holds, in messages and [by weight](Options::weight_limit), and what a full edge
-//! does. [`FanOut`] sends to many edges, [`Merge`] reads from many. A [`Meter`] reads the statistics of an edge,
-//! also while the edge works and after it has gone.
+//! [`Options`] set the capacity of an edge, in messages and [by weight](Options::weight_limit), and what happens when
+//! it is full. [`FanOut`] sends to many edges, [`Merge`] receives from many. A [`Meter`] reads the statistics of an
+//! edge while it is in use and after it has ended.
 //!
-//! Edges need no executor: a future of an edge waits on any that polls it, such as tokio's, or one
-//! on which actors live on the wall clock. On the virtual executor foreign wakers do not wake an
-//! actor, so edges are not for actors there.
+//! Edges need no executor: any executor that polls their futures works, such as tokio or the wall-clock executors of
+//! this crate. On the virtual executor foreign wakers do not wake an actor, so actors cannot use edges there.
 //!
 //! ```
 //! use corsair::edge::{self, AbortHandle, Aborted, Options};

@@ -5,7 +5,7 @@ use super::report::{Outcome, PanicReport, Report, WaitingActor};
 use super::time::Time;
 use std::fmt;
 
-/// Why a run failed. An error after the start contains the report up to then.
+/// The error of a run that failed. An error after the start contains the report up to that moment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -17,10 +17,10 @@ pub enum RunError {
     NotBuilt {
         /// The executor that was asked for.
         executor: Executor,
-        /// The feature that it belongs to.
+        /// The feature that adds the executor.
         feature: &'static str,
     },
-    /// The processes of a run have reported data that contradict each other.
+    /// The processes of a run have reported contradictory data.
     #[error(
         "the processes of the run contradict each other: {what}; start all of them with the same program and options"
     )]
@@ -28,22 +28,22 @@ pub enum RunError {
         /// The fault and its remedy.
         what: String,
     },
-    /// No event was left, and the root had not ended.
+    /// No event was left, but the root had not ended.
     #[error("deadlock at {}: no event is left, {} still waiting\n{}", report.time, actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
     Deadlock {
         /// The report; [`Report::waiting`] lists the waiting actors and their reasons.
         report: Box<Report>,
     },
-    /// An actor panicked in virtual time, or the root did.
+    /// An actor panicked in virtual time, or the root panicked on any executor.
     #[error("{panic}")]
     Panicked {
         /// The actor, the time and the text of the panic.
         panic: Box<PanicReport>,
-        /// The run so far.
+        /// The report up to the panic.
         report: Box<Report>,
     },
     /// An actor in virtual time caused itself more events at one instant than
-    /// [`Config::most_at_once`](crate::Config::most_at_once) allows: a loop in which no time passes.
+    /// [`Config::most_at_once`](crate::Config::most_at_once) allows: an endless loop in which no time passes.
     #[error(
         "{name} keeps time from advancing: {events} events at {time}, each caused by the one before; give its timers a delay, or raise Config::most_at_once"
     )]
@@ -52,9 +52,9 @@ pub enum RunError {
         name: String,
         /// The time.
         time: Time,
-        /// How many events there were.
+        /// The number of such events.
         events: u64,
-        /// The run so far.
+        /// The report up to that time.
         report: Box<Report>,
     },
     /// An actor sent more messages than there are sequence numbers.
@@ -66,7 +66,7 @@ pub enum RunError {
         name: String,
         /// The time.
         time: Time,
-        /// The run so far.
+        /// The report up to that time.
         report: Box<Report>,
     },
     /// The next event would be after the configured end.
@@ -78,34 +78,34 @@ pub enum RunError {
         end: Time,
         /// The time of the next event.
         next: Time,
-        /// The run so far.
+        /// The report up to the end.
         report: Box<Report>,
     },
     /// In a strict run, messages were sent to actors that had ended.
     #[error("strict: {count} messages for actors that had ended; the first was {first}")]
     DeadLetters {
-        /// How many.
+        /// The number of dead letters.
         count: u64,
-        /// Kind, sender, receiver and time of the first.
+        /// Kind, sender, receiver and time of the first dead letter.
         first: String,
         /// The complete report.
         report: Box<Report>,
     },
-    /// In a strict run, actors still waited when the root had ended.
+    /// In a strict run, actors were still waiting when the root had ended.
     #[error("strict: the root has ended and left {} waiting\n{}", actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
     LeftWaiting {
         /// The complete report.
         report: Box<Report>,
     },
-    /// The root of a run in virtual time has ended, and an actor awaits something that is not an event of the run, such as
-    /// a timer or socket of tokio, or a channel: nothing can wake it.
+    /// The root of a run in virtual time has ended while an actor awaits something that is not an event of the run,
+    /// such as a timer or socket of tokio, or a channel. Nothing can wake this actor.
     #[error(
         "{name} awaits something that is not an event of the run, so nothing can wake it; await messages and sleeps of its context, or run the program as a host: see \"Test your service\" in crates/host/README.md"
     )]
     ForeignFuture {
         /// The first such actor.
         name: String,
-        /// The whole run.
+        /// The complete report.
         report: Box<Report>,
     },
     /// A mailbox overflowed, and the policy is [`Overflow::Fail`](crate::Overflow::Fail).
@@ -115,9 +115,9 @@ pub enum RunError {
     Overflow {
         /// The owner of the mailbox.
         name: String,
-        /// Its capacity.
+        /// The capacity of the mailbox.
         capacity: usize,
-        /// The run so far.
+        /// The report up to the overflow.
         report: Box<Report>,
     },
     /// More threads than the executor allows.
@@ -127,9 +127,9 @@ pub enum RunError {
     TooManyThreads {
         /// Actors that would need a thread.
         asked: u64,
-        /// The limit.
+        /// The maximum number of threads.
         limit: u64,
-        /// The run so far.
+        /// The report up to that time.
         report: Box<Report>,
     },
     /// The system refused a thread.
@@ -140,7 +140,7 @@ pub enum RunError {
         /// The error of the operating system.
         #[source]
         source: std::io::Error,
-        /// The run so far.
+        /// The report up to that time.
         report: Box<Report>,
     },
     /// The root of an experiment returned no value: the run was cancelled, or the root stopped.
@@ -150,15 +150,15 @@ pub enum RunError {
         if report.outcome == Outcome::Cancelled { "it was cancelled" } else { "the root was stopped" }
     )]
     NoValue {
-        /// The run so far.
+        /// The report up to the end.
         report: Box<Report>,
     },
     /// The run needs more actors than there are addresses.
     #[error("more actors than addresses: a run holds about four billion, in pages of {page}")]
     TooManyActors {
-        /// Actors that were spawned together take a multiple of this many addresses.
+        /// Each group of actors that are spawned together takes a multiple of this many addresses.
         page: u32,
-        /// The run so far.
+        /// The report up to that time.
         report: Box<Report>,
     },
 }
@@ -190,7 +190,7 @@ fn actors(count: u64) -> impl fmt::Display {
     format!("{count} actor{}", if count == 1 { "" } else { "s" })
 }
 
-/// The waiting actors, a line each, and how many are not listed.
+/// Formats the waiting actors, one per line, and the number of actors that are not listed.
 struct Lines<'a>(&'a [WaitingActor], u64);
 
 impl fmt::Display for Lines<'_> {

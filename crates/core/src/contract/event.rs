@@ -9,9 +9,9 @@ use std::fmt;
 pub enum Event<M> {
     /// A message. [`Context::envelope`](crate::Context::envelope) has its send time and its trace.
     Message {
-        /// The sender, to which an answer goes.
+        /// The sender, who receives any answer.
         from: Addr,
-        /// The message itself.
+        /// The contents of the message.
         body: M,
     },
     /// A timer set by [`Context::timer`](crate::Context::timer) is due.
@@ -20,34 +20,33 @@ pub enum Event<M> {
     Spawned {
         /// The number that the request returned.
         request: u32,
-        /// The first of the new actors; the others follow.
+        /// The address of the first new actor; the others have the addresses after it.
         first: Addr,
-        /// How many there are.
+        /// The number of new actors.
         count: u32,
     },
-    /// An actor that this one spawned has ended, and this one is to know
-    /// (always if it panicked, else if it was spawned [`watched`](crate::Spawn::watched)).
+    /// An actor that this one spawned has ended. It arrives always if that actor panicked, otherwise only if it was
+    /// spawned [`watched`](crate::Spawn::watched).
     Down {
         /// The actor that ended.
         who: Addr,
-        /// The reason.
+        /// The reason of its end.
         reason: Reason,
     },
-    /// A [`request`](crate::Context::request) will not be answered: its receiver had ended, never
-    /// was, or ended without reading it. [`AsyncContext::ask`](crate::AsyncContext::ask) returns an
-    /// error instead.
+    /// A [`request`](crate::Context::request) will not be answered, because its receiver had ended, never existed, or
+    /// ended without reading it. [`AsyncContext::ask`](crate::AsyncContext::ask) returns an error instead.
     Unanswered {
         /// The actor that was asked.
         who: Addr,
         /// The span that [`request`](crate::Context::request) returned.
         request: SpanId,
     },
-    /// A message that could not be delivered because its receiver had ended. Only the root gets
-    /// these, and only with [`DeadLetters::ToRoot`](crate::DeadLetters::ToRoot).
+    /// A message that could not be delivered because its receiver had ended. Only the root gets these events, and only
+    /// with [`DeadLetters::ToRoot`](crate::DeadLetters::ToRoot).
     DeadLetter {
         /// The intended receiver.
         to: Addr,
-        /// The message.
+        /// The undelivered message.
         body: M,
     },
 }
@@ -64,16 +63,16 @@ pub enum Reason {
     Panicked,
 }
 
-/// An actor's name for its timer. Several timers may have the same token.
+/// The name that an actor gives a timer. Several timers may have the same token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token(pub(crate) u32);
 
 impl Token {
-    /// Tokens from this number on are the library's own (sleeps, time-outs).
+    /// Tokens from this number on are reserved for sleeps and time-outs of the library.
     pub(crate) const OWN: u32 = 1 << 31;
 
-    /// The token with this number.
+    /// Creates the token with this number, which must be below 2^31.
     ///
     /// # Panics
     /// If `number` is 2^31 or more.
@@ -83,21 +82,20 @@ impl Token {
         Token(number)
     }
 
-    /// The token's number.
+    /// Returns the token's number.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
-/// A timer that can be cancelled: by the actor that has set it, with
-/// [`Context::cancel`](crate::Context::cancel).
+/// A timer that the actor which set it can cancel, with [`Context::cancel`](crate::Context::cancel).
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimerHandle(pub(crate) Token);
 
 impl fmt::Debug for TimerHandle {
-    /// The format does not contain the number, because it differs between runs.
+    /// Omits the number, because it differs between runs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TimerHandle")
     }
@@ -105,30 +103,29 @@ impl fmt::Debug for TimerHandle {
 
 /// The identity of one sent message in a run: the sender and its sequence number.
 ///
-/// It is unique within a run (an actor that would send its 2^32nd message ends the run), equal in every
-/// repetition, and made without a shared counter. It is printed as 16 hexadecimal digits, as trace formats
-/// expect.
+/// It is unique within a run (an actor that would send its 2^32nd message ends the run), equal in every repetition of
+/// the run, and needs no shared counter. It is printed as 16 hexadecimal digits, as trace formats expect.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SpanId(pub(crate) u64);
 
 impl SpanId {
-    /// No span: the parent of the first message of a trace.
+    /// The absent span: the parent of the first message of a trace.
     pub const NONE: SpanId = SpanId(0);
 
-    /// Sequence numbers start at 1, so that no span is [`SpanId::NONE`].
+    /// Creates a span. Sequence numbers start at 1, so no span equals [`SpanId::NONE`].
     #[inline]
     pub(crate) const fn new(from: Addr, sequence: u32) -> SpanId {
         SpanId((from.0 as u64) << 32 | sequence as u64)
     }
 
-    /// The span as a number; 0 is [`SpanId::NONE`].
+    /// Returns the span as a number; 0 is [`SpanId::NONE`].
     #[inline]
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// The actor that sent it.
+    /// Returns the actor that sent the message.
     #[inline]
     pub const fn sender(self) -> Addr {
         Addr((self.0 >> 32) as u32)
@@ -156,7 +153,7 @@ pub struct Envelope {
     pub sent: Time,
     /// The first message of the causal chain that this one belongs to.
     pub trace: SpanId,
-    /// The message whose handler sent this one, if any.
+    /// The message during whose handling this one was sent, if any.
     pub parent: SpanId,
     /// The span of this message.
     pub span: SpanId,
@@ -165,7 +162,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Returns the handle for a reply to this message, to be stored until the answer is known.
+    /// Returns the handle for a reply to this message; store it until the answer is available.
     #[inline]
     pub const fn reply_handle(&self) -> ReplyHandle {
         ReplyHandle {
@@ -175,8 +172,8 @@ impl Envelope {
     }
 }
 
-/// The address of a reply, for [`Context::reply`](crate::Context::reply). It may be stored, or passed on in a
-/// message to the actor that knows the answer.
+/// The destination of a reply, for [`Context::reply`](crate::Context::reply). It may be stored, or passed in a message
+/// to an actor that can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "serde",

@@ -6,8 +6,8 @@ use std::hash::Hasher;
 /// A hasher for [`Message::fingerprint`](crate::Message::fingerprint): equal in every process and on every
 /// machine, if the type's [`Hash`] is.
 ///
-/// The fingerprint of a single number is that number, so that digests of simple messages do not
-/// depend on whether their implementation is derived or written by hand.
+/// The fingerprint of a single number is that number itself, so the digest of simple messages is the same for derived
+/// and handwritten implementations.
 ///
 /// ```
 /// use corsair::Fingerprint;
@@ -23,14 +23,14 @@ use std::hash::Hasher;
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// The fingerprint of nothing, which is 0.
+    /// Creates the empty fingerprint, which is 0.
     #[inline]
     pub const fn new() -> Fingerprint {
         Fingerprint(0)
     }
 }
 
-/// Numbers are extended to 64 bits, so that the width of `usize` makes no difference.
+/// Implements the methods for numbers, which are extended to 64 bits, so that the width of `usize` does not matter.
 macro_rules! write_numbers {
     ($($name:ident: $type:ty,)*) => {
         $(

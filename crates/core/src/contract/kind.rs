@@ -1,17 +1,17 @@
-//! Kinds of actors: what can be written down and made again elsewhere.
+//! Kinds of actors: actors that can be serialized and created again in another process.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserializer, Serialize, Serializer};
 
-/// A kind of actor, declared once: a name, what its actors are made from, and how the state of one is
-/// written and read. Its handler is its [`Actor`](crate::Actor), or its [`Script`](crate::Script) if it is a root.
+/// A kind of actor, declared once: a name, parameters from which actors are created, and the serialization of their
+/// state. Its handler is its [`Actor`](crate::Actor) implementation, or its [`Script`](crate::Script) if it is a root.
 ///
-/// What is spawned by kind ([`Context::spawn_kind_request`](crate::Context::spawn_kind_request)) can be saved
-/// ([`Simulation::snapshot`](crate::Simulation::snapshot)) and made again in another process, because parameters travel
-/// instead of closures. Nothing else needs kinds.
+/// Actors that are spawned by kind ([`Context::spawn_kind_request`](crate::Context::spawn_kind_request)) can be saved
+/// ([`Simulation::snapshot`](crate::Simulation::snapshot)) and created in another process, because the spawn contains
+/// parameters instead of closures. For all other uses kinds are unnecessary.
 ///
-/// For a state that is plain data, `#[derive(Kind)]` does it: the parameters are a state to begin with, and nothing
-/// is local.
+/// `#[derive(Kind)]` implements it for a state that is plain data: the parameters are the initial state, and there are
+/// no local values.
 ///
 /// ```
 /// use corsair::{Kind, Message};
@@ -33,28 +33,28 @@ pub trait Kind: Sized + Send + 'static {
     /// The parameters of the actors of a spawn; they are serialized with the spawn.
     type Parameters: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// Values that each process creates for itself and its actors share, such as a recorder. An actor's
-    /// behaviour may depend only on values that are equal in all processes.
+    /// Values that each process creates for itself and that its actors share, such as a recorder. An actor's behaviour
+    /// may depend only on values that are equal in all processes.
     type Local: Clone + Send + Sync + 'static;
 
-    /// Makes the actor with this index in a spawn.
+    /// Creates the actor with this index in a spawn.
     fn make(parameters: &Self::Parameters, local: &Self::Local, index: u32) -> Self;
 
-    /// Writes its state.
+    /// Writes the actor's state.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The errors of the serializer.
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 
-    /// Reads what [`Kind::save`] has written.
+    /// Reads a state that [`Kind::save`] has written.
     ///
     /// # Errors
-    /// If it is not a state of this kind.
+    /// If the data is not a state of this kind.
     fn restore<'de, D: Deserializer<'de>>(from: D, local: &Self::Local) -> Result<Self, D::Error>;
 }
 
-/// A kind of messages that are sent to each of many actors, as data from which those for one of them are made: by any
-/// worker, also of another process ([`Context::send_each_kind`](crate::Context::send_each_kind)).
+/// A kind of messages that are sent to each of many actors: data from which any worker, even of another process, can
+/// make the messages for one actor ([`Context::send_each_kind`](crate::Context::send_each_kind)).
 ///
 /// ```
 /// use corsair::{EachKind, Message};
@@ -87,9 +87,9 @@ pub trait EachKind<M, const N: usize>:
     fn bodies(&self, index: u32) -> [M; N];
 }
 
-/// State that the actors of a process share and change, such as totals that they hand in as they end. When a
-/// run is saved, each process writes it once; on restoring, one process gets the sum of all processes' values
-/// ([`Kinds::with_state`](crate::Kinds::with_state)). The behaviour of actors must not depend on it.
+/// State that the actors of a process share and change, such as totals that they add to as they end. When a run is
+/// saved, each process writes its state once. On restoring, one process gets the sum of all states
+/// ([`Kinds::with_state`](crate::Kinds::with_state)). The behaviour of actors must not depend on this state.
 pub trait ProcessState: Send + Sync + 'static {
     /// The serialized form.
     type Snapshot: Serialize + DeserializeOwned;
@@ -97,6 +97,6 @@ pub trait ProcessState: Send + Sync + 'static {
     /// Returns the current state.
     fn save(&self) -> Self::Snapshot;
 
-    /// Adds what there was in a process of the run that was saved.
+    /// Adds the state of a process of the saved run.
     fn add(&self, saved: Self::Snapshot);
 }

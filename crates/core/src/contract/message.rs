@@ -1,10 +1,9 @@
 //! The properties of a message type.
 
-/// A message: the type that the actors of a run send each other.
+/// The type of the messages that the actors of a run send each other.
 ///
-/// One run has one message type, usually an enum with a variant per kind. It should be small
-/// (an event of the virtual executor is 40 bytes plus the message, 16 without
-/// [`Config::traces`](crate::Config::traces)) and own what it carries.
+/// A run has one message type, usually an enum with a variant per kind. It should be small (an event of the virtual
+/// executor takes 40 bytes plus the message, or 16 without [`Config::traces`](crate::Config::traces)) and own its data.
 ///
 /// ```
 /// use corsair::Message;
@@ -21,8 +20,8 @@
 ///
 /// # The derive macro
 ///
-/// `#[derive(Message)]` makes a kind of each variant, or one of a struct, and a [`Fingerprint`] of
-/// all fields, which are [`Hash`] or floating-point numbers. Attributes change that:
+/// `#[derive(Message)]` makes each variant of an enum, or a struct, a kind, and computes a [`Fingerprint`] of all
+/// fields, which must be [`Hash`] or floating-point numbers. Attributes change this:
 ///
 /// | attribute | on | effect |
 /// |---|---|---|
@@ -107,9 +106,8 @@ pub trait Message: Send + 'static {
         None
     }
 
-    /// A number that differs, as well as 64 bits can, where the contents differ.
+    /// Returns a number that differs whenever the contents differ, as far as 64 bits allow.
     ///
-    /// It enters the digest of a run; equal messages must have equal fingerprints. The kind need
-    /// not be part of it.
+    /// The number enters the digest of a run; equal messages must have equal fingerprints. It need not cover the kind.
     fn fingerprint(&self) -> u64;
 }

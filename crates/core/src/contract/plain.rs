@@ -1,4 +1,4 @@
-//! Plain data: types whose values are all written as the same number of bytes.
+//! Plain data: types whose values all have the same size when written as bytes.
 
 use super::{Addr, SpanId, Time, Token};
 use std::num::{
@@ -6,12 +6,12 @@ use std::num::{
 };
 use std::time::Duration;
 
-/// Plain data: all values of the type are written as the same number of bytes, without a serializer.
+/// A type whose values are all written as the same number of bytes, without a serializer.
 ///
-/// Messages of this kind cross from one process of a run to another in loops over whole batches
-/// ([`Kinds::plain`](crate::Kinds::plain)). `#[derive(Plain)]` implements it for structs and enums of plain fields: numbers,
-/// `bool`, times, addresses, and options and arrays of these. An enum is a byte that says which variant it is, and as many
-/// more as its largest variant has.
+/// Messages of plain data travel between the processes of a run in loops over whole batches
+/// ([`Kinds::plain`](crate::Kinds::plain)). `#[derive(Plain)]` implements the trait for structs and enums of plain
+/// fields: numbers, `bool`, times, addresses, and options and arrays of these. An enum is written as one byte for the
+/// variant and the size of its largest variant.
 ///
 /// ```
 /// use corsair::{Addr, Plain};
@@ -30,13 +30,13 @@ use std::time::Duration;
 /// assert_eq!(Word::read_from(&[2; 6]), None, "there is no third variant");
 /// ```
 pub trait Plain: Sized {
-    /// How many bytes a value is.
+    /// The size of a value in bytes.
     const SIZE: usize;
 
     /// Writes the value to [`Plain::SIZE`] bytes.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If `to` has fewer bytes than that.
     fn write_to(&self, to: &mut [u8]);
 
     /// Reads what [`Plain::write_to`] has written; `None` if the bytes are not a value of this type.
@@ -127,7 +127,7 @@ impl Plain for Duration {
     }
 }
 
-/// A byte for presence, then the value.
+/// Written as a byte for presence, followed by the value.
 impl<T: Plain> Plain for Option<T> {
     const SIZE: usize = 1 + T::SIZE;
 

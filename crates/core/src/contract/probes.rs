@@ -1,8 +1,8 @@
-//! Measurements of actors: counters, gauges, histograms and time series by name. Merging gives the same bits
-//! regardless of which worker recorded what.
+//! Measurements of actors: named counters, gauges, histograms and time series. Merging gives the same bits regardless
+//! of which worker recorded which measurement.
 //!
-//! Everything is stored as sums of integers, extremes, and bucket counts, which can be added in any order.
-//! Where order matters, it is the order of (time, actor) and, for one actor, of recording.
+//! Everything is stored as sums of integers, extremes, and bucket counts, which can be added in any order. Where order
+//! matters, it is the order of time and actor, and for one actor the order of recording.
 
 use super::address::Addr;
 use super::buckets::Buckets;
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Probes {
-    /// Sums.
+    /// Counters by name.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub counters: BTreeMap<&'static str, u64>,
     /// Values of which only the last one is reported.
@@ -26,12 +26,12 @@ pub struct Probes {
     /// Distributions of values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub histograms: BTreeMap<&'static str, Histogram>,
-    /// Values over time.
+    /// Time series by name.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub series: BTreeMap<&'static str, Series>,
 }
 
-/// Reads a table by name that another process has written. Each name is leaked once.
+/// Reads a table by name that another process has written. Each distinct name is leaked once.
 #[cfg(feature = "serde")]
 fn interned<'de, D: serde::Deserializer<'de>, V: serde::Deserialize<'de>>(
     from: D,
@@ -73,7 +73,7 @@ impl Probes {
         *self == Probes::default()
     }
 
-    /// A counter; 0 if nothing was counted under this name.
+    /// Returns a counter; 0 if nothing was counted under this name.
     pub fn counter(&self, name: &str) -> u64 {
         self.counters.get(name).copied().unwrap_or(0)
     }
@@ -99,7 +99,7 @@ impl Probes {
         }
     }
 
-    /// Adds what other actors have recorded.
+    /// Adds the measurements of other actors.
     pub(crate) fn merge(&mut self, other: &Probes) {
         for (name, more) in &other.counters {
             let count = self.counters.entry(name).or_default();
@@ -117,7 +117,8 @@ impl Probes {
     }
 }
 
-/// A value of which only the last one is reported: the latest in time, then the one of the highest address.
+/// A measurement of which only the last value is reported: the latest in time, and at equal times the value of the
+/// highest address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gauge {
@@ -127,9 +128,9 @@ pub struct Gauge {
     pub at: Time,
     /// The actor that set it.
     pub by: Addr,
-    /// The least value that it has ever had.
+    /// The lowest value that it has had.
     pub least: f64,
-    /// The greatest one.
+    /// The highest value that it has had.
     pub greatest: f64,
 }
 
@@ -145,7 +146,7 @@ impl Gauge {
         }
     }
 
-    /// If actor and time are equal, `new` is the later one.
+    /// Merges two gauges; `new` wins if actor and time are equal.
     fn merge(&mut self, new: &Gauge) {
         if (new.at, new.by) >= (self.at, self.by) {
             (self.value, self.at, self.by) = (new.value, new.at, new.by);
@@ -155,10 +156,10 @@ impl Gauge {
     }
 }
 
-/// A histogram: exact in count, sum and extremes, and within 3 % of each value otherwise.
+/// A histogram with exact count, sum and extremes; all other values are within 3 %.
 ///
-/// NaN is left out. The mean is exact to the last bits, whatever the range of the values; with an infinite
-/// value it is infinite.
+/// NaN is ignored. The mean is exact to the last bits, whatever the range of the values; it is infinite if a value is
+/// infinite.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Histogram {
@@ -202,23 +203,23 @@ impl Histogram {
         self.buckets.merge(&other.buckets);
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
 
-    /// The mean; `None` if there are no values.
+    /// Returns the mean; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         (!self.buckets.is_empty()).then(|| self.sum.mean(self.count()))
     }
 
-    /// The least value and the greatest one.
+    /// Returns the least and the greatest value.
     pub fn range(&self) -> Option<(f64, f64)> {
         (!self.buckets.is_empty()).then_some((self.least, self.greatest))
     }
 
-    /// The value that this part of all values, from 0 to 1, does not exceed; within 3 %. If all values are integers it is
-    /// an integer, and exact up to 64.
+    /// Returns the value that the fraction `part` of all values, from 0 to 1, does not exceed, within 3 %. If all
+    /// values are integers, the result is an integer, and exact up to 64.
     ///
     /// # Panics
     /// If `part` is not between 0 and 1.
@@ -234,8 +235,8 @@ impl Histogram {
     }
 }
 
-/// Values over time, in at most 4,096 intervals of one width: a power of two of nanoseconds, which is
-/// doubled when the last interval is full.
+/// Values over time, in at most 4,096 intervals of equal width: a power of two of nanoseconds, which doubles when the
+/// last interval is full.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Series {
@@ -275,13 +276,13 @@ impl Bin {
 pub struct Interval {
     /// The start of the interval.
     pub from: Time,
-    /// How many values were recorded.
+    /// The number of recorded values.
     pub count: u64,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// The least of them.
+    /// The least value.
     pub least: f64,
-    /// The greatest of them.
+    /// The greatest value.
     pub greatest: f64,
 }
 
@@ -339,7 +340,7 @@ impl Series {
         Duration::from_nanos(1 << self.width_bits)
     }
 
-    /// The intervals in which anything was recorded, in the order of time.
+    /// Returns the intervals that have values, in the order of time.
     pub fn intervals(&self) -> impl Iterator<Item = Interval> + '_ {
         let bins = self.intervals.iter().enumerate();
         bins.filter(|(_, bin)| bin.count > 0)
@@ -358,7 +359,7 @@ mod tests {
     use super::*;
     use crate::contract::Random;
 
-    /// Samples of several actors, dealt out to some recorders by actor, and merged.
+    /// Records samples of several actors, distributed by actor over `recorders` recorders, and merges them.
     fn recorded(recorders: usize) -> Probes {
         let mut random = Random::new(8);
         let mut parts = vec![Probes::default(); recorders];

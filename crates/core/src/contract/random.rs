@@ -2,11 +2,11 @@
 //!
 //! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014)
 //! hashes a counter that advances by an odd constant. The n-th number of a stream is therefore a
-//! pure function of (seed, actor, n): an actor keeps only how many it has drawn, and a stream does
-//! not depend on who else draws, on which worker, or in which order.
+//! pure function of (seed, actor, n). An actor stores only the number of its draws, and its stream
+//! does not depend on the draws of other actors, on workers, or on the order of execution.
 //!
-//! The seed is mixed before anything is derived from it, so that runs with neighbouring seeds have
-//! nothing in common, and every actor's counter has a start and a step of its own.
+//! The seed is mixed before anything is derived from it, so runs with neighbouring seeds are
+//! unrelated, and each actor's counter has its own start and step.
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -31,7 +31,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The streams of a run with this seed.
+    /// Creates the streams of a run with this seed.
     #[inline]
     pub(crate) const fn new(seed: u64) -> Streams {
         Streams {
@@ -39,7 +39,7 @@ impl Streams {
         }
     }
 
-    /// The `n`-th number of the stream of an actor.
+    /// Returns the `n`-th number of an actor's stream.
     #[inline]
     pub(crate) const fn nth(self, actor: u32, n: u64) -> u64 {
         let start = mix(self.key.wrapping_add((actor as u64).wrapping_mul(GAMMA)));
@@ -57,7 +57,7 @@ pub(crate) const fn below(bits: u64, bound: u32) -> u32 {
     ((bits as u128 * bound as u128) >> 64) as u32
 }
 
-/// A stream of random numbers outside of any actor: for generators, tests and tools.
+/// A stream of random numbers that does not belong to an actor: for generators, tests and tools.
 ///
 /// ```
 /// let mut a = corsair::Random::new(7);
@@ -72,7 +72,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream of this seed.
+    /// Creates the stream of this seed.
     pub const fn new(seed: u64) -> Random {
         Random { state: seed }
     }
@@ -97,7 +97,7 @@ impl Random {
         self.state = self.state.wrapping_add(count.wrapping_mul(GAMMA));
     }
 
-    /// The next number below `bound`; 0 if `bound` is 0.
+    /// Returns the next number below `bound`; 0 if `bound` is 0.
     #[inline]
     pub const fn below(&mut self, bound: u32) -> u32 {
         below(self.bits(), bound)
@@ -142,13 +142,14 @@ mod tests {
         }
     }
 
-    /// Numbers of one lattice: `of(seed, actor, n)`, as fractions of 1.
+    /// Converts bits to a fraction of 1, for points of one lattice `of(seed, actor, n)`.
     fn fraction(bits: u64) -> f64 {
         (bits >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Fails unless this many pairs look independent and uniform: the correlation, and chi-squared
-    /// over 16 by 16 cells, which has 255 degrees of freedom and a standard deviation of 22.6.
+    /// Fails unless the pairs look independent and uniform: by their correlation, and by
+    /// chi-squared over 16 by 16 cells, which has 255 degrees of freedom and a standard deviation
+    /// of 22.6.
     #[track_caller]
     fn assert_independent(what: &str, pairs: impl Iterator<Item = (u64, u64)>) {
         let mut cells = [0u32; 256];

@@ -9,7 +9,7 @@ use super::waiting::Waiting;
 use std::fmt;
 use std::time::Duration;
 
-/// The report of a run, complete or not.
+/// The report of a run, whether it is complete or not.
 ///
 /// ```
 /// use corsair::fsm::{self, Fsm};
@@ -30,9 +30,9 @@ use std::time::Duration;
 pub struct Report {
     /// The executor that ran it.
     pub executor: Executor,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// Worker threads (or actors' threads) that took part.
+    /// The number of worker threads, or actors' threads, that took part.
     pub workers: usize,
     /// How the run ended.
     pub outcome: Outcome,
@@ -42,7 +42,7 @@ pub struct Report {
     pub timers: u64,
     /// Actors spawned, the root included.
     pub spawned: u64,
-    /// The number of actors that returned, were stopped or panicked before the run ended, without the root.
+    /// The number of actors, without the root, that returned, were stopped or panicked before the run ended.
     pub ended: u64,
     /// Messages for actors that had ended, by kind.
     pub dead_letters: Vec<KindCount>,
@@ -50,32 +50,32 @@ pub struct Report {
     pub dropped: u64,
     /// Messages that the [network](crate::network::Network) lost.
     pub lost: u64,
-    /// Messages that it delivered a second time.
+    /// Messages that the network delivered a second time.
     pub duplicated: u64,
-    /// Actors that panicked, in the order in which it was noticed.
+    /// The panics of actors, in the order in which they were noticed.
     pub panics: Vec<PanicReport>,
-    /// Actors that still waited when the run ended: at most [`Report::MOST_WAITING`] of them.
+    /// Actors that were still waiting when the run ended: at most [`Report::MOST_WAITING`] of them.
     pub waiting: Vec<WaitingActor>,
     /// The number of actors still waiting, whether listed or not.
     pub waiting_total: u64,
-    /// The time at which the run ended, in its own time.
+    /// The time at which the run ended, virtual or since its start.
     pub time: Time,
-    /// The duration on the wall clock, from before the first actor to after the last.
+    /// The duration on the wall clock, from before the first actor's start to after the last actor's end.
     pub wall: Duration,
     /// The peak resident memory of the process in bytes, if the system reports it.
     pub peak_memory: Option<u64>,
-    /// In virtual time: a digest of every event (time, receiver, sender, sequence, contents). Runs with equal
-    /// digests are equal.
+    /// In virtual time, a digest of every event (time, receiver, sender, sequence, contents). Equal digests mean equal
+    /// runs.
     pub digest: Option<u64>,
     /// Windows of virtual time in which anything happened.
     pub windows: u64,
     /// The measurements of actors.
     pub probes: Probes,
-    /// Totals per actor in the order of addresses, if [`Config::per_actor`](crate::Config::per_actor).
+    /// Totals per actor in the order of addresses, if [`Config::per_actor`](crate::Config::per_actor) requests them.
     pub per_actor: Vec<ActorTotals>,
 }
 
-/// How a run ended if it did not fail, or that it is still running.
+/// The way in which a run ended without failing, or that it is still running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The root returned.
@@ -83,7 +83,7 @@ pub enum Outcome {
     Completed,
     /// A [`CancelToken`](crate::CancelToken) cancelled it.
     Cancelled,
-    /// It is still running: the report belongs to a paused [`Simulation`](crate::Simulation).
+    /// The run has not ended: the report belongs to a paused [`Simulation`](crate::Simulation).
     Running,
 }
 
@@ -92,7 +92,7 @@ pub enum Outcome {
 pub struct KindCount {
     /// The kind's name.
     pub kind: &'static str,
-    /// How many.
+    /// The number of messages.
     pub count: u64,
 }
 
@@ -100,13 +100,13 @@ pub struct KindCount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PanicReport {
-    /// The actor.
+    /// The actor that panicked.
     pub who: Addr,
     /// The name of the actor.
     pub name: String,
     /// The time in the run.
     pub time: Time,
-    /// The event that it was handling.
+    /// The event that the actor was handling.
     pub event: String,
     /// The text of the panic.
     pub message: String,
@@ -125,7 +125,7 @@ impl fmt::Display for PanicReport {
     }
 }
 
-/// An actor that waits and will wait forever.
+/// An actor that was waiting when the run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingActor {
     /// The actor.
@@ -134,7 +134,7 @@ pub struct WaitingActor {
     pub name: String,
     /// The reason for waiting.
     pub waiting: Waiting,
-    /// The name of the actor whose answer it waits for.
+    /// The name of the actor whose answer it waits for, if it waits for one.
     pub whose: Option<String>,
     /// The number of stashed events.
     pub kept: usize,
@@ -168,16 +168,16 @@ impl fmt::Display for WaitingActor {
 pub struct ActorTotals {
     /// The actor.
     pub who: Addr,
-    /// Messages it sent, requests and answers included.
+    /// Messages that the actor sent, including requests and answers.
     pub sent: u64,
-    /// Messages it was given.
+    /// Messages that the actor handled.
     pub received: u64,
     /// The reason of its end, if it ended before the run.
     pub ended: Option<Reason>,
 }
 
 impl Report {
-    /// The maximum number of listed panics in virtual time; the first ones are listed.
+    /// The maximum number of panics that a report lists in virtual time; further ones are left out.
     pub const MOST_PANICS: usize = 10_000;
 
     /// The maximum number of listed waiting actors.
@@ -188,7 +188,7 @@ impl Report {
         self.messages.iter().map(|kind| kind.count).sum()
     }
 
-    /// Messages for actors that had ended, of all kinds.
+    /// Returns the number of dead letters of all kinds.
     pub fn dead(&self) -> u64 {
         self.dead_letters.iter().map(|kind| kind.count).sum()
     }

@@ -3,9 +3,9 @@
 use super::async_context::AsyncContext;
 use super::message::Message;
 
-/// A run's beginning: the body of its root actor, for any executor.
+/// The start of a run: the body of its root actor, for any executor.
 ///
-/// The root spawns the others. When it returns, the run is over.
+/// The root spawns all other actors. When it returns, the run is over.
 pub trait Scenario<M: Message>: Send + 'static {
     /// The root's body.
     fn root<C: AsyncContext<M>>(self, cx: C) -> impl Future<Output = ()> + Send;

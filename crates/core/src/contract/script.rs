@@ -1,4 +1,4 @@
-//! Actors that wait, written as a state and the next wait.
+//! Actors that wait, written as state machines: a state, and the next wait as a value.
 
 use super::async_context::AsyncContext;
 use super::context::Context;
@@ -11,25 +11,25 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Wait {
-    /// The next event, be it one that arrived during another wait; it is given to the script.
+    /// Waits for the next event, including events that arrived during another wait; the script receives it.
     Event,
-    /// The addresses of actors that it has asked for ([`Context::spawn_request`]) just before: it is
-    /// given the [`Event::Spawned`] with this number.
+    /// Waits for the addresses of actors that the script has just requested ([`Context::spawn_request`]); it receives
+    /// the [`Event::Spawned`] with this number.
     Spawned(u32),
     /// Sleeps for this time, like [`AsyncContext::sleep`].
     Sleep(Duration),
-    /// Until every actor that is ready has run: [`AsyncContext::yield_now`].
+    /// Waits until every ready actor has run, like [`AsyncContext::yield_now`].
     Yield,
-    /// Until all that was sent has been handled: [`AsyncContext::settle`].
+    /// Waits until all sent messages have been handled, like [`AsyncContext::settle`].
     Settle,
-    /// The actor ends.
+    /// Ends the actor.
     End,
 }
 
-/// An actor that waits, written as a state machine: one call does what an async body does between two waits.
+/// An actor that waits, written as a state machine: each call runs from one wait to the next.
 ///
-/// [`perform`] runs it as an async body, on any executor. With a [`Kind`](crate::Kind) it is also the root of runs
-/// that can be saved, and then runs without one, with the same digest.
+/// [`perform`] runs it as an async body, on any executor. A script with a [`Kind`](crate::Kind) can also be the root of
+/// a run that can be saved; it then runs without an async body, with the same digest.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Context, Event, Message, Scenario, Script, Wait, perform, simulate};
@@ -67,11 +67,11 @@ pub enum Wait {
 /// # Ok::<(), corsair::RunError>(())
 /// ```
 pub trait Script<M: Message>: Send + 'static {
-    /// Runs to the next wait. `event` is the event that the script has waited for, if it has waited for one.
+    /// Runs to the next wait. `event` is the event that ended the previous wait, if that was a wait for an event.
     fn go_on<C: Context<M>>(&mut self, event: Option<Event<M>>, cx: &mut C) -> Wait;
 }
 
-/// The async body that does what the script does. Returns the script when that has ended.
+/// Runs a script as an async body. Returns the script when it has ended.
 pub async fn perform<M: Message, S: Script<M>, C: AsyncContext<M>>(mut script: S, mut cx: C) -> S {
     let mut event = None;
     loop {

@@ -5,15 +5,14 @@ use super::event::{Envelope, Event, SpanId, Token};
 use std::fmt;
 use std::time::Duration;
 
-/// Events of which the first to come ends a wait: see
-/// [`AsyncContext::select`](crate::AsyncContext::select), which says which it was by its place among
-/// these, counted from 0 in the order in which they were added.
+/// A list of events, the first of which ends a wait; see [`AsyncContext::select`](crate::AsyncContext::select), which
+/// returns the index of that event in the list, in the order in which they were added.
 pub struct Select<M> {
     arms: Vec<Arm<M>>,
     limit: Option<Duration>,
 }
 
-/// Whether a message of this sender is wanted.
+/// A predicate on the sender and the message.
 type Accepts<M> = dyn Fn(Addr, &M) -> bool + Send + Sync;
 
 enum Arm<M> {
@@ -39,42 +38,42 @@ impl<M> Select<M> {
         self
     }
 
-    /// Any event, as the last choice: it accepts what the other choices do not.
+    /// Adds any event, as the last choice: it accepts events that no other choice accepts.
     pub fn any(self) -> Select<M> {
         self.or(Arm::Any)
     }
 
-    /// A message that is accepted, given its sender.
+    /// Adds a message that the predicate accepts, given its sender.
     pub fn message(self, wanted: impl Fn(Addr, &M) -> bool + Send + Sync + 'static) -> Select<M> {
         self.or(Arm::Message(Box::new(wanted)))
     }
 
-    /// A message of this sender.
+    /// Adds a message from this sender.
     pub fn from(self, sender: Addr) -> Select<M> {
         self.message(move |from, _| from == sender)
     }
 
-    /// A timer with this token.
+    /// Adds a timer with this token.
     pub fn timer(self, token: Token) -> Select<M> {
         self.or(Arm::Timer(token))
     }
 
-    /// The answer to a [`Context::request`](crate::Context::request), or its failure.
+    /// Adds the answer to a [`Context::request`](crate::Context::request), or its failure.
     pub fn answer(self, request: SpanId) -> Select<M> {
         self.or(Arm::Answer(request))
     }
 
-    /// The end of an actor, if it is reported to this one.
+    /// Adds the end of an actor, if it is reported to this one.
     pub fn down(self, who: Addr) -> Select<M> {
         self.or(Arm::Down(who))
     }
 
-    /// The addresses that this spawn request gets.
+    /// Adds the addresses for this spawn request.
     pub fn spawned(self, request: u32) -> Select<M> {
         self.or(Arm::Spawned(request))
     }
 
-    /// Wait no longer than this.
+    /// Limits the wait to this time.
     pub fn within(mut self, limit: Duration) -> Select<M> {
         self.limit = Some(limit);
         self

@@ -26,8 +26,7 @@ impl Spawn {
         Spawn::with(1, Names::One(name.into()))
     }
 
-    /// `count` actors with the names `<prefix><index><suffix>`, which are made when they are
-    /// asked for and never stored.
+    /// Spawns `count` actors with the names `<prefix><index><suffix>`, which are made on request and never stored.
     pub fn many(
         count: u32,
         prefix: impl Into<Cow<'static, str>>,
@@ -54,26 +53,26 @@ impl Spawn {
         }
     }
 
-    /// Start each actor when its first event arrives instead of at once. For a large population
-    /// that waits to be spoken to this saves an event each, and memory until then.
+    /// Starts each actor when its first event arrives instead of at once. For a large population that waits for
+    /// messages this saves an event per actor, and memory until then.
     pub fn on_demand(mut self) -> Spawn {
         self.on_demand = true;
         self
     }
 
-    /// Notifies the parent ([`Event::Down`](crate::Event::Down)) when one of them ends, whatever the
-    /// reason. Without it only panics are reported.
+    /// Notifies the parent ([`Event::Down`](crate::Event::Down)) when an actor of this spawn ends, whatever the reason.
+    /// Without it only panics are reported.
     pub fn watched(mut self) -> Spawn {
         self.watched = true;
         self
     }
 
-    /// How many actors.
+    /// Returns the number of actors.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The name of the actor with this index.
+    /// Returns the name of the actor with this index.
     pub fn name(&self, index: u32) -> String {
         self.names.get(index)
     }

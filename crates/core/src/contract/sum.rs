@@ -1,4 +1,4 @@
-//! Sums of numbers that do not depend on the order of adding.
+//! Sums that do not depend on the order of addition.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,26 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sum {
-    /// The sum of numbers of ordinary size: multiples of 2^-128 below 2^63. `whole` is the integer part; the
+    /// The sum of numbers of ordinary size, which are multiples of 2^-128 below 2^63. `whole` is the integer part; the
     /// fraction is in units of 2^-128.
     whole: i128,
     part: u128,
     others: Option<Box<Others>>,
 }
 
-/// The sum of other numbers.
+/// The sum of all other numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Others {
-    /// Other numbers, by the exponent of their unit in steps of [`STEP`].
+    /// The sums of finite numbers, by the exponent of their unit in steps of [`STEP`].
     finite: BTreeMap<i16, i128>,
-    /// How many there were.
+    /// The number of infinite values.
     infinite: u64,
     negative_infinite: u64,
 }
 
-/// A number's 53 bits reach into the next step at most, with 2^63 of them in 128 bits.
+/// The step between units. The 53 bits of a number reach at most into the next step, so 128 bits hold 2^63 such
+/// numbers.
 const STEP: i16 = 60;
 
 const TWO_TO_THE_63: f64 = 9_223_372_036_854_775_808.0;
@@ -88,7 +89,7 @@ impl Sum {
         }
     }
 
-    /// Adds what others have added.
+    /// Adds another sum.
     pub(super) fn merge(&mut self, other: &Sum) {
         self.add_ordinary(other.whole, other.part);
         if let Some(more) = &other.others {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// A point in the time of a run, in nanoseconds since its start.
 ///
-/// On the virtual executor this is virtual time; on the others it is the time of the wall clock
-/// since the run began. Arithmetic saturates at [`Time::MAX`], which means "never".
+/// On the virtual executor this is virtual time; on the other executors it is the wall-clock time
+/// since the start of the run. Arithmetic saturates at [`Time::MAX`], which means "never".
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Time(pub(crate) u64);
@@ -63,7 +63,7 @@ impl fmt::Debug for Time {
 }
 
 impl fmt::Display for Time {
-    /// Seconds with nine digits after the point: `1.500000000s`.
+    /// Displays seconds with nine decimal places: `1.500000000s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Time::MAX {
             return f.write_str("never");

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Own {
-    /// The end of a sleep, due then.
+    /// The end of a sleep, which is due at this time.
     Sleep(Token, Time),
     /// The answer to a request, its failure, or its time-out, which is due at this time.
     Answer(SpanId, Token, Time),
@@ -19,7 +19,7 @@ pub enum Own {
 }
 
 impl Own {
-    /// The timer that ends the wait, if there is one, and when.
+    /// Returns the timer that ends the wait, and its due time, if there is one.
     pub(crate) fn due(self) -> Option<(Token, Time)> {
         match self {
             Own::Sleep(token, due) | Own::Answer(_, token, due) => Some((token, due)),
@@ -27,7 +27,7 @@ impl Own {
         }
     }
 
-    /// The timer that ends the wait, if there is one.
+    /// Returns the timer that ends the wait, if there is one.
     pub(crate) fn timer(self) -> Option<Token> {
         self.due().map(|(token, _)| token)
     }
@@ -40,15 +40,15 @@ pub enum Waiting {
     Message,
     /// An event that a selective receive at this source location accepts.
     Selected(&'static Location<'static>),
-    /// The answer of this actor.
+    /// The answer from this actor.
     Answer(Addr),
     /// The end of a sleep.
     Sleep,
-    /// The addresses of actors it spawns.
+    /// The addresses of actors that it spawns.
     Spawn,
     /// Any other wait.
     Other,
-    /// A foreign future that has taken the actor's waker, such as a timer or socket of tokio.
+    /// A foreign future that holds the actor's waker, such as a timer or socket of tokio.
     Foreign,
 }
 
@@ -60,10 +60,10 @@ pub enum AskError {
     TimedOut {
         /// The actor that was asked.
         to: Addr,
-        /// The time given.
+        /// The length of the time-out.
         timeout: Duration,
     },
-    /// The actor that was asked has ended, or never was.
+    /// The actor that was asked has ended or never existed.
     #[error("{to} has ended and will not answer")]
     Ended {
         /// The actor that was asked.
