@@ -11,7 +11,7 @@ pub trait Abort: Send + Sync {
     fn abort(&self);
 }
 
-/// Aborts every edge that was made with it. Clones are the same handle.
+/// A handle that aborts every edge created with it. Clones are the same handle.
 ///
 /// When [`abort`](AbortHandle::abort) has returned, every edge of the handle is aborted. In between,
 /// some are and others not yet. Edges that are gone leave the handle; adding one costs O(1) amortised.
@@ -30,7 +30,7 @@ pub struct AbortHandle(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Set with the lock held; so an edge is either in the list before, or sees it.
+    /// Set while the lock is held, so an edge is either already in the list or sees this flag.
     aborted: AtomicBool,
     edges: Mutex<Edges>,
 }
@@ -38,11 +38,11 @@ struct Inner {
 #[derive(Default)]
 struct Edges {
     list: Vec<Weak<dyn Abort>>,
-    /// The length at which edges that no longer exist are removed.
+    /// The length at which edges that no longer exist are removed from the list.
     sweep_at: usize,
 }
 
-/// Below this length nothing is swept.
+/// Below this length the list is never cleaned.
 const FEW: usize = 16;
 
 impl AbortHandle {
@@ -72,7 +72,7 @@ impl AbortHandle {
         self.0.aborted.load(Ordering::Acquire)
     }
 
-    /// The edge is aborted with this handle from now on.
+    /// Registers an edge, which this handle aborts from now on.
     pub(super) fn attach(&self, edge: &Arc<impl Abort + 'static>) {
         let mut edges = self.edges();
         if self.is_aborted() {
@@ -88,7 +88,7 @@ impl AbortHandle {
         edges.list.push(edge);
     }
 
-    /// The list. Nothing panics with the lock held, so it is never poisoned.
+    /// Locks the list. No code panics while it holds the lock, so the lock is never poisoned.
     fn edges(&self) -> MutexGuard<'_, Edges> {
         lock(&self.0.edges)
     }

@@ -1,11 +1,11 @@
-//! Messages taken from the front of a vector; the rest is returned to the vector.
+//! Messages taken from the front of a vector; the remaining ones return to the vector.
 #![allow(
     unsafe_code,
     reason = "messages are moved out of a vector one by one, and the rest stays in it"
 )]
 
-/// Lends messages from the front of a vector. What has not been taken is in it again when this is
-/// dropped. If this is leaked, the vector is empty: nothing is in two places.
+/// Takes messages from the front of a vector. When the batch is dropped, the remaining messages are in the vector
+/// again. If the batch is leaked, the vector stays empty, so that no message is in two places.
 pub struct Batch<'a, T> {
     messages: &'a mut Vec<T>,
     taken: usize,
@@ -24,7 +24,7 @@ impl<'a, T> Batch<'a, T> {
         }
     }
 
-    /// Returns the messages that have not been taken.
+    /// Returns the messages that have not been taken yet.
     pub(super) fn rest(&self) -> &[T] {
         // SAFETY: from `taken` to `length` the messages are initialised and this batch's.
         unsafe {
@@ -35,15 +35,15 @@ impl<'a, T> Batch<'a, T> {
         }
     }
 
-    /// Removes this many messages from the rest, after they were copied to their new owner.
+    /// Removes the first `count` remaining messages, after they were copied to their new owner.
     ///
     /// # Safety
-    /// The rest has at least as many messages, and each copy has one owner.
+    /// At least `count` messages remain, and each copy has one owner.
     pub(super) unsafe fn taken(&mut self, count: usize) {
         self.taken += count;
     }
 
-    /// Puts a message back at the front of the rest. At least one has been taken.
+    /// Puts a message back in front of the remaining ones. At least one message must have been taken.
     pub(super) fn give_back(&mut self, message: T) {
         assert!(self.taken > 0, "a message goes back to where one was taken");
         self.taken -= 1;

@@ -1,11 +1,11 @@
 //! The clock that measures the time spent blocked.
 //!
-//! An end reads it twice per wait, and many waits are shorter than reading an exact clock twice. So this
-//! clock costs a few nanoseconds and advances by kernel ticks of some milliseconds: a single wait may be off
-//! by a tick, but a sum of many waits is right.
+//! An end reads the clock twice per wait, and many waits are shorter than two readings of an exact clock. This clock
+//! costs a few nanoseconds and advances by kernel ticks of some milliseconds: a single wait may be off by a tick, but
+//! the sum of many waits is correct.
 #![allow(unsafe_code, reason = "the coarse monotonic clock is a call of libc")]
 
-/// Nanoseconds since some point in the past, at least 1, by ticks.
+/// Returns nanoseconds since some point in the past, at least 1, in steps of a tick.
 #[cfg(target_os = "linux")]
 pub(super) fn now() -> u64 {
     let mut time = libc::timespec {
@@ -21,7 +21,7 @@ pub(super) fn now() -> u64 {
         .max(1)
 }
 
-/// Nanoseconds since the first call, at least 1.
+/// Returns nanoseconds since the first call, at least 1.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn now() -> u64 {
     use std::sync::OnceLock;

@@ -4,7 +4,7 @@ use crate::edge::clock;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A number that one thread at a time writes and any thread reads.
+/// A number that one thread at a time writes and all threads may read.
 #[derive(Debug)]
 pub(super) struct Counter(AtomicU64);
 
@@ -21,7 +21,7 @@ impl Counter {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds without a locked instruction: there is one writer.
+    /// Adds without a locked instruction, because there is only one writer.
     #[inline]
     pub(super) fn add(&self, more: u64) {
         self.set(self.get().wrapping_add(more));
@@ -33,7 +33,7 @@ impl Counter {
 pub(super) struct Blocked {
     /// Nanoseconds of waits that are over.
     total: Counter,
-    /// The start of the current wait; 0: the end is not waiting.
+    /// The start of the current wait; 0 while the end is not waiting.
     since: Counter,
 }
 
@@ -70,9 +70,9 @@ impl Blocked {
 /// Written by the sending end.
 #[derive(Debug)]
 pub(super) struct SenderCounters {
-    /// The weight of published messages. Not counted if all messages weigh 1.
+    /// The weight of published messages; not counted if all messages weigh 1.
     pub(super) weight: Counter,
-    /// Weight of what the overflow policy has dropped.
+    /// The weight of messages that the overflow policy has dropped.
     pub(super) dropped: Counter,
     /// The most messages buffered at once.
     pub(super) high_water: Counter,
@@ -82,7 +82,7 @@ pub(super) struct SenderCounters {
 /// Written by the receiving end.
 #[derive(Debug)]
 pub(super) struct ReceiverCounters {
-    /// The weight of received messages. Not counted if the head has it.
+    /// The weight of received messages; not counted if the head of the ring has it.
     pub(super) weight: Counter,
     pub(super) blocked: Blocked,
 }

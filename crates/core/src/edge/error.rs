@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-/// The edge takes no more: it has been aborted, or closed by this end. Here is the message back.
+/// The edge accepts no more messages, because it was aborted or this end closed it. Contains the
+/// unsent message.
 ///
-/// `Aborted<()>` where messages stay with the caller, as with batches.
+/// `Aborted<()>` is used where the messages stay with the caller, as with batches.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the edge has been aborted or closed and takes no more messages")]
 pub struct Aborted<T>(pub T);
@@ -22,13 +23,13 @@ impl<T> fmt::Debug for Aborted<T> {
     }
 }
 
-/// Why a message could not be sent at once. It contains the message.
+/// A message could not be sent at once. The error contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TrySendError<T> {
     /// The edge is full.
     #[error("the edge is full; send again when something has been received")]
     Full(T),
-    /// The edge has been aborted, or closed by this end.
+    /// The edge was aborted, or this end closed it.
     #[error("the edge has been aborted or closed and takes no more messages")]
     Aborted(T),
 }
@@ -57,13 +58,13 @@ impl<T> From<Aborted<T>> for TrySendError<T> {
     }
 }
 
-/// Why a message could not be sent in time. It contains the message.
+/// A message could not be sent in time. The error contains the message.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendTimeoutError<T> {
     /// The edge stayed full.
     #[error("the edge stayed full; send again, or give it more time or a larger capacity")]
     TimedOut(T),
-    /// The edge has been aborted, or closed by this end.
+    /// The edge was aborted, or this end closed it.
     #[error("the edge has been aborted or closed and takes no more messages")]
     Aborted(T),
 }
@@ -106,7 +107,7 @@ pub enum RecvTimeoutError {
     Aborted,
 }
 
-/// Why no message could be received at once.
+/// No message could be received at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TryRecvError {
     /// The edge is empty.

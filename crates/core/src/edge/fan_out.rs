@@ -5,15 +5,14 @@ use super::flavour::{Flavour, Ring};
 use super::sender::Sender;
 use std::fmt;
 
-/// Sends every message to each of its edges, a clone to each; with an [`Arc`](std::sync::Arc) it is
-/// shared, not copied.
+/// Sends each message to all of its edges, as a clone for each. Messages in an [`Arc`](std::sync::Arc) are shared, not
+/// copied.
 ///
-/// A message is first offered to all edges, so that one whose policy drops never keeps its
-/// siblings waiting; then those that are full and block are waited for. An edge that has been aborted
-/// is removed. When there is none left, `send` fails, and the
-/// feeder of the fan-out should abort in turn, which dropping its own receiver does.
+/// A message is first offered to all edges, so an edge whose policy drops never waits for its siblings; then the
+/// fan-out waits for full edges that block. An aborted edge is removed. When no edge is left, `send` fails. The owner
+/// of the fan-out should then abort its own input, which dropping its receiver does.
 ///
-/// Edges come and go by [`add`](FanOut::add) and [`remove`](FanOut::remove). Dropping it closes all.
+/// [`add`](FanOut::add) and [`remove`](FanOut::remove) change the edges. Dropping the fan-out closes all of them.
 ///
 /// ```
 /// use corsair::edge::{self, FanOut, Options, Overflow};
@@ -39,7 +38,7 @@ pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
     full: Vec<usize>,
 }
 
-/// Names an edge of a [`FanOut`] or a [`Merge`](super::Merge). Never given twice by one of them.
+/// The identity of an edge in a [`FanOut`] or a [`Merge`](super::Merge), which never reuses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Branch(pub(super) u64);
 
@@ -53,7 +52,7 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         }
     }
 
-    /// Adds an edge, which gets messages from the next one on.
+    /// Adds an edge, which gets all messages from the next one on.
     pub fn add(&mut self, sender: Sender<T, F>) -> Branch {
         let branch = Branch(self.next);
         self.next += 1;
@@ -61,7 +60,8 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         branch
     }
 
-    /// Removes an edge and returns its sender, still open. `None` if it was aborted and removed. O(edges).
+    /// Removes an edge and returns its sender, which is still open. `None` if the edge was aborted and removed.
+    /// O(edges).
     pub fn remove(&mut self, branch: Branch) -> Option<Sender<T, F>> {
         let at = self.edges.iter().position(|(it, _)| *it == branch)?;
         Some(self.edges.remove(at).1)
@@ -77,18 +77,17 @@ impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
         self.edges.is_empty()
     }
 
-    /// The edges.
+    /// Returns the edges.
     pub fn iter(&self) -> impl Iterator<Item = (Branch, &Sender<T, F>)> {
         self.edges.iter().map(|(branch, edge)| (*branch, edge))
     }
 }
 
 impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
-    /// Offers a message to all edges. Those that are full and block, and only those, do not get it: they
-    /// are returned. O(edges).
+    /// Offers a message to all edges. Returns the edges that did not get it because they are full and block. O(edges).
     ///
     /// # Errors
-    /// [`Aborted`] with the message if there are no edges, or none any more.
+    /// [`Aborted`] with the message, if no edge is left.
     pub fn try_send(&mut self, message: T) -> Result<Vec<Branch>, Aborted<T>> {
         self.offer(&message);
         if self.edges.is_empty() {
@@ -107,7 +106,7 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         self.edges.iter().for_each(|(_, edge)| edge.abort());
     }
 
-    /// Offers a message to all edges, removes those that are aborted, and notes those that are full.
+    /// Offers a message to all edges, removes aborted ones, and records full ones.
     fn offer(&mut self, message: &T) {
         self.full.clear();
         let mut at = 0;
@@ -123,7 +122,7 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         }
     }
 
-    /// Removes those edges that turned out to be aborted while they were waited for.
+    /// Removes edges that were aborted while the fan-out waited for them.
     fn finish(&mut self, message: T, mut aborted: Vec<usize>) -> Result<(), Aborted<T>> {
         while let Some(at) = aborted.pop() {
             self.edges.remove(at);
@@ -134,13 +133,13 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         }
     }
 
-    /// Sends a message to all edges, and waits for those that are full and block.
+    /// Sends a message to all edges, and waits for edges that are full and block.
     ///
-    /// If the future is dropped before it is ready, some of the edges that were full do not get the
-    /// message; all others have it.
+    /// If the future is dropped before it is ready, some of the full edges do not get the message; all other edges have
+    /// it.
     ///
     /// # Errors
-    /// [`Aborted`] with the message if there are no edges, or none any more.
+    /// [`Aborted`] with the message, if no edge is left.
     pub async fn send(&mut self, message: T) -> Result<(), Aborted<T>> {
         self.offer(&message);
         let mut aborted = Vec::new();
@@ -152,10 +151,10 @@ impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
         self.finish(message, aborted)
     }
 
-    /// Sends a message to all edges, and blocks the thread for those that are full and block.
+    /// Sends a message to all edges, and blocks the thread for edges that are full and block.
     ///
     /// # Errors
-    /// [`Aborted`] with the message if there are no edges, or none any more.
+    /// [`Aborted`] with the message, if no edge is left.
     pub fn send_blocking(&mut self, message: T) -> Result<(), Aborted<T>> {
         self.offer(&message);
         let mut aborted = Vec::new();

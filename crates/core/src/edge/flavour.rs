@@ -1,5 +1,5 @@
-//! The two ends of a flavour of edges, without methods that wait. [`Sender`](super::Sender) and
-//! [`Receiver`](super::Receiver) build all of their methods on these.
+//! The two ends of each flavour of edges, without methods that wait. [`Sender`](super::Sender) and
+//! [`Receiver`](super::Receiver) are built on them.
 
 use super::abort::Abort;
 use super::batch::Batch;
@@ -24,8 +24,7 @@ pub trait Flavour<T: Send + 'static>: 'static {
 #[derive(Debug)]
 pub struct Ring<W = One>(PhantomData<fn() -> W>);
 
-/// The flavour of [`queue()`](super::queue()): many senders, one receiver, a rendezvous if it holds
-/// nothing.
+/// The flavour of [`queue()`](super::queue()): many senders, one receiver; with capacity 0 a rendezvous.
 #[derive(Debug)]
 pub struct Queue<W = One>(PhantomData<fn() -> W>);
 
@@ -42,14 +41,14 @@ pub trait SenderEnd<T>: Send + Unpin {
 
     fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>>;
 
-    /// Sends at once if that is all that a `send` which may wait has to do.
+    /// Sends at once, if that completes the send.
     #[inline]
     fn send_now(&mut self, message: T) -> Result<(), TrySendError<T>> {
         self.try_send(message)
     }
 
-    /// Sends the message, which is in `message` at the first poll. While the result is pending, the message
-    /// is in `message` or in the edge, until [`withdraw`](SenderEnd::withdraw).
+    /// Polls a send. The message is in `message` at the first poll. While the result is pending, it is in `message` or
+    /// in the edge, until [`withdraw`](SenderEnd::withdraw).
     fn poll_send(
         &mut self,
         message: &mut Option<T>,
@@ -65,7 +64,7 @@ pub trait SenderEnd<T>: Send + Unpin {
         self.try_send_all(batch)
     }
 
-    /// Sends all of the batch. While this is pending its first message may be with the edge, until
+    /// Polls the send of a whole batch. While it is pending, the first message may be in the edge, until
     /// [`withdraw`](SenderEnd::withdraw).
     fn poll_send_all(
         &mut self,
@@ -75,15 +74,14 @@ pub trait SenderEnd<T>: Send + Unpin {
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>>;
 
-    /// Ends a wait: this end is not blocked any more, and a message in the edge that was not accepted is
-    /// returned.
+    /// Ends a wait: this end no longer counts as blocked, and a message that the edge has not accepted is returned.
     fn withdraw(&mut self, message: &mut Option<T>);
 
-    /// Spins for a moment until the edge has capacity, before the first poll of a thread that may sleep. True
-    /// to try again.
+    /// Spins for a moment until the edge has capacity, before a thread polls for the first time and may sleep. Returns
+    /// true if it is worth trying again.
     fn linger_for_room(&self) -> bool;
 
-    /// Spins for a moment after a pending poll, before the thread sleeps. True to poll again.
+    /// Spins for a moment after a pending poll, before the thread sleeps. Returns true if it is worth polling again.
     fn linger(&self) -> bool {
         false
     }
@@ -101,7 +99,7 @@ pub trait ReceiverEnd<T>: Send + Unpin {
 
     fn try_recv_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryRecvError>;
 
-    /// True if the edge is known to be empty, so that a waiting `recv` can skip the first attempt.
+    /// True if the edge is known to be empty, so a `recv` that waits can skip its first attempt.
     #[inline]
     fn is_known_empty(&self) -> bool {
         false
@@ -109,7 +107,7 @@ pub trait ReceiverEnd<T>: Send + Unpin {
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>>;
 
-    /// Like [`poll_recv`](ReceiverEnd::poll_recv), for many messages; 0 when the edge has ended.
+    /// Like [`poll_recv`](ReceiverEnd::poll_recv), for many messages; 0 if the edge has ended.
     fn poll_recv_many(
         &mut self,
         messages: &mut Vec<T>,
@@ -117,10 +115,10 @@ pub trait ReceiverEnd<T>: Send + Unpin {
         context: &mut Context<'_>,
     ) -> Poll<usize>;
 
-    /// Returns true if a `try_recv` would have a result other than empty; otherwise arranges a wake-up.
+    /// Returns true if `try_recv` would not report an empty edge; otherwise arranges a wake-up.
     fn poll_some(&mut self, context: &mut Context<'_>) -> bool;
 
-    /// Ends a wait: this end is not blocked any more.
+    /// Ends a wait: this end no longer counts as blocked.
     fn rest(&mut self);
 
     /// Waits awake for a moment for a message, before the thread sleeps.

@@ -1,9 +1,10 @@
-//! Receivers as iterators of a thread.
+//! Iterators over a receiver's messages, for threads.
 
 use super::flavour::{Flavour, Ring};
 use super::receiver::Receiver;
 
-/// Yields messages, blocking the thread for each; ends when the edge has. By [`Receiver::iter`].
+/// Iterator that blocks the thread for each message and ends when the edge has ended. From
+/// [`Receiver::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver<T, F>);
 
@@ -16,7 +17,8 @@ pub struct TryIter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Receiver
 pub struct IntoIter<T: Send + 'static, F: Flavour<T> = Ring>(Receiver<T, F>);
 
 impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
-    /// Yields messages, blocking the thread for each; ends when the edge has.
+    /// Returns an iterator that blocks the thread for each message and ends when the edge has
+    /// ended.
     ///
     /// ```
     /// use corsair::edge::{self, Options};

@@ -9,15 +9,15 @@ use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// Reads from all of its edges, in turns: while one has messages, each of the others is asked once
-/// before it is asked again.
+/// Receives from all of its edges in turns: after it has received from one edge, it asks every other edge before it
+/// asks that one again.
 ///
-/// An edge that has ended is removed; when there is none left, `recv` ends. If one of them was
-/// aborted, the merge [`is_aborted`](Merge::is_aborted) from then on, so that its reader can
-/// see that something is missing, and abort in turn.
+/// An edge that has ended is removed; when no edge is left, `recv` ends. If an edge was aborted,
+/// [`is_aborted`](Merge::is_aborted) is true from then on, so the reader knows that messages are missing, and can abort
+/// in turn.
 ///
-/// Edges come and go by [`add`](Merge::add) and [`remove`](Merge::remove). Dropping it aborts all, as
-/// dropping a receiver does.
+/// [`add`](Merge::add) and [`remove`](Merge::remove) change the edges. Dropping the merge aborts all of them, like
+/// dropping a receiver.
 ///
 /// ```
 /// use corsair::edge::{self, Merge, Options};
@@ -44,7 +44,7 @@ pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
     /// The index of the edge that is asked first.
     turn: usize,
     aborted: bool,
-    /// Whether some of them count that they are waited for.
+    /// True if some of the edges may count blocked time.
     waits: bool,
 }
 
@@ -61,7 +61,7 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         }
     }
 
-    /// Reads from this edge, too.
+    /// Adds an edge to receive from.
     pub fn add(&mut self, receiver: Receiver<T, F>) -> Branch {
         let branch = Branch(self.named);
         self.named += 1;
@@ -86,12 +86,12 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.is_empty()
     }
 
-    /// Whether one of its edges has been aborted.
+    /// True if one of its edges was aborted.
     pub fn is_aborted(&self) -> bool {
         self.aborted
     }
 
-    /// The edges.
+    /// Returns the edges.
     pub fn iter(&self) -> impl Iterator<Item = (Branch, &Receiver<T, F>)> {
         self.branches.iter().copied().zip(&self.edges)
     }
@@ -104,15 +104,15 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         self.edges.remove(at)
     }
 
-    /// Returns the edge after `at`, and how many edges are still to be asked.
+    /// Returns the index of the edge after `at`, and the number of edges that are still to be asked.
     fn after(&self, at: usize) -> usize {
         if at + 1 < self.edges.len() { at + 1 } else { 0 }
     }
 
-    /// The next message of any edge, if there is one.
+    /// Returns the next message of any edge, if there is one.
     ///
     /// # Errors
-    /// As [`Receiver::try_recv`]: [`TryRecvError::Empty`] if all are empty; if none is left,
+    /// Like [`Receiver::try_recv`]: [`TryRecvError::Empty`] if all edges are empty. If no edge is left,
     /// [`TryRecvError::Aborted`] if one of them was aborted, else [`TryRecvError::Closed`].
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         match self.ask(|edge| match edge.try_recv() {
@@ -171,21 +171,21 @@ impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
         message
     }
 
-    /// Waits for the next message of any edge; `None` when all have ended. A future that is dropped
-    /// before it is ready has taken nothing.
+    /// Waits for the next message of any edge; `None` when all have ended. Dropping the future before it is ready loses
+    /// no message.
     pub async fn recv(&mut self) -> Option<T> {
         let resting = Resting(self);
         poll_fn(|context| resting.0.poll_recv(context)).await
     }
 
-    /// The edges are not waited for any more.
+    /// Ends the wait for the edges.
     fn rest(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.edges.iter_mut().for_each(Receiver::rest);
         }
     }
 
-    /// Blocks the thread until there is a message of any edge; `None` when all have ended.
+    /// Blocks the thread until an edge has a message; `None` when all have ended.
     pub fn recv_blocking(&mut self) -> Option<T> {
         loop {
             match self.try_recv() {

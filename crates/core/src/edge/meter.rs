@@ -11,7 +11,7 @@ pub enum State {
     Open,
     /// The sending end closed the edge or was dropped. Buffered messages can still be received.
     Closed,
-    /// It was aborted before everything was received.
+    /// The edge was aborted before everything was received.
     Aborted,
 }
 
@@ -27,24 +27,24 @@ impl fmt::Display for State {
 
 /// Statistics of an edge.
 ///
-/// A message counts as 1 or as its weight by [`Weigh`](super::Weigh). When both ends rest, `sent` equals
-/// `received + dropped_by_abort + dropped_by_overflow` plus the buffered messages; while they work, the
-/// numbers may differ by a few messages.
+/// A message counts as 1, or as its weight by [`Weigh`](super::Weigh). While no end is in use, `sent` equals `received
+/// + dropped_by_abort + dropped_by_overflow` plus the buffered messages; during use the numbers may differ by a few
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeStatistics {
-    /// Whether it still takes messages.
+    /// Whether the edge is open, and otherwise how it ended.
     pub state: State,
-    /// How many messages it holds at most.
+    /// The maximum number of buffered messages.
     pub capacity: usize,
-    /// How many messages it holds now.
+    /// The current number of buffered messages.
     pub buffered: usize,
-    /// The most messages that it has held at once, as its sending end saw it.
+    /// The highest number of buffered messages, as seen by the sending end.
     pub high_water: usize,
     /// Messages that `send` accepted, including dropped ones.
     pub sent: u64,
-    /// How many were received.
+    /// Messages that were received.
     pub received: u64,
-    /// How many were buffered when the edge was aborted.
+    /// Messages that were buffered when the edge was aborted.
     pub dropped_by_abort: u64,
     /// Messages that [`Overflow::DropNewest`](super::Overflow::DropNewest) or
     /// [`Overflow::DropOldest`](super::Overflow::DropOldest) dropped.
@@ -57,7 +57,7 @@ pub struct EdgeStatistics {
 }
 
 impl EdgeStatistics {
-    /// The statistics of an edge that does not count.
+    /// Creates the statistics of an edge that does not count.
     pub(super) fn uncounted(state: State, capacity: usize, buffered: usize) -> EdgeStatistics {
         EdgeStatistics {
             state,
@@ -76,8 +76,8 @@ impl EdgeStatistics {
 
 /// Reads the statistics of one edge, from any thread, also after both ends were dropped.
 ///
-/// It keeps the edge's memory, but no message. Reading does not disturb the ends of a
-/// [`ring`](super::ring()); of a [`queue`](super::queue()) it may take a lock for a moment.
+/// A meter keeps the memory of the edge, but no message. Reading does not disturb the ends of a
+/// [`ring`](super::ring()); for a [`queue`](super::queue()) it may take a lock for a moment.
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -119,7 +119,7 @@ pub trait Source: Send + Sync {
     fn filled(&self) -> (usize, usize);
 }
 
-/// The state that either end can read of its edge.
+/// Implements the methods that both ends share and that read the state of their edge.
 macro_rules! of_the_edge {
     () => {
         /// Returns whether the edge is open, and otherwise how it ended.
@@ -127,17 +127,17 @@ macro_rules! of_the_edge {
             self.end.edge().state()
         }
 
-        /// Whether the edge was aborted before everything was received.
+        /// True if the edge was aborted before everything was received.
         pub fn is_aborted(&self) -> bool {
             self.state() == State::Aborted
         }
 
-        /// How many messages are buffered now.
+        /// Returns the number of buffered messages.
         pub fn buffered(&self) -> usize {
             self.end.edge().filled().0
         }
 
-        /// How many messages it holds at most.
+        /// Returns the maximum number of buffered messages.
         pub fn capacity(&self) -> usize {
             self.end.edge().filled().1
         }

@@ -1,4 +1,4 @@
-//! Edges are made here.
+//! The functions that create edges.
 
 use super::flavour::{Queue, Ring};
 use super::options::Options;
@@ -52,10 +52,10 @@ pub fn ring_weighed<T: Send + 'static, W: Weigh<T>>(
     (Sender::new(sending), Receiver::new(receiving))
 }
 
-/// Creates an edge whose senders can be cloned. Waiting senders are served in order. O(capacity) if it blocks
-/// when it is full and has no limit by weight; the memory of other queues grows as needed.
+/// Creates an edge whose senders can be cloned. Waiting senders are served in order. O(capacity) if it blocks when full
+/// and has no limit by weight; the memory of all other queues grows as needed.
 ///
-/// With capacity 0 it is a rendezvous: `send` ends when the message has been received.
+/// With capacity 0 it is a rendezvous: `send` returns when the message has been received.
 ///
 /// ```
 /// use corsair::edge::{self, Options};

@@ -15,7 +15,7 @@ pub enum Overflow {
     Block,
     /// The message is dropped and counted.
     DropNewest,
-    /// The oldest message that is buffered is dropped and counted.
+    /// The oldest buffered message is dropped and counted.
     DropOldest,
     /// The edge is aborted.
     Abort,
@@ -142,7 +142,7 @@ impl Options {
         self
     }
 
-    /// How many messages the edge holds.
+    /// Returns the maximum number of messages that the edge holds.
     pub const fn capacity(&self) -> usize {
         self.capacity
     }

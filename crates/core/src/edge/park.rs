@@ -10,13 +10,13 @@ use std::time::Instant;
 
 /// The waker of a waiting end.
 ///
-/// A bit of an atomic word elsewhere, *waits*, says which thread may access it: while the bit is clear, the
-/// owner, which is the end that waits. A thread that clears the bit, after the owner has set it, may take the
-/// waker once, and reports in `full` that it is done.
+/// A bit called *waits* in an atomic word elsewhere decides which thread may access the cell. While the bit is clear,
+/// only the owner may: the end that waits. After the owner has set the bit, a thread that clears it may take the waker
+/// once, and reports in `full` that it is done.
 #[derive(Debug)]
 pub(super) struct Parked {
     waker: UnsafeCell<Option<Waker>>,
-    /// A waker was put in; it was not taken, nor has the owner taken its turn back.
+    /// True if the cell holds a waker that nobody has taken, and the owner has not taken it back.
     full: AtomicBool,
 }
 
@@ -31,8 +31,8 @@ impl Parked {
         }
     }
 
-    /// The owner puts its waker in, before it sets *waits*. False if a thread is still taking
-    /// the one before, which takes but a moment: try again.
+    /// Stores the owner's waker, before the owner sets *waits*. False if another thread is still taking the previous
+    /// waker, which takes only a moment: try again.
     ///
     /// # Safety
     /// The caller is the owner, and *waits* is clear.
@@ -52,7 +52,7 @@ impl Parked {
         true
     }
 
-    /// The owner has its turn back: it has cleared *waits* itself, or failed to set it.
+    /// Returns the cell to the owner, which has cleared *waits* itself or failed to set it.
     ///
     /// # Safety
     /// The caller is the owner, and the waker that it has put in can no longer be taken.
@@ -63,7 +63,7 @@ impl Parked {
     /// The owner's waker, to be called.
     ///
     /// # Safety
-    /// The caller has cleared *waits*, with an operation that acquires, and calls this once for it.
+    /// The caller has cleared *waits*, with an operation that acquires, and calls this once for that.
     #[cold]
     pub(super) unsafe fn take(&self) -> Option<Waker> {
         // SAFETY: it is the caller's turn, until `full` is cleared.
@@ -75,7 +75,7 @@ impl Parked {
     /// Wakes the owner.
     ///
     /// # Safety
-    /// As [`Parked::take`].
+    /// The same as for [`Parked::take`].
     #[cold]
     pub(super) unsafe fn wake(&self) {
         // SAFETY: `wake` is called by the other end after it has claimed the waker, so no other thread takes or replaces it.
@@ -85,8 +85,7 @@ impl Parked {
     }
 }
 
-/// Polls until it is ready; the thread sleeps in between, until it is woken. Pending once it is later than
-/// the deadline.
+/// Polls until the result is ready, and lets the thread sleep in between until it is woken. Pending after the deadline.
 pub(super) fn block_until<R>(
     deadline: Option<Instant>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
@@ -118,7 +117,7 @@ mod thread {
     use std::thread::{self, Thread};
     use std::time::Instant;
 
-    /// Sleeps until it is woken, or perhaps for no reason. False if it is later than the deadline.
+    /// Sleeps until the thread is woken, perhaps spuriously. False after the deadline.
     pub(super) fn park(deadline: Option<Instant>) -> bool {
         let Some(deadline) = deadline else {
             thread::park();
@@ -152,7 +151,7 @@ mod thread {
         static WAKER: Waker = waker();
     }
 
-    /// Lends the waker of this thread; makes one if the thread is ending.
+    /// Passes the waker of this thread to a function; creates one if the thread is ending.
     pub(super) fn with_waker<R>(mut run: impl FnMut(&Waker) -> R) -> R {
         match WAKER.try_with(Waker::clone) {
             Ok(waker) => run(&waker),
@@ -189,15 +188,15 @@ mod thread {
     }
 }
 
-/// Spins for a moment until another thread's action is done, if there is a core for that thread. Returns
-/// whether it was done.
+/// Spins for a moment until another thread's action is done, if a core is available for that thread. Returns whether
+/// the action is done.
 ///
-/// It does not yield: while an end sleeps, the other end gets ahead, and the two then synchronise once for
-/// many messages. Ends that yield synchronise for each message, with useless thread switches.
+/// It does not yield: while one end sleeps, the other end gets ahead, so the two synchronise once for many messages.
+/// Ends that yield synchronise for each message, with useless thread switches.
 #[cfg(not(loom))]
 pub(super) fn spin_until(done: impl Fn() -> bool) -> bool {
     use std::sync::LazyLock;
-    /// An end and the other end.
+    /// True if there are cores for two threads, one for each end.
     static SPINS: LazyLock<bool> = LazyLock::new(|| crate::sync::spins(2) > 0);
     /// The first check is late enough for the other end to get ahead: two ends that check at every step take
     /// the cache line of the index from each other for every message.
@@ -212,13 +211,13 @@ pub(super) fn spin_until(_: impl Fn() -> bool) -> bool {
     false
 }
 
-/// Waits for what takes another thread some dozens of instructions, unless it was interrupted.
+/// Waits for an action that takes another thread some dozens of instructions, unless that thread is interrupted.
 #[cfg(not(loom))]
 pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
     use std::time::Duration;
-    /// Microseconds.
+    /// The longest sleep, in microseconds.
     const LONGEST: u64 = 1 << 10;
-    /// The number of yields to other threads, including an interrupted one, before this thread sleeps.
+    /// The number of times that this thread yields to others, including one that may be interrupted, before it sleeps.
     const YIELDS: u32 = 8;
     let mut pause = 1;
     loop {

@@ -1,27 +1,26 @@
-//! The queue: an edge of any number of senders and one receiver, for `async` code and for threads.
+//! The queue: an edge with any number of senders and one receiver, for `async` code and for threads.
 //!
 //! # How it works
 //!
-//! There are two kinds, with the same ends ([`ends`]). One that holds messages of one weight and blocks
-//! when it is full is a ring whose sending end lies under a lock ([`buffered`]). Of all others, such as a
-//! rendezvous, everything lies under a lock ([`locked`]). The [`lock`] is held for some dozens of instructions and never
-//! while code of a message is run or a waker called: messages are weighed before it is taken, and dropped after it is
-//! released, and wakers are called then.
+//! There are two implementations with the same ends ([`ends`]). A queue without weights that blocks when it is full is
+//! a ring whose sending end is protected by a lock ([`buffered`]). All other queues, such as a rendezvous, keep their
+//! whole state under a lock ([`locked`]). The [`lock`] is held for some dozens of instructions and never while foreign
+//! code runs: messages are weighed before it is taken; messages are dropped and wakers called after it is released.
 //!
-//! **A sender that has to wait makes an offer.** Its message goes into a [`line`] behind those of the other
-//! senders that wait. Whatever makes room takes the offers at the front of the line into the edge, and wakes
-//! their senders, which then have nothing left to do. So senders that wait are served in
-//! their order, and nothing overtakes them. A sender that gives up takes its offer out of the line.
+//! **A sender that has to wait makes an offer.** Its message goes into a [`line`] behind the messages of other waiting
+//! senders. The operation that frees capacity moves offers from the front of the line into the edge and wakes their
+//! senders, whose sends are then complete. So waiting senders are served in order, and nothing overtakes them. A sender
+//! that gives up takes its offer out of the line.
 //!
-//! **A rendezvous** is an edge without room: the receiver takes the first offer itself.
+//! **A rendezvous** is an edge without capacity: the receiver takes the first offer itself.
 //!
-//! **Abort wins** because it is decided where messages move: in the words of the ring, or under the same lock. Offers
-//! stay where they are: each sender takes its own message back.
+//! **Abort wins** because it is decided where messages move: in the words of the ring, or under the lock. Offers stay
+//! in the line: each sender takes its own message back.
 //!
-//! **Waiting awake.** A thread that finds the edge full, or empty, looks for a moment at words that
-//! say so, before it makes an offer and sleeps, or sleeps. Most often that is enough, and costs the other end nothing:
-//! no waker has to be stored, called and dropped. Offers are numbered, and senders read the number of the
-//! first that is still in the line: one whose number is lower has been served.
+//! **Spinning before sleeping.** A thread that finds the edge full or empty polls for a moment before it makes an offer
+//! or sleeps. This usually suffices and costs the other end nothing, because no waker has to be stored, called and
+//! dropped. Offers are numbered, and senders read the number of the first offer in the line: an offer with a lower
+//! number has been served.
 
 mod buffered;
 mod deferred;

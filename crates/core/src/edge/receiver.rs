@@ -1,4 +1,4 @@
-//! The end that yields messages, of every flavour.
+//! The receiving end of an edge, for every flavour.
 
 use super::error::{RecvTimeoutError, TryRecvError};
 use super::flavour::{Flavour, ReceiverEnd, Ring};
@@ -35,11 +35,11 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         Receiver { end }
     }
 
-    /// Returns the next message if there is one. O(1); on a [`ring`](super::ring()) without a lock.
+    /// Returns the next message if there is one. O(1); lock-free on a [`ring`](super::ring()).
     ///
     /// # Errors
-    /// [`TryRecvError::Empty`] if there is none now; [`TryRecvError::Closed`] and
-    /// [`TryRecvError::Aborted`] if there will be none any more.
+    /// [`TryRecvError::Empty`] if there is no message now; [`TryRecvError::Closed`] or [`TryRecvError::Aborted`] if the
+    /// edge has ended.
     ///
     /// ```
     /// use corsair::edge::{self, Options, TryRecvError};
@@ -85,8 +85,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// example a timer of the runtime.
     ///
     /// # Errors
-    /// [`RecvTimeoutError::TimedOut`] if the limit was ready before there was a message;
-    /// [`RecvTimeoutError::Closed`] and [`RecvTimeoutError::Aborted`] if there will be none any more.
+    /// [`RecvTimeoutError::TimedOut`] if the limit was ready before a message arrived; [`RecvTimeoutError::Closed`] or
+    /// [`RecvTimeoutError::Aborted`] if the edge has ended.
     ///
     /// ```
     /// use corsair::edge::{self, RecvTimeoutError, Options};
@@ -134,8 +134,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
     /// Like [`recv_blocking`](Receiver::recv_blocking), with a time-out.
     ///
     /// # Errors
-    /// [`RecvTimeoutError::TimedOut`] if there was no message in time;
-    /// [`RecvTimeoutError::Closed`] and [`RecvTimeoutError::Aborted`] if there will be none any more.
+    /// [`RecvTimeoutError::TimedOut`] if no message arrived in time; [`RecvTimeoutError::Closed`] or
+    /// [`RecvTimeoutError::Aborted`] if the edge has ended.
     ///
     /// ```
     /// use corsair::edge::{self, RecvTimeoutError, Options};
@@ -166,7 +166,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         })
     }
 
-    /// The next message, if there is one, for a method that may wait.
+    /// Returns the next message, if there is one, for a method that may wait.
     #[inline]
     fn recv_now(&mut self) -> Result<T, TryRecvError> {
         match self.end.is_known_empty() {
@@ -175,7 +175,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Converts a result; `None`: the time was over.
+    /// Converts a result; `None` means that the time was over.
     fn in_time(&self, received: Option<Option<T>>) -> Result<T, RecvTimeoutError> {
         match received {
             Some(Some(message)) => Ok(message),
@@ -185,11 +185,10 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         }
     }
 
-    /// Appends as many messages as there are to a vector, at most `max`, and at least one, also if `max` is 0.
-    /// Returns how many.
+    /// Appends the available messages to a vector, at most `max` (0 counts as 1). Returns how many.
     ///
     /// # Errors
-    /// As [`try_recv`](Receiver::try_recv).
+    /// The same errors as [`try_recv`](Receiver::try_recv).
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -208,9 +207,8 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.try_recv_many(messages, max)
     }
 
-    /// Waits for messages and appends as many as there are to a vector, at most `max`, and at
-    /// least one, also if `max` is 0. Returns how many; 0 when there will be none any more. A future
-    /// that is dropped before it is ready has taken nothing.
+    /// Waits for messages and appends the available ones to a vector, at most `max` (0 counts as 1). Returns how many;
+    /// 0 if the edge has ended. Dropping the future before it is ready loses no message.
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -273,13 +271,13 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         self.end.poll_recv(context)
     }
 
-    /// Ends the wait that a pending [`poll_recv`](Receiver::poll_recv) has begun, as far as the time
-    /// spent blocked is counted. To be called if something else is done before the next poll.
+    /// Ends a wait that a pending [`poll_recv`](Receiver::poll_recv) has begun, for the count of blocked time. Call it
+    /// if other work is done before the next poll.
     pub fn rest(&mut self) {
         self.end.rest();
     }
 
-    /// Blocks until a [`try_recv`](Receiver::try_recv) may succeed on at least one of the receivers: it has a
+    /// Blocks until [`try_recv`](Receiver::try_recv) may succeed on at least one of the receivers, because it has a
     /// message or has ended. Returns at once if there are no receivers. O(receivers).
     ///
     /// ```
@@ -338,7 +336,7 @@ impl<T: Send + 'static, F: Flavour<T>> futures_core::Stream for Receiver<T, F> {
     }
 }
 
-/// Waits by a poll of the end; its time is over when this is dropped.
+/// A future that polls an end; dropping it ends the wait.
 struct Waiting<'a, T, E: ReceiverEnd<T>, P> {
     end: &'a mut E,
     poll: P,

@@ -1,4 +1,4 @@
-//! The end that accepts messages, of every flavour.
+//! The sending end of an edge, for every flavour.
 
 use super::batch::Batch;
 use super::error::{Aborted, SendTimeoutError, TrySendError};
@@ -33,8 +33,7 @@ pub struct Sender<T: Send + 'static, F: Flavour<T> = Ring> {
     end: F::SenderEnd,
 }
 
-/// The number of attempts to get capacity, which other senders may take first, before a thread waits in the
-/// line.
+/// The number of attempts to get capacity before a thread joins the line; other senders may take the capacity first.
 const TRIES: u32 = 16;
 
 impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
@@ -42,14 +41,14 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         Sender { end }
     }
 
-    /// Sends a message if that is possible at once. O(1); on a [`ring`](super::ring()) without a lock.
+    /// Sends a message if that is possible at once. O(1); lock-free on a [`ring`](super::ring()).
     ///
-    /// Policies that drop always accept, and the dropped message counts as sent. A rendezvous accepts if
-    /// the receiver waits at this moment; the message is then kept for it.
+    /// Policies that drop messages always accept, and a dropped message counts as sent. A rendezvous accepts only if
+    /// the receiver is waiting, and keeps the message for it.
     ///
     /// # Errors
-    /// [`TrySendError::Full`] with [`Overflow::Block`](super::Overflow::Block) while there is no
-    /// room, [`TrySendError::Aborted`] when the edge takes no more. Both hold the message.
+    /// [`TrySendError::Full`] with [`Overflow::Block`](super::Overflow::Block) while the edge is full,
+    /// [`TrySendError::Aborted`] when it has ended. Both contain the message.
     ///
     /// ```
     /// use corsair::edge::{self, Options, TrySendError};
@@ -64,15 +63,15 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         self.end.try_send(message)
     }
 
-    /// Accepts a message, and waits while the edge is full, if its policy is to block. At a rendezvous it
-    /// waits until the message has been received.
+    /// Sends a message, and waits while the edge is full if its policy is to block. At a rendezvous it waits until the
+    /// message has been received.
     ///
-    /// A future that is dropped before it is ready drops its message, unless that was accepted in the
-    /// meantime. To keep it, use [`send_until`](Sender::send_until), or wait for
-    /// [`ready`](Sender::ready) and then [`try_send`](Sender::try_send).
+    /// If the future is dropped before it is ready, its message is dropped, unless the edge has accepted it in the
+    /// meantime. To keep the message, use [`send_until`](Sender::send_until), or wait for [`ready`](Sender::ready) and
+    /// then call [`try_send`](Sender::try_send).
     ///
     /// # Errors
-    /// [`Aborted`] with the message when the edge takes no more.
+    /// [`Aborted`] with the message, when the edge has ended.
     ///
     /// ```
     /// use corsair::edge::{self, Aborted, Options};
@@ -98,8 +97,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// for example a timer of the runtime.
     ///
     /// # Errors
-    /// [`SendTimeoutError::TimedOut`] if the limit was ready before there was room,
-    /// [`SendTimeoutError::Aborted`] when the edge takes no more. Both hold the message.
+    /// [`SendTimeoutError::TimedOut`] if the limit was ready before the edge had capacity,
+    /// [`SendTimeoutError::Aborted`] when it has ended. Both contain the message.
     ///
     /// ```
     /// use corsair::edge::{self, SendTimeoutError, Options};
@@ -136,7 +135,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// Like [`send`](Sender::send), but blocks the thread.
     ///
     /// # Errors
-    /// [`Aborted`] with the message when the edge takes no more.
+    /// [`Aborted`] with the message, when the edge has ended.
     ///
     /// ```
     /// use corsair::edge::{self, Aborted, Options};
@@ -161,8 +160,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
     /// Like [`send_blocking`](Sender::send_blocking), with a time-out.
     ///
     /// # Errors
-    /// [`SendTimeoutError::TimedOut`] if there was no room in time,
-    /// [`SendTimeoutError::Aborted`] when the edge takes no more. Both hold the message.
+    /// [`SendTimeoutError::TimedOut`] if the edge had no capacity in time, [`SendTimeoutError::Aborted`] when it has
+    /// ended. Both contain the message.
     ///
     /// ```
     /// use corsair::edge::{self, SendTimeoutError, Options};
@@ -187,10 +186,10 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Accepts as many messages of a vector as fit, in order. The rest stays in the vector.
+    /// Sends as many messages of a vector as fit, in order. All others stay in the vector.
     ///
     /// # Errors
-    /// As [`try_send`](Sender::try_send), without a message.
+    /// The same errors as [`try_send`](Sender::try_send), without a message.
     ///
     /// ```
     /// use corsair::edge::{self, Options, TrySendError};
@@ -207,8 +206,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         }
     }
 
-    /// Sends all messages of a vector in order, in batches, and waits for capacity as needed. Messages that
-    /// could not be sent stay in the vector, also if the future is dropped before it is ready.
+    /// Sends all messages of a vector in order, in batches, and waits for capacity as needed. Messages that could not
+    /// be sent stay in the vector, even if the future is dropped before it is ready.
     ///
     /// # Errors
     /// [`Aborted`] when the edge takes no more.
@@ -254,10 +253,9 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         })
     }
 
-    /// Waits until [`try_send`](Sender::try_send) would not find the edge full. On a
-    /// [`ring`](super::ring()) the capacity is reserved for this end; on a [`queue`](super::queue()) another sender may take
-    /// it first. An edge with a limit by weight may still be too full for a heavy message. May be dropped at
-    /// any time.
+    /// Waits until [`try_send`](Sender::try_send) would find capacity. On a [`ring`](super::ring()) the capacity is
+    /// reserved for this end; on a [`queue`](super::queue()) another sender may take it first. An edge with a limit by
+    /// weight may still be too full for a heavy message. The future may be dropped at any time.
     ///
     /// # Errors
     /// [`Aborted`] when the edge takes no more.
@@ -278,8 +276,8 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         poll_fn(|context| waiting.0.poll_ready(context)).await
     }
 
-    /// Sends no more. What is buffered is still received, then `recv` ends. Of several sending ends of a
-    /// [`queue`](super::queue()) the last one closes the edge.
+    /// Closes this end: it sends no more messages. Buffered messages are still received, then `recv` ends. A
+    /// [`queue`](super::queue()) with several sending ends is closed by the last of them.
     ///
     /// ```
     /// use corsair::edge::{self, Options, State};
@@ -293,9 +291,9 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         self.end.close();
     }
 
-    /// Stops the edge at once. When this has returned, nothing is sent and nothing is received
-    /// any more. What is buffered is dropped; a waiting `send` gives its message back, a waiting
-    /// `recv` ends. An edge that was closed and has received everything stays closed. O(messages).
+    /// Stops the edge at once. When this call has returned, nothing is sent or received any more. Buffered messages are
+    /// dropped, a waiting `send` gets its message back, and a waiting `recv` ends. An edge that was closed and
+    /// completely received stays closed. O(messages).
     ///
     /// ```
     /// use corsair::edge::{self, Options};
@@ -352,7 +350,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Clone for Sender<T, Queue<W>> {
-    /// Creates another sending end of the edge; it is closed if this one is.
+    /// Creates another sending end of the edge, which is closed if this one is.
     fn clone(&self) -> Self {
         Sender::new(self.end.clone())
     }
@@ -367,7 +365,7 @@ impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for Sender<T, F> {
     }
 }
 
-/// Waits until a message is sent. Dropped before, it takes the message back.
+/// A future that ends when a message is sent. If dropped earlier, it takes the message back.
 struct Waiting<'a, T, E: SenderEnd<T>> {
     end: &'a mut E,
     message: Option<T>,
@@ -389,7 +387,7 @@ impl<'a, T, E: SenderEnd<T>> Waiting<'a, T, E> {
         result
     }
 
-    /// Takes the message back, unless it has been accepted.
+    /// Takes the message back, unless the edge has accepted it.
     fn give_up(&mut self) -> Result<(), SendTimeoutError<T>> {
         self.end.withdraw(&mut self.message);
         self.pending = false;
@@ -419,7 +417,7 @@ impl<T, E: SenderEnd<T>> Drop for Waiting<'_, T, E> {
     }
 }
 
-/// Waits until a vector is sent. If dropped earlier, it takes back the messages that were not sent.
+/// A future that ends when all messages of a vector are sent. If dropped earlier, it takes back the unsent messages.
 struct WaitingAll<'a, T, E: SenderEnd<T>> {
     end: &'a mut E,
     batch: Batch<'a, T>,

@@ -1,4 +1,4 @@
-//! Senders as sinks of a task.
+//! Senders as sinks, for tasks.
 
 use super::error::Aborted;
 use super::flavour::{Flavour, Ring};
@@ -9,11 +9,12 @@ use std::task::{Context, Poll};
 
 /// A sender as a [`Sink`](futures_sink::Sink). By [`Sender::into_sink`].
 ///
-/// It holds one message beside the edge, from `start_send` until the edge accepts it; `flush` waits for that.
-/// What it holds when it is dropped was not sent, and [`into_parts`](SenderSink::into_parts) gives it back.
+/// The sink holds one message outside of the edge, from `start_send` until the edge accepts it; `flush` waits for that.
+/// A message that it holds when it is dropped was not sent; [`into_parts`](SenderSink::into_parts) returns such a
+/// message.
 pub struct SenderSink<T: Send + 'static, F: Flavour<T> = Ring> {
     sender: Sender<T, F>,
-    /// Sent and not yet sent, unless it waits with the edge.
+    /// The message that was given to the sink and not yet sent, unless the edge holds it as an offer.
     message: Option<T>,
     /// The last poll of the message was pending.
     pending: bool,
@@ -50,7 +51,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
 }
 
 impl<T: Send + 'static, F: Flavour<T>> SenderSink<T, F> {
-    /// The sender again, and the message that was sent and has not been sent.
+    /// Returns the sender, and the message that the sink still holds.
     ///
     /// ```
     /// use corsair::edge::{self, Options};

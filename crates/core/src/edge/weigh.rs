@@ -1,11 +1,10 @@
 //! Weights of messages.
 
-/// The weight of a message, for messages that stand for many or use much memory.
+/// The weight of a message, for messages that contain many items or use much memory.
 ///
-/// Statistics count messages by weight, and an edge with a
-/// [limit by weight](super::Options::weight_limit) holds no more than that. A message is weighed when
-/// it is sent and may be weighed again when it leaves; the answers must agree. [`One`], the
-/// default, costs nothing.
+/// Statistics count messages by weight, and an edge with a [limit by weight](super::Options::weight_limit) holds at
+/// most that weight. A message is weighed when it is sent and may be weighed again when it leaves; both results must be
+/// equal. [`One`], the default, costs nothing.
 ///
 /// ```
 /// use corsair::edge::Weigh;
@@ -38,7 +37,7 @@ impl<T> Weigh<T> for One {
     }
 }
 
-/// A message weighs as many bytes as it has.
+/// Weighs a message by its number of bytes.
 ///
 /// ```
 /// use corsair::edge::{self, Bytes, Options};

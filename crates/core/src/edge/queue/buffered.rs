@@ -1,14 +1,14 @@
-//! A queue that holds messages of one weight and blocks when it is full: a [ring](crate::edge::ring()) whose sending
-//! end lies under a lock.
+//! A queue without weights that blocks when it is full: a [ring](crate::edge::ring()) whose sending end is protected by
+//! a lock.
 //!
-//! The receiver is the ring's receiver, and takes no lock: it shares with the senders only the two words of the ring, where
-//! it is also decided whether an abort came first. Senders meet each other at the lock.
+//! The receiver is the ring's receiver and takes no lock: it shares only the two words of the ring with the senders,
+//! where it is also decided whether an abort came first. Only senders contend for the lock.
 //!
-//! **The line is served by the receiver.** While offers wait, *waits* is set in the head of the ring, with a waker
-//! that takes the lock, puts in what fits, and wakes the senders of that. So the receiver serves the line
-//! as it frees capacity, and an abort finds it, too. The waker is set again, under the same lock, before an offer is
-//! left waiting: while the line is not empty, either *waits* is set, or a thread that has cleared it is about to
-//! serve.
+//! **The receiver serves the line.** While offers wait, *waits* is set in the head of the ring, with a waker that takes
+//! the lock, moves in the offers that fit, and wakes their senders. So the receiver serves the line as it frees
+//! capacity, and an abort reaches the line, too. The waker is set again, under the same lock, before an offer is left
+//! waiting. While the line is not empty, either *waits* is set, or a thread that has cleared it is about to serve the
+//! line.
 
 use super::deferred::DeferredWork;
 use super::line::{Line, LineHint, OfferState};
@@ -24,7 +24,7 @@ use crossbeam_utils::CachePadded;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-/// The shared state of the sending ends. The receiver has only the ring.
+/// The shared state of the sending ends. The receiver uses only the ring.
 pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
     ring: Arc<RingEdge<T, W>>,
     entrance: CachePadded<Lock<Entrance<T, W>>>,
@@ -35,7 +35,7 @@ pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
 struct Entrance<T: Send + 'static, W: Weigh<T>> {
     end: RingSender<T, W>,
     line: Line<T>,
-    /// How many senders have not closed.
+    /// The number of senders that have not closed.
     senders: usize,
     /// Serves the line.
     server: Waker,
@@ -83,7 +83,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
         }
     }
 
-    /// Changes the line, then wakes and drops what that has brought about.
+    /// Changes the line, then does the wake-ups and drops that the change requires.
     fn change<R>(&self, change: impl FnOnce(&mut Entrance<T, W>, &mut DeferredWork<T>) -> R) -> R {
         let mut later = DeferredWork::new();
         let result = self.put_with(|entrance| {
@@ -98,7 +98,7 @@ impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
-    /// Moves as many offers from the front of the line into the ring as fit, and sees to it that the rest is served
+    /// Moves as many offers as fit from the front of the line into the ring, and arranges that the others are served
     /// later.
     fn serve(&mut self, later: &mut DeferredWork<T>) {
         while !self.line.is_empty() {
@@ -283,7 +283,7 @@ impl<T: Send + 'static, W: Weigh<T>> Source for BufferedEdge<T, W> {
     }
 }
 
-/// Serves the line when it is woken.
+/// A waker that serves the line.
 struct Server<T: Send + 'static, W: Weigh<T>>(Weak<BufferedEdge<T, W>>);
 
 impl<T: Send + 'static, W: Weigh<T>> Wake for Server<T, W> {

@@ -7,7 +7,7 @@ use std::task::Waker;
 /// Usually empty; rare lists are in a separate allocation.
 pub(super) struct DeferredWork<T> {
     woken: Option<Waker>,
-    /// A waker that has served, to be dropped.
+    /// A waker that has been used, to be dropped.
     pub(super) old: Option<Waker>,
     /// A message to drop.
     dropped: Option<T>,
@@ -62,7 +62,7 @@ impl<T> DeferredWork<T> {
         })
     }
 
-    /// Wakes first: to drop a message may panic.
+    /// Does the work, and wakes first, because dropping a message may panic.
     #[inline]
     pub(super) fn act(mut self) {
         if let Some(waker) = self.woken.take() {

@@ -1,4 +1,4 @@
-//! The two ends of a queue, of either kind.
+//! The two ends of a queue, for both implementations.
 
 use super::buffered::BufferedEdge;
 use super::locked::{LockedEdge, LockedReceiver};
@@ -24,7 +24,7 @@ pub enum QueueReceiver<T: Send + 'static, W: Weigh<T>> {
     Locked(LockedReceiver<T, W>),
 }
 
-/// Calls a method of whichever end it is.
+/// Calls a method of the end, whichever implementation it has.
 macro_rules! either {
     ($ends:ident: $self:ident.$method:ident($($argument:expr),*)) => {
         match $self {

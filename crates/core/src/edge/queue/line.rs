@@ -8,12 +8,12 @@ use std::task::Waker;
 pub enum OfferState<T> {
     Accepted,
     Waiting,
-    /// The edge was aborted. The message, if there was one.
+    /// The edge was aborted; contains the message, if there was one.
     Aborted(Option<T>),
 }
 
-/// A summary of the line that senders read without the lock. It is written under the lock, and not with every
-/// message, so that it stays in the caches of its readers.
+/// A summary of the line that senders read without the lock. It is written under the lock, and not for each message, so
+/// it stays in the caches of its readers.
 pub struct LineHint {
     /// The number of the first offer in the line.
     decided: AtomicU64,
@@ -39,7 +39,7 @@ impl LineHint {
         }
     }
 
-    /// True if an offer has left the line, which it does when it is accepted.
+    /// True if an offer has left the line, which happens when it is accepted.
     #[inline]
     pub(super) fn is_decided(&self, number: u64) -> bool {
         self.decided.load(Ordering::Acquire) > number
@@ -54,9 +54,9 @@ impl LineHint {
 /// An entry of the line.
 pub(super) struct Offer<T> {
     number: u64,
-    /// The message and its weight; `None`: the sender waits only for capacity.
+    /// The message and its weight; `None` if the sender waits only for capacity.
     pub(super) message: Option<(T, u64)>,
-    /// `None`: it has been woken by the abort.
+    /// `None` if the abort has woken it.
     pub(super) waker: Option<Waker>,
 }
 
@@ -80,7 +80,7 @@ impl<T> Line<T> {
         self.offers.is_empty()
     }
 
-    /// The number of the first offer; those before it have left the line.
+    /// Returns the number of the first offer; all earlier offers have left the line.
     #[inline]
     pub(super) fn decided(&self) -> u64 {
         self.offers.front().map_or(self.next, |offer| offer.number)

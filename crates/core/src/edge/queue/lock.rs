@@ -1,10 +1,10 @@
 //! The lock of a queue.
 //!
-//! It is held for some dozens of instructions, taken twice for each message, and hardly ever waited for. So it
-//! is one word, taken by one locked instruction and released by a plain store. A releaser that has to find out whether a
-//! thread sleeps needs a second locked instruction; here none sleeps until it is woken: a thread that finds the lock taken
-//! spins, lets others run a few times, and then sleeps for some microseconds at a time, which only
-//! happens if the thread that holds it was interrupted.
+//! The lock is held for some dozens of instructions, taken twice for each message, and rarely contended. So it is one
+//! word, taken with one locked instruction and released with a plain store. A lock on which threads sleep until they
+//! are woken needs a second locked instruction to release it. Here no thread does: a thread that finds the lock taken
+//! spins, yields a few times, and then sleeps for some microseconds at a time, which happens only if the holder of the
+//! lock was interrupted.
 #![allow(unsafe_code, reason = "the spin lock lends the value in its cell")]
 
 #[cfg(not(loom))]
@@ -67,7 +67,7 @@ impl<T> SpinLock<T> {
             .is_ok()
     }
 
-    /// Acquires it, later.
+    /// Waits until the lock is acquired.
     #[cold]
     fn wait(&self) {
         // To look before leaves the word in the holder's cache. In a model, a look may see the past again and again.

@@ -27,7 +27,7 @@ use std::task::Waker;
 pub struct LockedEdge<T, W> {
     contents: CachePadded<Lock<Contents<T>>>,
     told: CachePadded<LineHint>,
-    /// The receiver has found the edge empty, and nothing has come since. Written under the lock.
+    /// True if the receiver has found the edge empty, and no message has arrived since. Written under the lock.
     vacant: CachePadded<AtomicBool>,
     weigh: PhantomData<fn() -> W>,
 }
@@ -42,7 +42,7 @@ impl<T, W: Weigh<T>> LockedEdge<T, W> {
         }
     }
 
-    /// Changes the contents, then wakes and drops what that has brought about.
+    /// Changes the contents, then does the wake-ups and drops that the change requires.
     #[inline]
     fn change<R>(&self, change: impl FnOnce(&mut Contents<T>, &mut DeferredWork<T>) -> R) -> R {
         let mut later = DeferredWork::new();

@@ -1,4 +1,4 @@
-//! Models of what the ends of a queue and an abort do to each other, checked in every order.
+//! Loom models of the two ends of a queue and an abort, checked in every order.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib edge::queue::loom`
 

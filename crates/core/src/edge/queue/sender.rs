@@ -1,4 +1,4 @@
-//! The end of a queue that accepts messages.
+//! The sending end of a queue.
 
 use super::line::{LineHint, OfferState};
 use crate::edge::abort::Abort;
@@ -20,16 +20,18 @@ pub trait SendTarget<T>: Abort + Source + 'static {
 
     fn put(&self, message: T) -> Result<(), TrySendError<T>>;
 
-    /// Puts as much of a batch as possible. Returns true if that is all of it.
+    /// Puts as much of a batch as possible. Returns true if the whole batch was put.
     fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
 
-    /// Puts a message, or adds it to the line and returns the number of the offer.
+    /// Puts a message, or adds it to the line of waiting senders and returns the number of the
+    /// offer.
     fn put_or_offer(&self, message: T, waker: &Waker) -> Result<Option<u64>, Aborted<T>>;
 
-    /// Finds capacity for some message, or adds to the line and returns the number of the offer.
+    /// Returns `None` if there is capacity for a message; otherwise adds the sender to the line and
+    /// returns the number of its offer.
     fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>>;
 
-    /// Returns the state of an offer. If it still waits, it gets this waker.
+    /// Returns the state of an offer, and replaces its waker if it still waits.
     fn renew(&self, number: u64, waker: &Waker) -> OfferState<T>;
 
     /// Removes an offer from the line, if it is still there.
@@ -48,7 +50,7 @@ pub struct EdgeSender<T: Send + 'static, E: SendTarget<T>> {
     /// The number of its offer, if it waits.
     offer: Option<u64>,
     closed: bool,
-    /// The edge holds nothing: a send is over when the receiver has the message.
+    /// True if the edge has no capacity, so a send is complete when the receiver has the message.
     rendezvous: bool,
     messages: PhantomData<fn(T)>,
 }
@@ -83,7 +85,7 @@ impl<T: Send + 'static, E: SendTarget<T>> EdgeSender<T, E> {
         Poll::Ready(result)
     }
 
-    /// The message has been put, or waits in the line with this number.
+    /// Handles the result of an offer: the message was put, or waits in the line with this number.
     fn offered(&mut self, number: Option<u64>) -> Poll<Result<(), Aborted<T>>> {
         self.offer = number;
         match number {

@@ -17,16 +17,16 @@ pub(super) struct Contents<T> {
     messages: VecDeque<T>,
     /// The waiting senders. Empty while the queue has capacity.
     line: Line<T>,
-    /// The receiver, if it waits.
+    /// The receiver's waker, while it waits.
     receiver: Option<Waker>,
     /// The capacity in messages; 0: a rendezvous.
     most: usize,
     state: State,
     overflow: Overflow,
     statistics: bool,
-    /// Messages have weights; else each weighs 1, and `most` is all that limits them.
+    /// True if messages have weights; otherwise each weighs 1, and `most` is the only limit.
     weighs: bool,
-    /// The receiver has found nothing, and nothing has come since.
+    /// True if the receiver has found no message, and none has arrived since.
     vacant: bool,
     sent: u64,
     received: u64,
@@ -38,7 +38,7 @@ pub(super) struct Contents<T> {
     limit: u64,
     /// The capacity that was requested.
     capacity: usize,
-    /// How many senders have not closed.
+    /// The number of senders that have not closed.
     senders: usize,
     dropped_by_abort: u64,
     dropped_by_overflow: u64,
@@ -142,7 +142,7 @@ impl<T> Contents<T> {
         self.arrived(later);
     }
 
-    /// Notes that there is a message for the receiver.
+    /// Records that there is a message for the receiver.
     #[inline]
     fn arrived(&mut self, later: &mut DeferredWork<T>) {
         self.vacant = false;
@@ -151,7 +151,7 @@ impl<T> Contents<T> {
         }
     }
 
-    /// The oldest message and its weight.
+    /// Removes the oldest message and returns it with its weight.
     #[inline]
     fn pop(&mut self) -> Option<(T, u64)> {
         let message = self.messages.pop_front()?;
@@ -163,7 +163,7 @@ impl<T> Contents<T> {
         Some((message, weight))
     }
 
-    /// Messages of this weight have left.
+    /// Subtracts the weight of removed messages.
     fn lighter_by(&mut self, weight: u64) {
         self.weight = match self.messages.is_empty() {
             true => 0,
@@ -171,7 +171,7 @@ impl<T> Contents<T> {
         };
     }
 
-    /// An offer has left the line: its sender is woken.
+    /// Wakes the sender of an offer that has left the line.
     fn served(&mut self, waker: Option<Waker>, later: &mut DeferredWork<T>) {
         if self.statistics {
             self.blocked_sending.end();
@@ -181,7 +181,7 @@ impl<T> Contents<T> {
         }
     }
 
-    /// Moves as many offers from the front of the line into the edge as fit.
+    /// Moves as many offers as fit from the front of the line into the edge.
     #[cold]
     fn admit(&mut self, later: &mut DeferredWork<T>) {
         if self.state == State::Aborted {

@@ -1,4 +1,4 @@
-//! The end of a queue that yields messages.
+//! The receiving end of a queue under one lock.
 
 use super::LockedEdge;
 use super::contents::Contents;
@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 /// The receiving end of a queue under one lock.
 pub struct LockedReceiver<T: Send + 'static, W: Weigh<T>> {
     queue: Arc<LockedEdge<T, W>>,
-    /// True while the edge may have this end's waker and counts its blocked time.
+    /// True while the edge may hold this end's waker and count its blocked time.
     waits: bool,
 }
 

@@ -6,14 +6,14 @@ use crate::edge::queue::deferred::DeferredWork;
 use std::task::Waker;
 
 impl<T> Contents<T> {
-    /// The receiver found no message; on an open edge, one may still arrive.
+    /// Records that the receiver found no message; on an open edge one may still arrive.
     #[inline]
     pub(in crate::edge::queue) fn found_empty(&mut self) -> State {
         self.vacant = self.state == State::Open;
         self.state
     }
 
-    /// Whether there is a message for the receiver.
+    /// True if there is a message for the receiver.
     pub(in crate::edge::queue) fn has_some(&self) -> bool {
         let offered = || self.state != State::Aborted && self.line.has_message();
         !self.messages.is_empty() || offered()
@@ -63,7 +63,7 @@ impl<T> Contents<T> {
         messages.len() - before
     }
 
-    /// Takes the first message in the line of an edge that is empty.
+    /// Takes the first message of the line; the edge itself is empty.
     #[inline]
     fn take_offer(&mut self, later: &mut DeferredWork<T>) -> Option<(T, u64)> {
         if self.line.is_empty() || !self.messages.is_empty() || self.state == State::Aborted {
@@ -76,7 +76,7 @@ impl<T> Contents<T> {
         Some((message, weight))
     }
 
-    /// The receiver waits from now on, with this waker.
+    /// Stores the waker of the receiver, which waits from now on.
     pub(in crate::edge::queue) fn await_message(
         &mut self,
         waker: &Waker,

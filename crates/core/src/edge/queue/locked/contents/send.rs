@@ -9,7 +9,7 @@ use crate::edge::queue::deferred::DeferredWork;
 use crate::edge::queue::line::OfferState;
 use std::task::Waker;
 
-/// Why a message was not put into the queue.
+/// A message that was not put into the queue, and the reason.
 pub(in crate::edge::queue) enum Refused<T> {
     Full(T, u64),
     Aborted(T),
@@ -37,7 +37,7 @@ impl<T> Contents<T> {
         }
     }
 
-    /// Puts a message into a full queue, as the policy says.
+    /// Puts a message into a full queue, following the overflow policy.
     #[cold]
     fn put_beyond(
         &mut self,
@@ -72,7 +72,7 @@ impl<T> Contents<T> {
         Ok(())
     }
 
-    /// Puts as much of a batch as the policy allows. Returns true if that is all of it.
+    /// Puts as much of a batch as the policy allows. Returns true if the whole batch was put.
     pub(in crate::edge::queue) fn put_all(
         &mut self,
         batch: &mut Batch<'_, T>,
@@ -108,7 +108,7 @@ impl<T> Contents<T> {
         Ok(true)
     }
 
-    /// Puts a message, or adds it to the line and returns the number of the offer.
+    /// Puts a message, or adds it to the line of waiting senders and returns the number of the offer.
     pub(in crate::edge::queue) fn put_or_offer(
         &mut self,
         message: T,
@@ -129,7 +129,8 @@ impl<T> Contents<T> {
         Ok(Some(self.offer(Some((message, weight)), waker, later)))
     }
 
-    /// Finds capacity for some message, or adds to the line and returns the number of the offer.
+    /// Returns `None` if there is capacity for a message; otherwise adds the sender to the line and returns the number
+    /// of its offer.
     pub(in crate::edge::queue) fn find_room(
         &mut self,
         waker: &Waker,
@@ -158,7 +159,7 @@ impl<T> Contents<T> {
         self.line.add(message, waker)
     }
 
-    /// Returns the state of an offer. If it still waits, it gets this waker.
+    /// Returns the state of an offer, and replaces its waker if it still waits.
     pub(in crate::edge::queue) fn renew(
         &mut self,
         number: u64,
