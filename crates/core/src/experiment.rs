@@ -1,4 +1,4 @@
-//! Runs that give a value, one by one or many with seeds of their own.
+//! Experiments: runs that return a value, once or for many seeds.
 
 mod estimate;
 
@@ -15,11 +15,11 @@ pub trait Experiment<M: Message>: Send + 'static {
     /// The type of the root's return value.
     type Value: Send + 'static;
 
-    /// The root's body. When it returns, the run is over.
+    /// The root's body, whose result is the value of the run. When it returns, the run is over.
     fn root<C: AsyncContext<M>>(self, cx: C) -> impl Future<Output = Self::Value> + Send;
 }
 
-/// Runs an experiment, as [`run`](crate::run()) does a scenario, and returns what its root returned.
+/// Runs an experiment like [`run`](crate::run()) runs a scenario, and returns the value of its root.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Executor, Experiment, Message, RunError, measure};
@@ -53,7 +53,7 @@ pub trait Experiment<M: Message>: Send + 'static {
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]; [`RunError::NoValue`] if the run was cancelled, or its root stopped, before that returned.
+/// See [`RunError`]; [`RunError::NoValue`] if the run was cancelled or its root was stopped before it returned.
 pub fn measure<M: Message, E: Experiment<M>>(
     executor: Executor,
     config: &Config,
@@ -73,7 +73,7 @@ pub fn measure<M: Message, E: Experiment<M>>(
     }
 }
 
-/// An experiment as a scenario, which puts the value where it is asked for.
+/// An experiment as a scenario, which stores the root's value for the caller.
 struct Valued<E, V> {
     experiment: E,
     value: Arc<Mutex<Option<V>>>,
@@ -103,7 +103,7 @@ pub struct Replication<T> {
 pub struct ReplicationError {
     /// The seed of the run.
     pub seed: u64,
-    /// The cause.
+    /// The error of that run.
     #[source]
     pub source: RunError,
 }
@@ -111,8 +111,7 @@ pub struct ReplicationError {
 /// Runs an experiment in virtual time with `runs` consecutive seeds, starting with the configured one, and
 /// returns the results in the order of seeds.
 ///
-/// As many runs as [`Config::workers`] says are under way at a time, each on one thread. The result
-/// does not depend on how many.
+/// Up to [`Config::workers`] runs are made concurrently, each on one thread. The result does not depend on this number.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Distribution, Estimate, Experiment, Message, replicate};

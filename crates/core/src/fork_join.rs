@@ -1,17 +1,16 @@
 //! Fork-join: two computations as separately schedulable halves, and one wait for both.
 //!
-//! What is guaranteed:
-//! 1. A half is run once, by one worker, or (if its join was dropped before) not at all.
-//! 2. No half outlives its join, except one that another worker is just running when a future is
-//!    dropped: that half runs to its next wait and is dropped there. Dropping never waits.
-//! 3. A panic in either half comes out of the join after both halves are over. If both panic,
-//!    that of the first comes out.
-//! 4. Recursion goes as deep as memory reaches; where that ends there is a panic that says so.
-//! 5. What a half has written, its join sees.
+//! Guarantees:
+//! 1. A half runs exactly once, on one worker. If its join is dropped before, it may not run at all.
+//! 2. No half outlives its join, with one exception: if a future is dropped while another worker runs its half, that
+//!    half runs to its next wait and is dropped there. Dropping never waits.
+//! 3. A panic in a half resumes in the caller of the join after both halves are over. If both panic, the panic of the
+//!    first half resumes.
+//! 4. Recursion is limited only by memory; when memory runs out, a panic reports it.
+//! 5. A join sees everything that its halves have written.
 //!
-//! What is *not* promised is that two halves run at the same time, or that a half gets on while
-//! the other blocks its thread: halves of [`join`] must not wait for each other. Halves of
-//! [`fork_join`] may, by `.await`.
+//! It is *not* guaranteed that two halves run at the same time, or that one half makes progress while the other blocks
+//! its thread. Halves of [`join`] must not wait for each other; halves of [`fork_join`] may, by `.await`.
 //!
 //! # Why a fork costs next to nothing
 //! The usual way to offer work to others is a deque of which the owner uses one end and thieves
@@ -23,11 +22,10 @@
 //! with one place (`mailbox`). Only there the two meet. Owners are asked at most every 50 µs, so
 //! forks of next to nothing are not handed out one by one.
 //!
-//! Closures lie on the stack of their fork (`closures`). Futures lie in a block with their join
-//! (`block`, `half`, `fork`), from free lists of the worker (`frames`); both are polled in place at once,
-//! and only a half that really waits becomes a task with a state of its own (`state`). When it is
-//! woken, it goes into a queue from which idle workers take without asking (`woken`): the worker that
-//! has woken it may be busy for long.
+//! Closures are stored on the stack of their fork (`closures`). Futures are stored in a block with their join (`block`,
+//! `half`, `fork`), which comes from free lists of the worker (`frames`). Both are first run in place; only a half that
+//! has to wait becomes a task with its own state (`state`). A woken half goes into a queue from which idle workers take
+//! without asking (`woken`), because the worker that woke it may stay busy.
 //!
 //! # Example
 //! ```

@@ -2,9 +2,9 @@
 //!
 //! # How it works
 //!
-//! Messages lie in a ring of slots between two positions that only grow, the *head*, where the next
-//! one is received, and the *tail*, where the next one is put. Each is an atomic word of its own
-//! cache line, together with a few bits:
+//! Messages are stored in a ring of slots between two positions that only grow: the *head*, where the next message is
+//! received, and the *tail*, where the next message is put. Each is an atomic word in its own cache line, with a few
+//! flag bits:
 //!
 //! | bit | in the tail | in the head |
 //! |---|---|---|
@@ -12,43 +12,41 @@
 //! | *waits* | the receiver waits for messages | the sender waits for room |
 //! | *closed* | the sender has closed | |
 //!
-//! **One operation decides.** A sender writes its message into a free slot and publishes it by a
-//! compare-exchange of the tail, a whole batch by one. A receiver copies a message out and makes it
-//! its own by a compare-exchange of the head. Both expect no bit to be set: so the one operation
-//! that publishes or takes also finds out whether the edge was aborted before, and whether
-//! the other end is to be woken. No fence is needed, nor a second look at a flag.
+//! **One operation decides.** A sender writes its message into a free slot and publishes it by a compare-exchange of
+//! the tail; a whole batch takes one compare-exchange. A receiver copies a message out and acquires it by a
+//! compare-exchange of the head. Both expect that no flag is set. So the operation that publishes or takes a message
+//! also detects an earlier abort and whether the other end must be woken. No fence and no second look at a flag is
+//! needed.
 //!
-//! **Abort** sets the bit in the tail, then in the head. An edge counts as aborted when the head has
-//! it. A thread that finds the tail aborted sets the head's bit itself before it says so; so no thread
-//! can learn of an abort and then see the edge work. After the tail's bit the tail stays as it is,
-//! and after the head's the head does. So the thread that has set the head's bit, and no other, owns what
-//! lies between the two, and drops it.
+//! **Abort** sets the flag in the tail, then in the head. An edge counts as aborted when the head has the flag. A
+//! thread that finds the tail aborted sets the head's flag itself before it reports the abort, so no thread can learn
+//! of an abort and then see the edge work. Once its flag is set, neither word changes any more. So the thread that set
+//! the head's flag is the only owner of the messages between the two positions, and drops them.
 //!
-//! **A recv that is under way** has copied its message when the compare-exchange fails. The copy is
-//! forgotten: the message belongs to the thread that aborts. Both only read the slot, and no thread
-//! writes to slots between head and tail; so they do not race.
+//! **A receive during an abort** has copied its message when its compare-exchange fails. It forgets the copy: the
+//! message belongs to the thread that aborts. Both only read the slot, and no thread writes to slots between head and
+//! tail, so they do not race.
 //!
-//! **Caches.** Each end remembers where it last saw the other, and looks again only when that
-//! leaves it nothing to do. It then looks at first at a plain word into which the other writes how far
-//! it has come: to read a word that has just been exchanged takes nearly as long as to exchange it.
-//! Only when that, too, leaves it nothing to do, it looks at the other's word itself. Counters that the
-//! other end has no use for lie in a line of their own.
+//! **Caches.** Each end remembers the last known position of the other end, and looks again only when that position
+//! leaves it nothing to do. It first looks at a plain word in which the other end stores its progress, because reading
+//! a word that has just been exchanged takes nearly as long as exchanging it. Only if that word leaves it nothing to do
+//! either, it reads the other end's position itself. Counters that the other end does not use have their own cache
+//! line.
 //!
-//! **Waiting.** The end that waits puts its waker into a cell and sets *waits* in the other's word
-//! by a compare-exchange from the very value that left it nothing to do. If that fails, something
-//! has happened; if not, the next operation on that word finds the bit and clears it, which gives it
-//! the right to take the waker.
+//! **Waiting.** The end that waits stores its waker in a cell and sets *waits* in the other end's word, by a
+//! compare-exchange from the value that left it nothing to do. If that fails, the other end has done something. If it
+//! succeeds, the next operation on that word finds the flag and clears it, which gives it the right to take the waker.
 //!
-//! **`drop_oldest`** lets the sender take messages out at the head. As it then reuses their memory,
-//! a receiver may no longer copy before it has taken. So with this policy slots hold numbers of cells
-//! (module `order`): the end that moves the head owns the cell, and the receiver gives it back when it has read it.
+//! **`drop_oldest`** lets the sender take messages at the head and reuse their memory, so a receiver may no longer copy
+//! a message before it has taken it. With this policy slots hold numbers of cells (module `order`): the end that moves
+//! the head owns the cell, and the receiver returns the cell after it has read it.
 //!
-//! **A limit by weight** is the sender's business alone (module `load`): it remembers the weights of what it has
-//! put, and sees by the head which of them have left.
+//! **A limit by weight** concerns only the sender (module `load`): it remembers the weights of the messages that it has
+//! put, and learns from the head which of them were received.
 //!
-//! Sources: L. Lamport, "Specifying Concurrent Program Modules" (1983), for the ring of one producer
-//! and one consumer; P. Lee, T. Bu, G. Chandranmenon, "A lock-free, cache-efficient multi-core
-//! synchronization mechanism" (2010), for the remembered positions.
+//! Sources: L. Lamport, "Specifying Concurrent Program Modules" (1983), for the ring with one producer and one
+//! consumer; P. Lee, T. Bu, G. Chandranmenon, "A lock-free, cache-efficient multi-core synchronization mechanism"
+//! (2010), for remembered positions.
 
 mod load;
 #[cfg(all(test, loom))]

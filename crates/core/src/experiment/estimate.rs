@@ -4,8 +4,7 @@ use crate::contract::normal_quantile;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The mean of independent observations, and how sure it is: confidence intervals of Student's t
-/// distribution.
+/// The mean of independent observations, with confidence intervals by Student's t distribution.
 ///
 /// ```
 /// use corsair::Estimate;
@@ -25,7 +24,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from these observations, by Welford's recurrence.
+    /// Computes the estimate of these observations, by Welford's recurrence.
     pub fn of(observations: impl IntoIterator<Item = f64>) -> Estimate {
         let none = Estimate {
             count: 0,
@@ -41,17 +40,17 @@ impl Estimate {
         })
     }
 
-    /// How many observations there were.
+    /// Returns the number of observations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; no number if there were none.
+    /// Returns the mean; NaN if there are no observations.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.mean }
     }
 
-    /// Returns their standard deviation, an estimate of the standard deviation of all possible runs.
+    /// Returns the standard deviation, estimated for all possible runs.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {
             return f64::NAN;
@@ -59,7 +58,7 @@ impl Estimate {
         libm::sqrt(self.squares / (self.count - 1) as f64)
     }
 
-    /// Half of the width of the confidence interval; infinite with fewer than two observations.
+    /// Returns half of the width of the confidence interval; infinite with fewer than two observations.
     ///
     /// # Panics
     /// If the confidence is not between 0 and 1.

@@ -4,7 +4,7 @@ use crate::sync::lock;
 use std::fmt;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// One worker's bell: ringing it ends its sleep, or keeps the next sleep from beginning.
+/// The bell of a worker. Ringing it ends the worker's sleep, or prevents the next one.
 ///
 /// It belongs to the worker and not to a thread, because a worker changes threads when its
 /// recursion outgrows a stack.

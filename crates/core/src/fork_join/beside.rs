@@ -1,4 +1,4 @@
-//! Work for a pool from a thread outside of it: the thread keeps working, and a worker helps.
+//! Work that a thread outside of a pool shares with the pool: the thread keeps working, and a worker helps.
 #![allow(
     unsafe_code,
     reason = "an offer outlives the call only until it is taken back or over"
@@ -15,16 +15,16 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The time that a caller spins for a worker that has begun, before it sleeps.
+/// The time for which a caller spins for a worker that has begun, before it sleeps.
 const AWAKE: Duration = Duration::from_micros(100);
 
 /// Waiting to be begun.
 const OFFERED: u32 = 0;
-/// Taken back by who has offered it; a worker that still finds it throws the offer away.
+/// The caller has taken the work back; a worker that still finds the offer discards it.
 const TAKEN_BACK: u32 = 1;
-/// A worker runs it.
+/// A worker is running the work.
 const BEGUN: u32 = 2;
-/// A worker runs it, and is to wake who has offered it.
+/// A worker is running the work, and must wake the caller at the end.
 const AWAITED: u32 = 3;
 /// The result is in place.
 const OVER: u32 = 4;
@@ -43,22 +43,22 @@ impl Progress {
             .is_ok()
     }
 
-    /// For a worker: true if it may run the work, false if the work was taken back.
+    /// Called by a worker: true if it may run the work, false if the work was taken back.
     pub(super) fn begin(&self) -> bool {
         self.step(OFFERED, BEGUN)
     }
 
-    /// For the caller: true if no worker has begun the work or will.
+    /// Called by the caller: true if no worker has begun the work or will begin it.
     pub(super) fn take_back(&self) -> bool {
         self.step(OFFERED, TAKEN_BACK)
     }
 
-    /// For the worker that has run the work: true if the caller sleeps, or is about to.
+    /// Called by the worker that has run the work: true if the caller sleeps or is about to.
     pub(super) fn finish(&self) -> bool {
         self.0.swap(OVER, Ordering::AcqRel) == AWAITED
     }
 
-    /// For the caller, before it sleeps: false if the work is done.
+    /// Called by the caller before it sleeps: false if the work is done.
     pub(super) fn wait(&self) -> bool {
         self.step(BEGUN, AWAITED) || !self.is_over()
     }
@@ -69,7 +69,7 @@ impl Progress {
     }
 }
 
-/// Work on the stack of the thread that has offered it, and its result.
+/// The work, on the stack of the thread that offers it, with its result.
 struct Slot<B, RB> {
     work: UnsafeCell<Option<B>>,
     result: UnsafeCell<Option<thread::Result<RB>>>,
@@ -89,10 +89,10 @@ impl Pool {
     /// Runs `here` on the calling thread and `there` on a worker of this pool, potentially at the
     /// same time, and returns both results.
     ///
-    /// Unlike [`install`](Pool::install) this leaves the calling thread at work, and it never waits
-    /// for a worker to wake: if none has begun `there` when `here` is over, the calling thread runs
-    /// that too. Waking a worker takes tens of microseconds, so give it work by the hundreds.
-    /// Within `there`, forks are shared among the workers of this pool. One allocation.
+    /// Unlike [`install`](Pool::install) it keeps the calling thread working and never waits for a worker to wake: if
+    /// no worker has begun `there` when `here` is over, the calling thread runs `there` as well. Waking a worker takes
+    /// tens of microseconds, so `there` should take hundreds. Forks within `there` are shared among the workers of this
+    /// pool. Makes one allocation.
     ///
     /// ```
     /// use corsair::fork_join::Pool;
@@ -107,7 +107,7 @@ impl Pool {
     /// ```
     ///
     /// # Panics
-    /// If `here` or `there` panics: after both are over, with what `here` panicked with if both did.
+    /// If `here` or `there` panics, after both are over; if both panic, with the panic of `here`.
     pub fn beside<A, B, RA, RB>(&self, here: A, there: B) -> (RA, RB)
     where
         A: FnOnce() -> RA,

@@ -1,7 +1,7 @@
 //! Blocks: the shared memory of asynchronous halves, and its release.
 //!
-//! A block holds one half (of a root) or two (of a fork), preceded by the shared header. Its [`State`]
-//! decides which party may access what, and which step is the last one; that step frees the block.
+//! A block starts with the shared header and holds one half (for a root) or two (for a fork). Its [`State`] decides
+//! which party may access which part, and which step is the last one; that step frees the block.
 #![allow(
     unsafe_code,
     reason = "a block is reached by its address until its last party leaves"
@@ -24,16 +24,15 @@ use std::task::Waker;
 pub(super) struct Header {
     link: Link,
     state: State,
-    /// The half that the call of a fork polls.
+    /// The half that the call of the fork is polling.
     turn: Cell<Side>,
-    /// The worker from which the memory is, if it is a worker's; in any case one of the pool.
-    /// Initialised only once something does not end within the call that began it
-    /// ([`Header::part`]).
+    /// The worker that owns the memory, or some worker of the pool if no worker does. Initialised only when a half does
+    /// not end within the call that began it ([`Header::part`]).
     home: NonNull<Worker>,
 }
 
-/// A pointer to a block. Before the call of a fork ends, it is used by the worker that looks for work to hand
-/// out; after the call, by the worker that finds the block finished.
+/// A pointer with two uses. Until the call of a fork ends, it serves the worker that looks for work to hand out;
+/// afterwards, the worker that finds the block finished.
 union Link {
     /// The second half of a fork, until its call ends.
     offer: ManuallyDrop<Offer>,
@@ -63,7 +62,7 @@ pub(super) unsafe trait Home {
     /// The offset of the half in bytes.
     const OFFSET: usize;
 
-    /// Frees the memory of a block without parties, whose halves are over and whose results were taken.
+    /// Frees the memory of a block that no party uses, whose halves are over and whose results were taken.
     unsafe fn free(block: NonNull<Header>);
 }
 
@@ -115,7 +114,7 @@ impl Header {
         unsafe { (&raw const (*block.as_ptr()).turn).read().get() }
     }
 
-    /// True if only the call of the fork has worked on it.
+    /// True if only the call of the fork has changed it.
     ///
     /// # Safety
     /// The caller is the fork's call.
@@ -125,8 +124,8 @@ impl Header {
         unsafe { (*block.as_ptr()).state.is_untouched() }
     }
 
-    /// Prepares a block for halves that run separately and may outlive the call. From here on the block holds
-    /// the registry.
+    /// Prepares a block for halves that run separately and may outlive the call. From then on the block keeps the
+    /// registry alive.
     ///
     /// # Safety
     /// Called once, by the join, before any half runs separately. The caller is on the thread of `home`.
@@ -139,7 +138,7 @@ impl Header {
         }
     }
 
-    /// Returns a completely initialised block with memory of its own, which holds the registry.
+    /// Returns an initialised block with its own memory, which keeps the registry alive.
     pub(super) fn parted(home: &Worker, state: State) -> Header {
         // SAFETY: its worker is alive, so the registry is.
         unsafe { Registry::hold(home.registry_pointer()) };
@@ -151,7 +150,7 @@ impl Header {
         }
     }
 
-    /// A block of no pool, for models of what parties do to it.
+    /// Creates a block without a pool, for models of its parties.
     #[cfg(all(test, loom))]
     pub(super) fn model(state: State) -> Header {
         Header {
@@ -199,7 +198,7 @@ impl Header {
         left
     }
 
-    /// Sees to it that the waker that is left is this one; true if both halves are over.
+    /// Replaces the stored waker by this one, if it differs; true if both halves are over.
     #[cold]
     fn exchange_waker(&self, waker: &Waker) -> bool {
         // SAFETY: the join has put it there. The last half to end may be copying it out, and waking
@@ -231,14 +230,14 @@ impl Header {
         unsafe { &self.link.waiter }
     }
 
-    /// Copies the waker out for the caller, which owns it by the state.
+    /// Copies the waker for the caller, which owns it according to the state.
     pub(super) fn take_waiter(&self) -> Waker {
         // SAFETY: the state has given the waker to this caller alone, and a waker was left before the state said so.
         self.waiter()
             .with(|waiter| unsafe { (*waiter).assume_init_read() })
     }
 
-    /// Does the work that follows from a step of the state, on behalf of the half `H`.
+    /// Performs the follow-up work of a step of the state, on behalf of the half `H`.
     ///
     /// # Safety
     /// `after` is the result of a step that the caller was entitled to. Afterwards the caller does not access

@@ -1,7 +1,7 @@
 //! Operations on whole slices and ranges, built on [`join`].
 //!
-//! Every item becomes a half in the end: a block size need not be chosen, because a fork costs little more
-//! than a call. Results do not depend on how the work was distributed.
+//! In the end each item is a half, because a fork costs little more than a call; so no block size has to be chosen.
+//! Results do not depend on how the work was distributed.
 #![allow(
     unsafe_code,
     reason = "results are written to the spare capacity of a vector"
@@ -11,18 +11,18 @@ use super::closures::join;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Items in a row that can be halved: slices and ranges of integers.
+/// A sequence of items that can be divided: a slice or a range of integers.
 pub trait Divisible: Sized + Send {
     /// The type of its items.
     type Item;
 
-    /// How many items there are.
+    /// Returns the number of items.
     fn count(&self) -> usize;
 
-    /// The first `at` items and the rest; `at` is at most the count.
+    /// Returns the first `at` items and the rest; `at` is at most the count.
     fn divide(self, at: usize) -> (Self, Self);
 
-    /// The first item, if there is one.
+    /// Returns the first item, if there is one.
     fn first(self) -> Option<Self::Item>;
 }
 
@@ -93,7 +93,7 @@ divisible_range!(u32 => u32, i32 => u32, u64 => u64, i64 => u64, usize => usize,
 /// ```
 ///
 /// # Panics
-/// If `body` does, when all items are done.
+/// If `body` panics, after all items are done.
 pub fn for_each<D: Divisible>(items: D, body: impl Fn(D::Item) + Sync) {
     halve(items, &body);
 }
@@ -115,8 +115,8 @@ fn halve<D: Divisible>(items: D, body: &(impl Fn(D::Item) + Sync)) {
 /// ```
 ///
 /// # Panics
-/// If `body` does, when all items are done (results are then leaked); or if there are more items
-/// than a vector holds.
+/// If `body` panics, after all items are done (the results are then leaked); or if there are more items than a vector
+/// can hold.
 pub fn map<D: Divisible, R: Send>(items: D, body: impl Fn(D::Item) -> R + Sync) -> Vec<R> {
     let count = items.count();
     let mut results = Vec::with_capacity(count);
@@ -126,7 +126,7 @@ pub fn map<D: Divisible, R: Send>(items: D, body: impl Fn(D::Item) -> R + Sync) 
     results
 }
 
-/// Writes a result for every item into as many places; all of them, if it returns.
+/// Writes the result for each item to its place. If it returns, all places are written.
 fn fill<D: Divisible, R: Send>(
     items: D,
     results: &mut [MaybeUninit<R>],
@@ -148,8 +148,8 @@ fn fill<D: Divisible, R: Send>(
 
 /// Calls `body` for all items and combines the results pairwise; `None` if there are no items.
 ///
-/// `combine` gets neighbours in order, and is to be associative; then the result does not depend
-/// on where the items were divided.
+/// `combine` gets neighbouring results in order. It must be associative, so that the result does not depend on where
+/// the items were divided.
 ///
 /// ```
 /// use corsair::fork_join::reduce;
@@ -157,7 +157,7 @@ fn fill<D: Divisible, R: Send>(
 /// ```
 ///
 /// # Panics
-/// If `body` or `combine` does, when all halves are over.
+/// If `body` or `combine` panics, after all halves are over.
 pub fn reduce<D: Divisible, R: Send>(
     items: D,
     body: impl Fn(D::Item) -> R + Sync,

@@ -18,13 +18,12 @@ use std::thread;
 
 /// Runs two closures, potentially at the same time, and returns both results.
 ///
-/// The calling worker runs `a` at once, and then `b`, unless another worker has begun `b`
-/// in the meantime. A fork that no other worker takes costs a few nanoseconds, so recursions need no cut-off.
-/// Recursion may go as deep as memory reaches.
+/// The calling worker runs `a` at once and then `b`, unless another worker has begun `b` in the meantime. A fork that
+/// no other worker takes costs a few nanoseconds, so recursion needs no cut-off, and its depth is limited only by
+/// memory.
 ///
-/// Outside a pool, for instance in an actor, the join moves to the [global pool](Pool::global)
-/// and the calling thread blocks until it is over. So in virtual time a join is part of the event
-/// in which it is called, and takes no time.
+/// Outside a pool, for example in an actor, the join moves to the [global pool](Pool::global) and blocks the calling
+/// thread until it is over. So in virtual time a join is part of the event in which it is called, and takes no time.
 ///
 /// ```
 /// use corsair::fork_join::join;
@@ -35,8 +34,8 @@ use std::thread;
 /// ```
 ///
 /// # Panics
-/// If `a` or `b` panics: after both are over, with what `a` panicked with if both did. And if the
-/// recursion is deeper than memory allows.
+/// If `a` or `b` panics, after both are over; if both panic, with the panic of `a`. Also if the recursion is deeper
+/// than memory allows.
 #[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -63,7 +62,7 @@ where
     Pool::global().install(|| join(a, b))
 }
 
-/// A second half on the stack of its fork.
+/// The second half, on the stack of its fork.
 #[repr(C)]
 struct Half<B, RB> {
     offer: Offer,
@@ -81,9 +80,9 @@ struct Handed<B, RB> {
 
 /// The outcome of a second half.
 enum Second {
-    /// No other worker has begun it or will.
+    /// No other worker has begun the half or will begin it.
     Mine,
-    /// Another worker has run it; the result is in the half.
+    /// Another worker has run the half; the result is stored in it.
     Over,
 }
 
@@ -145,7 +144,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         NonNull::from(Box::leak(handed)).cast()
     }
 
-    /// Runs a half on the worker that has taken it.
+    /// Runs a half on the worker that took it.
     ///
     /// # Safety
     /// The job is one that [`Half::hand_out`] made, and was taken by this worker alone.
@@ -162,7 +161,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
-    /// Takes back a handed-out half, or waits until it is over.
+    /// Takes a handed-out half back, or waits until it is over.
     ///
     /// # Safety
     /// This worker has linked the half, and it has been handed out. It is called once.
@@ -185,7 +184,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
-    /// Ends a fork whose half was handed out.
+    /// Completes a fork whose second half was handed out.
     ///
     /// # Safety
     /// As for [`Half::get_back`]; `b` is the original of the half's work.

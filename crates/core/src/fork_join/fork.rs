@@ -1,9 +1,9 @@
 //! Forks of futures: the block, and the call that begins it.
 //!
-//! The call polls the first half in place and then the second, unless another worker has got it.
-//! Most forks end within the call, and then nothing was atomic, nothing allocated, and the results
-//! were never in memory. Where a half is not ready, or was handed out, the rest of the block is
-//! initialised, the half runs on its own from then on, and the join waits for it.
+//! The call polls the first half in place and then the second, unless another worker has taken it. Most forks end
+//! within the call; then there was no atomic operation and no allocation, and the results were never in memory. If a
+//! half is not ready or was handed out, the rest of the block is initialised, that half runs separately from then on,
+//! and the join waits for it.
 #![allow(
     unsafe_code,
     reason = "both halves of a fork lie in one block, which is freed by hand"
@@ -68,7 +68,7 @@ type Both<A, B> = (<A as Future>::Output, <B as Future>::Output);
 /// The result of a half that was polled.
 type Polled<F> = Poll<thread::Result<<F as Future>::Output>>;
 
-/// The join's part in a fork that has not ended within its call. A party to the block.
+/// The join of a fork that has not ended within its call. It is a party to the block.
 pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
 
 impl<A: Future, B: Future> Fork<A, B> {
@@ -78,7 +78,7 @@ impl<A: Future, B: Future> Fork<A, B> {
     /// bounds.
     ///
     /// # Panics
-    /// If a half panics, after the other one is over.
+    /// If a half panics, after the other half is over.
     #[inline(always)]
     pub(super) fn start(worker: &Worker, a: A, b: B) -> Result<Both<A, B>, Handle<A, B>>
     where
@@ -149,7 +149,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         Self::start(worker, a, b)
     }
 
-    /// Makes a job of the second half of a fork.
+    /// Converts the second half of a fork to a job.
     ///
     /// # Safety
     /// The offer lies in a fork of `worker`, is taken out of its list once and for all, and the fork's
@@ -164,8 +164,8 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Gives the second half back to the call, unless another worker has taken it. Parts the block
-    /// if handing out has not.
+    /// Takes the second half back for the call, unless another worker has taken it. Parts the block, unless the
+    /// hand-out has done so.
     ///
     /// # Safety
     /// `worker` is this thread's, its newest offer not unlinked by the call is that of this fork, and
@@ -201,8 +201,8 @@ impl<A: Future, B: Future> Fork<A, B> {
         Handle(fork)
     }
 
-    /// Continues a fork with a half that is not ready, has panicked, or was handed out. `b` is the result of
-    /// the second half, if the call has polled it.
+    /// Continues a fork in which a half is not ready, has panicked, or was handed out. `b` is the result of the second
+    /// half, if the call has polled it.
     ///
     /// # Safety
     /// The call has polled the first half to `a`. If `b` is `None`, the conditions of [`Fork::reclaim`] hold;
@@ -252,7 +252,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Leaves the block to clones of its wakers: both halves are over and their results taken.
+    /// Leaves the block to the clones of its wakers, after both halves are over and their results were taken.
     ///
     /// # Safety
     /// The call has run both halves in place and does not use the fork afterwards.
@@ -269,7 +269,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Returns the memory to the worker that it came from.
+    /// Returns the memory to the worker that owns it.
     ///
     /// # Safety
     /// The block was parted, both halves and their results are gone, and no other party is left.

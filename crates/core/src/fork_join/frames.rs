@@ -1,8 +1,8 @@
 //! Memory for the blocks of asynchronous forks.
 //!
-//! Each worker keeps free blocks by size and carves new ones out of chunks. Taking and giving back
-//! are a few plain loads and stores. A block that is given back elsewhere returns to the worker it
-//! came from, so none hoards what another one needs. Chunks go back to the system with the pool.
+//! Each worker keeps free blocks by size and allocates new ones from chunks. Allocating and freeing take a few plain
+//! loads and stores. A block that is freed on another worker returns to its owner, so that no worker accumulates memory
+//! that another one needs. Chunks are freed with the pool.
 #![allow(unsafe_code, reason = "blocks are carved out of chunks of memory")]
 
 use crate::sync::AtomicPtr;
@@ -11,13 +11,13 @@ use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-/// The sizes of blocks are multiples of this, and so are their addresses.
+/// Sizes and addresses of blocks are multiples of this.
 const GRAIN: usize = 32;
 
-/// Blocks of this size and above come from the system directly.
+/// Blocks of this size or more are allocated by the system.
 const LARGE: usize = 2048;
 
-/// At most this many blocks are carved in one go.
+/// The maximum number of blocks that are taken from a chunk at once.
 const AT_ONCE: usize = 32;
 
 const CHUNK: Layout = match Layout::from_size_align(64 << 10, 4096) {
@@ -28,7 +28,7 @@ const CHUNK: Layout = match Layout::from_size_align(64 << 10, 4096) {
 /// A free block.
 struct Free {
     next: *mut Free,
-    /// Its size in grains; only set in blocks that were given back elsewhere.
+    /// The size in grains; set only in blocks that were freed on another worker.
     grains: usize,
 }
 
@@ -54,7 +54,7 @@ impl Frames {
         }
     }
 
-    /// The size of a block for a `T` in grains, if it is not large.
+    /// Returns the size of a block for a `T` in grains; `None` if it is large.
     const fn grains<T>() -> Option<usize> {
         let grains = size_of::<T>().div_ceil(GRAIN);
         if grains * GRAIN < LARGE && align_of::<T>() <= GRAIN {
@@ -64,7 +64,7 @@ impl Frames {
         }
     }
 
-    /// Memory for a `T`, if there is some at hand; if not, [refill](Frames::refill).
+    /// Returns memory for a `T` from the free list; if there is none, [refill](Frames::refill).
     #[inline(always)]
     pub(super) fn take<T>(&self) -> Option<NonNull<T>> {
         let Some(grains) = (const { Self::grains::<T>() }) else {

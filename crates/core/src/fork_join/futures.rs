@@ -14,21 +14,19 @@ use std::task::{Context, Poll};
 
 /// Runs two futures, potentially at the same time; `.await` gives both results.
 ///
-/// On a worker of a [`Pool`](super::Pool) (that is, in what was given to
-/// [`Pool::block_on`](super::Pool::block_on), [`Pool::spawn`](super::Pool::spawn) or
-/// [`Pool::install`](super::Pool::install)) both halves begin with the call: it runs `a` and then
-/// `b` as far as they get, unless another worker has taken `b` in the meantime. A half that waits is
-/// polled by itself when it is woken, by whichever worker is free. Near the end of the stack
-/// halves are queued instead, so recursion may go as deep as memory reaches.
+/// On a worker of a [`Pool`](super::Pool), that is, within [`Pool::block_on`](super::Pool::block_on),
+/// [`Pool::spawn`](super::Pool::spawn) or [`Pool::install`](super::Pool::install), the call itself begins both halves:
+/// it polls `a` and then `b` as far as they get, unless another worker has taken `b` in the meantime. A half that waits
+/// is polled separately when it is woken, by whichever worker is free. Near the end of the stack halves are queued
+/// instead, so the depth of recursion is limited only by memory.
 ///
-/// Outside a pool, in particular in an actor, the halves begin with the first poll and run
-/// alternately in place, in the task that awaits them. They may wait for whatever that task may
-/// wait for: timers, channels, edges. To put more than one core to work there, give the whole to
-/// [`Pool::block_on`](super::Pool::block_on), which is then part of the event that the actor
-/// handles.
+/// Outside a pool, for example in an actor, the halves begin with the first poll and run alternately in the task that
+/// awaits them. They may wait for anything that this task may wait for: timers, channels, edges. To use more than one
+/// core there, pass the whole computation to [`Pool::block_on`](super::Pool::block_on), which is then part of the event
+/// that the actor handles.
 ///
-/// Dropping the join cancels both halves. A half that waits is dropped at once; one that is just
-/// being run by another worker is dropped when it next waits. The drop itself does not wait.
+/// Dropping the join cancels both halves. A half that waits is dropped at once; a half that another worker is running
+/// is dropped at its next wait. The drop itself does not wait.
 ///
 /// ```
 /// use corsair::fork_join::{Pool, fork_join};
@@ -49,8 +47,8 @@ use std::task::{Context, Poll};
 /// ```
 ///
 /// # Panics
-/// If a half does: after both are over, with what `a` panicked with if both did. On a worker this
-/// may happen in the call, else it happens when the join is awaited.
+/// If a half panics, after both are over; if both panic, with the panic of `a`. On a worker this may happen in the
+/// call, otherwise when the join is awaited.
 #[inline(always)]
 pub fn fork_join<A, B>(a: A, b: B) -> Join<A, B>
 where
@@ -74,8 +72,7 @@ enum Stage<A: Future, B: Future> {
     Taken,
     /// Both are over.
     Ready((A::Output, B::Output)),
-    /// Dropped by [`Join`]'s own `Drop`, so that where a fork has ended within the call there is
-    /// nothing but a comparison.
+    /// Dropped by the `Drop` of [`Join`], so that a fork that has ended within its call costs only a comparison.
     Unready(ManuallyDrop<Unready<A, B>>),
 }
 
@@ -174,7 +171,7 @@ where
         }
     }
 
-    /// The join of halves that were made outside a pool, where they are first polled.
+    /// Begins halves that were created outside a pool, where they are first polled.
     fn begun((a, b): (A, B)) -> Join<A, B> {
         match Worker::current() {
             Some(worker) => Join::started(worker, a, b),

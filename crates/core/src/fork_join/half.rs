@@ -1,7 +1,7 @@
-//! Asynchronous halves: a future in its slot, and all operations on it.
+//! Asynchronous halves: a future in its slot, and the operations on it.
 //!
-//! The functions here work on the half `H` of a block: they compute its position in the block, and rely on
-//! the block's [`State`] for access rights. Each states who may call it.
+//! The functions here work on the half `H` of a block: they compute its position in the block, and rely on the block's
+//! [`State`] for access rights. Each function documents who may call it.
 #![allow(
     unsafe_code,
     reason = "a half is reached by the address of its block and polled in place"
@@ -24,12 +24,12 @@ use std::thread;
 /// A half and, when it is over, its result.
 #[repr(C)]
 pub(super) struct Half<F: Future> {
-    /// Initialised once the half runs on its own.
+    /// Initialised when the half runs separately.
     job: UnsafeCell<MaybeUninit<Job>>,
     place: UnsafeCell<MaybeUninit<Place<F>>>,
 }
 
-/// The future, and when that is over its result.
+/// The future, and after its end the result.
 union Place<F: Future> {
     future: ManuallyDrop<F>,
     result: ManuallyDrop<thread::Result<F::Output>>,
@@ -81,7 +81,7 @@ pub(super) unsafe fn place<H: Home>(block: NonNull<Header>, value: H::Future) {
     unsafe { future::<H>(block).write(value) };
 }
 
-/// Polls a half, and drops its future once that is over.
+/// Polls a half, and drops its future when it is over.
 ///
 /// # Safety
 /// The caller is the half's runner, and what wakes by `context` wakes this half.
@@ -139,7 +139,7 @@ unsafe fn finish<H: Home>(
     }
 }
 
-/// Stores the result of a half that its own join has run.
+/// Stores the result of a half that the join itself has run.
 ///
 /// # Safety
 /// The caller is the join, and the half's runner.
@@ -151,7 +151,7 @@ pub(super) unsafe fn keep<H: Home>(
     unsafe { finish::<H>(block, value) };
 }
 
-/// Records that wakers of a half, whose result was passed on at once, have nothing to wake.
+/// Marks a half as over whose result was passed on directly, so that its wakers have no effect.
 ///
 /// # Safety
 /// As for [`keep`]; and the join does not wait.
@@ -183,8 +183,7 @@ pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
     unsafe { state(block).is_cancelled(H::SIDE) }
 }
 
-/// The job of a half that from now on runs on its own, for the caller to put where a worker finds
-/// it.
+/// Returns the job of a half that runs separately from now on; the caller puts it where a worker finds it.
 ///
 /// # Safety
 /// The block was parted; the caller holds the half, and no other thread has its job.
@@ -195,7 +194,7 @@ pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
     job::<H>(block)
 }
 
-/// Leaves a half to itself that its join has polled, and that was not ready.
+/// Lets a half that the join has polled, and that was not ready, run separately.
 ///
 /// # Safety
 /// The block was parted; the caller is the join and the half's runner.
@@ -207,7 +206,7 @@ pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
     }
 }
 
-/// Runs a half that runs on its own.
+/// Runs a half that runs separately.
 ///
 /// # Safety
 /// `found` is the job of a half `H`, found by this caller alone.
@@ -227,7 +226,7 @@ unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
     }
 }
 
-/// After a poll that was not ready. The caller's part in the half ends here.
+/// Pauses a half after a poll that was not ready. The caller's part in the half ends here.
 unsafe fn pause<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller is the half's runner, up to the change of state.
     unsafe {
@@ -239,7 +238,7 @@ unsafe fn pause<H: Home>(block: NonNull<Header>) {
     }
 }
 
-/// Throws away the future of a half that runs on its own, which so is over.
+/// Drops the future of a half that runs separately, which ends the half.
 ///
 /// # Safety
 /// A step of the block's state has returned the order to discard to the caller, and to no other.
@@ -262,7 +261,7 @@ pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
     unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
 }
 
-/// Queues a half in its turn.
+/// Queues a half behind all others.
 ///
 /// # Safety
 /// The caller holds it until this call.
@@ -320,7 +319,7 @@ pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
     }
 }
 
-/// Drops a value that is not wanted; if that panics, the panic is swallowed.
+/// Drops a value that is not needed; a panic of the drop is swallowed.
 unsafe fn drop_quietly<T>(value: *mut T) {
     // SAFETY: the value is the caller's to drop.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { value.drop_in_place() }));
@@ -333,8 +332,7 @@ fn raw_waker<H: Home>(block: NonNull<Header>) -> RawWaker {
     )
 }
 
-/// The waker that the call of a fork lends to both its halves, one after the other. Which of them
-/// is meant, the block says.
+/// The waker that the call of a fork lends to its two halves, one after the other. The block says which half is meant.
 ///
 /// # Safety
 /// It is used only during polls of the halves by the call, and not dropped.

@@ -12,7 +12,7 @@ pub(super) struct InPlace<A: Future, B: Future> {
     b: Turn<B>,
 }
 
-/// One of them.
+/// One of the two halves.
 enum Turn<F: Future> {
     Running(Pin<Box<F>>),
     Over(thread::Result<F::Output>),
@@ -27,11 +27,11 @@ impl<A: Future, B: Future> InPlace<A, B> {
         }
     }
 
-    /// Polls what is not over.
+    /// Polls the halves that are not over.
     ///
     /// # Panics
-    /// If a half does, when both are over; and if the recursion is too deep for the stack of the
-    /// thread, which outside a pool cannot be exchanged.
+    /// If a half panics, after both are over; or if the recursion is too deep for the stack of the
+    /// thread, which cannot be exchanged outside a pool.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
         assert!(
             !stack::is_low(),

@@ -7,10 +7,11 @@
 use super::worker::Worker;
 use std::ptr::NonNull;
 
-/// The first field of everything that travels between workers: a handed-out half, a suspended
-/// half that was woken, a root, a spawn of a scope.
+/// The first field of each item that travels between workers: a handed-out half, a suspended half
+/// that was woken, a root, a spawn of a scope.
 ///
-/// The address of a job is that of the block it begins; `run` knows the block's type.
+/// The address of a job is the address of the block that begins with it; `run` knows the type of
+/// the block.
 #[repr(C)]
 pub(super) struct Job {
     run: unsafe fn(NonNull<Job>, &Worker),

@@ -1,4 +1,4 @@
-//! How a worker learns that something it waits for is over.
+//! Latches, by which a worker learns that awaited work is over.
 #![allow(unsafe_code, reason = "a latch may be freed as soon as it is set")]
 
 use super::worker::Worker;
@@ -13,7 +13,7 @@ pub(super) struct Latch {
 }
 
 impl Latch {
-    /// A latch for which this worker will wait.
+    /// Creates a latch for which this worker will wait.
     pub(super) fn new(waits: &Worker) -> Latch {
         Latch {
             set: AtomicBool::new(false),

@@ -128,7 +128,7 @@ fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
     });
 }
 
-/// A fork whose halves are held.
+/// Creates a fork whose halves are both held.
 fn forked() -> Arc<State> {
     Arc::new(State::new(State::of_fork()))
 }
@@ -261,7 +261,7 @@ impl Wake for ReadyQueue {
     }
 }
 
-/// A block with its results, and what becomes of it.
+/// A block with its results, and a record of what happened to it.
 struct Block {
     shared: Header,
     results: [UnsafeCell<u32>; 2],
@@ -379,7 +379,7 @@ fn a_join_that_is_polled_anew_has_its_latest_waker_woken() {
     });
 }
 
-/// The join's part in dropping a join: takes back its waker and its wish for the results.
+/// Drops a join: takes back its waker and its claim to the results.
 fn drop_join(block: &Block) {
     block.shared.wait_no_more();
     for side in [Side::First, Side::Second] {

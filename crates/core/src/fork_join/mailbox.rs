@@ -1,8 +1,8 @@
-//! The one place through which a half changes hands.
+//! The slot through which a half moves to another worker.
 //!
-//! A worker that has been asked puts its oldest offer into its own mailbox. From there either
-//! another worker takes it, or the owner takes it back when it gets to it first: one atomic
-//! exchange decides, so exactly one of them runs the half.
+//! A worker that has been asked for work puts its oldest offer into its mailbox. Another worker
+//! takes it from there, or the owner takes it back if it gets there first. One atomic exchange
+//! decides, so exactly one of them runs the half.
 
 use super::job::Job;
 use crate::sync::AtomicPtr;
@@ -17,7 +17,8 @@ impl Mailbox {
         Mailbox(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Whether nothing is in it; only a hint for everybody but the owner, who alone fills it.
+    /// True if the mailbox is empty. Exact for the owner, which alone fills it; a hint for all
+    /// others.
     pub(super) fn is_empty(&self) -> bool {
         self.0.load(Ordering::Relaxed).is_null()
     }

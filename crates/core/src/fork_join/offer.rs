@@ -1,10 +1,9 @@
 //! Offers: the second halves that a worker has not begun.
 //!
-//! Every fork links its second half into the list of the worker that forks, and unlinks it when
-//! it gets to it. Both ends of the list belong to that worker alone: two plain stores to link, one
-//! to unlink, no allocation, because the link lies in the fork itself. Forks end in the reverse
-//! order in which they began, so the newest offer is always the one to unlink. The oldest one,
-//! which stands for the most work, is what another worker gets when it asks.
+//! Every fork links its second half into the list of its worker, and unlinks it when the worker gets to it. Only that
+//! worker uses either end of the list: two plain stores to link, one to unlink, and no allocation, because the link is
+//! stored in the fork itself. Forks end in reverse order, so the newest offer is always the one to unlink. The oldest
+//! offer, which is likely to contain the most work, goes to another worker that asks for work.
 #![allow(
     unsafe_code,
     reason = "offers are a list of nodes on the stack and in blocks"
@@ -15,21 +14,21 @@ use super::worker::Worker;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// Makes a job of an offer that has just left the list, for another worker to run.
+/// Converts an offer that has just left the list to a job for another worker.
 pub(super) type HandOut = unsafe fn(*const Offer, &Worker) -> NonNull<Job>;
 
-/// A second half that has not begun. It is at the start of its fork, so that both have the same address.
+/// A second half that has not begun. It is at the start of its fork, so both have the same address.
 #[repr(C)]
 pub(super) struct Offer {
-    /// The next older offer (or the list's anchor); null once this offer was handed out.
+    /// The next older offer, or the list's anchor; null once this offer was handed out.
     older: Cell<*const Offer>,
-    /// The next newer offer, unless this is the newest; the job, once this offer was handed out.
+    /// The next newer offer, unless this is the newest; once this offer was handed out, its job.
     newer: Cell<*const ()>,
     hand_out: HandOut,
 }
 
 impl Offer {
-    /// The job that a handed-out offer became; `None` while it is in the list.
+    /// Returns the job that a handed-out offer became; `None` while the offer is in the list.
     ///
     /// # Safety
     /// `offer` is linked or was handed out, and the caller is on the thread that linked it.
@@ -48,12 +47,12 @@ impl Offer {
 /// The offers of one worker, in the order of their forks.
 pub(super) struct Offers {
     newest: Cell<*const Offer>,
-    /// Stands before the oldest offer, so that linking needs no case for the empty list.
+    /// A sentinel before the oldest offer, so that linking needs no special case for the empty list.
     anchor: Offer,
 }
 
 impl Offers {
-    /// A list without an anchorage; [`Offers::settle`] it where it is to stay.
+    /// Creates a list that is not usable yet; call [`Offers::settle`] where it is to stay.
     pub(super) fn new() -> Offers {
         unsafe fn never(_: *const Offer, _: &Worker) -> NonNull<Job> {
             unreachable!("the anchor of a list of offers is never handed out")
@@ -69,7 +68,7 @@ impl Offers {
         }
     }
 
-    /// Makes the list usable. It may not move any more.
+    /// Makes the list usable. It must not move afterwards.
     pub(super) fn settle(&self) {
         self.newest.set(&self.anchor);
     }
@@ -112,7 +111,7 @@ impl Offers {
         ptr::eq(self.newest.get(), &self.anchor)
     }
 
-    /// Takes the oldest offer out of the list and makes a job of it.
+    /// Takes the oldest offer out of the list and converts it to a job.
     pub(super) fn take_oldest(&self, worker: &Worker) -> Option<NonNull<Job>> {
         if self.is_empty() {
             return None;

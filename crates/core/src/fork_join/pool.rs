@@ -1,4 +1,4 @@
-//! Pools of workers, and how work gets into them.
+//! Pools of workers, and the ways to give them work.
 #![allow(
     unsafe_code,
     reason = "a root closure lies on the caller's stack while a worker runs it"
@@ -21,8 +21,8 @@ pub const MAX_WORKERS: usize = 1024;
 
 /// Worker threads among which forks are shared.
 ///
-/// Dropping a pool cancels what was [spawned](Pool::spawn) in it and ends its threads; it waits for
-/// what they are just running to come to its next wait.
+/// Dropping a pool cancels the tasks that were [spawned](Pool::spawn) in it and ends its threads; it waits until
+/// running tasks reach their next wait.
 ///
 /// ```
 /// use corsair::fork_join::{Pool, join};
@@ -64,12 +64,12 @@ pub enum PoolError {
         #[source]
         source: std::io::Error,
     },
-    /// The global pool was there already.
+    /// The global pool already exists.
     #[error(
         "the global pool has begun with {workers} workers; set its size before the first fork, or use a pool of your own"
     )]
     GlobalExists {
-        /// How many workers it has.
+        /// The number of its workers.
         workers: usize,
     },
 }
@@ -77,10 +77,10 @@ pub enum PoolError {
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
 
 impl Pool {
-    /// A pool of this many workers, with a thread each.
+    /// Creates a pool with this number of workers, each on its own thread.
     ///
     /// # Errors
-    /// If `workers` is 0 or above [`MAX_WORKERS`], or if the system refuses a thread.
+    /// If `workers` is 0 or above [`MAX_WORKERS`], or if the system cannot create a thread.
     pub fn new(workers: usize) -> Result<Pool, PoolError> {
         match workers {
             0 => return Err(PoolError::NoWorkers),
@@ -113,8 +113,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Returns the pool for all threads that belong to no pool. It has a worker for every core, or the number
-    /// of [`Pool::set_global`].
+    /// Returns the pool for all threads that belong to no pool. It has a worker for each core, unless
+    /// [`Pool::set_global`] has set another number.
     ///
     /// # Panics
     /// If the system refuses to create any thread.
@@ -139,13 +139,13 @@ impl Pool {
             })
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.registry.workers.len()
     }
 
-    /// The number of the calling worker, from 0 to below [`Pool::workers`]; none on a thread that is
-    /// is not a worker of this pool. A future may resume on another worker after each `await`.
+    /// Returns the number of the calling worker, below [`Pool::workers`]; `None` on a thread that is not a worker of
+    /// this pool. A future may resume on another worker after each `await`.
     ///
     /// ```
     /// let pool = corsair::fork_join::Pool::new(2)?;
@@ -161,7 +161,7 @@ impl Pool {
     /// workers, and waits for its result. On a worker of this pool this is a plain call.
     ///
     /// # Panics
-    /// With what `work` panics with.
+    /// If `work` panics, with the same panic.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         if self.worker().is_some() {
             work()
@@ -170,7 +170,7 @@ impl Pool {
         }
     }
 
-    /// Whether the calling thread is a worker of this pool.
+    /// Returns the calling worker, if the calling thread is a worker of this pool.
     pub(super) fn worker(&self) -> Option<&Worker> {
         Worker::current().filter(|worker| ptr::eq(worker.registry(), &*self.registry))
     }
@@ -198,7 +198,7 @@ impl Pool {
     }
 }
 
-/// Closures from outside the pool, on the stack of the thread that waits for it.
+/// A closure from outside the pool, on the stack of the thread that waits for it.
 #[repr(C)]
 struct Root<F, R> {
     job: Job,

@@ -1,9 +1,8 @@
-//! Halves that were woken, in the order in which they are to run.
+//! Woken halves, in the order in which they are to run.
 //!
-//! The worker on which they were woken puts them in and takes them out; a worker that has nothing
-//! to do takes some of the oldest. So none waits behind a half that keeps its worker busy while
-//! another worker idles. Putting in is two plain stores; taking out is one compare-and-exchange,
-//! of however many at once.
+//! The worker that woke the halves puts them in and takes them out; an idle worker takes some of the oldest. So no half
+//! waits behind one that keeps its worker busy while another worker is idle. Putting a half in takes two plain stores;
+//! taking any number out takes one compare-and-exchange.
 //!
 //! This is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), of which both
 //! sides use the same end, with the orderings of Lê et al. (*Correct and efficient work-stealing
@@ -24,14 +23,14 @@ use std::cell::RefCell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-/// The size of the first ring; a power of two, as all of them.
+/// The size of the first ring; the size of every ring is a power of two.
 const FIRST: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// The queue of one worker. "Owner" is that worker's thread.
 pub(super) struct ReadyQueue {
-    /// The number of the oldest; counts up with everyone that is taken out, and wraps.
+    /// The number of the oldest job; increases with each job that is taken out, and wraps.
     head: AtomicUsize,
-    /// The number of the next to be put in; only the owner writes it.
+    /// The number of the next job to be put in; only the owner writes it.
     tail: AtomicUsize,
     /// The ring: the job with number `n` is in slot `n % size`. Only the owner replaces it.
     ring: AtomicPtr<Ring>,

@@ -24,7 +24,7 @@ impl Load {
         }
     }
 
-    /// Whether a message may be added. An empty edge takes any.
+    /// True if a message may be added. An empty edge accepts any message.
     pub(super) fn has_room_for(&self, weight: u64) -> bool {
         self.weights.is_empty() || self.total.saturating_add(weight) <= self.limit
     }
@@ -40,7 +40,7 @@ impl Load {
         self.total = self.total.saturating_add(weight);
     }
 
-    /// The head is here now.
+    /// Removes the weights of messages before the head.
     pub(super) fn received_up_to(&mut self, head: u64) {
         while self.first < head {
             let Some(weight) = self.weights.pop_front() else {

@@ -1,10 +1,9 @@
-//! Where messages lie if the sender, too, takes them out at the head (`drop_oldest`).
+//! The cells of messages when the sender also takes messages at the head (`drop_oldest`).
 //!
-//! Positions hold numbers of cells. The end that moves the head past a position owns the cell whose number it
-//! has read there before: no other number can have been written there as long as the head had
-//! not moved. The sender reuses cells it has emptied itself; those emptied by the receiver come
-//! back to it on a second ring. With twice as many cells as the edge holds messages, a receiver may
-//! hold a full batch, and the sender still finds a free one.
+//! Positions hold numbers of cells. The end that moves the head past a position owns the cell whose number it has read
+//! there before, because no other number can have been written there while the head had not moved. The sender reuses
+//! cells that it has emptied; cells that the receiver has emptied come back to it on a second ring. There are twice as
+//! many cells as the edge holds messages, so the sender finds a free cell even while a receiver holds a full batch.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -13,9 +12,9 @@ use crossbeam_utils::CachePadded;
 pub(super) struct Order {
     /// The number of the cell at each position. The length is a power of two.
     numbers: Box<[AtomicU32]>,
-    /// Cells that the receiver returns. Has the length of `numbers`.
+    /// The cells that the receiver returns; as long as `numbers`.
     returned: Box<[AtomicU32]>,
-    /// How many cells have been returned.
+    /// The number of cells that have been returned.
     returns: CachePadded<AtomicU64>,
 }
 
@@ -34,17 +33,17 @@ impl Order {
         &list[position as usize & (list.len() - 1)]
     }
 
-    /// The number at this position. It counts only if the head has not passed the position since.
+    /// Returns the number at this position. It is valid only if the head has not passed the position since.
     pub(super) fn number(&self, position: u64) -> u32 {
         Order::at(&self.numbers, position).load(Ordering::Relaxed)
     }
 
-    /// The sender puts a cell at the tail; publishing the tail publishes the number.
+    /// Records, for the sender, a cell at the tail; publishing the tail publishes the number.
     fn put(&self, position: u64, number: u32) {
         Order::at(&self.numbers, position).store(number, Ordering::Relaxed);
     }
 
-    /// The receiver gives back the cell that it has emptied as its `count`-th, from 0.
+    /// Returns, for the receiver, the `count`-th cell that it has emptied, from 0.
     pub(super) fn give_back(&self, count: u64, number: u32) {
         Order::at(&self.returned, count).store(number, Ordering::Relaxed);
         self.returns.store(count + 1, Ordering::Release);
@@ -55,7 +54,7 @@ impl Order {
 #[derive(Debug)]
 pub(super) struct Free {
     numbers: Vec<u32>,
-    /// How many of the receiver's returns are in `numbers`.
+    /// The number of the receiver's returns that are in `numbers`.
     fetched: u64,
 }
 
@@ -75,7 +74,7 @@ impl Free {
         u64::from(number)
     }
 
-    /// A free cell. There is one whenever the edge holds less than it can.
+    /// Returns a free cell. There is one whenever the edge is not full.
     fn take(&mut self, order: &Order) -> u32 {
         if self.numbers.is_empty() {
             let returns = order.returns.load(Ordering::Acquire);
@@ -90,7 +89,7 @@ impl Free {
             .expect("twice as many cells as messages leave one free")
     }
 
-    /// A cell that the sender has emptied itself.
+    /// Takes back a cell that the sender has emptied.
     pub(super) fn put(&mut self, number: u32) {
         self.numbers.push(number);
     }

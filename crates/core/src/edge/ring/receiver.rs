@@ -1,4 +1,4 @@
-//! The end of a ring that yields messages.
+//! The receiving end of a ring.
 
 mod lack;
 mod take;
@@ -25,7 +25,7 @@ pub struct RingReceiver<T: Send + 'static, W: Weigh<T>> {
     head: u64,
     /// Up to where messages have been seen.
     tail: u64,
-    /// The word of the tail when it was last looked at.
+    /// The value of the tail when it was last read.
     seen: u64,
     /// True with `drop_oldest`.
     ordered: bool,

@@ -1,4 +1,4 @@
-//! The end of a ring that accepts messages.
+//! The sending end of a ring.
 
 mod lack;
 mod put;
@@ -28,10 +28,10 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     tail: u64,
     /// The last known position of the receiver.
     head: u64,
-    /// The number of messages from `tail` on that may be put without reading the head again: as many as fit,
-    /// up to the high-water mark, so that a level below the mark is not counted. 0 with a limit by weight.
+    /// The number of messages that may be put from `tail` on before the head must be read again: as many as fit, but
+    /// only up to the high-water mark, because levels below the mark are not counted. 0 with a limit by weight.
     limit: u64,
-    /// The high-water mark; the largest number without statistics.
+    /// The high-water mark; without statistics, the largest number.
     mark: u64,
     /// Set with a limit by weight.
     load: Option<Box<Load>>,
@@ -47,12 +47,12 @@ pub struct RingSender<T: Send + 'static, W: Weigh<T>> {
     deferred: Deferred,
 }
 
-/// Work that runs foreign code, and so waits until a lock is released.
+/// Work that runs foreign code, and is therefore deferred until a lock is released.
 #[derive(Debug, Default)]
 pub(in crate::edge) struct Deferred {
     /// The waker to call.
     pub(in crate::edge) woken: Option<Waker>,
-    /// The tail is aborted, which has to be settled.
+    /// True if the tail is aborted, which must be settled.
     pub(in crate::edge) aborted: bool,
 }
 
@@ -121,7 +121,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Returns true if the head is still `seen`; this end is then woken when it changes.
+    /// Returns true if the head is still `seen`; this end will then be woken when the head changes.
     fn awaits_room(&mut self, seen: u64, context: &Context<'_>) -> bool {
         let wait = self.begin_waiting(seen, context.waker());
         if wait == Wait::Waking {

@@ -27,7 +27,7 @@ pub(super) const CLOSED: u64 = 4;
 /// Bits below the position.
 const BITS: u32 = 3;
 
-/// The position in a word; 2^61 messages are some hundred years of them.
+/// The position in a word, which overflows after 2^61 messages, or some hundred years.
 #[inline]
 pub(super) const fn position(word: u64) -> u64 {
     word >> BITS
@@ -43,8 +43,7 @@ const fn word(position: u64) -> u64 {
 #[derive(Debug)]
 pub(super) struct IsAborted;
 
-/// The tail is aborted, with this value. Before a caller reports the abort, it must be
-/// [settled](RingEdge::settle).
+/// A tail that is aborted, with its value. The abort must be [settled](RingEdge::settle) before the caller reports it.
 #[derive(Debug)]
 pub(super) struct Unsettled(pub(super) u64);
 
@@ -63,9 +62,9 @@ pub(in crate::edge) enum Wait {
 pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
     pub(super) head: CachePadded<AtomicU64>,
-    /// The position up to which the sender has published, in a plain store after the fact.
+    /// The position up to which the sender has published, written by a plain store after the fact.
     pub(super) published: CachePadded<AtomicU64>,
-    /// The position up to which the receiver has taken, stored likewise; not with `drop_oldest`.
+    /// The position up to which the receiver has taken, also written by a plain store; unused with `drop_oldest`.
     pub(super) taken: CachePadded<AtomicU64>,
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,
@@ -121,8 +120,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         published.saturating_sub(taken) >= self.capacity
     }
 
-    /// Moves the tail over the messages that the sender has put from `from` on. What is returned is the
-    /// waker of the receiver that waits for them, to be called.
+    /// Moves the tail past the messages that the sender has put from `from` on. Returns the waker of the receiver, if
+    /// it waits; the caller must call it.
     ///
     /// # Safety
     /// The caller is the sender, and has put them.
@@ -162,7 +161,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(Unsettled(found))
     }
 
-    /// Moves the head over `count` messages from `from` on: they are the receiver's.
+    /// Moves the head past `count` messages from `from` on, which then belong to the receiver.
     ///
     /// # Safety
     /// The caller is the receiver, they have been published, and no other thread moves the head, that
@@ -203,8 +202,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         Err(IsAborted)
     }
 
-    /// With `drop_oldest`, under which no sender waits: advances the head from `seen`. False if the head has
-    /// changed.
+    /// With `drop_oldest`, where no sender waits: advances the head from `seen`. False if the head has changed.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
         debug_assert_eq!(seen & WAITS, 0, "no sender waits for room");
         self.head
@@ -217,14 +215,13 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             .is_ok()
     }
 
-    /// The sender is to be woken when the head is no longer as it was `seen`.
+    /// Arranges that the sender is woken when the head is no longer `seen`.
     pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> Wait {
         // SAFETY: the sender calls this, by exclusive reference; no other thread puts a waker in.
         unsafe { await_change(&self.head, &self.sender, seen, waker) }
     }
 
-    /// The receiver is to be woken when the tail is no longer as it was `seen`. False if that is so
-    /// already.
+    /// Arranges that the receiver is woken when the tail is no longer `seen`. False if the tail has already changed.
     pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
         // SAFETY: only the receiver's end calls this, and it borrows that end, so no other thread waits in `receiver`.
         match unsafe { await_change(&self.tail, &self.receiver, seen, waker) } {
@@ -396,7 +393,7 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     }
 }
 
-/// Stores a waker and sets *waits*, if the word still is `seen`.
+/// Stores a waker and sets *waits*, if the word is still `seen`.
 ///
 /// # Safety
 /// The caller owns `parked`, whose bit is in `word`.
@@ -426,7 +423,7 @@ unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: 
     Wait::Over
 }
 
-/// A message that was copied and is now owned.
+/// Turns the copy of a message into the message itself.
 ///
 /// # Safety
 /// The caller owns the message by the words of the ring, and takes no other copy for it.

@@ -12,7 +12,7 @@ use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 
 impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
-    /// Advances by this many messages.
+    /// Advances the position by `count` messages.
     #[inline]
     pub(super) fn moved(&mut self, count: u64) {
         self.head += count;
@@ -20,7 +20,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         self.ring.taken.store(self.head, Ordering::Release);
     }
 
-    /// Whether the sender has published messages after the head.
+    /// True if the sender has published messages after the head.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
         let published = self.ring.published.load(Ordering::Acquire);
@@ -51,7 +51,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         }
     }
 
-    /// The next message.
+    /// Takes the next message.
     #[inline(always)]
     pub(super) fn take(&mut self) -> Result<T, Lack> {
         if self.ordered {
@@ -73,7 +73,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingReceiver<T, W> {
         Ok(message)
     }
 
-    /// Appends the next messages, at least one.
+    /// Takes at least one message and at most `max`, and appends them to a vector.
     pub(super) fn take_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, Lack> {
         let max = max.max(1) as u64;
         let before = messages.len();

@@ -36,9 +36,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Look::At(seen, self.ring.capacity - (self.tail - self.head))
     }
 
-    /// Finds capacity for at least the first of these messages, if the policy can make any, and for how many. Of messages of
-    /// an
-    /// edge with a limit by weight only the first counts.
+    /// Finds capacity for at least the first of these messages, if the policy can make any, and returns for how many.
+    /// With a limit by weight only the first message is considered.
     #[cold]
     pub(super) fn make_room(&mut self, messages: &[T]) -> Result<u64, Lack> {
         let wanted = messages.len() as u64;
@@ -70,7 +69,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Drops this many of the messages that lie at the head, if it is still as it was `seen`.
+    /// Drops `count` messages at the head, if the head is still `seen`.
     pub(super) fn drop_oldest(&mut self, seen: u64, count: u64) {
         let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) else {
             unreachable!("an edge that drops the oldest has an order");
@@ -98,7 +97,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// `count` messages are about to be put, and the receiver has just been looked for.
+    /// Updates the high-water mark before `count` messages are put; the position of the receiver is current.
     pub(super) fn raise_mark(&mut self, count: u64) {
         let filled = self.tail - self.head + count;
         if filled > self.mark {
@@ -134,8 +133,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Puts as much of a batch into the ring as fits. `None` if that is all of it. Otherwise the edge is full
-    /// as long as the head has the returned value, and its policy is to block.
+    /// Puts as much of a batch into the ring as fits. Returns `None` if the whole batch was put; otherwise the value of
+    /// the head for which the edge is full, and its policy is to block.
     pub(in crate::edge) fn put_all(
         &mut self,
         batch: &mut Batch<'_, T>,
@@ -239,7 +238,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         cell
     }
 
-    /// The cells of this many messages at the tail were filled in vain.
+    /// Takes back the cells of `count` messages at the tail that were filled but not published.
     #[cold]
     pub(super) fn unfill(&mut self, count: u64) {
         if let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) {
@@ -247,7 +246,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         }
     }
 
-    /// Advances by this many published messages with this total weight.
+    /// Advances the position by `count` published messages with this total weight.
     #[inline]
     pub(super) fn moved(&mut self, count: u64, weight: u64) {
         self.tail += count;
