@@ -1,18 +1,17 @@
-//! Pirates and the Flying Spaghetti Monster: the first scenario, and the measure of the executors.
+//! Pirates and the Flying Spaghetti Monster: the first scenario, also used to measure the executors.
 //!
-//! The FSM, which is the root, spawns a population of pirates and sends each of them five
-//! messages: who it is, two others to know, some gold, and how often to chat. The pirates talk
-//! among themselves for a while; then the FSM says goodbye to each, gets their gold back, and
-//! ends.
+//! The FSM, which is the root, spawns a population of pirates and sends each of them five messages: its name and the
+//! FSM's address, two other pirates to know, some gold, and a chat period. The pirates exchange messages for some time;
+//! then the FSM says goodbye to each, gets their gold back, and ends.
 //!
-//! What is guaranteed, on every executor:
+//! Guarantees on every executor:
 //! - A pirate knows at most ten buddies, none of them twice, and never itself.
-//! - No gold is made or lost among pirates: what the FSM minted comes back with their goodbyes,
-//!   or as coins that reached a pirate after its end ([`config`] makes the executor return those).
+//! - Pirates neither make nor lose gold: the gold that the FSM minted comes back with their goodbyes, or as coins that
+//!   reached a pirate after its end ([`config`] makes the executor return those).
 //! - The FSM ends, also where mailboxes drop messages; the [`Tally`] then counts what is missing.
 //! - Both [forms](Form) of the pirate send the same messages and draw the same random numbers, so
 //!   that in virtual time their runs have the same digest.
-//! - Nothing here reads a clock: events to record or measure go to a [`Watch`].
+//! - The scenario reads no clock: events to record or measure go to a [`Watch`].
 //!
 //! ```
 //! use corsair::fsm::{self, Fsm};
@@ -50,9 +49,9 @@ use crate::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scena
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The scenario: a number of pirates who talk for a time.
+/// The scenario: a number of pirates who exchange messages for a given time.
 ///
-/// It runs with [`run`], or with [`corsair::run`](crate::run) and a configuration made by [`config`].
+/// Run it with [`run`], or with [`corsair::run`](crate::run) and a configuration made by [`config`].
 #[derive(Clone, Debug)]
 pub struct Fsm<W: Watch = ()> {
     /// The first part of the pirates' names.
@@ -63,7 +62,7 @@ pub struct Fsm<W: Watch = ()> {
     pub talk: Duration,
     /// The form of the pirates.
     pub form: Form,
-    /// Start from these pirates and who knows whom, instead of random buddies.
+    /// Pirates and their buddies to start from, instead of random buddies.
     pub network: Option<Network>,
     /// The chat period of each pirate. Default: a random period from 100 ms to 9,999 ms for each.
     pub chat: Option<Duration>,
@@ -72,7 +71,7 @@ pub struct Fsm<W: Watch = ()> {
 }
 
 impl Default for Fsm {
-    /// A hundred pirates with random buddies and ten seconds of talk, without an observer.
+    /// Returns a hundred pirates with random buddies and ten seconds of talk, without an observer.
     fn default() -> Self {
         Fsm {
             arch: "fsm".to_owned(),
@@ -97,7 +96,7 @@ pub enum Form {
 }
 
 impl<W: Watch> Fsm<W> {
-    /// How many pirates there will be.
+    /// Returns the number of pirates.
     pub fn count(&self) -> u32 {
         self.network.as_ref().map_or(self.population, Network::len)
     }
@@ -116,7 +115,7 @@ impl<W: Watch> Fsm<W> {
         }
     }
 
-    /// The same scenario with another watch.
+    /// Returns the same scenario with another watch.
     pub fn watched_by<V: Watch>(self, watch: V) -> Fsm<V> {
         let Fsm {
             arch,
@@ -176,7 +175,7 @@ impl From<crate::SnapshotError> for FsmError {
     }
 }
 
-/// The configuration with what this scenario needs: coins that arrive after a pirate's end are
+/// Returns the configuration with the setting that this scenario needs: coins that arrive after a pirate's end are
 /// returned to the FSM.
 pub fn config(base: Config) -> Config {
     Config {
@@ -228,7 +227,7 @@ pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
         .with_each::<monster::Goodbye, 1>()
 }
 
-/// The scenario, and where its tally is put at the end.
+/// The scenario, with the cell in which its tally is stored at the end.
 struct Tallied<W: Watch> {
     fsm: Fsm<W>,
     tally: Arc<Mutex<Option<Tally>>>,
@@ -246,7 +245,7 @@ const BEFORE_NUMBER: &str = ".atlantic.bermuda.blackbeard";
 /// The part after the number.
 const AFTER_NUMBER: &str = ".pirate";
 
-/// The name of the pirate with this index, as [`Spawn`](crate::Spawn) makes it on demand.
+/// Returns the name of the pirate with this index, as [`Spawn`](crate::Spawn) makes it on request.
 ///
 /// ```
 /// assert_eq!(corsair::fsm::pirate_name("fsm", 7), "fsm.atlantic.bermuda.blackbeard7.pirate");

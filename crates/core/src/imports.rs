@@ -33,7 +33,7 @@ const ROOMS: [Module; 3] = [
     },
 ];
 
-/// The Rust files of a module: `src/NAME.rs` and those under `src/NAME/`.
+/// Returns the Rust files of a module: `src/NAME.rs` and the files under `src/NAME/`.
 fn files(module: &str) -> Vec<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = vec![source.join(format!("{module}.rs"))];
@@ -50,7 +50,7 @@ fn files(module: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The code of a file without its comments.
+/// Returns the code of a file without its comments.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a file of this crate");
     let lines = text.lines();
@@ -109,8 +109,7 @@ fn is_exported_type(path: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_uppercase()))
 }
 
-/// Returns the maximum number of modules that a chain of `super::` in this code leaves, beyond those that the
-/// file declares inline.
+/// Returns the maximum number of modules that a chain of `super::` leaves, beyond modules that are declared inline.
 fn climbs(code: &str) -> usize {
     let mut most = 0;
     for line in code.lines() {

@@ -1,8 +1,8 @@
-//! Asynchronous actors: one source, any executor.
+//! Asynchronous actors: the same source runs on every executor.
 //!
-//! Actors are written over [`AsyncContext`] or as an [`Actor`], a [`Scenario`] is where a run of them
-//! begins, and [`run()`] runs it on an [`Executor`]: in deterministic virtual time, on tokio, on a
-//! pool of threads, or with an OS thread for each actor.
+//! Actors are written over [`AsyncContext`] or as an [`Actor`]. A run of them starts with a [`Scenario`], and [`run()`]
+//! runs it on an [`Executor`]: in deterministic virtual time, on tokio, on a pool of threads, or with an OS thread for
+//! each actor.
 //!
 //! ```
 //! use corsair::{AsyncContext, Config, Event, Executor, Message, RunError, Scenario, run};
@@ -29,8 +29,7 @@
 //! # Ok::<(), RunError>(())
 //! ```
 //!
-//! [`edge`] and [`fork_join`] know nothing of actors: bounded connections with abort, and parallel
-//! recursion.
+//! [`edge`] and [`fork_join`] are independent of actors: bounded channels with abort, and parallel recursion.
 //!
 //! # Features
 //! | | |
@@ -44,8 +43,8 @@
 //! | `serde` | a paused run shows an actor's state as a JSON value |
 //! | `tracing` | a layer for tests: events of `tracing` with virtual time and actor |
 //!
-//! Without default features there is virtual time, which also runs on `wasm32-unknown-unknown`, with one worker.
-//! The oldest compiler is the `rust-version` of the manifest; raising it is a minor release.
+//! Without default features only virtual time is available, which also runs on `wasm32-unknown-unknown`, with one
+//! worker. The minimum supported Rust version is the `rust-version` of the manifest; raising it is a minor release.
 #![deny(missing_docs)]
 
 #[cfg(feature = "serde")]

@@ -1,5 +1,4 @@
-//! Networks between actors in virtual time: how long messages travel, which are lost, and which come
-//! twice.
+//! Networks between actors in virtual time: the latency of messages, and which messages are lost or arrive twice.
 
 mod faults;
 mod latencies;
@@ -15,12 +14,12 @@ use std::time::Duration;
 
 /// The model of a network in virtual time ([`Config::network`](crate::Config::network)).
 ///
-/// A network is a function: what it says of a message depends on its way and on random numbers that
-/// follow from the seed and the way, so that a run is the same for any number of workers. It is asked
-/// once for each message, on the thread of the sender's worker.
+/// A network is a function. Its result for a message depends on the message's route, and on random numbers derived from
+/// the seed and the route, so a run is the same for any number of workers. It is called once for each message, on the
+/// thread of the sender's worker.
 ///
-/// It states its smallest latency, which is the lookahead: the larger that is, the wider are the
-/// windows in which workers need not meet.
+/// A network states its smallest latency, which is the lookahead. The larger it is, the wider are the windows in which
+/// workers need no barrier.
 ///
 /// ```
 /// use corsair::network::{Fifo, Jitter, Lossy, Network};
@@ -62,10 +61,9 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Messages of one actor to itself travel the network's way as well, and are never lost; those of
-/// [`Context::send_self`](crate::Context::send_self) take no time. Stops and the news of ends are the
-/// library's own: they take the longest latency, so that nothing that was sent before comes later,
-/// and are never lost.
+/// Messages of an actor to itself also have the network's latency, and are never lost; messages of
+/// [`Context::send_self`](crate::Context::send_self) take no time. Stops and notices of an end are never lost, and take
+/// the longest latency, so that no earlier message arrives after them.
 pub trait Network: fmt::Debug + Send + Sync + 'static {
     /// Returns a lower bound of all latencies, at least a nanosecond.
     fn least(&self) -> Duration;
@@ -109,16 +107,16 @@ pub struct Route {
 /// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Delivery {
-    /// It arrives.
+    /// The message arrives.
     #[default]
     Arrives,
-    /// It is lost, and neither side is notified; [`Report::lost`](crate::Report::lost) counts it.
+    /// The message is lost, and neither side is notified; [`Report::lost`](crate::Report::lost) counts it.
     Lost,
-    /// It arrives twice, with two separate latencies, if its type can be [copied](crate::Message::duplicate).
+    /// The message arrives twice, with two separate latencies, if its type can be [copied](crate::Message::duplicate).
     Twice,
 }
 
-/// A number in [0, 1) of 53 bits.
+/// Returns a number in [0, 1) with 53 bits.
 fn unit(random: &mut Random) -> f64 {
     (random.bits() >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -5,8 +5,8 @@ use crate::sync::lock;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Collects results of actors, in the order of their addresses rather than of their ends, for
-/// [`Actor::finish`](crate::Actor::finish). Clones share the results.
+/// Collects results of actors, for [`Actor::finish`](crate::Actor::finish), in the order of addresses and not of ends.
+/// Clones share the results.
 ///
 /// ```
 /// use corsair::*;
@@ -61,13 +61,13 @@ impl<T> Results<T> {
         Results(Arc::default())
     }
 
-    /// Hands in a result of the actor whose context this is.
+    /// Adds a result of the actor that has this context.
     pub fn hand_in<M: Message>(&self, cx: &impl Context<M>, result: T) {
         lock(&self.0).push((cx.me(), result));
     }
 
-    /// Takes all results, in the order of addresses; several results of an actor are in the order of handing
-    /// in.
+    /// Takes all results, in the order of addresses; several results of an actor are in the order in which they were
+    /// added.
     pub fn take(&self) -> Vec<(Addr, T)> {
         let mut results = std::mem::take(&mut *lock(&self.0));
         results.sort_by_key(|(who, _)| *who);

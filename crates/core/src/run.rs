@@ -49,8 +49,8 @@ pub fn run<M: Message>(
     }
 }
 
-/// Like [`run`], on a wall-clock executor. The code of virtual time is not compiled for the scenario, so
-/// programs without virtual time build faster.
+/// Like [`run`], on a wall-clock executor only. Virtual time is not compiled for the scenario, so programs that do not
+/// use it build faster.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -84,8 +84,8 @@ pub fn run_on_wall_clock<M: Message>(
     }
 }
 
-/// Runs a scenario in virtual time, as [`run`](run()) does with [`Executor::Virtual`]: a program that needs
-/// no other executor is compiled in half the time.
+/// Runs a scenario in virtual time, like [`run`](run()) with [`Executor::Virtual`]. A program that uses no other
+/// executor compiles in half the time.
 ///
 /// ```
 /// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
@@ -117,8 +117,8 @@ pub fn simulate<M: Message>(
 
 /// Runs a [`Script`] as the root of a run in virtual time, without an async body.
 ///
-/// The digest is that of [`simulate`] with a root that does nothing but [`perform`](crate::perform) the script.
-/// A root that receives as many messages as all other actors together is faster this way.
+/// The digest equals that of [`simulate`] with a root that only [performs](crate::perform) the script. This form is
+/// faster for a root that receives as many messages as all other actors together.
 ///
 /// ```
 /// use corsair::{Config, Context, Event, Message, RunError, Script, Wait, simulate_script};
@@ -155,16 +155,15 @@ pub fn simulate_script<M: Message>(
     crate::virtual_time::run_script(config, script)
 }
 
-/// Runs a scenario as [`Executor::Tokio`] does, with a task per actor, on a tokio runtime that is
-/// there already, beside whatever else it runs: for actors that share sockets and channels with
-/// other tasks. [`Config::workers`] is ignored.
+/// Runs a scenario like [`Executor::Tokio`], with a task per actor, on an existing tokio runtime, together with other
+/// tasks: for actors that share sockets and channels with them. [`Config::workers`] is ignored.
 ///
-/// The calling thread waits until the run is over and every body dropped. It must not be one that
-/// runs the runtime's tasks: take a thread of its own, or one that may block.
+/// The calling thread waits until the run is over and every body has been dropped. It must not be a thread that runs
+/// the runtime's tasks: use a separate thread, or one that may block.
 ///
-/// If the runtime is shut down during the run, the run is cancelled, and so is [`Config::cancel`]. On a runtime that nobody
-/// drives nothing happens until somebody does, or the run is cancelled or its [`Config::end`] is over; then bodies are
-/// dropped by the calling thread.
+/// If the runtime is shut down during the run, the run is cancelled, and so is [`Config::cancel`]. On a runtime that no
+/// thread drives, the run makes no progress until a thread does, or until it is cancelled or its [`Config::end`] is
+/// over; then the calling thread drops the bodies.
 ///
 /// # Errors
 /// See [`RunError`].

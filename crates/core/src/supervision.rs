@@ -31,22 +31,23 @@ use incarnation::Incarnation;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RestartPolicy {
-    /// The maximum number of restarts within the time below; one more panic is final.
+    /// The maximum number of restarts within `within`; a further panic is final.
     pub most: u32,
-    /// The time within which restarts are counted.
+    /// The interval in which restarts are counted.
     pub within: Duration,
-    /// The pause before the second restart within that time; there is none before the first.
+    /// The pause before the second restart within that interval; the first restart has none.
     pub backoff: Duration,
     /// The factor by which each further pause is longer.
     pub factor: f64,
-    /// The longest rest.
+    /// The longest pause.
     pub longest: Duration,
     /// The action after the final panic.
     pub then: Then,
 }
 
 impl Default for RestartPolicy {
-    /// Ten restarts in a minute, from 10 ms on, doubled each time up to ten seconds; then escalate.
+    /// Returns a policy of ten restarts in a minute, with pauses from 10 ms that double up to ten seconds; a further
+    /// panic escalates.
     fn default() -> Self {
         RestartPolicy {
             most: 10,
@@ -60,7 +61,7 @@ impl Default for RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// How long an actor rests that was restarted `restarts` times already.
+    /// Returns the pause of an actor that was already restarted `restarts` times.
     pub fn delay(&self, restarts: u32) -> Duration {
         let Some(doublings) = restarts.checked_sub(1) else {
             return Duration::ZERO;
@@ -73,7 +74,7 @@ impl RestartPolicy {
     }
 }
 
-/// A power by squaring: only multiplications, so that it is equal on every machine.
+/// Computes a power by squaring. It uses only multiplications, so it is equal on every machine.
 fn power(mut base: f64, mut exponent: u32) -> f64 {
     let mut power = 1.0;
     while exponent > 0 {
@@ -89,17 +90,17 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
 /// The action after an actor's final panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Then {
-    /// The panic is passed on: the actor ends with it, and its parent is notified
-    /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)), or the run
-    /// ends, depending on [`Config::panics`](crate::Config::panics).
+    /// The panic is passed on: the actor ends with it, and either its parent is notified
+    /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)) or the run ends,
+    /// depending on [`Config::panics`](crate::Config::panics).
     #[default]
     Escalate,
     /// The actor ends as if it had returned.
     GiveUp,
 }
 
-/// The async body of a handler that is rebuilt in place after a panic: its address stays, events wait during
-/// the pause, and the event on which it panicked is lost. It works on every executor.
+/// The async body of a handler that is rebuilt in place after a panic. It keeps its address, events wait during the
+/// pause, and the event on which it panicked is lost. It works on every executor.
 ///
 /// ```
 /// use corsair::*;
@@ -145,7 +146,7 @@ pub enum Then {
 /// # Ok::<(), RunError>(())
 /// ```
 ///
-/// A timer that was set before the panic comes to the new handler. Periodic timers
+/// A timer that was set before the panic reaches the new handler. Periodic timers
 /// ([`Context::every`](crate::Context::every)) belong to the handler that set them, and end with it.
 pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
     policy: RestartPolicy,
@@ -188,7 +189,7 @@ impl Restarts {
         Restarts { policy, times }
     }
 
-    /// Returns the pause before a restart now; `None` if it would be one too many.
+    /// Returns the pause before a restart at this time; `None` if there were too many.
     fn next(&mut self, now: Time) -> Option<Duration> {
         while let Some(&first) = self.times.front()
             && now.since(first) > self.policy.within
@@ -206,12 +207,13 @@ impl Restarts {
 
 type Panic = Box<dyn Any + Send>;
 
-/// After a panic the value is not used again, and a context has no state that could be inconsistent.
+/// Runs a function and catches its panic. After a panic the value is not used again, and a context has no state that
+/// could be inconsistent.
 fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(act))
 }
 
-/// The life of a handler until it ends, or panics.
+/// Runs a handler until it ends or panics.
 async fn live<M: Message, A: Actor<M>, C: AsyncContext<M>>(actor: A, cx: &mut C) -> Option<Panic> {
     let mut actor = Some(actor);
     let mut periods = Vec::new();

@@ -19,7 +19,7 @@ pub(crate) use loom::{
     sync::{Condvar, Mutex},
 };
 
-/// `std::cell::UnsafeCell` with the access functions of loom's, which watches each access.
+/// `std::cell::UnsafeCell` with the access functions of loom's type, which observes each access.
 #[cfg(not(loom))]
 #[derive(Debug)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -43,7 +43,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Measures time by the wall clock; on bare WebAssembly there is none, and no time passes.
+/// Measures time by the wall clock; on bare WebAssembly, which has no clock, no time passes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))] std::time::Instant,
@@ -86,7 +86,7 @@ pub(crate) fn spins(waiters: usize) -> u32 {
     }
 }
 
-/// One step of waiting for another thread: spins the first `spins` times, then yields.
+/// Performs one step of waiting for another thread: spins in the first `spins` steps, then yields.
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn wait(tries: &mut u32, spins: u32) {

@@ -1,22 +1,22 @@
 //! The executors of wall-clock time: [`tokio`], [`threads`] and [`pool`].
 //!
-//! They share everything but where an actor's body is polled and how its timers wake it; those two
-//! are a [`Runtime`]. What all of them guarantee:
+//! They share everything except where an actor's body is polled and how its timers wake it; a
+//! [`Runtime`] defines these two. All of them guarantee:
 //! - messages of one sender to one receiver are handled in the order of sending;
-//! - a mailbox holds no more messages than [`Config::mailbox`], and [`Config::overflow`] says what
-//!   happens to one more;
-//! - a panic ends the actor that panicked and no other, unless it is the root;
+//! - a mailbox holds at most [`Config::mailbox`] messages, and [`Config::overflow`] decides what
+//!   happens to further ones;
+//! - a panic ends only the actor that panicked, unless it is the root;
 //! - when the root returns, every other body is dropped before the run reports;
 //! - a run in which nothing can happen any more ends as a deadlock. An actor that also waits for
 //!   something outside of the run keeps the run going.
 //!
 //! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message
-//! that finds its mailbox full goes there in its turn all the same, and is owed to its sender
-//! until the receiver takes it out. At its next wait the sender first waits until it is owed
-//! nothing; in that time it still takes out what arrives for itself. So an actor that waits,
-//! for whatever reason, always empties its own mailbox, and actors that flood each other cannot
-//! block each other for good. The price is that what a body sends without ever waiting, and what a
-//! blocked actor takes out, is held in memory without a bound.
+//! that finds its mailbox full is still put there, in order, and counts as *owed* by its sender
+//! until the receiver takes it out. At its next wait the sender first waits until it owes no
+//! message; during that wait it still empties its own mailbox. So an actor that waits always
+//! empties its mailbox, whatever it waits for, and actors that flood each other cannot block each
+//! other forever. The price is unbounded memory for messages that a body sends without waiting, and
+//! for messages that a blocked actor takes out.
 
 mod alarm;
 mod boxed;

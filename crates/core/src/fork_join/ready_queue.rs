@@ -4,9 +4,9 @@
 //! waits behind one that keeps its worker busy while another worker is idle. Putting a half in takes two plain stores;
 //! taking any number out takes one compare-and-exchange.
 //!
-//! This is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), of which both
-//! sides use the same end, with the orderings of Lê et al. (*Correct and efficient work-stealing
-//! for weak memory models*, 2013) where those apply.
+//! It is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), except that both sides take from
+//! the same end, with the memory orderings of Lê et al. (*Correct and efficient work-stealing for weak memory models*,
+//! 2013) where they apply.
 #![allow(
     unsafe_code,
     reason = "the queue's slots are read by several workers, one of which takes each job"
@@ -142,7 +142,7 @@ impl ReadyQueue {
         NonNull::new(first)
     }
 
-    /// Returns the ring with capacity for this many more jobs. Only the owner calls it. Growing takes time in
+    /// Returns the ring, with capacity for `more` further jobs. Only the owner calls it. Growing takes time in
     /// proportion to the length.
     #[inline(always)]
     fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {

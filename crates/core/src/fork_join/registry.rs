@@ -17,11 +17,11 @@ use std::time::Instant;
 /// The number of jobs that a worker takes from the queue at once, besides the one that it runs.
 const MOST_AT_ONCE: usize = 64;
 
-/// The workers of a pool, the queue they share, and who of them sleeps.
+/// The workers of a pool, their shared queue, and the set of sleeping workers.
 pub(super) struct Registry {
     pub(super) workers: Box<[Worker]>,
     queue: Mutex<VecDeque<Queued>>,
-    /// The queue's length, to be read without its lock.
+    /// The queue's length, readable without its lock.
     queued: AtomicUsize,
     sleepers: Mutex<Vec<usize>>,
     /// The number of sleeping workers, readable without their lock.
@@ -30,7 +30,7 @@ pub(super) struct Registry {
     stopped: AtomicBool,
     /// The zero of [`Registry::now`].
     start: Instant,
-    /// How many cores the machine has.
+    /// The number of cores of the machine.
     cores: usize,
 }
 
@@ -91,7 +91,7 @@ impl Registry {
         self.workers.len() < self.cores
     }
 
-    /// Whether the pool has more workers than the machine has cores.
+    /// True if the pool has more workers than the machine has cores.
     pub(super) fn is_crowded(&self) -> bool {
         self.workers.len() > self.cores
     }
@@ -113,8 +113,8 @@ impl Registry {
         self.wake_one();
     }
 
-    /// The next job of the queue. Of a long queue some more go to `more`, the
-    /// queue of the worker that calls this.
+    /// Takes the next job of the queue. If the queue is long, moves some more jobs to `more`, the queue of the calling
+    /// worker.
     pub(super) fn dequeue(&self, more: &ReadyQueue) -> Option<NonNull<Job>> {
         if self.queued.load(Ordering::Relaxed) == 0 {
             return None;
@@ -129,8 +129,7 @@ impl Registry {
         job.map(|Queued(job)| job)
     }
 
-    /// Wakes a sleeping worker, if there is one, to look for what the caller has just put
-    /// somewhere.
+    /// Wakes a sleeping worker, if there is one, to look for the work that the caller has just made available.
     pub(super) fn wake_one(&self) {
         // Either this thread sees the sleeper, or the sleeper, which looks around once more after
         // it has entered itself (`Registry::fall_asleep`), sees what this thread has put there.
@@ -149,7 +148,7 @@ impl Registry {
         }
     }
 
-    /// Enters a worker among the sleepers. It looks around once more before it sleeps.
+    /// Records that a worker falls asleep. The worker looks for work once more before it sleeps.
     pub(super) fn fall_asleep(&self, index: usize) {
         let mut sleepers = self.sleepers();
         sleepers.push(index);
@@ -158,14 +157,14 @@ impl Registry {
         fence(Ordering::SeqCst);
     }
 
-    /// Removes a worker from the sleepers, unless it was removed to be woken.
+    /// Records that a worker does not fall asleep, unless it has been chosen to be woken.
     pub(super) fn stay_awake(&self, index: usize) {
         let mut sleepers = self.sleepers();
         sleepers.retain(|sleeper| *sleeper != index);
         self.sleeping.store(sleepers.len(), Ordering::Relaxed);
     }
 
-    /// Whether there is something that a worker could take.
+    /// True if there is work that a worker could take.
     pub(super) fn has_work(&self) -> bool {
         self.queued.load(Ordering::Relaxed) > 0
             || self

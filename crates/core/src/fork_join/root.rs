@@ -40,7 +40,7 @@ unsafe impl<F: Future> Home for Only<F> {
     }
 }
 
-/// The roots that a pool would have to cancel.
+/// The roots that a pool has to cancel when it is dropped.
 #[derive(Default)]
 pub(super) struct Roots(Mutex<HashMap<NonNull<Header>, Canceller>>);
 
@@ -70,7 +70,7 @@ impl Roots {
         }
     }
 
-    /// Cancels all roots. Those that are being run continue to their next wait.
+    /// Cancels all roots. Roots that are running continue to their next wait.
     pub(super) fn cancel_all(&self) {
         let roots = std::mem::take(&mut *lock(&self.0));
         for (block, entry) in roots {
@@ -84,8 +84,8 @@ impl Roots {
 }
 
 impl Pool {
-    /// Starts a future on the workers of this pool. The returned future yields its result and may be awaited
-    /// anywhere; dropping it cancels the spawned future.
+    /// Starts a future on the workers of this pool. The returned future gives its result and may be awaited anywhere;
+    /// dropping it cancels the spawned future.
     ///
     /// ```
     /// use corsair::fork_join::{Pool, fork_join};
@@ -106,7 +106,7 @@ impl Pool {
     /// an actor in virtual time this is part of the event being handled, and takes no time.
     ///
     /// # Panics
-    /// With what the future panics with.
+    /// If the future panics, with the same panic.
     pub fn block_on<F>(&self, future: F) -> F::Output
     where
         F: Future<Output: Send> + Send + 'static,

@@ -22,9 +22,8 @@ use std::sync::{Mutex, PoisonError};
 /// Runs `body`, which may spawn work that borrows values from outside of the scope, and returns when the body
 /// and all spawned work are done.
 ///
-/// A spawn costs an allocation and a place in the pool's queue; where two halves will do,
-/// [`join`](super::join) costs a tenth of it. Outside a pool the scope moves to the
-/// [global pool](Pool::global).
+/// A spawn costs an allocation and a place in the pool's queue; for two halves, [`join`](super::join) costs a tenth of
+/// that. Outside a pool the scope moves to the [global pool](Pool::global).
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,8 +40,8 @@ use std::sync::{Mutex, PoisonError};
 /// ```
 ///
 /// # Panics
-/// If the body or a spawn panics: when all are over, with what the body panicked with, or else the
-/// first of the spawns.
+/// If the body or spawned work panics, after all of it is over: with the panic of the body, or else the first panic of
+/// spawned work.
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
     let Some(worker) = Worker::current() else {
         return Pool::global().install(|| scope(body));
@@ -75,9 +74,9 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
 
 /// Spawns work that ends before the scope does. See [`scope`].
 pub struct Scope<'scope> {
-    /// The body, while it runs, and the spawns that are not over.
+    /// The number of parties that are not over: the body and the spawned jobs.
     open: AtomicUsize,
-    /// Set when none of them is left.
+    /// Set when no party is left.
     over: Latch,
     registry: NonNull<Registry>,
     /// The first panic of a spawn.
@@ -132,7 +131,7 @@ impl fmt::Debug for Scope<'_> {
     }
 }
 
-/// One spawn of a scope.
+/// A job that was spawned in a scope.
 #[repr(C)]
 struct ScopeJob<W> {
     job: Job,

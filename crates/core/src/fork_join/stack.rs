@@ -1,8 +1,8 @@
 //! The maximum depth of recursion.
 //!
-//! Forks nest on the machine's stack. Near the end of a stack, the worker continues on a fresh one: a further
-//! thread takes the worker's place, and the previous thread waits for it. So only memory bounds the depth of
-//! a recursion, and without memory there is a panic with a message instead of an overflow.
+//! Forks nest on the machine's stack. Near the end of a stack the worker continues on a fresh one: another thread takes
+//! the worker's place, and the previous thread waits for it. So recursion is limited only by memory, and when memory
+//! runs out there is a panic with a message instead of a stack overflow.
 #![allow(unsafe_code, reason = "the extent of a stack is asked of libc")]
 
 use super::worker::Worker;
@@ -13,7 +13,7 @@ use std::thread;
 /// The size of a stack in bytes. Only the used part takes memory.
 pub(super) const STACK: usize = 64 << 20;
 
-/// The reserve below the deepest fork in bytes, for the user's code between two forks, and for the system.
+/// The number of bytes reserved below the deepest fork, for the user's code between two forks and for the system.
 pub(super) const RESERVE: usize = 256 << 10;
 
 /// The stack on which a worker runs.
@@ -26,7 +26,7 @@ impl Extent {
     /// The unlimited extent of a worker that has no thread yet.
     pub(super) const UNLIMITED: Extent = Extent { lowest_fork: 0 };
 
-    /// The stack of this size of the calling thread, which has used next to nothing of it.
+    /// Returns the stack of the calling thread, which has just started and has a stack of this size.
     #[inline(never)]
     pub(super) fn of_new_thread(size: usize) -> Extent {
         let here = 0u8;
@@ -42,7 +42,7 @@ impl Extent {
         }
     }
 
-    /// The stack of the calling thread, which is of no pool.
+    /// Returns the stack of the calling thread, which belongs to no pool.
     fn of_this_thread() -> Extent {
         let lowest = lowest_address().map_or(1, |(lowest, size)| lowest + RESERVE.min(size / 4));
         Extent {
@@ -58,7 +58,7 @@ impl Extent {
 }
 
 thread_local! {
-    /// The stack of this thread, while it is of no pool.
+    /// The stack of this thread, while it belongs to no pool.
     static OWN: Extent = Extent::of_this_thread();
 }
 
@@ -93,17 +93,16 @@ fn lowest_address() -> Option<(usize, usize)> {
     }
 }
 
-/// Returns `None`: only Linux is asked.
+/// Returns `None`, because only Linux is supported.
 #[cfg(any(not(target_os = "linux"), miri))]
 fn lowest_address() -> Option<(usize, usize)> {
     None
 }
 
-/// Continues with `work` on a fresh stack; the calling thread, which is `worker`, waits.
+/// Runs `work` on a fresh stack; the calling thread, which is `worker`, waits.
 ///
 /// # Panics
-/// If there is not enough memory or no thread left for another stack. And with what `work`
-/// panics with.
+/// If there is not enough memory, or no further thread, for another stack. If `work` panics, with the same panic.
 #[cold]
 #[inline(never)]
 pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R + Send) -> R {
@@ -132,8 +131,8 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
     })
 }
 
-/// True if there is memory for another stack, and as much again, so that the panic at the end of a deep
-/// recursion has enough.
+/// True if there is memory for another stack and for as much again, so that a panic at the end of a deep recursion has
+/// enough memory.
 fn has_room() -> bool {
     let wanted = 2 * STACK;
     let mut addresses = Vec::<u8>::new();

@@ -1,25 +1,22 @@
-//! Who may touch what of a block, and who still needs it, decided one atomic step at a time.
+//! The access rights to a block and its lifetime, decided one atomic step at a time.
 //!
-//! One word says it all, so that what happens to a half costs one step each: waking, pausing,
-//! ending.
+//! One word contains the whole state, so each event of a half (waking, pausing, ending) costs one step.
 //!
-//! - A half is held, idle, or over. It is held from the moment that it is woken: by the waking
-//!   thread, which queues it, then by the queue or mailbox, then by its runner. Its holder alone
-//!   may touch its future. If it is woken while it is held, it will be polled once more. Cancelling never
-//!   waits: who holds the half at that moment throws it away.
-//! - The join may leave a waker in the block. That belongs to the join, until the last half to end
-//!   takes it.
-//! - The parties are the join and every waker that was cloned. The block is there as long as there
-//!   is a party or a half that is not over; whose step ends that frees it.
+//! - A half is held, idle, or over. It is held from the moment when it is woken: by the waking thread, which queues it,
+//!   then by the queue or mailbox, then by its runner. Only its holder may access its future. If it is woken while it
+//!   is held, it will be polled once more. Cancelling never waits: the current holder discards the future.
+//! - The join may store a waker in the block. The waker belongs to the join until the last half to end takes it.
+//! - The parties are the join and every cloned waker. The block exists as long as there is a party, or a half that is
+//!   not over; the step that ends this frees the block.
 
 use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering;
 
-/// A worker has the half to run it, or a queue or mailbox has it for one.
+/// A worker holds the half to run it, or a queue or mailbox holds it for a worker.
 const HELD: u32 = 1;
-/// Woken while it was held.
+/// The half was woken while it was held.
 const WOKEN: u32 = 2;
-/// The future was dropped. Its result is in place unless [`CANCELLED`] is set too.
+/// The future was dropped. Its result is stored, unless [`CANCELLED`] is set as well.
 const OVER: u32 = 4;
 /// The result is not wanted any more.
 const CANCELLED: u32 = 8;
@@ -28,7 +25,7 @@ const CANCELLED: u32 = 8;
 const BOTH_OVER: u32 = Side::First.bits(OVER) | Side::Second.bits(OVER);
 /// The join has left a waker.
 const WAITING: u32 = 1 << 8;
-/// One party; the count of parties is in the bits from here on.
+/// One party; the number of parties is stored from this bit on.
 const PARTY: u32 = 1 << 9;
 /// The maximum number of parties, well below an overflow of the count.
 const MOST: u32 = (u32::MAX / PARTY) / 2;
@@ -47,11 +44,11 @@ pub(super) struct State(AtomicU32);
 /// The action of the runner after a poll that was not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// Leave it: the thread that wakes it will queue it.
+    /// Leave the half: the thread that wakes it will queue it.
     Idle,
-    /// Queue it: it was woken during the poll.
+    /// Queue the half: it was woken during the poll.
     Again,
-    /// Throw the future away: it was cancelled during the poll.
+    /// Discard the future: it was cancelled during the poll.
     Discard,
 }
 
@@ -71,29 +68,29 @@ pub(super) enum Wait {
 pub(super) enum Cancel {
     /// Throw the future away, now.
     Discard,
-    /// Queue the half, so that a worker throws the future away.
+    /// Queue the half, so that a worker discards its future.
     Queue,
-    /// None: the worker that runs it or will run it drops it, or has done so.
+    /// Do nothing: the worker that runs or will run the half discards its future, or has done so.
     Leave,
     /// The half is over: drop its result.
     Over,
 }
 
-/// The action after a step that released something. Without an action, the block may be freed.
+/// The action after a step that released something. If there is no action, another thread may already have freed the
+/// block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum After {
     Nothing,
     /// Queue the half, which the caller now holds.
     Queue,
-    /// Take the waker that the join has left, [leave](State::leave), and wake it: the caller is a
-    /// party for so long.
+    /// Take the waker that the join has stored, [leave](State::leave), and wake it: until then the caller is a party.
     Wake,
-    /// Free the block: no other party is left.
+    /// Free the block, because no party is left.
     Free,
 }
 
-/// The result is not wanted; the half is not over yet.
+/// The result is not needed, but the half is not over yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unwanted;
 
@@ -108,13 +105,13 @@ impl Side {
 }
 
 impl State {
-    /// The state of a new fork: the caller holds both halves, and the join is the only party.
+    /// Returns the state of a new fork: the caller holds both halves, and the join is the only party.
     #[inline(always)]
     pub(super) const fn of_fork() -> u32 {
         PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    /// The state of a root that the caller is about to queue, with this many parties. Only the first half is
+    /// Returns the state of a root that the caller is about to queue, with this many parties. Only the first half is
     /// used.
     pub(super) fn of_root(parties: u32) -> u32 {
         (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)
@@ -148,7 +145,7 @@ impl State {
         self.0.load(Ordering::Acquire) & side.bits(CANCELLED) != 0
     }
 
-    /// Called before a poll by the holder of the half. False if it was cancelled and must be dropped.
+    /// Called before a poll by the holder of the half. False if the half was cancelled and must be dropped.
     pub(super) fn begin(&self, side: Side) -> bool {
         let mut state = self.0.load(Ordering::Acquire);
         if state & side.bits(WOKEN) != 0 {
@@ -176,10 +173,10 @@ impl State {
         pause
     }
 
-    /// Records that the half is over and its result in place.
+    /// Records that the half is over and its result is stored.
     ///
     /// # Errors
-    /// If the result is not wanted: it must be dropped, and the half [ended](State::end).
+    /// If the result is not needed: it must be dropped, and the half must be [ended](State::end).
     pub(super) fn finish(&self, side: Side) -> Result<After, Unwanted> {
         let mut after = After::Nothing;
         let finished = self.update(|state| {
@@ -201,7 +198,7 @@ impl State {
         after
     }
 
-    /// The state after the end of a half, and what that leads to.
+    /// Returns the state after the end of a half, and the resulting action.
     fn ended(state: u32, side: Side) -> (u32, After) {
         let next = (state & !side.bits(HELD | WOKEN)) | side.bits(OVER);
         if next & BOTH_OVER == BOTH_OVER && next & WAITING != 0 {
@@ -211,7 +208,7 @@ impl State {
         }
     }
 
-    /// Wakes the half: true if it was idle, and the caller now holds it.
+    /// Wakes the half. True if it was idle; then the caller holds it now.
     pub(super) fn wake(&self, side: Side) -> bool {
         let mut idle = false;
         let woken = self.update(|state| {
@@ -222,7 +219,7 @@ impl State {
         woken && idle
     }
 
-    /// Like [`State::wake`], by a party that leaves at the same time.
+    /// Like [`State::wake`], by a party that leaves with the same step.
     pub(super) fn wake_and_leave(&self, side: Side) -> After {
         let mut after = After::Nothing;
         self.update(|state| {
@@ -241,7 +238,7 @@ impl State {
         after
     }
 
-    /// The state after a wake, and whether the half was idle; `None` if there is nothing to wake.
+    /// Returns the state after a wake, and whether the half was idle; `None` if nothing needs to be woken.
     fn woken(state: u32, side: Side) -> Option<(u32, bool)> {
         if state & side.bits(OVER | CANCELLED) != 0 {
             return None;
@@ -281,12 +278,12 @@ impl State {
         self.update(|state| (state & BOTH_OVER != BOTH_OVER).then_some(state | WAITING))
     }
 
-    /// Takes the join's waker back; false if there is none, or another party has taken it.
+    /// Takes the join's waker back. False if no waker is stored, or another party has taken it.
     pub(super) fn wait_no_more(&self) -> bool {
         self.update(|state| (state & WAITING != 0).then_some(state & !WAITING))
     }
 
-    /// A further party.
+    /// Adds a party.
     pub(super) fn join_in(&self) {
         let before = self.0.fetch_add(PARTY, Ordering::Relaxed);
         assert!(
@@ -314,8 +311,8 @@ impl State {
         }
     }
 
-    /// Makes one step to the state that `next` returns, if any. False if it returned none. In either case the
-    /// caller sees all writes that led to the previous state.
+    /// Makes one step to the state that `next` returns, if any. False if it returned `None`. In either case the caller
+    /// sees all writes that led to the previous state.
     #[inline(always)]
     fn update(&self, mut next: impl FnMut(u32) -> Option<u32>) -> bool {
         let mut state = self.0.load(Ordering::Acquire);

@@ -18,7 +18,7 @@ fn pool(workers: usize) -> Pool {
     Pool::new(workers).expect("the system gives a few threads")
 }
 
-/// Forks with owned results, so that a half that is run twice or never shows.
+/// Forks with results on the heap, so that miri detects a half that runs twice or never.
 fn digits(low: u32, high: u32) -> Box<u32> {
     if low == high {
         return Box::new(low);
@@ -155,7 +155,8 @@ fn slices_and_ranges() {
     });
 }
 
-/// Not ready the first time; wakes itself at once, or leaves its waker to the test.
+/// A future that is not ready the first time; it wakes itself at once, or leaves its waker to the
+/// test.
 struct Wait(Option<Arc<Mutex<Vec<Waker>>>>, bool);
 
 impl Future for Wait {

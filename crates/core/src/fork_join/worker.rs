@@ -1,17 +1,15 @@
 //! A worker: the state behind one thread of a pool.
 //!
-//! What every fork touches belongs to the worker's thread alone and is read and written plainly.
-//! Other workers see four things only: the guard, through which they ask; the mailbox, through
-//! which the worker answers; the queue of what was woken here, from which they take; the bell, which
-//! wakes it.
+//! All data that a fork accesses belongs to the worker's thread alone and needs no atomic operations. Other workers
+//! access four things only: the guard, through which they ask for work; the mailbox, through which the worker answers;
+//! the queue of halves that were woken here, from which they take; and the bell, which wakes the worker.
 //!
 //! # Asking
-//! A fork has to look out for two rare things: the end of the stack, and a worker without work.
-//! Both are one comparison: the address of the fork against the *guard*, which is the end of the
-//! usable stack, or above every address when another worker has asked. Who asks does so at most
-//! every 50 microseconds per worker, so that a fork of next to nothing is not handed out at a cost
-//! far above its own. Before a worker falls asleep it asks everybody, without regard to the pace: the
-//! next fork anywhere wakes it up.
+//! A fork has to detect two rare conditions: the end of the stack, and another worker without work. One comparison
+//! detects both: the address of the fork against the *guard*, which is the end of the usable stack, or above every
+//! address when another worker has asked. A worker is asked at most every 50 microseconds, so that a tiny fork is not
+//! handed out at a cost far above its own. Before a worker falls asleep it asks all others without regard to this
+//! interval, so the next fork anywhere wakes it.
 #![allow(
     unsafe_code,
     reason = "a worker is reached by a pointer in its thread's local storage"
@@ -33,7 +31,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// How many references to the registry are taken or given up at once.
+/// The number of references to the registry that are taken or returned at once.
 const REFERENCES: usize = 256;
 
 /// The guard of a worker that has been asked: no stack address is above it.
@@ -50,16 +48,16 @@ pub(super) struct Worker {
     pub(super) offers: Offers,
     frames: Frames,
     stack: Cell<Extent>,
-    /// The half that the end of the last job woke. It comes first, because the values that it waited for,
-    /// mostly results of its own halves, are still in the caches.
+    /// The half that the end of the last job woke. It is run first, because the values that it waited for, mostly
+    /// results of its own halves, are still in the caches.
     next: Cell<Option<NonNull<Job>>>,
-    /// True while the running job ends, so that the half that it wakes is found at once.
+    /// True while the running job ends, so that a half which it wakes is found at once.
     ending: Cell<bool>,
-    /// How often in a row `next` has come first.
+    /// The number of times in a row that `next` was run first.
     streak: Cell<u32>,
-    /// How often this worker has looked for a job.
+    /// The number of searches for a job.
     looks: Cell<u32>,
-    /// References to the registry, to be spent on blocks.
+    /// References to the registry, reserved for blocks.
     references: Cell<usize>,
     index: usize,
     registry: *const Registry,
@@ -74,11 +72,11 @@ struct Public {
     /// The time of the worker's last answer, on the registry's clock.
     answered: AtomicU64,
     mailbox: Mailbox,
-    /// True if others should wait for an offer rather than take woken halves: the worker had an offer when it
-    /// last answered, or has not answered yet. An offer stands for more work, and its blocks will belong to
+    /// True if other workers should wait for an offer rather than take woken halves: the worker had an offer when it
+    /// last answered, or has not answered yet. An offer is likely to contain more work, and its blocks will belong to
     /// the worker that takes it.
     offers: AtomicBool,
-    /// Blocks of this worker's that were given back elsewhere.
+    /// Blocks of this worker that were freed on other workers.
     returned: Returned,
     bell: Bell,
     woken: CachePadded<ReadyQueue>,
@@ -122,7 +120,7 @@ impl Worker {
         self.offers.settle();
     }
 
-    /// The worker that this thread is, if it is one.
+    /// Returns the worker that this thread currently is, if any.
     #[inline(always)]
     pub(super) fn current<'a>() -> Option<&'a Worker> {
         // SAFETY: the pointer is set only while `embody` borrows the worker, on this thread, and
@@ -130,7 +128,7 @@ impl Worker {
         unsafe { CURRENT.get().as_ref() }
     }
 
-    /// Makes the calling thread this worker while it runs `work`.
+    /// Makes the calling thread act as this worker while it runs `work`.
     ///
     /// # Safety
     /// No other thread is this worker at the time, or the one that is waits until this returns.
@@ -160,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// The registry as [`Registry::hold`] needs it.
+    /// Returns the registry in the form that [`Registry::hold`] needs.
     pub(super) fn registry_pointer(&self) -> *const Registry {
         self.registry
     }
@@ -178,7 +176,7 @@ impl Worker {
         self.stack.get()
     }
 
-    /// Memory for a block, if there is some at hand.
+    /// Returns memory for a block from the free list, if there is any.
     #[inline(always)]
     pub(super) fn take_frame<T>(&self) -> Option<NonNull<T>> {
         self.frames.take()

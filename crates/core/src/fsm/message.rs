@@ -1,4 +1,4 @@
-//! The messages of the FSM and the pirates: eight bytes.
+//! The messages of the FSM and the pirates, which take eight bytes.
 
 use crate::{Addr, Message};
 use std::num::NonZeroU16;
@@ -11,7 +11,7 @@ use std::time::Duration;
     derive(serde::Serialize, serde::Deserialize, crate::Plain)
 )]
 pub enum Msg {
-    /// You are the pirate with this index, and I am the FSM.
+    /// Tells a pirate its index; the sender is the FSM.
     Hello {
         /// The index of the pirate's name.
         name: u32,
@@ -28,9 +28,10 @@ pub enum Msg {
         /// The period, in milliseconds.
         period_ms: NonZeroU16,
     },
-    /// To a pirate: end. From a pirate: it has ended.
+    /// Sent to a pirate, it ends the pirate. Sent by a pirate, it reports that the pirate has
+    /// ended.
     Goodbye {
-        /// The pirate's gold at its end; zero from the FSM.
+        /// The pirate's gold at its end; zero in messages of the FSM.
         gold: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! The Flying Spaghetti Monster: the root, a [`Script`] from the first hello to the last goodbye.
+//! The Flying Spaghetti Monster: the root actor, a [`Script`] from the first hello to the last goodbye.
 
 mod broadcasts;
 mod farewell;
@@ -26,17 +26,17 @@ use std::time::Duration;
 /// into the caches, and wall-clock mailboxes can drain.
 const CHUNK: u32 = 4096;
 
-/// The maximum number of steps: pirates with buddies talk while the FSM addresses the others, so otherwise
-/// the talk would grow with the square of the population.
+/// The maximum number of steps. Pirates that already have buddies talk while the FSM addresses the others, so without
+/// this limit the number of their messages would grow with the square of the population.
 const MOST_STEPS: u32 = 4096;
 
-/// Returns the number of pirates that it addresses in one step.
+/// Returns the number of pirates that the FSM addresses in one step.
 #[inline]
 fn at_once(pirates: AddrRange) -> u32 {
     pirates.len().div_ceil(MOST_STEPS).max(CHUNK)
 }
 
-/// Returns the index after the last pirate that it addresses in the step that begins with this one.
+/// Returns the index after the last pirate that the FSM addresses in the step beginning at `start`.
 fn end_of_step(pirates: AddrRange, start: u32) -> u32 {
     start.saturating_add(at_once(pirates)).min(pirates.len())
 }
@@ -44,8 +44,8 @@ fn end_of_step(pirates: AddrRange, start: u32) -> u32 {
 /// The cell for the FSM's final tally.
 pub(super) type TallyCell = Arc<Mutex<Option<Tally>>>;
 
-/// The whole script as an async body, with pirates of either form. It returns when all pirates have said
-/// goodbye and all gold is back, or when missing messages are certainly lost.
+/// The whole script as an async body, with pirates of either form. It returns when all pirates have said goodbye and
+/// all gold is back, or when missing messages cannot arrive any more.
 pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C) -> Tally {
     let form = fsm.form;
     let mut monster = Monster::new(fsm, TallyCell::default());
@@ -70,7 +70,7 @@ pub struct Monster<W: Watch = ()> {
     network: Option<Arc<Network>>,
     pirates: AddrRange,
     gifts: Gifts,
-    /// How many messages it has sent to introduce the pirates.
+    /// The number of messages sent to introduce the pirates.
     sent: u64,
     stage: Stage,
     farewell: Farewell,
@@ -85,8 +85,7 @@ pub struct Monster<W: Watch = ()> {
 enum Stage {
     Spawn,
     Spawning,
-    /// Sends a chunk of pirates, from this index on, their names and buddies; without a network also their
-    /// gifts.
+    /// Sends names and buddies to a chunk of pirates from this index on; without a network also their gifts.
     Broadcast(u32),
     /// Sends a chunk their gifts: all know their buddies.
     Give(u32),
@@ -119,7 +118,7 @@ impl<W: Watch> Monster<W> {
         }
     }
 
-    /// Reports that pirates are about to be spawned, and how.
+    /// Reports to the watch that pirates are about to be spawned, and returns the spawn.
     fn announce(&self) -> Spawn {
         self.watch.population(self.population);
         let how = match &self.network {
@@ -157,7 +156,7 @@ impl<W: Watch> Monster<W> {
         (start..end, end)
     }
 
-    /// Sends each pirate of a chunk its five messages, with two others at random for buddies.
+    /// Sends each pirate of a chunk its five messages, with two random other pirates as buddies.
     fn introduce_at_random<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         let pirates = self.pirates;
         // One less than the pirates: the numbers from a pirate's own on stand for the next higher.
@@ -176,7 +175,7 @@ impl<W: Watch> Monster<W> {
         self.sent += 5 * u64::from(count);
     }
 
-    /// The same for a pirate that has no others to know.
+    /// Like [`introduce_at_random`](Self::introduce_at_random), for a pirate that is the only one.
     fn introduce_the_only_one<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         for index in chunk.clone() {
             cx.send(self.pirates.at(index), Msg::Hello { name: index });
@@ -193,8 +192,8 @@ impl<W: Watch> Monster<W> {
         self.sent += 2 * u64::from(count);
     }
 
-    /// Sends each pirate of a chunk its name, and the edges of a network as buddies. All of them know their
-    /// buddies before the first gets its chat period, so that no other pirate takes a buddy's place.
+    /// Sends each pirate of a chunk its name, and its edges in the network as buddies. All pirates know their buddies
+    /// before the first one gets its chat period, so that no other pirate takes a buddy's place.
     fn introduce<C: Context<Msg>>(
         &mut self,
         network: &Network,
@@ -310,7 +309,7 @@ impl<W: Watch> Monster<W> {
     }
 }
 
-/// The messages for a pirate other than its name and buddies.
+/// The messages for a pirate besides its name and buddies.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Gifts {

@@ -1,11 +1,11 @@
-//! Pirates and who knows whom, to start a run from.
+//! Networks of pirates and their buddies, to start a run from.
 
 use super::MAX_BUDDIES;
 use std::sync::Arc;
 
-/// Pirates by name with their buddies, from which a run can start again.
+/// Pirates by name with their buddies, from which a run can start.
 ///
-/// No pirate knows itself, or one buddy twice, or more than [`MAX_BUDDIES`].
+/// No pirate knows itself, or one buddy twice, or more than [`MAX_BUDDIES`] buddies.
 ///
 /// ```
 /// use corsair::fsm::Network;
@@ -28,7 +28,7 @@ pub struct Network {
     buddies: Vec<u32>,
 }
 
-/// A network as it was read.
+/// A network before its validation.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Unchecked {
@@ -61,8 +61,8 @@ impl TryFrom<Unchecked> for Network {
 }
 
 impl Network {
-    /// Creates a network of these pirates with an edge for each pair of indices into `names`: who knows, and
-    /// who is known. A repeated edge is ignored. The order of a pirate's edges is kept.
+    /// Creates a network of these pirates with an edge for each pair of indices into `names`: the pirate that knows the
+    /// other, and the other. A repeated edge is ignored. The order of a pirate's edges is kept.
     ///
     /// # Errors
     /// See [`NetworkError`].
@@ -102,7 +102,7 @@ impl Network {
         })
     }
 
-    /// How many pirates there are.
+    /// Returns the number of pirates.
     pub fn len(&self) -> u32 {
         self.names.len() as u32
     }
@@ -112,7 +112,7 @@ impl Network {
         self.names.is_empty()
     }
 
-    /// The pirates' names in the order of their indices.
+    /// Returns the pirates' names in the order of their indices.
     pub fn names(&self) -> &Arc<[String]> {
         &self.names
     }
@@ -136,15 +136,15 @@ impl Network {
     }
 }
 
-/// Why names and edges are not a network of pirates.
+/// An error in the names and edges of a network of pirates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// An edge of a pirate that is not there.
+    /// An edge of a pirate that does not exist.
     #[error("an edge names pirate {index}, there are {count}")]
     NoSuchPirate {
         /// The index of the edge.
         index: u32,
-        /// How many pirates there are.
+        /// The number of pirates.
         count: u32,
     },
     /// An edge from a pirate to itself.

@@ -14,13 +14,12 @@ use std::time::Duration;
 /// The most buddies a pirate remembers.
 pub const MAX_BUDDIES: usize = 10;
 
-/// The token of the one timer a pirate has.
+/// The token of a pirate's only timer.
 const TO_CHAT: Token = Token::new(0);
 
-/// A pirate, for scenarios and executors that want pirates without the [`Fsm`](super::Fsm): in
-/// handler form, as an [`Actor`].
+/// A pirate in handler form, as an [`Actor`], for scenarios that use pirates without the [`Fsm`](super::Fsm).
 ///
-/// Its random numbers, its address and all else it needs come from its context.
+/// The pirate's address, random numbers and time come from its context.
 #[derive(Clone, Debug)]
 pub struct Pirate<W: PirateWatch = ()> {
     /// The buddies in the order of acquaintance; entries from `known` on are unused.
@@ -29,20 +28,20 @@ pub struct Pirate<W: PirateWatch = ()> {
     given: [u32; MAX_BUDDIES],
     /// The gold that all others have given.
     given_by_others: u32,
-    /// Its gold.
+    /// The pirate's gold.
     booty: u32,
-    /// Its index among the pirates.
+    /// The pirate's index.
     name: u32,
-    /// Its chat period in milliseconds, if it chats.
+    /// The pirate's chat period in milliseconds, if it chats.
     period_ms: Option<NonZeroU16>,
-    /// How many buddies it has.
+    /// The number of its buddies.
     known: u8,
     watch: W,
 }
 
 impl<W: PirateWatch> Pirate<W> {
-    /// The pirate with this index, without buddies and gold. Pirates have consecutive
-    /// addresses in the order of their indices.
+    /// Creates the pirate with this index, without buddies and gold. Pirates have consecutive addresses in the order of
+    /// their indices.
     #[inline]
     pub fn new(name: u32, watch: W) -> Self {
         Pirate {
@@ -78,7 +77,7 @@ impl<W: PirateWatch> Pirate<W> {
         Some(Duration::from_millis(period.get().into()))
     }
 
-    /// The async form.
+    /// Runs a pirate as an async body.
     #[inline]
     pub(super) fn body<C: AsyncContext<Msg>>(
         mut cx: C,
@@ -134,7 +133,7 @@ impl<W: PirateWatch> Pirate<W> {
         Flow::Continue
     }
 
-    /// Adds a buddy, unless it is known, is this pirate, or there are ten buddies.
+    /// Adds a buddy, unless the pirate knows it already, it is the pirate itself, or there are ten buddies.
     #[inline]
     fn meet<C: Context<Msg>>(&mut self, buddy: Addr, cx: &C) {
         let known = usize::from(self.known);

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
-    /// How many pirates there were.
+    /// The number of pirates.
     pub pirates: u32,
     /// The number of pirates that answered the goodbye. It is smaller than the population only if messages
     /// were dropped, or a pirate was stopped or panicked.
@@ -13,13 +13,13 @@ pub struct Tally {
     pub minted: u64,
     /// Gold that pirates brought back with their goodbyes.
     pub returned: u64,
-    /// Gold in coins that reached a pirate after its end, or that the FSM was given itself.
+    /// Gold in coins that reached a pirate after its end, or that were sent to the FSM.
     pub salvaged: u64,
 }
 
 impl Tally {
-    /// Gold that has not come back; negative if more came back than was given, which would be a
-    /// fault of the executor. Zero unless messages were dropped.
+    /// Returns the gold that has not come back; negative if more came back than was given, which would be a bug of the
+    /// executor. Zero unless messages were dropped.
     pub fn missing_gold(&self) -> i64 {
         let back = i128::from(self.returned) + i128::from(self.salvaged);
         (i128::from(self.minted) - back) as i64

@@ -4,7 +4,7 @@ use super::{Msg, Tally};
 use crate::{Addr, AddrRange, Envelope, Time};
 use std::time::Duration;
 
-/// The observer of a run, called by the FSM: prints, files and clocks belong here, because the scenario has none.
+/// The observer of a run, called by the FSM. Output and clocks belong in an observer, because the scenario has none.
 ///
 /// The calls come from the FSM, in this order: [`population`](Watch::population),
 /// [`spawned`](Watch::spawned), [`talk`](Watch::talk), [`delivered`](Watch::delivered),
@@ -32,7 +32,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
         let _ = talk;
     }
 
-    /// The FSM's first messages, this many, have been handled.
+    /// Called when the FSM's first messages have been handled; `messages` is their number.
     fn delivered(&self, at: Time, messages: u64) {
         let _ = (at, messages);
     }
@@ -42,7 +42,7 @@ pub trait Watch: Clone + Send + Sync + 'static {
         let _ = at;
     }
 
-    /// The FSM was notified that this pirate has ended.
+    /// Called when the FSM has learned that this pirate has ended.
     fn ended(&self, at: Time, pirate: Addr) {
         let _ = (at, pirate);
     }
@@ -53,10 +53,10 @@ pub trait Watch: Clone + Send + Sync + 'static {
     }
 }
 
-/// The observer that every pirate calls, and the FSM for the messages that it receives.
+/// The observer that every pirate calls, and that the FSM calls for messages that it receives.
 ///
-/// Every pirate has a clone. An observer without a size, such as `()`, costs nothing. Calls come from several
-/// threads; calls of different pirates are in no particular order.
+/// Every pirate has a clone. An observer of size zero, such as `()`, costs nothing. Calls come from several threads,
+/// and calls of different pirates have no particular order.
 pub trait PirateWatch: Clone + Send + Sync + 'static {
     /// Whether edges are recorded.
     const EDGES: bool;
@@ -75,14 +75,14 @@ pub trait PirateWatch: Clone + Send + Sync + 'static {
     }
 }
 
-/// Tells nothing.
+/// Observes nothing.
 impl Watch for () {
     type Pirate = ();
 
     fn pirate(&self) {}
 }
 
-/// Tells nothing.
+/// Observes nothing.
 impl PirateWatch for () {
     const EDGES: bool = false;
     const MESSAGES: bool = false;

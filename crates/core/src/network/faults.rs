@@ -82,7 +82,7 @@ pub struct Duplicating<N> {
 }
 
 impl<N: Network> Duplicating<N> {
-    /// Delivers each message twice with the probability `part`.
+    /// Delivers each message twice with probability `part`.
     ///
     /// # Errors
     /// If `part` is not a probability from 0 to 1.
@@ -145,10 +145,10 @@ impl<N: Network> Network for Fifo<N> {
     }
 }
 
-/// Whether messages from one actor to another are cut off.
+/// True if messages from one actor to another are cut off.
 type IsCut = Arc<dyn Fn(Addr, Addr) -> bool + Send + Sync>;
 
-/// A time in which some messages are lost.
+/// An interval in which some messages are lost.
 #[derive(Clone)]
 pub struct Cutoff {
     during: Range<Time>,
@@ -156,8 +156,8 @@ pub struct Cutoff {
 }
 
 impl Cutoff {
-    /// Loses messages sent from `during.start` on and before `during.end` for whose sender and receiver
-    /// `is_cut` is true. That function must return the same for two actors each time.
+    /// Loses messages that are sent in the interval `during` (start included, end excluded) and for which `is_cut` is
+    /// true, given the sender and the receiver. `is_cut` must always return the same for the same two actors.
     pub fn new(
         during: Range<Time>,
         is_cut: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -168,7 +168,7 @@ impl Cutoff {
         }
     }
 
-    /// A partition: nothing gets from those on one side to the others, or back.
+    /// Creates a partition: no message passes between the actors on one side and all others, in either direction.
     pub fn between(
         during: Range<Time>,
         is_on_one_side: impl Fn(Addr) -> bool + Send + Sync + 'static,
@@ -185,14 +185,14 @@ impl fmt::Debug for Cutoff {
     }
 }
 
-/// A network that is parted from time to time.
+/// A network with partitions in some intervals.
 #[derive(Clone, Debug)]
 pub struct Partitioned<N> {
     inner: N,
-    /// The partitions in the order of their start. They form a tree: the root is the middle one, and likewise
-    /// on both sides.
+    /// The partitions in the order of their start. They form a tree: the root is the middle one, and each half is a
+    /// subtree in the same way.
     cutoffs: Vec<Cutoff>,
-    /// For each partition, the latest end in its subtree.
+    /// For each partition, the latest end within its subtree.
     ended: Vec<Time>,
 }
 
@@ -208,7 +208,7 @@ fn last_ends(cutoffs: &[Cutoff], ended: &mut [Time]) -> Time {
     ended[middle]
 }
 
-/// Whether one of these holds for a message.
+/// True if one of these partitions affects a message.
 fn holds(cutoffs: &[Cutoff], ended: &[Time], route: &Route) -> bool {
     let middle = cutoffs.len() / 2;
     if ended.get(middle).is_none_or(|&ended| ended <= route.sent) {

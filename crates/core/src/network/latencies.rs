@@ -1,4 +1,4 @@
-//! Networks that differ in how long messages travel.
+//! Networks that differ in their latencies.
 
 use super::{Network, Route};
 use crate::contract::{Addr, Distribution, DistributionError, Random};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why the parameters do not describe a network.
+/// An error in the parameters of a network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -29,11 +29,11 @@ pub enum NetworkError {
         "a table of {rows} groups needs as many latencies in each row; row {row} has {columns}"
     )]
     Table {
-        /// How many rows.
+        /// The number of rows.
         rows: usize,
         /// The first that does not fit.
         row: usize,
-        /// How many columns it has.
+        /// The number of columns of that row.
         columns: usize,
     },
     /// A speed that is not positive.
@@ -189,8 +189,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table in which `rows[from][to]` is the latency from one group to another. `group` returns
-    /// the group of an actor, the same each time; numbers beyond the table mean its last group.
+    /// Creates a table in which `rows[from][to]` is the latency from one group to another. `group` must always return
+    /// the same group for an actor; numbers beyond the table mean its last group.
     ///
     /// # Errors
     /// If the table is not square, is empty, or has a latency of zero.
@@ -248,7 +248,7 @@ impl Network for Table {
 /// Returns the position of an actor.
 type Position = Arc<dyn Fn(Addr) -> (f64, f64) + Send + Sync>;
 
-/// Actors have places on a plane, and messages travel with one speed.
+/// Actors have positions on a plane, and messages travel at a constant speed.
 #[derive(Clone)]
 pub struct Plane {
     position: Position,
@@ -258,8 +258,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Creates a network in which `position` returns the position of an actor, the same each time; `speed` is
-    /// in units per second; latencies are clamped to `least` and `most`.
+    /// Creates a network in which `position` returns the position of an actor, always the same; `speed` is in units per
+    /// second; latencies are clamped to `least` and `most`.
     ///
     /// # Errors
     /// If the speed is not positive, or the range is empty or starts at zero.

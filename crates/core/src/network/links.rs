@@ -1,4 +1,4 @@
-//! Links that go wrong from time to time: in one direction, for some messages, on a schedule.
+//! Link faults: in one direction, for some messages, on a schedule.
 
 use super::faults::probability;
 use super::latencies::NetworkError;
@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longer schedules end after this many times.
+/// The maximum number of occurrences of a schedule.
 const MOST_TIMES: u64 = 100_000;
 
-/// The times of a fault: once or periodically, each time with a probability.
+/// A schedule of a fault: once or periodic, each occurrence with a probability.
 ///
 /// ```
 /// use corsair::Time;
@@ -26,9 +26,9 @@ const MOST_TIMES: u64 = 100_000;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Schedule {
-    /// The first time.
+    /// The time of the first occurrence.
     pub first: Time,
-    /// The time from one to the next; `None` if there is only one.
+    /// The time from one occurrence to the next; `None` if there is only one.
     pub every: Option<Duration>,
     /// The probability of each occurrence, from 0 to 1.
     pub probability: f64,
@@ -44,8 +44,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the times before `end` at which it happens, each with its number in the schedule; a schedule
-    /// without `every` has its one time even if that is later. At most 100,000 times are tried.
+    /// Returns the times before `end` at which the fault occurs, each with its number in the schedule; a schedule
+    /// without `every` has its one time even if that is later. At most 100,000 occurrences are tried.
     pub fn times(self, end: Time, seed: u64) -> impl Iterator<Item = (u64, Time)> {
         let [first, end] = [self.first, end].map(Time::as_nanos);
         let every = self.every.map_or(0, |every| nanoseconds(every).max(1));
@@ -69,13 +69,13 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns whether an event of this probability happens, by 64 random bits.
+/// Decides by 64 random bits whether an event of this probability happens.
 fn is_drawn(probability: f64, bits: u64) -> bool {
     // Casts of floats saturate, so that 1 is all bits.
     probability > 0.0 && bits <= (probability * 2f64.powi(64)) as u64
 }
 
-/// Whether a fault concerns messages from one actor to another.
+/// True if a fault concerns messages from one actor to another.
 type Applies = Arc<dyn Fn(Addr, Addr) -> bool + Send + Sync>;
 
 /// A fault that affects messages between some actors during some intervals: it may lose, duplicate and delay
@@ -102,9 +102,9 @@ pub struct LinkEffect {
 }
 
 impl LinkFault {
-    /// Creates a fault without effect, for messages for which `applies(from, to)` is true, during these
-    /// intervals. That function must return the same for two actors each time. Where intervals overlap, only
-    /// the one that starts last counts.
+    /// Creates a fault without effect, during these intervals, for messages for which `applies(from, to)` is true.
+    /// `applies` must always return the same for the same two actors. Where intervals overlap, only the one that starts
+    /// last counts.
     pub fn new(
         during: impl IntoIterator<Item = Range<Time>>,
         applies: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,
@@ -120,19 +120,19 @@ impl LinkFault {
         }
     }
 
-    /// Loses this part of the messages.
+    /// Loses this fraction of the messages.
     ///
     /// # Errors
-    /// If it is not a probability.
+    /// If `part` is not a probability.
     pub fn losing(self, part: f64) -> Result<LinkFault, NetworkError> {
         let loss = probability(part)?;
         Ok(LinkFault { loss, ..self })
     }
 
-    /// Delivers this part of the messages twice.
+    /// Delivers this fraction of the messages twice.
     ///
     /// # Errors
-    /// If it is not a probability.
+    /// If `part` is not a probability.
     pub fn duplicating(self, part: f64) -> Result<LinkFault, NetworkError> {
         let duplication = probability(part)?;
         Ok(LinkFault {
@@ -141,13 +141,13 @@ impl LinkFault {
         })
     }
 
-    /// Delays messages by as many seconds as the distribution gives, but at most by `most`.
+    /// Delays messages by a number of seconds drawn from the distribution, but at most by `most`.
     pub fn delaying(self, by: Distribution, most: Duration) -> LinkFault {
         let delay = Some((by, most));
         LinkFault { delay, ..self }
     }
 
-    /// True if it concerns a message.
+    /// True if the fault concerns a message.
     pub fn concerns(&self, route: &Route) -> bool {
         let started = (self.during).partition_point(|span| span.start <= route.sent);
         let last = started.checked_sub(1).map(|last| &self.during[last]);
@@ -203,12 +203,12 @@ impl fmt::Debug for LinkFault {
 pub struct FaultyLinks<N> {
     inner: N,
     faults: Vec<LinkFault>,
-    /// The inner network's longest latency, and the longest delay of each fault.
+    /// The sum of the inner network's longest latency and the longest delays of the faults.
     most: Duration,
 }
 
 impl<N: Network> FaultyLinks<N> {
-    /// Wraps `inner` with these faults. A fault affects messages that are sent while it holds.
+    /// Wraps `inner` with these faults. A fault affects messages that are sent during its intervals.
     pub fn new(inner: N, faults: Vec<LinkFault>) -> FaultyLinks<N> {
         let delays = faults.iter().filter_map(|fault| fault.delay.as_ref());
         let most = delays.fold(inner.most(), |sum, (_, most)| sum.saturating_add(*most));

@@ -1,4 +1,4 @@
-//! Children that are restarted by their parent: one, all, or the rest of them.
+//! Supervisors, whose children are restarted together: one child, all of them, or those started later.
 
 use super::{RestartPolicy, Restarts, Then};
 use crate::contract::{Addr, AsyncContext, Event, Flow, Message, Reason, Spawn, Waiting};
@@ -10,19 +10,19 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-/// The children that are restarted when one of them panics.
+/// Which children are restarted when one of them panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// Only the child that panicked, because the children do not depend on each other.
+    /// Only the child that panicked; for children that do not depend on each other.
     #[default]
     OneForOne,
     /// All children: the others are stopped, in reverse order of their start, and all are started again.
     OneForAll,
-    /// The child that panicked and those started after it, because they depend on it.
+    /// The child that panicked and the children started after it; for children that depend on earlier ones.
     RestForOne,
 }
 
-/// The events that a [`Supervisor`] gives to the code that it is run with.
+/// The events that a [`Supervisor`] passes to its code.
 #[derive(Debug, PartialEq)]
 pub enum Supervised<M> {
     /// All children have been started or restarted; messages sent from now on reach them.
@@ -38,12 +38,11 @@ struct Child<C> {
     make: Arc<dyn Fn(C) -> Body + Send + Sync>,
 }
 
-/// An actor that starts children and restarts them after a panic, in its own body. On every executor.
+/// An actor that starts children and restarts them after a panic, in its own body, on every executor.
 ///
-/// A child that returns has done its work and is not restarted. A restarted child is a new actor with
-/// a new address, which the supervisor's code gets; [`restarting`](crate::restarting) keeps the address of
-/// an actor that others need not follow. In virtual time, let a panic end its actor only:
-/// [`Panics::EndActor`](crate::Panics::EndActor).
+/// A child that returns has done its work and is not restarted. A restarted child is a new actor with a new address,
+/// which the supervisor's code receives; use [`restarting`](crate::restarting) to keep the address. In virtual time, a
+/// panic must end only its actor: set [`Panics::EndActor`](crate::Panics::EndActor).
 ///
 /// ```
 /// use corsair::*;
@@ -101,13 +100,13 @@ pub struct Supervisor<C> {
     children: Vec<Child<C>>,
 }
 
-/// A child while it is supervised.
+/// The state of a supervised child.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
-    /// It has returned.
+    /// The child has returned.
     Done,
-    /// It must be started.
+    /// The child must be started.
     Down,
 }
 
@@ -118,16 +117,16 @@ enum Start {
     AskedFor,
     /// The child has begun.
     Begun(Addr),
-    /// The supervisor has ended: the child ends, too.
+    /// The supervisor has ended, so the child ends, too.
     GivenUp,
 }
 
-/// The children of a supervisor that lives. If it is stopped, or panics, they are stopped.
+/// The children of a running supervisor. If it is stopped or panics, they are stopped.
 struct Children<M: Message, C: AsyncContext<M>> {
     cx: C,
     addresses: Vec<Addr>,
     states: Vec<State>,
-    /// The shared state of a child which is being started.
+    /// The shared state of the child that is being started.
     starting: Option<Arc<Mutex<Start>>>,
     _message: PhantomData<fn() -> M>,
 }
@@ -161,7 +160,7 @@ impl<C> Supervisor<C> {
         }
     }
 
-    /// Adds a child, which is started after the earlier ones.
+    /// Adds a child, which is started after the children added before it.
     #[must_use]
     pub fn child<B>(
         mut self,
@@ -181,7 +180,7 @@ impl<C> Supervisor<C> {
     /// Supervises until every child has returned, or `code` returns [`Flow::Stop`]. When it returns, no child
     /// is left. If the supervisor is stopped, or `code` panics, its children are stopped as well.
     ///
-    /// A child's code begins one smallest latency after the child.
+    /// A child's code begins one smallest latency after the child starts.
     ///
     /// `code` is called for each start, and for every event that does not concern the supervisor itself, with
     /// the children's addresses in the order in which they were added. Messages to the address of an ended
@@ -263,10 +262,10 @@ impl<C> Supervisor<C> {
     }
 }
 
-/// The body of a child; it returns at once if its supervisor has ended before it got the child's address.
+/// The body of a child. It returns at once if its supervisor ended before it learned the child's address.
 ///
-/// The child checks one smallest latency after its start, so in a later window: the result is equal for any
-/// number of workers.
+/// The child checks for this one smallest latency after its start, and so in a later window; the result is then equal
+/// for any number of workers.
 async fn begin<M: Message, C: AsyncContext<M>>(
     mut cx: C,
     start: Arc<Mutex<Start>>,
@@ -307,7 +306,7 @@ impl<M: Message, C: AsyncContext<M>> Children<M, C> {
             .map(|child| (child, *reason))
     }
 
-    /// Stops the children from the `first` on that run, the last one first, and waits for the end of each.
+    /// Stops the running children from `first` on, the last one first, and waits for the end of each.
     async fn stop(&mut self, first: usize) {
         for child in (first..self.addresses.len()).rev() {
             if self.states[child] != State::Running {

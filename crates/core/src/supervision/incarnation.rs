@@ -1,4 +1,4 @@
-//! The context of a handler that may be restarted: it remembers the periodic timers that the handler has set.
+//! The context of a handler that may be restarted. It records the periodic timers that the handler has set.
 
 use crate::contract::{
     Actor, Addr, AddrRange, Context, Envelope, Message, ReplyHandle, Sample, SpanId, Spawn, Time,
@@ -8,7 +8,7 @@ use crate::contract::{
 use crate::contract::{EachKind, Kind};
 use std::time::Duration;
 
-/// See the [module](self).
+/// A context that records periodic timers; see the [module](self).
 pub(super) struct Incarnation<'a, C> {
     inner: &'a mut C,
     periods: &'a mut Vec<TimerHandle>,
@@ -20,7 +20,7 @@ impl<'a, C> Incarnation<'a, C> {
     }
 }
 
-/// Functions that do what the inner context's do.
+/// Implements functions by calling the inner context.
 macro_rules! inner {
     ($(fn $name:ident(&mut self $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {$(
         #[inline]

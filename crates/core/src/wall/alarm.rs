@@ -6,9 +6,9 @@ use super::wakes::Wake;
 use crate::contract::Time;
 use std::task::Waker;
 
-/// See the [module](self).
+/// A pending wake-up of an actor; see the [module](self).
 pub(super) enum Alarm {
-    /// The actor's own thread, which parks no longer.
+    /// Wakes the actor's own thread, which is parked.
     Park,
     /// The keeper of the clock.
     Clock(Option<Pending>),
@@ -19,7 +19,7 @@ pub(super) enum Alarm {
 pub(super) struct Pending {
     due: Time,
     wake: Wake,
-    /// True if it wakes the task that runs the actor, and not something between the two.
+    /// True if it wakes the task that runs the actor, and not an intermediate task.
     is_task: bool,
 }
 
@@ -62,7 +62,7 @@ impl Alarm {
         }
     }
 
-    /// Whether what is pending can only be judged by who knows the time.
+    /// True if the pending alarm can only be judged with the current time.
     pub(super) fn needs_time(&self) -> bool {
         !matches!(self, Alarm::Clock(None))
     }

@@ -9,18 +9,18 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU8, fence};
 use std::task::{Context, Wake};
 
-/// See the [module](self).
+/// The shared state of an actor; see the [module](self).
 pub(crate) struct Cell<M: Message> {
     pub(super) mailbox: Mailbox<M>,
     pub(super) handle: Handle,
     pub(super) state: AtomicU8,
-    /// The number of its messages in other mailboxes above their capacity.
+    /// The number of this actor's messages that other mailboxes hold above their capacity.
     pub(super) owed: OverflowCount,
-    /// True if it waits only for messages, as far as its context knows.
+    /// True if the actor waits only for messages, as far as its context can tell.
     pub(super) idle: AtomicBool,
-    /// True while its body is polled: a context that is dropped during a poll belongs to a body that ends.
+    /// True while the actor's body is polled. A context that is dropped during a poll belongs to a body that ends.
     pub(super) polled: AtomicBool,
-    /// Whether its context was dropped.
+    /// True if the actor's context was dropped.
     pub(super) left: AtomicBool,
 }
 

@@ -1,5 +1,5 @@
-//! A model of the queue, checked in every order: its owner puts in and takes out, the ring grows,
-//! and another worker takes from it at the same time.
+//! A loom model of the queue, checked in every order: the owner adds and takes jobs, the ring grows, and another worker
+//! steals at the same time.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::ready_queue::loom`
 #![allow(unsafe_code, reason = "jobs of the model are addresses")]

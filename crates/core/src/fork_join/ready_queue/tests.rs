@@ -1,4 +1,4 @@
-//! The queue alone: order, growth, and stealing.
+//! Unit tests of the queue: order, growth, and stealing.
 #![allow(unsafe_code, reason = "jobs of the test are addresses")]
 
 use crate::fork_join::job::Job;
@@ -29,7 +29,7 @@ mod alone {
     use std::thread;
 
     proptest::proptest! {
-        /// Against a queue of the standard library, through growth and wrapping of the ring.
+        /// Compares with a queue of the standard library, through growth and wrapping of the ring.
         #[test]
         fn the_oldest_comes_first_and_half_is_stolen(
             steps in proptest::collection::vec((0_u8..4, 1_usize..40), 1..40),

@@ -1,6 +1,6 @@
-//! The work of a worker: requests to others, offers to others, and the choice of its next job.
+//! The work of a worker: asking others for work, handing out work, and choosing its next job.
 //!
-//! Halves that were woken here come first, then jobs queued from outside the pool, then offers of other
+//! Halves that were woken on this worker come first, then jobs queued from outside the pool, then offers of other
 //! workers, and last halves that were woken on other workers.
 #![allow(unsafe_code, reason = "jobs that are found are run by their address")]
 
@@ -12,17 +12,17 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-/// A worker is asked at most once in this many nanoseconds.
+/// The minimum interval between two requests to a worker, in nanoseconds.
 const PACE: u64 = 50_000;
 
-/// How often an idle worker looks around before it falls asleep.
+/// The number of searches that an idle worker makes before it falls asleep.
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
 
-/// The limit if there are more workers than cores: a worker that is not running may have the needed job, or
-/// need the core to finish.
+/// The number of searches if there are more workers than cores: a worker that is not running may have the job, or need
+/// the core to finish.
 const PATIENCE_IN_A_CROWD: u32 = 4;
 
-/// At every n-th search for a job, the queue of the pool comes before the halves that were woken here.
+/// In every n-th search for a job, the queue of the pool comes before the halves that were woken here.
 const FAIRNESS: u32 = 64;
 
 /// The number of times in a row that the half woken last may come before older ones.
@@ -37,7 +37,7 @@ impl Worker {
         self.give_up_references(self.references.get());
     }
 
-    /// Runs all there is to run.
+    /// Runs all available jobs.
     pub(in crate::fork_join) fn clear(&self) {
         while let Some(job) = self.find(false) {
             // SAFETY: just found, by this worker alone.
@@ -45,7 +45,7 @@ impl Worker {
         }
     }
 
-    /// Answers the worker that has asked. True if the stack is deep enough for a fork at this address.
+    /// Answers a worker that has asked. True if the stack has space for a fork at this address.
     #[cold]
     #[inline(never)]
     pub(in crate::fork_join) fn attend(&self, address: usize) -> bool {
@@ -56,8 +56,8 @@ impl Worker {
         address >= lowest
     }
 
-    /// Puts the oldest offer into the mailbox, if that is free. Without an offer, others may take halves that
-    /// were woken here.
+    /// Puts the oldest offer into the mailbox, if the mailbox is empty. If there is no offer, other workers may take
+    /// halves that were woken here.
     fn answer(&self) {
         if !self.mailbox().is_empty() {
             return;
@@ -90,7 +90,7 @@ impl Worker {
         }
     }
 
-    /// Runs a closure at the end of a job, after which this worker searches for the next.
+    /// Runs a closure that ends a job, after which this worker searches for the next one.
     pub(in crate::fork_join) fn at_the_end<R>(&self, of_job: impl FnOnce() -> R) -> R {
         self.ending.set(true);
         let result = of_job();
@@ -180,7 +180,7 @@ impl Worker {
         Some(job)
     }
 
-    /// Runs whatever there is to run until `over`.
+    /// Runs available jobs until `over` returns true.
     pub(in crate::fork_join) fn work_until(&self, over: impl Fn() -> bool) {
         let crowded = self.registry().is_crowded();
         let patience = if crowded {

@@ -4,14 +4,14 @@ use crate::fsm::Msg;
 use crate::{AddrRange, Context, Random};
 use std::num::NonZeroU16;
 
-/// A pirate gets less gold than this.
+/// The gold of a pirate is less than this.
 const GOLD: u32 = 100;
 
-/// The shortest random period to chat at, in milliseconds. The longest is 9,999.
+/// The shortest random chat period, in milliseconds. The longest is 9,999.
 const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
 
-/// Gold and a chat period. Each pirate has its own random numbers, so they can be computed in any order: some
-/// are used earlier, one is for its gold, and one for its period.
+/// Gold and a chat period. Each pirate has its own random numbers, so the shares can be computed in any order: after
+/// the numbers used earlier, one is for the gold, and one for the period.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Share {
@@ -55,14 +55,14 @@ impl Share {
     }
 }
 
-/// A name, two others at random for buddies, and a share.
+/// A name, two random other pirates as buddies, and a share.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Introduction {
     pub(super) pirates: AddrRange,
     /// The index of the first receiver among them.
     pub(super) first: u32,
-    /// The number of other pirates: random numbers from a pirate's own index on mean the next higher index.
+    /// The number of other pirates. Random numbers from a pirate's own index on are increased by one.
     pub(super) others: u32,
     pub(super) share: Share,
 }
@@ -95,13 +95,13 @@ impl Goodbye {
     }
 }
 
-/// A message, or several, to each of some pirates.
+/// A message, or several, for each of many pirates.
 pub(super) trait Broadcast {
     /// Sends the messages to these pirates.
     fn send_to<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
 }
 
-/// Sends by kind, where there are kinds.
+/// Sends by kind, if the feature for kinds is on.
 macro_rules! broadcasts {
     ($($broadcast:ident $count:literal $name:literal)*) => {$(
         #[cfg(feature = "serde")]

@@ -1,4 +1,4 @@
-//! The end: goodbyes out, goodbyes and gold in.
+//! The end of a run: goodbyes are sent, and goodbyes and gold received.
 
 use super::broadcasts::{Broadcast, Goodbye};
 use super::{at_once, end_of_step};
@@ -8,21 +8,21 @@ use std::time::Duration;
 
 /// The token of the timer that fires when nothing has happened for a while.
 const SILENCE: Token = Token::new(1);
-/// The while. Where all messages arrive, answers take far less; so it decides nothing but how
-/// long a run that has lost some lasts.
+/// The length of that silence. If all messages arrive, answers take far less time, so this decides only how long a run
+/// that has lost messages lasts.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The token of the timer that marks the end of the received messages.
+/// The token of the timer that marks the end of the messages received so far.
 const MARK: Token = Token::new(2);
 /// The generations of messages to wait for once all sent messages were handled: answers, coins in flight, and
 /// returned coins. What has not arrived after them will not arrive.
 const GENERATIONS: u32 = 3;
 
-/// See the [module](self).
+/// The state of the farewell; see the [module](self).
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Farewell {
     pub(super) tally: Tally,
-    /// How many pirates have been sent goodbye.
+    /// The number of pirates that were sent a goodbye.
     asked: u32,
     /// True if a message has arrived since the timer of silence was set.
     broken: bool,
@@ -31,26 +31,26 @@ pub(super) struct Farewell {
     step: Step,
 }
 
-/// The current step.
+/// The current step of the FSM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Step {
     #[default]
     Begin,
-    /// It sends goodbyes.
+    /// Sends goodbyes.
     Ask,
-    /// It receives answers before it sends more goodbyes.
+    /// Receives answers before it sends more goodbyes.
     TakeIn,
-    /// It receives answers, and has sent all goodbyes.
+    /// Receives answers after the last goodbye was sent.
     Last,
-    /// All earlier messages have been handled, in this generation.
+    /// Waits until all earlier messages have been handled, in this generation.
     Settled(u32),
-    /// It receives the messages up to the mark of this generation.
+    /// Receives messages up to the mark of this generation.
     UpToMark(u32),
 }
 
 impl Farewell {
-    /// Runs to its next wait; [`Wait::End`] when all that will ever come has come.
+    /// Runs to the next wait; [`Wait::End`] when no further message can arrive.
     #[inline(always)]
     pub(super) fn go_on<W: Watch, C: Context<Msg>>(
         &mut self,
@@ -74,7 +74,7 @@ impl Farewell {
         self.go_on_after(event, pirates, watch, recorder, cx)
     }
 
-    /// The same for any event.
+    /// Like [`go_on`](Self::go_on), for any event.
     #[inline(never)]
     fn go_on_after<W: Watch, C: Context<Msg>>(
         &mut self,
@@ -103,7 +103,7 @@ impl Farewell {
         self.go_on_without(pirates, cx)
     }
 
-    /// Continues in its current stage.
+    /// Continues the current step without an event.
     #[inline(never)]
     fn go_on_without<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
         match self.step {
@@ -163,7 +163,7 @@ impl Farewell {
         self.tally.goodbyes + at_once(pirates) < self.asked
     }
 
-    /// Waits for answers until no further ones can come: all goodbyes are out.
+    /// Waits for answers until no further ones can arrive; all goodbyes have been sent.
     #[inline]
     fn take_in_the_last(&mut self) -> Wait {
         if self.tally.is_complete() {

@@ -10,19 +10,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The parameters of a run of pirates, in any process: all of an [`Fsm`] but its watch and the form of the
-/// pirates, which are handlers.
+/// The parameters of a run of pirates, in any process: those of an [`Fsm`] without its watch, and with pirates in
+/// handler form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FsmParameters {
     /// The first part of the pirates' names.
     pub arch: String,
     /// The number of pirates, unless there is a network.
     pub population: u32,
-    /// How long they talk.
+    /// The duration of the talk.
     pub talk: Duration,
     /// The initial buddies of each pirate.
     pub network: Option<Network>,
-    /// How often each pirate chats.
+    /// The chat period of each pirate.
     pub chat: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ pub struct FsmLocal<W: Watch = ()> {
 }
 
 impl<W: Watch> FsmLocal<W> {
-    /// Tells this watch.
+    /// Creates values with this watch.
     pub fn new(watch: W) -> FsmLocal<W> {
         FsmLocal {
             watch,

@@ -1,4 +1,4 @@
-//! The state machine of a pirate, with a context that records its actions.
+//! Tests of a pirate's state machine, with a context that records its actions.
 
 use super::*;
 use crate::{AddrRange, Envelope, Random, ReplyHandle, SpanId, Spawn, Time, TimerHandle};
@@ -33,7 +33,7 @@ impl Recorder {
         }
     }
 
-    /// The context of pirate 0, whose every random number is `number`.
+    /// Creates the context of pirate 0, which draws `number` each time.
     fn drawing(number: u64) -> Recorder {
         Recorder {
             random: Box::new(move || number),
@@ -146,7 +146,7 @@ fn buddies<W: PirateWatch>(pirate: &Pirate<W>) -> &[Addr] {
 
 /// A random number that makes a pirate drop a name.
 const DROP: u64 = 0;
-/// A number for which it gives nearly all gold to its last buddy.
+/// A random number that makes a pirate give nearly all gold to its last buddy.
 const GIVE: u64 = u64::MAX;
 
 #[test]
@@ -227,7 +227,7 @@ fn a_goodbye_is_answered_with_the_booty_and_ends_the_pirate() {
     assert_eq!(cx.sent, [(FSM, Msg::Goodbye { gold: 42 })]);
 }
 
-/// Records the edges it gets.
+/// A watch that records edges.
 #[derive(Clone, Default)]
 struct Edges(Arc<Mutex<Vec<(Addr, Addr)>>>);
 
@@ -248,7 +248,8 @@ fn a_watch_is_told_each_new_edge_once() {
     assert_eq!(*edges.0.lock().unwrap(), told);
 }
 
-/// Messages that a pirate may get, from a small crowd so that senders and buddies coincide.
+/// Generates messages that a pirate may get, from few senders, so that senders and buddies
+/// coincide.
 fn messages() -> impl Strategy<Value = Vec<(u32, Msg)>> {
     let message = prop_oneof![
         3 => (0..16u32).prop_map(|buddy| Msg::NameDrop { buddy: addr(buddy) }),
