@@ -5,21 +5,21 @@
 //! sender, sequence), and nothing that an actor can observe depends on anything else.
 //!
 //! # How
-//! Actors live on shards, one per worker thread, which share nothing. Time is cut into windows no
-//! wider than the smallest latency of a message, so that nothing sent in a window arrives in it:
-//! all shards run a window at once, and meet only between two windows ([`exchange`]); windows in
-//! which nothing happens are skipped.
+//! Actors are distributed over shards, one per worker thread, which share nothing. Time is divided into windows that
+//! are no wider than the smallest latency of a message, so no message arrives in the window in which it is sent. All
+//! shards run a window at the same time and synchronise only between two windows ([`exchange`]); windows without events
+//! are skipped.
 //!
-//! An event is written once, by the sender's shard, into the buffer of its receiver's shard and its
-//! window ([`batch`]), and read once, there. Between shards whole buffers change hands, and no message
-//! costs an allocation, a lock or an atomic operation. Within a window the events are grouped by
-//! receiver and each group is ordered by itself ([`order`]). Timers wait in a hierarchical wheel
-//! ([`wheel`]), the actors of one spawn side by side in memory ([`actors`], [`region`]).
+//! An event is written once, by the sender's shard, into the buffer for its receiver's shard and its window
+//! ([`batch`]), and read once, there. Shards exchange whole buffers, and no message costs an allocation, a lock or an
+//! atomic operation. Within a window the events are grouped by receiver, and each group is sorted separately
+//! ([`order`]). Timers wait in a hierarchical wheel ([`wheel`]); the actors of one spawn are adjacent in memory
+//! ([`actors`], [`region`]).
 //!
-//! Actors are spawned when the shards meet, in an order that all of them agree on; so addresses do
-//! not depend on the number of shards either, and with them random numbers and latencies.
+//! Actors are spawned between two windows, in an order on which all shards agree. So addresses do not depend on the
+//! number of shards, and neither do random numbers and latencies.
 //!
-//! The executor does no I/O, and reads the clock of the wall once before and once after a run.
+//! The executor does no I/O, and reads the wall clock once before and once after a run.
 
 #[cfg(feature = "serde")]
 mod across;
@@ -79,15 +79,15 @@ use std::sync::{Arc, Mutex};
 #[cfg(feature = "serde")]
 pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 
-/// Returns the maximum number of workers that get some of `actors` actors spawned at once: workers get actors
-/// in pages of 256.
+/// Returns the maximum number of workers that get a part of `actors` actors spawned together, because workers get
+/// actors in pages of 256.
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);
     NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns the number of workers for which each has at least `each` actors, which pays for their barriers: at
-/// least one, and at most one per core.
+/// Returns the number of workers for which each has at least `each` actors, so that barriers pay off: at least one, and
+/// at most one per core.
 pub fn worthwhile_workers(actors: u32, each: NonZeroU32) -> NonZeroUsize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let busy = NonZeroUsize::new((actors / each) as usize);
@@ -150,18 +150,18 @@ fn run_shards<M: Message>(
     on_threads(config, shards, || matrix.abandon(), work)
 }
 
-/// The memory that each pair of shards needs for the events between them, in bytes.
+/// Returns the memory in bytes that each pair of shards needs for the events between them.
 const fn pair_bytes<M: Message>() -> usize {
     let batches = size_of::<outbox::ShardBatch<M, Shard<M>>>()
         + size_of::<writer_cell::Cell<outbox::ShardBatch<M, Shard<M>>>>();
     size_of::<outbox::Outbox<M>>() + 2 * batches
 }
 
-/// The stack of a thread, and some more for what the system library needs of it.
+/// The stack of a thread, with an allowance for the system library.
 const THREAD_BYTES: usize = (2 << 20) + (256 << 10);
 
-/// Refuses more workers than memory allows before they are created, because running out of memory later ends
-/// the process.
+/// Refuses more workers than memory allows before they are created, because a failed allocation later would end the
+/// process.
 fn check_memory<M: Message>(config: &Config) -> Result<(), RunError> {
     let shards = config.workers.get();
     let pairs = shards
@@ -179,7 +179,7 @@ fn check_memory<M: Message>(config: &Config) -> Result<(), RunError> {
     Err(refused(config, source, 0))
 }
 
-/// The error of a run for which the system refuses a thread, or the memory for it.
+/// Returns the error of a run for which the system cannot create a thread, or lacks the memory for it.
 fn refused(config: &Config, source: std::io::Error, workers: usize) -> RunError {
     let report = Box::new(Report {
         executor: Executor::Virtual,
@@ -190,8 +190,8 @@ fn refused(config: &Config, source: std::io::Error, workers: usize) -> RunError 
     RunError::Thread { source, report }
 }
 
-/// Does the work of each shard on a separate thread, and that of the first shard on this thread. If the
-/// system refuses a thread, the started ones stop.
+/// Does the work of each shard on a separate thread, and the work of the first shard on this thread. If a thread cannot
+/// be created, the started ones stop.
 fn on_threads<T: Send>(
     config: &Config,
     shards: usize,

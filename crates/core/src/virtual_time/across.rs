@@ -1,9 +1,10 @@
-//! A run whose shards are in several processes.
+//! Runs whose shards are in several processes.
 //!
-//! Shards are numbered over all processes, a contiguous range in each. At the end of a window each shard swaps parcels
-//! with the shards of its own process, and serializes its parcels for other processes into one batch per process. The
-//! process's first shard exchanges the batches through the [`Carrier`]; then every shard reads its own sections of the
-//! batches that have arrived. Each batch carries the vote of its process, so one exchange also does the reduction.
+//! Shards are numbered over all processes, with a contiguous range in each. At the end of a window each shard swaps
+//! batches with the shards of its own process, and serializes its batches for other processes into one message per
+//! process. The first shard of each process exchanges the messages through the [`Carrier`]; then every shard reads its
+//! own sections of the messages that have arrived. Each message contains the vote of its process, so one exchange also
+//! does the reduction.
 
 mod batch;
 mod part;
@@ -44,9 +45,9 @@ use std::sync::{Mutex, PoisonError, RwLock};
 /// });
 /// ```
 pub trait Carrier: Send {
-    /// Sends `outgoing[p]` to each other process `p`, and replaces `incoming[p]` by the batch that `p` sends. Returns
-    /// when all batches have arrived, so all processes have to call it the same number of times. The entries of the own
-    /// process are ignored; the carrier may change the bytes in `outgoing`, which are not used again.
+    /// Sends `outgoing[p]` to each other process `p`, and replaces `incoming[p]` by the batch that `p` sends. It
+    /// returns when all batches have arrived, so all processes have to call it the same number of times. The entries of
+    /// the own process are ignored. The carrier may change the bytes in `outgoing`, which are not used again.
     ///
     /// # Errors
     /// [`ProcessLost`] if another process has ended. A carrier may end the process instead.
@@ -73,7 +74,7 @@ pub struct ProcessLost;
 
 type Cargo<M> = ShardBatch<M, Shard<M>>;
 
-/// Batches with more memory than this shrink to what they need between windows.
+/// The size above which batches are shrunk between windows to the memory that they need.
 const KEPT_BYTES: usize = 64 << 20;
 
 /// The batches of one process, which its shards share.
@@ -149,12 +150,12 @@ impl Batches {
     }
 }
 
-/// Why a process cannot continue its part of a run.
+/// The reason why a process cannot continue its part of a run.
 #[derive(Debug)]
 enum Failure {
-    /// See [`ProcessLost`].
+    /// Another process has ended; see [`ProcessLost`].
     Lost,
-    /// The fault in this process.
+    /// This process failed, for the given reason.
     Here(String),
 }
 
@@ -182,14 +183,14 @@ struct Across<'a, M: Message, C> {
     own: Range<usize>,
     me: usize,
     kinds: Kinds<M>,
-    /// The memory of the sections that were written last.
+    /// The buffer of the sections that were written last.
     sections: Vec<u8>,
-    /// Memory for the events of other processes.
+    /// The memory for events of other processes.
     pool: Pool<M>,
     failure: Option<Failure>,
     /// The reduction at the last barrier.
     agreed: Vote,
-    /// Set by the first shard of the process, if the root's is in another one.
+    /// Set by the first shard of the process, if the root's shard is in another process.
     progress: Option<(Progress, u32)>,
     saves: Saves<'a>,
 }
@@ -202,7 +203,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         Vote { halt: true, ..vote }
     }
 
-    /// The number of this process.
+    /// Returns the number of this process.
     fn process(&self) -> usize {
         self.own.start / self.own.len()
     }

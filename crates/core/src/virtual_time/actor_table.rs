@@ -1,9 +1,9 @@
-//! One shard's table of actors: which shard has an address, the actors' lineage, and the location of the
-//! shard's own actors in memory.
+//! One shard's table of actors: the shard of each address, the actors' lineage, and the location of the shard's own
+//! actors in memory.
 //!
-//! The number of a page alone decides which shard has it, whether anything was spawned there or not; so an
-//! event finds the same shard before and after a spawn. A shard stores only its own actors, and removes those
-//! that were spawned together when all of them have ended.
+//! The number of a page alone determines its shard, whether actors were spawned there or not, so an event finds the
+//! same shard before and after a spawn. A shard stores only its own actors, and removes actors that were spawned
+//! together when all of them have ended.
 
 mod directory;
 #[cfg(feature = "serde")]
@@ -22,18 +22,18 @@ pub(super) use recent::scatter;
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// Actors that were spawned together and have pages of their own, or some of them.
+/// Actors that were spawned together and occupy one or more whole pages.
 struct Group {
     first: u32,
     parent: u32,
     population: u32,
     spawn: Spawn,
-    /// How many of them this shard has and have not ended.
+    /// The number of them on this shard that have not ended.
     living: u32,
 }
 
-/// A few actors that were spawned together, in a page with others: all on this shard. 40 bytes,
-/// because there may be one for every actor.
+/// A few actors that were spawned together and share a page with others, all on this shard. It takes 40 bytes, which
+/// matters because there may be one for each actor.
 struct Batch {
     first: u32,
     parent: u32,
@@ -57,29 +57,29 @@ enum Page {
     Shared { page: u32 },
 }
 
-/// The batches of a page that they share.
+/// A page that several batches share.
 struct SharedPage {
-    /// For each address, the number of the batch plus one; 0: no actor.
+    /// For each address, the number of its batch plus one; 0 means no actor.
     batches: [u32; PAGE as usize],
     living: u16,
     /// No actors will be added.
     closed: bool,
 }
 
-/// log2 of how many pages a leaf of the directory has.
+/// The number of pages in a leaf of the directory, as a power of two.
 const LEAF_BITS: u32 = if cfg!(miri) { 4 } else { 10 };
 
-/// Pages in a row that are given out to the shards before the sequence repeats.
+/// The number of consecutive pages after which the assignment of pages to shards repeats.
 pub(super) const ROUND: u32 = if cfg!(miri) { 16 } else { 1024 };
 
-/// The page of an address modulo [`ROUND`]: pages that have it in common are one shard's, however many shards there are.
+/// Returns the page of an address modulo [`ROUND`]. Pages with equal results belong to one shard, however many shards
+/// there are.
 #[inline(always)]
 pub(super) fn residue(address: u32) -> usize {
     ((address >> PAGE_BITS) % ROUND) as usize
 }
 
-/// The number of addresses up to which names of ended actors are kept: enough for reports, and a bound for
-/// long runs.
+/// The number of addresses for which the names of ended actors are kept: enough for reports, and a bound for long runs.
 const NAMED: u32 = 64 * PAGE;
 
 /// The location of an actor that shares a page.
@@ -88,9 +88,9 @@ pub(super) struct SharedSlot {
     /// The slots of all actors that were spawned with it.
     pub(super) slots: NonNull<u8>,
     pub(super) population: u32,
-    /// The actor's index among them.
+    /// The actor's index among these slots.
     pub(super) index: u32,
-    /// How many there are.
+    /// The number of these slots.
     pub(super) count: usize,
 }
 
@@ -98,11 +98,11 @@ pub(super) struct SharedSlot {
 #[derive(Clone, Copy)]
 pub(super) struct Lineage {
     pub(super) parent: u32,
-    /// The parent wants to know of every end.
+    /// True if the parent is notified of every end.
     pub(super) watched: bool,
 }
 
-/// Actors of one page that have ended and are not counted yet, because the actors of a page often end one after the other.
+/// Ended actors of one page that have not been counted yet, because the actors of a page often end one after the other.
 struct Ending {
     /// The page; an invalid number if `count` is 0.
     page: u32,
@@ -174,7 +174,7 @@ impl ActorTable {
         }
     }
 
-    /// The shard that has an address, whether there is an actor or not.
+    /// Returns the shard of an address, whether an actor has it or not.
     #[inline(always)]
     pub(super) fn owner(&self, to: u32) -> usize {
         if self.shards == 1 {
@@ -190,7 +190,7 @@ impl ActorTable {
         owner.into()
     }
 
-    /// Whether this shard has the address.
+    /// True if the address belongs to this shard.
     #[inline]
     pub(super) fn owns(&self, addr: u32) -> bool {
         self.owner(addr) == self.index
@@ -227,7 +227,7 @@ impl ActorTable {
         }
     }
 
-    /// The number of the population of an address, if an actor of this shard has it.
+    /// Returns the population of an address, if an actor of this shard has it.
     #[inline]
     pub(super) fn population(&self, addr: u32) -> Option<u32> {
         let recent = self.recent.population(addr);
@@ -251,8 +251,8 @@ impl ActorTable {
         }
     }
 
-    /// The first of the actors with pages of their own to which this one belongs, and how many they are, if their
-    /// population has been looked for last.
+    /// Returns the group of an actor, as its first address and its size, if the population of that group was looked up
+    /// last.
     pub(super) fn group(&self, addr: u32) -> Option<(u32, u32)> {
         self.recent.group(addr)
     }
@@ -311,7 +311,7 @@ impl ActorTable {
             .map_or(u32::MAX, |lineage| lineage.parent)
     }
 
-    /// An actor's name, made now; the address if it is another shard's.
+    /// Returns an actor's name, made on request; the address if the actor is on another shard.
     pub(super) fn name_of(&self, addr: u32) -> String {
         let name = match self.page(addr >> PAGE_BITS) {
             Page::None => None,
@@ -421,7 +421,7 @@ impl ActorTable {
         self.first_ended(addr)
     }
 
-    /// The same for an actor of another page than the last one.
+    /// Like [`ended`](Self::ended), for an actor of a different page than the last one.
     #[inline(never)]
     fn first_ended(&mut self, addr: u32) -> Option<Lineage> {
         self.count_ended();
@@ -454,13 +454,13 @@ impl ActorTable {
         }
     }
 
-    /// Whether actors have ended since they were last forgotten.
+    /// True if actors have ended since ended actors were last removed.
     #[inline]
     pub(super) fn has_ended(&self) -> bool {
         self.ending.page != Ending::NONE.page || !self.over.is_empty()
     }
 
-    /// Counts ended actors: from here on `over` is complete.
+    /// Counts ended actors; afterwards `over` is complete.
     pub(super) fn count_ended(&mut self) {
         let Ending {
             page,
@@ -479,8 +479,8 @@ impl ActorTable {
         }
     }
 
-    /// Removes all actors that were spawned together with this one, the last of them on this shard. Returns
-    /// true if they had a population of their own.
+    /// Removes all actors of the spawn of `last`, which is the last of them on this shard. Returns true if they had
+    /// their own population.
     pub(super) fn forget(&mut self, last: u32) -> bool {
         let number = last >> PAGE_BITS;
         let named = match self.page(number) {
@@ -534,7 +534,7 @@ impl ActorTable {
         }
     }
 
-    /// The names of all actors that this shard knows.
+    /// Returns the names of all actors that this shard knows.
     pub(super) fn names(&mut self) -> Vec<NamedRange> {
         let mut names = std::mem::take(&mut self.ended);
         names.extend(self.groups.iter().map(|group| NamedRange {

@@ -1,11 +1,10 @@
-//! Actors of one form on one shard, and how an event reaches one.
+//! The actors of one form on one shard, and the delivery of events to them.
 //!
-//! The engine hands a population a run of events; the loop over them is compiled for the type of
-//! the population's actors, so that a handler is inlined into it and an event costs no indirect
-//! call.
+//! The engine passes a series of events to a population. The loop over them is compiled for the type of the
+//! population's actors, so a handler is inlined into it, and an event costs no indirect call.
 //!
-//! Actors of a large spawn have pages of their own and lie side by side ([`own_pages`]); the actors of a
-//! small one share pages with others ([`shared_pages`]).
+//! Actors of a large spawn have their own pages and are adjacent in memory ([`own_pages`]); the actors of small spawns
+//! share pages ([`shared_pages`]).
 
 mod own_pages;
 mod shared_pages;
@@ -27,7 +26,7 @@ use std::any::{TypeId, type_name};
 #[cfg(feature = "serde")]
 use std::sync::Arc;
 
-/// Whether an actor is to handle an event.
+/// Whether an actor can handle an event.
 enum Ready {
     Yes,
     No,
@@ -51,15 +50,15 @@ pub(super) unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut
     }
 }
 
-/// How many events ahead a slot is fetched into the cache.
+/// The number of events by which slots are prefetched into the cache.
 const AHEAD: usize = 10;
 
-/// Actors of one form, wherever they are: how events reach them.
+/// Actors of one form, wherever they are stored, and the delivery of events to them.
 trait Actors<M: Message> {
     /// The form of the actors.
     type Form: Form<M>;
 
-    /// The slot of an actor, if it is one of these.
+    /// Returns the slot of an actor, if the actor belongs to this population.
     ///
     /// # Safety
     /// Called on the shard's thread, with a shard that has the address and to which no one holds a
@@ -72,7 +71,7 @@ trait Actors<M: Message> {
     /// The slot is that of one of these actors, whose state is [`State::Fresh`].
     unsafe fn born(&self, slot: *mut Slot<M, Self::Form>) -> u64;
 
-    /// Makes the actor, whose state is [`State::Live`] afterwards. If that panics, it has not begun.
+    /// Creates the actor, whose state is [`State::Live`] afterwards. If that panics, the actor has not begun.
     ///
     /// # Safety
     /// As for [`Actors::born`] and [`Actors::slot`].
@@ -105,7 +104,7 @@ trait Actors<M: Message> {
     #[cfg(feature = "serde")]
     unsafe fn form(&self, slot: *mut Slot<M, Self::Form>) -> Arc<Self::Form>;
 
-    /// Runs one event of these actors. See [`Population::run_one`].
+    /// Delivers one event to these actors. See [`Population::run_one`].
     ///
     /// # Safety
     /// As there.
@@ -138,7 +137,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Fetches an actor's slot into the cache, if it is one of these.
+    /// Prefetches an actor's slot into the cache, if the actor belongs to this population.
     ///
     /// # Safety
     /// As for [`Actors::slot`].
@@ -218,7 +217,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Lets the actor of a slot handle a message, with which it begins if it is not `live`.
+    /// Lets the actor of a slot handle a message. If the actor is not `live`, it begins with this message.
     ///
     /// # Safety
     /// As for [`Actors::deliver`]; time and event of the shard's turn are set.
@@ -245,7 +244,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// The same for a timer that an actor has set, or a message to itself that takes no time; false: it is neither.
+    /// Delivers a timer of the actor, or a message to itself that takes no time. False if the event is neither.
     ///
     /// # Safety
     /// As for [`Actors::deliver_message`]; the actor is live.
@@ -288,7 +287,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// The same for a message of the actor to itself.
+    /// Delivers a message of the actor to itself.
     ///
     /// # Safety
     /// As for [`Actors::deliver_message`]; the actor is live.
@@ -339,7 +338,7 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Prepares the delivery of such an event.
+    /// Prepares the delivery of an event other than a message.
     ///
     /// # Safety
     /// As for [`Actors::deliver_other`].
@@ -399,7 +398,7 @@ trait Actors<M: Message> {
         unsafe { (*slot).header.state == State::Fresh && (*shard).turn.now >= self.born(slot) }
     }
 
-    /// Makes the actor being run, and lets it begin.
+    /// Creates the actor being run, and starts it.
     ///
     /// # Safety
     /// As for [`Actors::deliver`]; the actor has not begun, and `arrived` is its first event.

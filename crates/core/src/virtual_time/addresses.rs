@@ -1,23 +1,23 @@
 //! Assignment of addresses to new actors, which depends only on the order of spawns.
 //!
-//! Every shard assigns the same addresses in the same order, and no address twice. Addresses come in pages of
-//! 256, because a page belongs to one shard. Half a page of actors or more gets pages of its own. Smaller
-//! spawns share pages: there are 64 open pages, which are filled in turn, so that actors that are spawned one
-//! by one are spread over the shards, and a billion of them, one after the other, use no more than a billion
-//! addresses. At most half of the addresses are lost to the ends of pages.
+//! Every shard assigns the same addresses in the same order, and no address twice. Addresses come in pages of 256,
+//! because a page belongs to one shard. A spawn of half a page or more gets its own pages. Smaller spawns share 64 open
+//! pages, which are filled in turn. So actors that are spawned one by one are spread over the shards, and a billion of
+//! them, one after the other, use no more than a billion addresses. At most half of the addresses are lost at the ends
+//! of pages.
 
 /// log2 of a page's addresses.
 pub(super) const PAGE_BITS: u32 = 8;
 /// Addresses of a page.
 pub(super) const PAGE: u32 = 1 << PAGE_BITS;
-/// The most pages there can be: the next one would contain [`Addr::NONE`](crate::Addr::NONE).
+/// The maximum number of pages: the next one would contain [`Addr::NONE`](crate::Addr::NONE).
 const MAX_PAGES: u32 = (1 << (32 - PAGE_BITS)) - 1;
 /// The number of pages that are filled in turn.
 const OPEN: usize = 64;
-/// Actors that are spawned together get pages of their own if they are at least this many.
+/// The size from which on a spawn gets its own pages.
 const WHOLE: u32 = PAGE / 2;
 
-/// Addresses for actors that are spawned together: consecutive ones.
+/// Consecutive addresses for actors that are spawned together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Allocation {
     /// All addresses of some pages, from this page on.
@@ -33,13 +33,13 @@ pub(super) enum Allocation {
 /// The addresses that are left.
 pub(super) struct Addresses {
     next_page: u32,
-    /// The next address of each open page; those not opened yet are empty.
+    /// The next address of each open page; pages that have not been opened are empty.
     open: [u32; OPEN],
     /// The index of the next open page.
     turn: usize,
 }
 
-/// [`Addresses`] as they are written.
+/// The serialized form of [`Addresses`].
 #[cfg(feature = "serde")]
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct AddressesCheckpoint {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// A block of memory that is divided into pieces.
 pub(super) struct Block {
-    /// The bytes that have not been given back, those not given out included.
+    /// The bytes that have not been freed, including those that were never allocated.
     bytes: AtomicUsize,
-    /// Given back with the last of them.
+    /// The memory, freed with the last piece.
     _memory: Memory,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Blocks {
     block: *const Block,
     /// The start of the next piece.
     at: *mut u8,
-    /// The bytes that are left of the block.
+    /// The free bytes at the end of the block.
     left: usize,
     /// The bytes of all blocks so far.
     taken: usize,
@@ -50,7 +50,7 @@ unsafe impl Send for Blocks {}
 
 /// The bytes of the first block.
 const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 32 << 10 };
-/// Blocks are small up to this many bytes: many runs need no more.
+/// The total size up to which blocks are small, because many runs need no more.
 const SMALL: usize = 32 * FIRST;
 /// The bytes of all other blocks.
 const LARGE: usize = if cfg!(miri) { SMALL } else { 2 << 20 };

@@ -40,7 +40,7 @@ impl<M: Message> Wake for Cell<M> {
 }
 
 pub(super) const LIVE: u8 = 0;
-/// The lowest bit is the epoch under which the stop counts as sent.
+/// The increment of the stop's state; the lowest bit is the epoch in which the stop counts as sent.
 pub(super) const STOPPING: u8 = 2;
 pub(super) const RETURNED: u8 = 4;
 pub(super) const STOPPED: u8 = 8;
@@ -59,7 +59,7 @@ impl<M: Message> Cell<M> {
         })
     }
 
-    /// Whether it was stopped and has not ended yet.
+    /// True if the actor was stopped and has not ended yet.
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
         self.state.load(Acquire) & STOPPING != 0
@@ -71,7 +71,7 @@ impl<M: Message> Cell<M> {
         task.waker().data() == std::ptr::from_ref(self).cast()
     }
 
-    /// Whether anything holds a clone of the relay.
+    /// True if anything holds a clone of the relay.
     #[inline]
     pub(super) fn is_held(self: &Arc<Self>) -> bool {
         let holders = Arc::strong_count(self);

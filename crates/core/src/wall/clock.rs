@@ -1,4 +1,4 @@
-//! The time of a run, and its scheduled work.
+//! The clock of a run, with its scheduled work.
 //!
 //! The thread that called [`run`](crate::run()) keeps the clock: it delivers delayed messages, wakes the
 //! actors of executors without timers, and checks every few milliseconds whether the run was cancelled, is
@@ -15,13 +15,13 @@ use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// How often the keeper looks after the run.
+/// The interval at which the clock thread checks the state of the run.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// How many messages are delivered between two looks at everything else.
+/// The number of messages that are delivered between two such checks.
 const AT_ONCE: usize = 256;
 
-/// See the [module](self).
+/// The clock of a run; see the [module](self).
 pub(crate) struct Clock<M> {
     start: Instant,
     keeper: ClockWaiter,
@@ -66,7 +66,7 @@ impl<M> Clock<M> {
         Time::ZERO.after(self.start.elapsed())
     }
 
-    /// A time of the run as the system counts it; far in the future if it cannot.
+    /// Converts a time of the run to a time of the system; far in the future if it cannot be represented.
     pub(crate) fn instant(&self, time: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
         self.start
@@ -78,14 +78,14 @@ impl<M> Clock<M> {
         lock(&self.agenda)
     }
 
-    /// Wakes this task at this time. It is `now`.
+    /// Wakes a task at the time `due`; `now` is the current time.
     pub(crate) fn wake_at(&self, due: Time, now: Time, task: Waker) -> Wake {
         let wake = self.wakes.add(due, now, task);
         self.keeper.tell(due);
         wake
     }
 
-    /// Calls a wake-up off, which may have come.
+    /// Cancels a wake-up, which may already have happened.
     pub(crate) fn cancel(&self, wake: Wake) {
         self.wakes.cancel(wake);
     }
@@ -109,7 +109,7 @@ impl<M> Clock<M> {
         self.keeper.tell(due);
     }
 
-    /// How many messages are still to be delivered.
+    /// Returns the number of messages that are still to be delivered.
     pub(crate) fn delayed(&self) -> u64 {
         self.agenda().delayed
     }
@@ -126,7 +126,7 @@ impl<M> Clock<M> {
             .map(|Deadline { to, letter, .. }| (to, letter))
     }
 
-    /// Does the scheduled work at its time, until [`Clock::stop`]. Every few milliseconds it calls `look`.
+    /// Does the scheduled work when it is due, until [`Clock::stop`]. Calls `look` every few milliseconds.
     pub(crate) fn keep(&self, look: impl Fn(Time), deliver: impl Fn(Addr, MailboxEntry<M>)) {
         let mut next_look = Time::ZERO;
         let mut tasks = Vec::new();
@@ -178,7 +178,7 @@ impl<M> Clock<M> {
 struct Stopped;
 
 impl<M> Ord for Deadline<M> {
-    /// The earliest is the greatest, as `BinaryHeap` gives out the greatest.
+    /// Orders deadlines in reverse, because `BinaryHeap` returns the greatest element first.
     fn cmp(&self, other: &Deadline<M>) -> Ordering {
         (other.due, other.order).cmp(&(self.due, self.order))
     }

@@ -1,10 +1,9 @@
-//! The sleep of the thread that keeps the clock. It is woken only for work that is due before the end of its
-//! sleep.
+//! The sleep of the clock thread, which is woken only for work that is due before the end of its sleep.
 //!
-//! The clock thread announces that it looks, looks at all work, and then sleeps until the first due time.
-//! Another thread adds work under a lock that the clock thread also takes to look, and then compares. If the
-//! clock thread took the lock first, its announcement is visible: that it looks, or until when it sleeps. If
-//! it takes the lock later, it sees the added work.
+//! The clock thread announces that it is looking, looks at all work, and then sleeps until the first due time. Another
+//! thread adds work under a lock that the clock thread also takes to look, and then checks the announcement. If the
+//! clock thread took the lock first, its announcement is visible: that it is looking, or until when it sleeps. If it
+//! takes the lock later, it sees the added work.
 
 use crate::contract::Time;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +17,7 @@ use std::time::Duration;
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct ClockWaiter {
-    /// Work that is due later need not wake it.
+    /// The end of the sleep; work that is due later does not wake the thread.
     until: AtomicU64,
     told: Mutex<bool>,
     changed: Condvar,
@@ -33,7 +32,7 @@ impl ClockWaiter {
         }
     }
 
-    /// Announces that it is about to look: from here on all new work wakes it.
+    /// Announces that the thread is about to look: from now on all new work wakes it.
     pub(super) fn look(&self) {
         self.until.store(u64::MAX, Relaxed);
     }
@@ -63,7 +62,7 @@ impl ClockWaiter {
     }
 }
 
-/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib clock_waiter::loom`.
+/// Loom models: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib clock_waiter::loom`.
 #[cfg(all(test, loom))]
 mod loom {
     use super::ClockWaiter;
@@ -72,9 +71,9 @@ mod loom {
     use loom::thread;
     use std::time::Duration;
 
-    /// Each thread adds work with the given due times, and a clock thread takes out what it finds. It sleeps
-    /// without a limit, first until 10 and then until 20, so that loom finds it waiting forever if a wake-up
-    /// is lost.
+    /// Each thread adds work with the given due times, and a clock thread takes out the work that it finds. The clock
+    /// thread sleeps without a limit, first until 10 and then until 20, so loom reports an endless wait if a wake-up is
+    /// lost.
     fn keeper_finds_all(added: &'static [&'static [u64]]) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

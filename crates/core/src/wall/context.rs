@@ -28,7 +28,7 @@ use std::task::Poll;
 use std::time::Duration;
 use waits::{Look, is_of};
 
-/// The number of events without a wait after which an actor lets others run.
+/// The number of events that an actor handles without a wait before other actors may run.
 const TURN: u32 = 512;
 
 /// Spawns the root and starts it.
@@ -85,17 +85,17 @@ impl<F> Make<F> {
 
 /// An actor's view of the run, and its own state: received events, sent messages and timers.
 ///
-/// All events are taken out of the mailbox at once, into `batch`, followed by the due timers; the clock is
-/// read then, once for the batch. So a flood of messages delays a timer by one batch at most.
+/// All events are taken out of the mailbox at once, into `batch`, followed by the due timers; the clock is read once
+/// for the batch. So a flood of messages delays a timer by at most one batch.
 pub(crate) struct WallContext<M: Message> {
     system: RunHandle<M>,
-    /// The public part of this actor.
+    /// The part of this actor that others can access.
     cell: Arc<Cell<M>>,
     me: Addr,
     parent: Addr,
     now: Time,
     envelope: Envelope,
-    /// The trace that sendings continue, and their parent in it; `NONE`: each begins its own.
+    /// The trace that sent messages continue, and their parent in it; with `NONE` each message starts its own trace.
     trace: (SpanId, SpanId),
     handled: Handled,
     /// The number of messages sent, random numbers drawn, and spawns requested.
@@ -106,7 +106,7 @@ pub(crate) struct WallContext<M: Message> {
     batch: VecDeque<MailboxEntry<M>>,
     /// Looked at and kept by selective receives.
     stash: VecDeque<MailboxEntry<M>>,
-    /// True if a message that it sent may still be above the capacity of a mailbox.
+    /// True if a message that it has sent may still be above the capacity of a mailbox.
     over: bool,
     timers: Timers,
     alarm: Alarm,
@@ -500,7 +500,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The right to turn the epochs of the counters, given back however the wait ends.
+/// The right to change the epochs of the counters, which is released however the wait ends.
 struct Turn<M: Message>(RunHandle<M>);
 
 impl<M: Message> Drop for Turn<M> {

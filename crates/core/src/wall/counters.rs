@@ -1,18 +1,16 @@
-//! What is counted during a run, without any thread waiting for another.
+//! The counters of a run, which no thread waits for.
 //!
-//! Each thread adds to a shard of its own, without an atomic read-modify-write as long as there are
-//! shards enough for every thread; who wants to know adds the shards up. Sending
-//! counts a letter before it is put into a mailbox, and its receiver counts it as done when it has
-//! handled or kept it and waits again, so `done` never overtakes `sent`.
+//! Each thread adds to its own shard, without an atomic read-modify-write as long as there are enough shards for all
+//! threads; a reader adds the shards up. A sender counts a message before it is put into a mailbox. The receiver counts
+//! it as done when it has handled or stashed it and waits again, so `done` never overtakes `sent`.
 //!
-//! **Settled.** [`Counters::turn`] begins a new epoch, of two that alternate: letters sent from then
-//! on count under the other one. The letters sent before are done when the two sums of the old
-//! epoch are equal, however much is sent under the new one. `done` is added up first: what it
-//! counts was counted as sent before, so the sums can only be equal if every letter is done.
+//! **Settled.** [`Counters::turn`] begins a new epoch; two epochs alternate, and messages sent from then on count under
+//! the new one. The earlier messages are done when the two sums of the old epoch are equal, however many messages are
+//! sent under the new one. `done` is added up first: its messages were counted as sent before, so the sums can only be
+//! equal if every message is done.
 //!
-//! **Nothing left to happen.** [`Counters::scan`] sees all sums. If two scans are equal, nothing was
-//! counted between the end of the first and the beginning of the second, so the sums hold together
-//! at that moment.
+//! **Nothing left to happen.** [`Counters::scan`] reads all sums. If two scans are equal, nothing was counted between
+//! the end of the first and the beginning of the second, so at that moment the sums are consistent.
 
 #[cfg(all(test, loom))]
 mod loom;
@@ -33,7 +31,7 @@ pub(crate) struct Counters {
 struct Shard {
     sent: [AtomicU64; 2],
     done: [AtomicU64; 2],
-    /// Actors that began to wait for nothing but letters, and actors that did so no longer.
+    /// The number of times that actors began to wait only for messages, and the number of times that they stopped.
     idle: AtomicU64,
     busy: AtomicU64,
     timers: AtomicU64,
@@ -41,7 +39,7 @@ struct Shard {
     delivered: Box<[CachePadded<[AtomicU64; 16]>]>,
 }
 
-/// A shard, and whether only this thread writes to it.
+/// A shard, with the information whether only this thread writes to it.
 #[derive(Clone, Copy)]
 struct Mine<'a> {
     shard: &'a Shard,
@@ -116,7 +114,7 @@ impl Counters {
             .fold(0, u64::wrapping_add)
     }
 
-    /// Counts letters as sent; answers under which epoch.
+    /// Counts messages as sent; returns their epoch.
     #[inline]
     pub(crate) fn sent(&self, count: u64) -> u8 {
         self.sent_by(self.mine(), count)
@@ -129,7 +127,7 @@ impl Counters {
         epoch as u8
     }
 
-    /// Counts a letter as done that no actor will see.
+    /// Counts a message as done that no actor will see.
     pub(crate) fn done(&self, epoch: u8) {
         self.mine()
             .add(|shard| &shard.done[epoch as usize & 1], 1, Release);
@@ -141,7 +139,7 @@ impl Counters {
         self.mine().add(|shard| &shard.idle, 1, Release);
     }
 
-    /// An actor does so no longer.
+    /// Records that an actor no longer waits only for messages.
     #[inline]
     pub(crate) fn busy(&self) {
         self.mine().add(|shard| &shard.busy, 1, Release);
@@ -153,7 +151,7 @@ impl Counters {
         (self.epoch.fetch_add(1, AcqRel) & 1) as u8
     }
 
-    /// Whether every letter of this epoch is done.
+    /// True if every message of this epoch is done.
     pub(crate) fn is_settled(&self, epoch: u8) -> bool {
         let done = self.sum(|shard| &shard.done[epoch as usize & 1]);
         done == self.sum(|shard| &shard.sent[epoch as usize & 1])
@@ -179,12 +177,12 @@ impl Counters {
         }
     }
 
-    /// Timers that fired.
+    /// Returns the number of timers that fired.
     pub(crate) fn timers(&self) -> u64 {
         self.sum(|shard| &shard.timers)
     }
 
-    /// Messages of a kind that were handed to actors.
+    /// Returns the number of messages of a kind that actors received.
     pub(crate) fn delivered(&self, kind: usize) -> u64 {
         self.sum(|shard| &shard.delivered[kind / 16][kind % 16])
     }
@@ -203,7 +201,7 @@ impl Ledger {
         self.timers += 1;
     }
 
-    /// A message of this kind was handed to the actor.
+    /// Counts a message of this kind that the actor received.
     #[inline]
     pub(crate) fn delivered(&mut self, kind: usize, counters: &Counters) {
         if self.kind != kind as u32 {

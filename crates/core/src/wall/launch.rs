@@ -33,7 +33,7 @@ pub(crate) fn on_tokio<M: Message>(
     launch(executor, config, tasks, scenario, |_| tokio::end(runtime))
 }
 
-/// Runs a scenario with a task per actor on this runtime, beside whatever else it runs.
+/// Runs a scenario with a task per actor on this runtime, which may run other tasks as well.
 #[cfg(feature = "tokio")]
 pub(crate) fn on_runtime<M: Message>(
     handle: &Handle,
@@ -85,8 +85,7 @@ pub(crate) fn on_pool<M: Message>(
     })
 }
 
-/// Starts the root, keeps the time until the run is over, ends everybody who is left by `shut`, and
-/// reports.
+/// Starts the root, keeps the time until the run is over, ends the remaining actors by `shut`, and reports.
 fn launch<M: Message>(
     executor: Executor,
     config: &Config,
@@ -105,7 +104,7 @@ fn launch<M: Message>(
     summary::conclude(&system, executor, over)
 }
 
-/// The system had no threads for a run, which has not begun.
+/// Returns the error of a run that could not begin, because the system had no threads for it.
 fn without_threads(executor: Executor, config: &Config, source: io::Error) -> RunError {
     let report = Report {
         executor,

@@ -1,10 +1,9 @@
-//! The life of an actor: its body is made, polled until it ends, and what it leaves is settled.
+//! The life of an actor: its body is created, polled until it ends, and its remains are handled.
 //!
-//! **Foreign wakers.** A deadlock must not be reported while an actor waits for something outside
-//! of the run, a socket say. So a body is polled with a waker of its own, the relay. The contexts
-//! of this module's executors recognise it and register the task's own waker instead; anything else
-//! that will wake the actor has to keep a clone of the relay. If there is no clone after a poll, only
-//! a letter or a timer can wake the actor.
+//! **Foreign wakers.** A deadlock must not be reported while an actor waits for something outside of the run, for
+//! example a socket. So each body is polled with its own waker, the relay. The contexts of this module's executors
+//! recognise the relay and register the task's own waker instead; anything else that will wake the actor has to keep a
+//! clone of the relay. If no clone exists after a poll, only a message or a timer can wake the actor.
 
 use super::cell::Cell;
 use super::run_handle::RunHandle;
@@ -85,7 +84,7 @@ struct Whose<M: Message> {
     who: Addr,
 }
 
-/// Settles what an actor leaves.
+/// Handles the remains of an actor that has ended.
 fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
     let (reason, panic) = match exit {
         Exit::Returned => (Reason::Returned, None),
@@ -120,10 +119,10 @@ fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
 /// A body that is polled until it ends, is stopped, or the run is over.
 struct Body<'a, M: Message, B> {
     whose: &'a Whose<M>,
-    /// `None` before it is made, and when it has ended.
+    /// `None` before the body is created and after it has ended.
     body: Pin<&'a mut Option<B>>,
     relay: Waker,
-    /// The mailbox knows what polls it.
+    /// True if the mailbox has the waker of the body's poller.
     attached: bool,
     /// True if it is counted as idle.
     idle: bool,
@@ -150,7 +149,7 @@ impl<'a, M: Message, B> Body<'a, M, B> {
     }
 }
 
-/// A runtime that ends may drop a life as it is: then only this reports a destructor that panics.
+/// Reports a panic of a destructor, because a runtime that ends may drop a life without polling it.
 impl<M: Message, B> Drop for Body<'_, M, B> {
     fn drop(&mut self) {
         if self.body.is_some()

@@ -4,15 +4,15 @@ use std::fs;
 
 /// The maximum, whatever the system reports.
 const MOST: u64 = 30_000;
-/// Left for everybody else.
+/// The number of threads that are left for other programs.
 const RESERVE: u64 = 256;
-/// A thread's stack, its guard page, and as many for its signal stack.
+/// The memory maps of a thread: its stack, its guard page, and two for its signal stack.
 const MAPS_PER_THREAD: u64 = 4;
 
 /// Returns the number of threads that this process may still start, at most 30,000.
 ///
 /// The system limits threads (`threads-max`, `pid_max`, the process limit of the user) and address ranges
-/// (`max_map_count`). A limit that cannot be read is not applied: then the system itself refuses a thread,
+/// (`max_map_count`). A limit that cannot be read is not applied; in that case the system itself refuses a thread,
 /// which is also an error of the run.
 pub(crate) fn threads() -> u64 {
     let read = |path: &str| fs::read_to_string(path).ok();

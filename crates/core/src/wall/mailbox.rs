@@ -1,23 +1,20 @@
-//! Mailboxes: bounded for messages, open for what the executor itself has to tell.
+//! Mailboxes: bounded for messages, unbounded for events of the executor.
 //!
-//! A mailbox has one receiver, which takes everything out at once, and any number of senders. It
-//! guarantees that
-//! - letters of one sender come out in the order in which they went in;
-//! - it says so when a message found `capacity` others waiting; a sender that is to wait for room
-//!   then has its message in the mailbox all the same, in its turn, and is
-//!   [released](Mailbox::take) when the receiver takes it out. So no sender has to try again, and a
-//!   thousand senders of a full mailbox cost no more than one;
-//! - events of the executor (the end of an actor, say) always find room;
-//! - a receiver that found nothing is woken by the next letter;
-//! - after [`Mailbox::close`] nothing goes in any more, and nothing that had gone in is lost: it
-//!   came out, or it comes back from `close` or from `push`.
+//! A mailbox has one receiver, which takes out all entries at once, and any number of senders. It guarantees:
+//! - Entries of one sender come out in the order in which they went in.
+//! - It reports that a message found `capacity` others waiting. If the sender waits for capacity, the message is put
+//!   into the mailbox anyway, in order, and the sender is [released](Mailbox::take) when the receiver takes the message
+//!   out. So no sender has to try again, and a thousand senders of a full mailbox cost no more than one.
+//! - Events of the executor, such as the end of an actor, are always accepted.
+//! - A receiver that found no entry is woken by the next one.
+//! - After [`Mailbox::close`] nothing is accepted any more, and nothing that was accepted is lost: it came out, or
+//!   `close` or `push` returns it.
 //!
-//! What happens to a message that finds the mailbox full is decided by
-//! [`System::post`](super::system::System::post).
+//! [`System::post`](super::system::System::post) decides what happens to a message that finds the mailbox full.
 //!
-//! It is a queue under a lock that is held for a few instructions: a push, or the exchange of the
-//! whole queue for the receiver's empty one. The two exchange their memory with it, so in steady
-//! state nothing is allocated, and a lock serves a whole batch.
+//! A mailbox is a queue under a lock that is held for a few instructions: a push, or the swap of the whole queue for
+//! the receiver's empty one. The two queues swap their memory, too, so nothing is allocated in steady state, and one
+//! lock serves a whole batch.
 
 use super::mailbox_entry::MailboxEntry;
 use crate::contract::{Addr, Event};
@@ -34,7 +31,7 @@ use std::task::Waker;
 /// Why a letter did not go in.
 #[derive(Debug)]
 pub(crate) enum Refused<M> {
-    /// There is no room.
+    /// The mailbox is full.
     Full(MailboxEntry<M>),
     /// The receiver has ended.
     Closed(MailboxEntry<M>),
@@ -47,24 +44,24 @@ pub(crate) struct Mailbox<M> {
 
 struct Inner<M> {
     letters: VecDeque<MailboxEntry<M>>,
-    /// How many of them are messages.
+    /// The number of entries that are messages.
     messages: usize,
     closed: bool,
     /// Whether the receiver is to be woken.
     waiting: bool,
-    /// What polls the receiver.
+    /// The waker of the receiver's task.
     task: Option<Waker>,
-    /// What is to be woken in its place: a future between the two wants to know for what.
+    /// The waker to use instead, of a future between the task and the receiver that must learn which future was woken.
     receiver: Option<Waker>,
-    /// The senders of what lies above the bound.
+    /// The senders of the messages above the capacity.
     over: Vec<Addr>,
 }
 
-/// A receiver that has nothing to do gives memory for more letters than this back.
+/// The capacity above which an idle receiver frees memory.
 const KEPT: usize = 32;
 
 impl<M> Inner<M> {
-    /// As [`Mailbox::push`], without waking the receiver.
+    /// Like [`Mailbox::push`], without waking the receiver.
     #[inline]
     fn put(
         &mut self,
@@ -93,7 +90,7 @@ impl<M> Inner<M> {
         Ok(over)
     }
 
-    /// Whom to wake for what was put in.
+    /// Returns the waker to call after entries were put in.
     #[inline]
     fn awaited(&mut self) -> Option<Waker> {
         if self.waiting && !self.letters.is_empty() {
@@ -110,7 +107,7 @@ impl<M> Inner<M> {
 }
 
 impl<M> Mailbox<M> {
-    /// An empty mailbox.
+    /// Creates an empty mailbox.
     pub(crate) fn new() -> Mailbox<M> {
         Mailbox {
             inner: Mutex::new(Inner {
@@ -131,10 +128,10 @@ impl<M> Mailbox<M> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts messages of one sender in, one after the other, each if fewer than `capacity` wait or if
-    /// the sender will `wait` for capacity: under one lock, and with one wake-up. Returns how many lie above
-    /// the bound, for which the sender is to wait until they are released. The first that is refused
-    /// comes back; those behind it are still in `row`.
+    /// Puts messages of one sender in, one after the other, each if fewer than `capacity` are waiting or if the sender
+    /// will `wait` for capacity. This takes one lock and one wake-up. Returns the number of messages above the
+    /// capacity, for whose release the sender must wait. The first refused message is returned; those after it stay in
+    /// `row`.
     #[inline]
     pub(crate) fn push(
         &self,
@@ -204,7 +201,7 @@ impl<M> Mailbox<M> {
         true
     }
 
-    /// Notifies what polls the receiver.
+    /// Stores the waker of the receiver's task.
     pub(crate) fn attach(&self, task: &Waker) {
         self.lock().task = Some(task.clone());
     }
@@ -241,7 +238,7 @@ impl<M> Mailbox<M> {
     }
 }
 
-/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib mailbox::loom`.
+/// Loom models: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib mailbox::loom`.
 #[cfg(all(test, loom))]
 mod loom {
     use super::{Mailbox, MailboxEntry, Refused};
@@ -272,8 +269,8 @@ mod loom {
         }
     }
 
-    /// Two senders put in a row each; the first sends `again` of its messages a second time; the receiver
-    /// takes them out until it has all. If a wake-up is lost, loom finds it waiting forever.
+    /// Two senders put in a row of messages each; the first sends `again` of its messages a second time; the receiver
+    /// takes them out until it has all. If a wake-up is lost, loom reports an endless wait.
     fn all_arrive(capacity: usize, again: u32) {
         loom::model(move || {
             let mailbox = Arc::new(Mailbox::new());

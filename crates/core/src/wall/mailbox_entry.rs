@@ -13,18 +13,18 @@ pub(crate) struct MailboxEntry<M> {
     pub(crate) answers: SpanId,
     /// The wait that is notified if the receiver cannot answer.
     pub(crate) asks: Asks,
-    /// Under which epoch of the [`Counters`](super::counters::Counters) it counts as sent.
+    /// The epoch of the [`Counters`](super::counters::Counters) under which it counts as sent.
     pub(crate) epoch: u8,
 }
 
-/// The wait for the answer to a message.
+/// Who is notified if a message gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// It is not a request.
+    /// No one: the message is not a request.
     None,
-    /// The sender, somehow.
+    /// The sender, by an ordinary event.
     Sender,
-    /// One wait of the sender; no other wait learns of the failure.
+    /// One wait of the sender; no other wait is notified.
     Wait,
 }
 
@@ -62,7 +62,7 @@ impl<M> MailboxEntry<M> {
         }
     }
 
-    /// An event that the executor itself makes: outside of any trace, and never dropped.
+    /// Creates an event of the executor, which belongs to no trace and is never dropped.
     #[inline]
     pub(crate) fn system(event: Event<M>, sent: Time) -> MailboxEntry<M> {
         MailboxEntry {
@@ -77,7 +77,7 @@ impl<M> MailboxEntry<M> {
         }
     }
 
-    /// Whether the bound of a mailbox counts it.
+    /// True if the entry counts against the capacity of a mailbox.
     #[inline]
     pub(crate) fn is_message(&self) -> bool {
         matches!(self.event, Event::Message { .. })

@@ -1,8 +1,8 @@
 //! The number of an actor's messages above the capacity of mailboxes.
 //!
-//! The sender counts a message after it has put it into the mailbox, so the receiver may have taken it out
-//! before: the number may be negative for a moment. A sender that waits stores its waker first, then reads
-//! the number; a receiver that takes out the last message decrements first, then wakes.
+//! The sender counts a message after it has put it into the mailbox, and the receiver may already have taken it out, so
+//! the number may be negative for a moment. A sender that waits stores its waker first, then reads the number; a
+//! receiver that takes out the last message decrements first, then wakes.
 
 use crate::sync::{AtomicI32, Ordering};
 use Ordering::{AcqRel, Acquire};
@@ -18,26 +18,26 @@ impl OverflowCount {
         self.0.fetch_add(count as i32, AcqRel);
     }
 
-    /// Removes one message. True if it was the last: then its sender must be woken.
+    /// Removes one message. True if it was the last one; then its sender must be woken.
     pub(super) fn release(&self) -> bool {
         self.0.fetch_sub(1, AcqRel) == 1
     }
 
-    /// Whether the sender has to wait.
+    /// True if the sender has to wait.
     pub(super) fn any(&self) -> bool {
         self.0.load(Acquire) > 0
     }
 }
 
-/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib overflow_count::loom`.
+/// Loom models: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib overflow_count::loom`.
 #[cfg(all(test, loom))]
 mod loom {
     use super::OverflowCount;
     use loom::sync::{Arc, Mutex, Notify};
     use loom::thread;
 
-    /// A sender puts these rows of messages above the capacity, and then waits; a receiver takes each out as
-    /// it arrives. If a wake-up is lost, loom finds the sender waiting forever.
+    /// A sender puts these rows of messages above the capacity, and then waits; a receiver takes each out as it
+    /// arrives. If a wake-up is lost, loom reports that the sender waits forever.
     fn sender_goes_on(rows: &'static [u32]) {
         loom::model(move || {
             let count = rows.iter().sum();

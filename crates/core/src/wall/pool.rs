@@ -17,10 +17,10 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{Builder, JoinHandle};
 use turn::Turn;
 
-/// The handle by which an actor can be ended: in a pool its job, otherwise nothing.
+/// The handle by which an actor can be ended: its job in a pool; empty on other executors.
 pub(super) type Handle = OnceLock<Arc<Job>>;
 
-/// The run queue's end for actors that become ready.
+/// The sending side of the run queue, for actors that become ready.
 pub(super) struct Pool {
     ready: Sender<Work>,
 }
@@ -43,17 +43,17 @@ enum Work {
 /// An actor's life in the pool.
 pub(super) struct Job {
     turn: Turn,
-    /// `None` when it is over. Only the worker that has taken the job locks it.
+    /// `None` when the life is over. Only the worker that has taken the job locks it.
     life: Mutex<Option<Life>>,
     ready: Arc<Sender<Work>>,
 }
 
-/// Starts lives. A group of lives shares its end of the run queue, so that workers do not all update the same
-/// counter.
+/// Starts lives. The lives of a group share one sending side of the run queue, so that workers do not all update the
+/// same counter.
 pub(super) struct Starter(Arc<Sender<Work>>);
 
 impl Starter {
-    /// Queues a life, and leaves its job in the handle.
+    /// Queues a life, and stores its job in the handle.
     pub(super) fn start(&self, handle: &Handle, life: Life) {
         let job = Arc::new(Job {
             turn: Turn::queued(),
@@ -128,7 +128,7 @@ impl Crew {
 }
 
 impl Job {
-    /// Polls the life once. Only for who has taken the job out of the queue.
+    /// Polls the life once. Only the worker that took the job out of the queue may call it.
     fn poll(self: Arc<Job>) {
         self.turn.begin();
         let waker = Waker::from(self.clone());

@@ -9,12 +9,12 @@ pub(crate) struct Records {
     /// The waiting actors with the lowest addresses: the reason, and the number of stashed events.
     pub(super) waiting: BTreeMap<Addr, (Waiting, usize)>,
     pub(super) waiting_total: u64,
-    /// Sent and received.
+    /// The numbers of sent and received messages.
     pub(super) totals: Vec<(Addr, u64, u64)>,
 }
 
 impl Records {
-    /// An actor was there at the end.
+    /// Records that an actor existed at the end of the run.
     pub(super) fn wait(&mut self, who: Addr, waiting: Option<Waiting>, kept: usize) {
         self.waiting_total += 1;
         self.waiting

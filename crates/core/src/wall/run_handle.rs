@@ -1,7 +1,7 @@
-//! A handle of the run, which actors that begin together share.
+//! A handle of the run, which actors that start together share.
 //!
-//! Each actor keeps its run alive. If all of them counted themselves in one place, every worker that begins
-//! or ends an actor would write to the same cache line, and wait for the others.
+//! Each actor keeps its run alive. If all of them used one reference count, every worker that starts or ends an actor
+//! would write to the same cache line and wait for the others.
 
 use super::system::System;
 use crate::contract::Message;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// See the [module](self).
 pub(super) struct RunHandle<M: Message>(Arc<Counted<M>>);
 
-/// Counted by those that begin together; itself it counts as one.
+/// Has one reference count for the actors that start together, and itself holds one reference.
 struct Counted<M: Message> {
     system: Arc<System<M>>,
 }
 
 impl<M: Message> RunHandle<M> {
-    /// A new one.
+    /// Creates a handle for actors that start together.
     pub(super) fn new(system: &Arc<System<M>>) -> RunHandle<M> {
         let system = system.clone();
         RunHandle(Arc::new(Counted { system }))

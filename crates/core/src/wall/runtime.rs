@@ -25,7 +25,7 @@ impl Runtime {
         }
     }
 
-    /// Whether many lives can be begun by one more.
+    /// True if one life can start many others.
     pub(super) fn begins_many(&self) -> bool {
         !matches!(self, Runtime::Threads(_))
     }
@@ -61,7 +61,7 @@ impl Starter<'_> {
     /// Starts the life of an actor.
     ///
     /// # Errors
-    /// If the system refuses a thread for it.
+    /// If the system cannot create the needed thread.
     pub(super) fn start(
         &self,
         handle: &Handle,

@@ -1,7 +1,7 @@
 //! Stack sizes of threads that run actors.
 //!
-//! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the
-//! receiver; without optimisation each move uses separate memory. A body that begins is moved in the same way.
+//! A message is moved several times between a call of `send` and a mailbox, and as often on its way to the receiver;
+//! without optimisation each move uses separate memory. The same applies to a body that begins.
 
 use super::mailbox_entry::MailboxEntry;
 
@@ -10,17 +10,17 @@ const USUAL: usize = 2 << 20;
 /// Stack headroom, in copies of the message type.
 const COPIES: usize = 32;
 
-/// The additional bytes for messages of this type.
+/// Returns the additional bytes for messages of this type.
 pub(super) const fn for_messages<M>() -> usize {
     size_of::<MailboxEntry<M>>() * COPIES
 }
 
-/// The bytes for the life of an actor of this size.
+/// Returns the bytes for the life of an actor of this size.
 pub(super) const fn for_life(size: usize) -> usize {
     size * COPIES
 }
 
-/// The stack of a worker, which runs any number of actors.
+/// Returns the stack size of a worker, which runs any number of actors.
 pub(super) const fn of_worker<M>() -> usize {
     USUAL + for_messages::<M>()
 }

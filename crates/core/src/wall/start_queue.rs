@@ -1,9 +1,9 @@
-//! Actors that have received their first message and have not begun yet.
+//! Actors that have received their first message and have not started yet.
 //!
-//! If thousands of actors get their first message in one step, their sender would otherwise make them all,
-//! and each that begins would wake another worker. So they are queued, and begin together: when [`BATCH`] are
-//! queued, when the step of their sender is over, or when the clock thread looks after them, whichever comes
-//! first. Any idle worker makes a batch: see [`System::begin`](super::system::System::begin).
+//! If thousands of actors get their first message in one step, their sender would otherwise create them all, and each
+//! that starts would wake another worker. So they are queued and start together: when [`BATCH`] are queued, when the
+//! step of their sender is over, or at the next check of the clock thread, whichever comes first. Any idle worker
+//! creates a batch: see [`System::begin`](super::system::System::begin).
 
 use super::thread_slot::{self, SHARDS};
 use crate::contract::Addr;
@@ -15,14 +15,14 @@ use std::sync::Mutex;
 /// The number of actors that begin together.
 const BATCH: usize = 256;
 
-/// The state of this thread.
+/// The step that this thread is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// It is not polling a body.
+    /// The thread is not polling a body.
     None,
-    /// It is polling a body.
+    /// The thread is polling a body.
     Begun,
-    /// It is polling a body, and has queued actors during that step.
+    /// The thread is polling a body, and has queued actors in this step.
     Noted,
 }
 
@@ -50,7 +50,7 @@ impl StartQueue {
         STEP.set(Step::Begun);
     }
 
-    /// The body was polled. Returns who is to begin now.
+    /// Records that the body was polled. Returns the actors to start now.
     #[inline]
     pub(super) fn end_step(&self) -> Option<Vec<Addr>> {
         let noted = STEP.replace(Step::None) == Step::Noted;
@@ -59,7 +59,7 @@ impl StartQueue {
             .flatten()
     }
 
-    /// Queues an actor. Returns the actors to begin now.
+    /// Queues an actor. Returns the actors to start now.
     pub(super) fn note(&self, who: Addr) -> Option<Vec<Addr>> {
         if STEP.get() == Step::None {
             return Some(vec![who]);

@@ -1,4 +1,4 @@
-//! The report of a run that is over, and whether it failed.
+//! The report of a completed run, or its error.
 
 use super::records::Records;
 use super::system::{End, System};

@@ -36,7 +36,7 @@ pub(crate) struct System<M: Message> {
     /// access the groups.
     groups: Mutex<Vec<(u32, Arc<Group<M>>)>>,
     pub(super) nursery: StartQueue,
-    /// Whether an actor turns the epochs of the counters.
+    /// True if an actor is using the epochs of the counters.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
     pub(super) end: Mutex<Option<End>>,
@@ -89,13 +89,13 @@ impl<M: Message> Group<M> {
         who.0.wrapping_sub(self.first) < self.count
     }
 
-    /// The address behind the last one.
+    /// Returns the address after the last one.
     fn end(&self) -> u32 {
         self.first + self.count
     }
 }
 
-/// The number of simultaneous starts from which other workers share the work.
+/// The number of simultaneous starts above which other workers share the work.
 const MANY: usize = 8;
 
 /// Starts the lives of actors of a group.
@@ -105,7 +105,7 @@ pub(super) type Start<M> = Box<
         + Sync,
 >;
 
-/// An actor that is about to begin: its cell, its address, and its index in its group.
+/// An actor that is about to start: its cell, its address, and its index in its group.
 pub(super) type Newborn<'a, M> = (&'a Arc<Cell<M>>, Addr, u32);
 
 /// The root's address.
@@ -256,7 +256,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// How many actors there are or were.
+    /// Returns the number of actors that were spawned.
     pub(super) fn spawned(&self) -> u32 {
         let groups = lock(&self.groups);
         groups.last().map_or(0, |(_, group)| group.end())
@@ -327,7 +327,7 @@ impl<M: Message> System<M> {
         self.drop_letter(to, letter);
     }
 
-    /// Posts to an actor that has no mailbox yet.
+    /// Posts to an actor that does not have a mailbox yet.
     #[cold]
     fn post_first(
         self: &Arc<Self>,
@@ -373,7 +373,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Tells an actor something that the executor knows.
+    /// Sends an actor an event of the executor.
     pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: MailboxEntry<M>) {
         letter.epoch = self.counters.sent(1);
         let refused = match self.cells.get(to.0) {

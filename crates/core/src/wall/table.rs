@@ -1,7 +1,7 @@
-//! An append-only table from addresses to the public part of actors, which is read without locks.
+//! An append-only table from addresses to the shared part of actors, which is read without locks.
 //!
-//! Entries are added once, in any order, and never move. They are in buckets of 64, 128, 256, … entries, each
-//! allocated with its first entry, so that a look-up is two loads of words that do not change any more.
+//! Entries are added once, in any order, and never move. They are in buckets of 64, 128, 256, … entries, each allocated
+//! with its first entry, so a look-up loads two words that do not change any more.
 
 use std::sync::OnceLock;
 
@@ -24,7 +24,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The entry of this index, if it was made.
+    /// Returns the entry with this index, if it exists.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (bucket, offset) = place(index);

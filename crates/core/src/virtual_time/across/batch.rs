@@ -1,4 +1,4 @@
-//! Votes and parcels as bytes.
+//! Votes and batches of events in serialized form.
 //!
 //! ```text
 //! batch    a section for each pair of shards that has something, then the vote of the process
@@ -108,7 +108,7 @@ fn begin_count(to: &mut Vec<u8>) -> usize {
     to.len() - 4
 }
 
-/// Writes a parcel and empties it; the sentence why it cannot be written is an error.
+/// Writes a batch and empties it. If it cannot be written, the error is a sentence with the reason.
 fn write_parcel<M: Message>(
     kinds: &Kinds<M>,
     parcel: &mut Cargo<M>,
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// A batch with this many events for window 7.
+    /// Creates a batch with this many events for window 7.
     fn parcel(count: u32, pool: &mut Pool<Msg>) -> Cargo<Msg> {
         let mut buffer = Buffer::new();
         for seq in 0..count {
@@ -273,7 +273,7 @@ mod tests {
         parcel
     }
 
-    /// The batch with which shard 0 sends a parcel to shard 1 of another process.
+    /// Serializes the batch that shard 0 sends to shard 1 of another process.
     fn batch(parcel: Cargo<Msg>, back: &mut Cargo<Msg>) -> Vec<u8> {
         let (matrix, batches) = (Matrix::new(1), Batches::new(2));
         let mut out = [parcel];

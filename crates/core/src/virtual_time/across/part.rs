@@ -1,4 +1,4 @@
-//! The part of a run that one process has, and the parts put together.
+//! The part of a run in one process, and the combination of all parts.
 
 use super::saving::{Constant, Saves, Saving};
 use super::{Across, Batches, Cargo, Carrier, Failure};
@@ -19,21 +19,21 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The part of a distributed run that one process has.
+/// The part of a distributed run that this process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessPart {
     /// The number of the process, from 0.
     pub process: usize,
-    /// How many processes there are.
+    /// The number of processes.
     pub processes: NonZeroUsize,
-    /// How many workers each of them has.
+    /// The number of workers in each process.
     pub workers: NonZeroUsize,
     /// The time at which the run stops, if that is before its end; equal in all processes.
     pub until: Option<Time>,
 }
 
 impl ProcessPart {
-    /// The configuration with the workers of all processes.
+    /// Returns the configuration with the workers of all processes.
     fn configure(&self, config: &Config) -> Config {
         Config {
             workers: self.workers.saturating_mul(self.processes),
@@ -64,12 +64,13 @@ pub enum Beginning<'a, M, S: Kind> {
 /// Runs one process's part of a run, to the end of the run. Returns the serialized outcome, which
 /// [`conclude_parts`] takes in the first process. The number of workers comes from `part`, not from `config`.
 ///
-/// The first worker, which runs on the calling thread, uses the carrier. If one process has a `saving`, all have one.
+/// The first worker, which runs on the calling thread, uses the carrier. Either all processes have a `saving`, or none
+/// has.
 ///
 /// # Errors
-/// [`SnapshotError::Run`] if the configuration contradicts itself, the system refuses a thread, something cannot be sent to
-/// another process, or another process has ended; another [`SnapshotError`] if the saved run cannot be restored. The caller
-/// then ends the other processes, which wait for this one.
+/// [`SnapshotError::Run`] if the configuration is inconsistent, the system cannot create a thread, a message cannot be
+/// sent to another process, or another process has ended; another [`SnapshotError`] if the saved run cannot be
+/// restored. The caller must then end the other processes, which wait for this one.
 pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     config: &Config,
     part: ProcessPart,
@@ -132,7 +133,7 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     Ok(report)
 }
 
-/// Returns the failure that caused the others: a shard that fails makes the other shards of its process fail.
+/// Returns the failure that caused all others, because a shard that fails makes the other shards of its process fail.
 fn worst(failures: Vec<Option<Failure>>) -> Option<RunError> {
     let mut failures: Vec<_> = failures.into_iter().flatten().collect();
     let here = failures
@@ -215,7 +216,7 @@ fn go_on<M: Message>(
     })
 }
 
-/// Everything that determines the result of a run, as bytes that must be equal in all of its processes. The
+/// Returns everything that determines the result of a run, as bytes that must be equal in all of its processes. The
 /// [`Kind::Local`] of a kind belongs to one process and is not included.
 pub fn course<M: Message, S: Kind + Script<M>>(
     config: &Config,

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 struct ShardReport {
     end: End,
     counters: Counters,
-    /// Apart from the counters, which do not serialize it because a saved run has none.
+    /// The failure, separate from the counters, which do not serialize it because a saved run has
+    /// none.
     failure: Option<Failure>,
     too_many: bool,
     spawned: u64,
@@ -77,7 +78,7 @@ impl WaitingReport {
 }
 
 impl Outcome {
-    /// Serializes it for another process.
+    /// Serializes the outcome for another process.
     pub(super) fn write(mut self, to: &mut Vec<u8>) -> Result<(), CodecError> {
         let failure = self.counters.failure.take();
         let report = ShardReport {

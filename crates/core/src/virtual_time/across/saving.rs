@@ -14,14 +14,15 @@ use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
 /// Saves the part of a run that one process has.
 pub trait Saving: Sync {
-    /// Returns how many checkpoints were requested so far. Each worker asks before each barrier; if a
-    /// worker's number has grown, the run is saved.
+    /// Returns the number of checkpoints requested so far. Each worker asks before each barrier; if the number has
+    /// grown for any worker, the run is saved.
     fn wanted(&self) -> u64;
 
     /// Returns further points of virtual time at which the run is saved, in order; equal in all processes.
     fn times(&self) -> &[Time];
 
-    /// A worker has written its part of the run. The workers of this process continue when this has returned to all of them.
+    /// Receives the part of the run that a worker has written. The workers of this process continue when this call has
+    /// returned to all of them.
     fn save(&self, saved: SavedPart);
 }
 
@@ -30,23 +31,23 @@ pub trait Saving: Sync {
 pub struct SavedPart {
     /// The number of this checkpoint, counted equally by all workers.
     pub number: u64,
-    /// The time of the checkpoint: all events up to it have happened, and no later ones.
+    /// The time of the checkpoint: all events up to this time have happened, and no later ones.
     pub time: Time,
     /// True if it is one of [`Saving::times`].
     pub is_at_its_time: bool,
     /// The worker's number among the workers of all processes.
     pub worker: usize,
-    /// The head of the snapshot, only from the first worker of all: the first argument of
+    /// The head of the snapshot, from the first worker only: the first argument of
     /// [`Snapshot::from_parts`](crate::Snapshot::from_parts).
     pub head: Option<Vec<u8>>,
-    /// The part, or why it cannot be written.
+    /// The part, or the reason why it cannot be written.
     pub part: Result<Vec<u8>, SnapshotError>,
 }
 
 /// The schedule of checkpoints.
 pub(super) struct Saves<'a> {
     by: Option<&'a dyn Saving>,
-    /// How many times the run has been saved.
+    /// The number of checkpoints so far.
     number: u64,
     now: Time,
 }
@@ -75,12 +76,12 @@ impl<'a> Saves<'a> {
 pub(super) struct Constant {
     /// The seed of the random numbers.
     pub(super) stream_seed: u64,
-    /// How many messages were injected.
+    /// The number of injected messages.
     pub(super) injected: u32,
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
-    /// Runs to the end of the run, or until it stops, and saves it on the way.
+    /// Runs to the end of the run, or until it stops, and saves the run when a checkpoint is requested.
     pub(super) fn run(
         &mut self,
         config: &Config,

@@ -3,7 +3,7 @@
 use super::{Carrier, ProcessLost};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A carrier that [`thread_carriers`] connects. Dropping it ends the run of the others with [`ProcessLost`].
+/// A carrier that [`thread_carriers`] connects. Dropping it ends the run in the other processes with [`ProcessLost`].
 #[derive(Debug)]
 pub struct ThreadCarrier {
     process: usize,

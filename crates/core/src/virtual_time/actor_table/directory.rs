@@ -54,7 +54,8 @@ impl Directory {
         Directory { named }
     }
 
-    /// An actor's name; its address if none of its spawn is left and it was not among the first.
+    /// Returns an actor's name; the address if no actor of its spawn is left and the address was
+    /// not among the first.
     pub(in super::super) fn name_of(&self, addr: u32) -> String {
         let after = self.named.partition_point(|named| named.first <= addr);
         match after.checked_sub(1).map(|index| &self.named[index]) {

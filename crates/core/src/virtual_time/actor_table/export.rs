@@ -67,7 +67,7 @@ impl ActorTable {
         seen
     }
 
-    /// Pages shared by batches that get no more actors, in order.
+    /// Returns, in order, the pages shared by batches that cannot get further actors.
     pub(in super::super) fn closed_pages(&self) -> Vec<u32> {
         let pages = self.batches.iter().map(|batch| batch.first >> PAGE_BITS);
         let mut closed: Vec<_> = pages.filter(|&page| self.is_closed(page)).collect();
@@ -88,14 +88,14 @@ impl ActorTable {
         &self.ended
     }
 
-    /// Remembers such names.
+    /// Adds names of removed spawns.
     pub(in super::super) fn add_forgotten_names(&mut self, names: Vec<NamedRange>) {
         let mut names = names;
         names.retain(|range| range.first < NAMED);
         self.ended.extend(names);
     }
 
-    /// Sets how many of the actors that share a page from this address on have not ended.
+    /// Sets the number of live actors of the batch that starts at this address.
     pub(in super::super) fn set_living(&mut self, first: u32, living: u8) {
         let batch = self.batch_number(first);
         if let Some(batch) = batch.and_then(|number| self.batches.get_mut(number)) {

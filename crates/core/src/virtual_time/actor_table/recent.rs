@@ -4,7 +4,7 @@ use super::{PAGE_BITS, SharedSlot};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// How many actors are remembered.
+/// The number of cached actors.
 const RECENT: usize = 8;
 
 /// See the [module](self).
@@ -14,7 +14,7 @@ pub(super) struct RecentSlots {
     group: Cell<(u32, u32, u32)>,
 }
 
-/// An actor, and where it is.
+/// An actor with its location.
 #[derive(Clone, Copy)]
 struct Recent {
     addr: u32,
@@ -22,7 +22,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// An empty entry: no actor with this address belongs at this index.
+    /// Creates an empty entry, with an address that cannot occur at this index.
     const fn nothing(place: usize) -> Recent {
         Recent {
             addr: place as u32 ^ 1,
@@ -42,7 +42,7 @@ const fn place(addr: u32) -> usize {
     scatter(addr) % RECENT
 }
 
-/// Scatters addresses in small tables. Actors that were spawned in sequence often have the first addresses of
+/// Distributes addresses over small tables; actors that were spawned in sequence often have the first addresses of
 /// pages.
 #[inline(always)]
 pub(in super::super) const fn scatter(addr: u32) -> usize {
@@ -64,7 +64,7 @@ impl RecentSlots {
         (recent.addr == addr).then_some(recent.slot)
     }
 
-    /// The population of this actor, if it is remembered.
+    /// Returns the population of this actor, if it is cached.
     #[inline(always)]
     pub(super) fn population(&self, addr: u32) -> Option<u32> {
         let (first, count, population) = self.group.get();
@@ -74,20 +74,19 @@ impl RecentSlots {
         self.get(addr).map(|slot| slot.population)
     }
 
-    /// The first of the actors with pages of their own to which this one belongs, and how many they are, if they are
-    /// remembered.
+    /// Returns the group of an actor, as its first address and its size, if it is cached.
     pub(super) fn group(&self, addr: u32) -> Option<(u32, u32)> {
         let (first, count, _) = self.group.get();
         (addr.wrapping_sub(first) < count).then_some((first, count))
     }
 
-    /// Remembers the population of actors with pages of their own.
+    /// Caches the population of a group.
     #[inline]
     pub(super) fn set_group(&self, first: u32, count: u32, population: u32) {
         self.group.set((first, count, population));
     }
 
-    /// Remembers no more actors with pages of their own.
+    /// Clears the cached group.
     pub(super) fn forget_group(&self) {
         self.group.set((0, 0, 0));
     }

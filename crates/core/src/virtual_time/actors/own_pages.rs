@@ -84,7 +84,7 @@ struct OwnPages<M, F> {
     first: u32,
     count: u32,
     born: u64,
-    /// The first slot of each page; null if another shard has it.
+    /// The first slot of each page; null if the page belongs to another shard.
     starts: Vec<*mut u8>,
     /// The memory of the slots.
     region: Region,

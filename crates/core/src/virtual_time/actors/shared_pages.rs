@@ -1,8 +1,7 @@
-//! Actors that share pages with others, because few were spawned together.
+//! Actors of small spawns, which share pages.
 //!
-//! All of one type have one population. Actors that were spawned together are adjacent in a piece of memory
-//! that is freed when the last of them has ended; the parameters of an actor wait in its slot until it
-//! begins.
+//! All actors of one type form one population. Actors that were spawned together are adjacent in a piece of memory that
+//! is freed when the last of them has ended. An actor's parameters are stored in its slot until it begins.
 
 use super::Actors;
 use crate::contract::{Message, Reason};
@@ -15,7 +14,7 @@ use std::marker::PhantomData;
 #[cfg(feature = "serde")]
 use std::sync::Arc;
 
-/// The actors of one type that share pages with others.
+/// The actors of one type that share pages.
 pub(super) struct SharedPages<M, F> {
     /// The number of the population on this shard.
     number: u32,
@@ -30,7 +29,7 @@ impl<M, F: Form<M>> SharedPages<M, F> {
         }
     }
 
-    /// The memory of a number of actors that were spawned together.
+    /// Returns the layout of `count` actors that were spawned together.
     pub(super) fn layout(count: usize) -> Layout {
         Layout::array::<Slot<M, F>>(count).expect("half a page of actors fits into memory")
     }

@@ -1,7 +1,7 @@
 //! The end of a context, which is dropped with its body.
 //!
-//! During the run, the actor's [life](crate::wall::life) handles what it leaves: the event being handled, if
-//! it panicked, and unread messages. After the run, the context records whether the actor was still waiting.
+//! During the run, the actor's [life](crate::wall::life) handles the remains: the event being handled, if the actor
+//! panicked, and unread messages. After the run, the context records whether the actor was still waiting.
 
 use super::WallContext;
 use crate::contract::{Message, Token};

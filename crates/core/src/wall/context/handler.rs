@@ -1,18 +1,18 @@
-//! The life of an actor in handler form, which has something to do when the run is over.
+//! The body of an actor in handler form, which finishes the handler when the run is over.
 
 use super::WallContext;
 use crate::contract::{Actor, AsyncContext, Flow, Message};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A handler and its context. If both are dropped by the end of the run, the handler finishes.
+/// A handler with its context. If the end of the run drops both, the handler finishes.
 struct Handler<A: Actor<M>, M: Message> {
     actor: A,
     cx: WallContext<M>,
-    /// True if it has ended or is handling an event.
+    /// True if the handler has ended or is handling an event.
     busy: bool,
 }
 
-/// Does what [`drive`](crate::drive) does, and the finish. It is no `async fn`, because that would store its
+/// Runs a handler like [`drive`](crate::drive), and finishes it. It is not an `async fn`, because that would store its
 /// arguments twice.
 pub(super) fn handle<A: Actor<M>, M: Message>(
     actor: A,

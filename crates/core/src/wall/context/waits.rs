@@ -9,19 +9,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
-/// A timer with a longer duration is usually not due yet when its actor begins to wait.
+/// The duration from which on a timer is assumed not to be due when its actor begins to wait.
 const SOON: Duration = Duration::from_millis(1);
 
 impl<M: Message> WallContext<M> {
-    /// Returns the waker that is not the task's, if there is one: a future between the executor and this
-    /// context that needs to know which of several futures was woken.
+    /// Returns the current waker if it is not the task's own: then it belongs to a future between the executor and this
+    /// context that must learn which of several futures was woken.
     #[inline]
     fn between<'a>(&self, task: &Task<'a>) -> Option<&'a Waker> {
         (!self.cell.is_relay(task)).then(|| task.waker())
     }
 
-    /// Waits until the messages above the capacity of mailboxes were received, and takes out arriving events
-    /// in the meantime.
+    /// Waits until receivers have taken all of this actor's messages above the capacity of mailboxes, and takes out
+    /// arriving events during the wait.
     pub(super) fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
         if !self.over {
             return Poll::Ready(());
@@ -69,7 +69,7 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// True if other actors come first, because it has handled many events since its last wait.
+    /// True if other actors should run first, because this one has handled many events since its last wait.
     #[inline]
     fn gives_way(&mut self, task: &Task<'_>) -> bool {
         let is_over = self.turn >= TURN;
@@ -81,14 +81,14 @@ impl<M: Message> WallContext<M> {
         is_over
     }
 
-    /// True if a timer may be due. A timer far after the last reading of the clock is not compared again
-    /// while no wake-up is requested for it, because the request reads the time.
+    /// True if a timer may be due. A timer far after the last reading of the clock is not checked again until a wake-up
+    /// is requested for it, because that request reads the clock.
     #[inline]
     fn may_be(&self, due: Time) -> bool {
         self.alarm.needs_time() || due < self.looked.after(SOON)
     }
 
-    /// Waits until there is something to look at.
+    /// Waits until an event has arrived.
     fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
         self.ledger.tell(&self.system.counters);
         if self.gives_way(task) {
@@ -120,8 +120,8 @@ impl<M: Message> WallContext<M> {
         Poll::Pending
     }
 
-    /// Waits for a matching event and stashes the others, without handing it out yet. The first poll of a
-    /// wait looks at stashed events, unless none can match.
+    /// Waits for a matching event and stashes the others, without returning the event yet. The first poll of a wait
+    /// checks stashed events, unless none can match.
     #[inline]
     pub(super) fn poll_letter(
         &mut self,
@@ -166,13 +166,13 @@ impl<M: Message> WallContext<M> {
         }
     }
 
-    /// True if the body will not be polled again, which its life also knows.
+    /// True if the body will not be polled again.
     #[inline]
     fn is_over(&self) -> bool {
         self.system.is_ending() || self.cell.is_stopping()
     }
 
-    /// The next letter, if it has arrived and nothing has to be looked at first.
+    /// Returns the next entry, if one has arrived and nothing else must be checked first.
     #[inline]
     pub(super) fn next_arrived(&mut self) -> Option<MailboxEntry<M>> {
         if self.over || !self.stash.is_empty() || self.turn >= TURN || self.is_over() {
@@ -211,8 +211,7 @@ impl<M: Message> WallContext<M> {
         letter.event
     }
 
-    /// Waits this long and stashes arriving events. It is not an event: the event being handled does not
-    /// change.
+    /// Waits for `time` and stashes arriving events. The wait is not an event: the event being handled stays the same.
     pub(super) async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
@@ -226,18 +225,18 @@ impl<M: Message> WallContext<M> {
     }
 }
 
-/// The events that a wait has to look at.
+/// The events that a wait has to check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// Stashed events, then new ones.
     AtKept,
     /// New events only.
     AtNew,
-    /// New events; it was polled before.
+    /// New events, after an earlier poll.
     Again,
 }
 
-/// Whether a message answers one of the library's own waits.
+/// True if a message answers one of the library's own waits.
 pub(super) fn is_of<M>(letter: &MailboxEntry<M>, own: Own) -> bool {
     match (&letter.event, own) {
         (Event::Timer(token), own) => own.timer() == Some(*token),

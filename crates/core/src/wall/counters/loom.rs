@@ -1,4 +1,4 @@
-//! What the counters promise, checked in every order.
+//! Loom models of the guarantees of the counters, checked in every order.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib counters::loom`
 
@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering::Relaxed};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-/// Counters and one mailbox; letters are their epochs.
+/// Counters and one mailbox; each message is only its epoch.
 struct Model {
     counters: Counters,
     mailbox: Mutex<Vec<u8>>,
@@ -24,7 +24,7 @@ impl Model {
         })
     }
 
-    /// The shard of this thread: owned, or the one that threads share.
+    /// Returns the shard of this thread: its own, or the one that threads share.
     fn shard(&self, index: usize, owned: bool) -> Mine<'_> {
         let shard = &self.counters.shards[index];
         Mine { shard, owned }
@@ -54,8 +54,8 @@ impl Model {
     }
 }
 
-/// Letters sent before the turn have been handled when its epoch is settled, whatever is sent at the same
-/// time.
+/// Checks that messages sent before a turn have been handled when the old epoch is settled, whatever is sent at the
+/// same time.
 fn settles(receiver_owns: bool, count: usize) {
     loom::model(move || {
         let model = Model::new();

@@ -1,4 +1,4 @@
-//! The right to queue a job, and the right to run it.
+//! The right to queue a job and the right to run it.
 //!
 //! ```text
 //!           wake                 taken
@@ -7,8 +7,8 @@
 //!                      └────── AGAIN ◀───────┘        (it has waited, and is queued again)
 //! ```
 //!
-//! Each step is a read-modify-write, also those that change nothing: what a waker has written before
-//! it wakes a job is seen by the run that follows, even if the job lay in the queue already.
+//! Each step is a read-modify-write, even if it changes nothing, so that the next run sees everything that a waker
+//! wrote before it woke the job, even if the job was already queued.
 
 use crate::sync::{AtomicU8, Ordering};
 use Ordering::{AcqRel, Acquire};
@@ -23,12 +23,12 @@ const AGAIN: u8 = 3;
 pub(super) struct Turn(AtomicU8);
 
 impl Turn {
-    /// The turn of a job that its maker queues.
+    /// Creates the turn of a job that its creator queues.
     pub(super) fn queued() -> Turn {
         Turn(AtomicU8::new(QUEUED))
     }
 
-    /// The job has something to do. True if the caller is to queue it.
+    /// Records that the job has work to do. True if the caller must queue it.
     pub(super) fn wake(&self) -> bool {
         let next = |state| match state {
             IDLE => Some(QUEUED),
@@ -43,7 +43,7 @@ impl Turn {
         self.0.swap(RUNNING, AcqRel);
     }
 
-    /// The job waits. True if it was woken during the poll: then the caller is to queue it.
+    /// Records that the job waits. True if it was woken during the poll; then the caller must queue it.
     pub(super) fn end(&self) -> bool {
         let woken = self.0.compare_exchange(RUNNING, IDLE, AcqRel, Acquire);
         if woken.is_err() {
@@ -53,7 +53,7 @@ impl Turn {
     }
 }
 
-/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib pool::turn::loom`.
+/// Loom models: `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib pool::turn::loom`.
 #[cfg(all(test, loom))]
 #[allow(unsafe_code, reason = "loom watches a cell that the model shares")]
 mod loom {
@@ -62,15 +62,15 @@ mod loom {
     use loom::sync::{Arc, Mutex};
     use loom::thread;
 
-    /// A job that reads what its wakers have written, with its place in the run queue.
+    /// A job that reads the values that its wakers have written, with its place in the run queue.
     struct Job {
         turn: Turn,
-        /// How often it is in the queue.
+        /// The number of times that it is in the queue.
         queue: Mutex<u32>,
         /// The value that wakers write before they wake it.
         written: AtomicU64,
         seen: AtomicU64,
-        /// The thread that runs it writes here; loom refuses two at once.
+        /// Written by the thread that runs the job; loom detects two at once.
         body: UnsafeCell<u32>,
         runs: AtomicU32,
     }
@@ -89,7 +89,7 @@ mod loom {
             }
         }
 
-        /// Runs it if it is in the queue.
+        /// Runs the job if it is in the queue.
         fn work(&self) {
             let taken = {
                 let mut queue = self.queue.lock().unwrap();

@@ -12,10 +12,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 
-/// An actor that has ended and has not been reported as ended yet.
+/// An actor that has ended but has not been reported yet.
 pub(crate) struct Closed {
     reason: Reason,
-    /// The epoch of the stop that it had been sent.
+    /// The epoch of the stop that was sent to it.
     stop: Option<u8>,
 }
 
@@ -80,7 +80,7 @@ impl<M: Message> System<M> {
         !matches!(*lock(&self.end), Some(End::Panicked(_)))
     }
 
-    /// An actor has panicked as it finished, after the run.
+    /// Records that an actor panicked in its `finish`, after the run.
     pub(in crate::wall) fn note_late_panic(&self, who: Addr, panic: Box<dyn Any + Send>) {
         self.note_panic(who, "the end of the run", panic);
     }
@@ -132,7 +132,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Notifies the parent, if it is to know, and counts the actor as ended.
+    /// Notifies the parent, if it is to be notified, and counts the actor as ended.
     pub(in crate::wall) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
         let reason = closed.reason;
         self.ended.fetch_add(1, AcqRel);
@@ -151,13 +151,13 @@ impl<M: Message> System<M> {
             .for_each(|epoch| self.counters.done(epoch));
     }
 
-    /// Whether the run is over and actors are to do nothing any more.
+    /// True if the run is over and actors must not act any more.
     #[inline]
     pub(in crate::wall) fn is_ending(&self) -> bool {
         self.ending.load(Acquire)
     }
 
-    /// Ends the run; the first to do so decides how.
+    /// Ends the run; the first call decides how.
     pub(in crate::wall) fn finish(&self, end: End) {
         lock(&self.end).get_or_insert(end);
         self.ending.store(true, Release);
@@ -166,7 +166,7 @@ impl<M: Message> System<M> {
         }
     }
 
-    /// Does the clock thread's check every few milliseconds.
+    /// Makes the periodic check of the clock thread.
     pub(in crate::wall) fn watch(self: &Arc<Self>, now: Time) {
         if self.config.cancel.is_cancelled() {
             return self.finish(End::Cancelled);
