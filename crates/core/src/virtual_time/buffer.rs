@@ -34,7 +34,7 @@ pub(super) struct Buffer<M> {
     last: *mut Chunk,
     /// The event written last.
     newest: *mut StoredEvent<M>,
-    /// The [order](Label::coarse_order) of the newest event, as long as all are in order.
+    /// The [order](Label::coarse_order) of the newest event, while all events are in order.
     newest_order: u64,
     /// The first event that is out of order; null if there is none.
     unsorted: *mut StoredEvent<M>,
@@ -91,13 +91,13 @@ impl<M> Buffer<M> {
         Layout::from_size_align(Self::SIZE, Self::ALIGN).expect("a chunk fits into memory")
     }
 
-    /// Whether `bytes` more bytes can be written behind the last event.
+    /// True if `bytes` more bytes can be written behind the last event.
     #[inline(always)]
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.limit.addr() - self.at.addr() >= bytes
     }
 
-    /// Adds an event that `write` writes to the address it gets; it returns how many bytes it took.
+    /// Adds an event that `write` writes to the given address; `write` returns the number of bytes.
     ///
     /// # Safety
     /// `write` writes one event, by [`StoredEvent::write`] or one of its like, and does not unwind.
@@ -114,7 +114,7 @@ impl<M> Buffer<M> {
         unsafe { self.write_with(write) }
     }
 
-    /// The same where any event fits.
+    /// Like [`Buffer::push_with`], if any event fits into the current chunk.
     ///
     /// # Safety
     /// As for [`Buffer::push_with`], and [`StoredEvent::MOST`] bytes [fit](Buffer::has_room) into the buffer.
@@ -130,8 +130,8 @@ impl<M> Buffer<M> {
         self.at = unsafe { self.at.add(size) };
     }
 
-    /// Adds messages of one sender to one receiver, which are due at one time and follow each other. The
-    /// first has this label.
+    /// Adds consecutive messages of one sender to one receiver, which are due at one time. The first one has this
+    /// label.
     ///
     /// # Safety
     /// They [fit](Buffer::has_room) into the buffer, and there is one or more.
@@ -245,7 +245,7 @@ impl<M> Buffer<M> {
         });
     }
 
-    /// Adds the places of all events in order. Returns how many are in order, from the first one on.
+    /// Appends pointers to all events, in order. Returns the number of leading events that are sorted.
     #[inline]
     pub(super) fn append_to(&self, places: &mut Vec<*mut StoredEvent<M>>) -> usize {
         let (before, mut sorted) = (places.len(), None);

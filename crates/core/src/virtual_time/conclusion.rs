@@ -66,7 +66,7 @@ pub(super) fn add_up(
     }
 }
 
-/// Adds the names that the shard which has reported a panic may not have known.
+/// Adds names that the shard which reported the panic may not have known.
 fn complete(panic: &mut PanicReport, whose: Option<u32>, directory: &Directory) {
     if panic.name.is_empty() {
         panic.name = directory.name_of(panic.who.as_u32());
@@ -190,7 +190,7 @@ pub(super) fn conclude(
     }
 }
 
-/// The first dead letter of the run, in words.
+/// Describes the first dead letter of the run in words.
 fn first_dead(kinds: &[&str], outcomes: &[engine::Outcome], directory: &Directory) -> String {
     let name = |addr: u32| directory.name_of(addr);
     let firsts = outcomes

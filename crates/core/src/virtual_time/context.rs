@@ -35,7 +35,7 @@ use std::time::Duration;
 use waits::{Fresh, Receive, Selected, Until, Wait, Wanted};
 
 thread_local! {
-    /// The shard that runs on this thread: its number, and where it is.
+    /// The number and the address of the shard that runs on this thread.
     static RUNNING: Cell<(u32, *mut ())> = const { Cell::new((0, std::ptr::null_mut())) };
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn running() -> Option<(Time, Addr)> {
     unsafe { Some((Time(now.read()), Addr(me.read()))) }
 }
 
-/// While it lives, a shard runs on this thread.
+/// A guard: while it exists, a shard runs on this thread.
 pub(super) struct Running {
     before: (u32, *mut ()),
     #[cfg(feature = "tracing")]
@@ -110,7 +110,7 @@ pub(super) trait ShardAccess<M>: Send {
     fn shard(&self) -> ShardCell<M>;
 }
 
-/// The access of a handler, whose context is lent to it for one event.
+/// The access of a handler, which borrows its context for one event.
 pub(super) struct ForEvent<M>(ShardCell<M>);
 
 // SAFETY: the cell is lent with the context for the time of one event, in which the shard's own
@@ -124,8 +124,8 @@ impl<M: Message> ShardAccess<M> for ForEvent<M> {
     }
 }
 
-/// The access of a body, which owns its context: the number of a shard, which must be running on this thread.
-/// Elsewhere and after the run, an access panics.
+/// The access of a body, which owns its context: the number of a shard, which must be running on this thread. On other
+/// threads, and after the run, an access panics.
 pub(super) struct ForBody<M>(u32, PhantomData<fn() -> M>);
 
 impl<M: Message> ShardAccess<M> for ForBody<M> {
@@ -136,7 +136,7 @@ impl<M: Message> ShardAccess<M> for ForBody<M> {
 }
 
 impl<M> ForBody<M> {
-    /// The shard, if it runs on this thread.
+    /// Returns the shard, if it runs on this thread.
     #[inline(always)]
     fn find(&self) -> Option<ShardCell<M>> {
         let (id, shard) = RUNNING.get();
@@ -166,7 +166,7 @@ impl<M, R: ShardAccess<M>> VirtualContext<M, R> {
         }
     }
 
-    /// The shard, for one short use that runs no foreign code.
+    /// Returns the shard, for one short use that runs no foreign code.
     #[inline(always)]
     #[allow(
         clippy::mut_from_ref,
@@ -343,7 +343,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
     }
 }
 
-/// Records a spawn, to be done at the next barrier.
+/// Records a spawn request, which is carried out at the next barrier.
 fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -> u32 {
     let request = shard.request();
     let (time, parent) = (shard.turn.now, shard.turn.me);

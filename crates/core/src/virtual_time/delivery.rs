@@ -1,11 +1,11 @@
-//! Events on their way from a buffer to an actor.
+//! The delivery of events from a buffer to an actor.
 
 use super::event::Label;
 use super::stored_event::StoredEvent;
 use crate::contract::{Addr, Event, Token};
 
-/// The events after the one being handled, as long as a body may take messages for the same actor and instant
-/// without returning to the engine.
+/// The events after the current one, from which a body may take messages for the same actor and instant without
+/// returning to the engine.
 pub(super) struct Upcoming<M> {
     next: *const *mut StoredEvent<M>,
     end: *const *mut StoredEvent<M>,
@@ -27,7 +27,7 @@ impl<M> Upcoming<M> {
         end: std::ptr::null(),
     };
 
-    /// The events of a window after the one being handled.
+    /// Creates the list of the events of a window after the current one.
     ///
     /// # Safety
     /// Until this is replaced, the events are in place and are moved out only by [`Upcoming::take_alike`].
@@ -101,7 +101,7 @@ impl<M> TimerDelivery<M> {
         TimerDelivery(timer)
     }
 
-    /// The event as an actor sees it.
+    /// Returns the event for the actor.
     #[inline(always)]
     pub(super) fn take(self) -> Event<M> {
         // SAFETY: the event is there and is a timer, as `new` was promised.

@@ -1,4 +1,4 @@
-//! The loop of a shard: meet, run a window, meet again.
+//! The loop of a shard: a barrier, a window, and the next barrier.
 
 mod actor_cache;
 mod borrowed_shards;
@@ -39,7 +39,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Why the loop ended; the same on all shards.
+/// The reason why the loop ended, which is the same on all shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum End {
@@ -49,16 +49,16 @@ pub(super) enum End {
     Quiet,
     /// The next event would be after the end that was set.
     Past,
-    /// A panic, a cancellation, too many actors.
+    /// The run was halted by a panic, a cancellation, or too many actors.
     Halted,
     /// All events before the requested pause have happened.
     Paused,
 }
 
-/// Actors of one type, whichever that is.
+/// The population of actors of any type.
 type AnyPopulation<M> = Box<dyn Population<M, Shard<M>>>;
 
-/// A shard and what only its loop needs.
+/// A shard, with the state that only its loop uses.
 pub(super) struct Engine<M: Message> {
     shard: *mut Shard<M>,
     populations: Slab<AnyPopulation<M>>,
@@ -66,32 +66,32 @@ pub(super) struct Engine<M: Message> {
     shared_populations: HashMap<TypeId, u32>,
     /// Populations to pre-fault while the shard waits at the barrier.
     growing: Vec<u32>,
-    /// Events from other shards by window mod 64, with the shard each buffer is from.
+    /// Events from other shards, by window modulo 64, each buffer with its shard of origin.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
     inbound_pending: u64,
     out: Vec<ShardBatch<M, Shard<M>>>,
     inbox: Vec<ShardBatch<M, Shard<M>>>,
-    /// The events of the window being run, with the shard each buffer is from.
+    /// The events of the current window, each buffer with its shard of origin.
     events: Vec<(usize, Buffer<M>)>,
-    /// The memory in which they are, while they run.
+    /// The memory of the events of the current window.
     spent: Vec<(usize, FreeChunks<M>)>,
     order: Order<M>,
-    /// Places for timers of a window with few events.
+    /// Memory for the timers of a window with few events.
     rooms: Rooms<M>,
     spawned: u64,
     windows: u64,
     /// True if the last window had events that were not reported yet.
     busy: bool,
-    /// The window run last counts as one in which something has happened.
+    /// True if the last window counts as one with events.
     counted: bool,
-    /// The window being run reaches beyond the limit.
+    /// True if the current window extends beyond the limit.
     hold_back: bool,
     density: Density,
     /// The end of the run, if it ended while another thread ran this shard.
     lent_end: Option<End>,
-    /// The time of the first event that did not happen.
+    /// The time of the first event that was not handled.
     next: u64,
-    /// The time of the end, if the run were over now.
+    /// The end time of the run, if it were over now.
     over: u64,
 }
 
@@ -167,7 +167,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Windows one after the other until all shards agree to stop, or to pause.
+    /// Runs windows one after the other, until all shards agree to stop or to pause.
     fn run<X: Exchange<ShardBatch<M, Shard<M>>>, P: Pause>(
         &mut self,
         config: &Config,
@@ -203,7 +203,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Runs windows of the only shard there is, until there is something to decide.
+    /// Runs windows of a single shard, until a decision is needed.
     fn run_alone<P: Pause>(&mut self, config: &Config, pause: &P) {
         let mut borrowed = [BorrowedShard::new(self)];
         let mut density = Density::default();
@@ -408,7 +408,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Takes the batches of the other shards, does the requested spawns, and makes multicast messages.
+    /// Takes the batches of the other shards, carries out the requested spawns, and makes multicast messages.
     fn absorb(&mut self) {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the inbox is not part of it.
         let shard = unsafe { &mut *self.shard };

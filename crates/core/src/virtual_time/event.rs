@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Ask,
     /// A message that answers the request in `parent`.
     Reply,
-    /// A message returned to the root; `from` is the actor that should have got it.
+    /// A message returned to the root; `from` is its intended receiver.
     DeadLetter,
     /// `parent` is the token.
     Timer,
@@ -34,12 +34,12 @@ pub(super) enum Kind {
     Down,
     /// `from` has ended and will not answer the request in `parent`.
     Unanswered,
-    /// The same for [`Kind::Ask`]: only the wait for the answer is to know.
+    /// Like [`Kind::Unanswered`], for [`Kind::Ask`]: only the wait for the answer is notified.
     AskUnanswered,
 }
 
 impl Kind {
-    /// All kinds by number; a timer for each number without a kind.
+    /// All kinds by number; numbers without a kind stand for a timer.
     const ALL: [Kind; 1 << KIND_BITS] = [
         Kind::Plain,
         Kind::Message,
@@ -72,7 +72,7 @@ impl Kind {
         self <= Kind::DeadLetter
     }
 
-    /// Whether the event is a message that one actor sent another.
+    /// True if the event is a message that one actor sent to another.
     #[inline]
     pub(super) fn is_message(self) -> bool {
         self <= Kind::Reply
@@ -82,9 +82,9 @@ impl Kind {
 /// Bits of [`Label::key`] that hold the kind.
 const KIND_BITS: u32 = 4;
 const KIND_MASK: u32 = (1 << KIND_BITS) - 1;
-/// A window is at most 2^28 ns wide, so that an offset and a kind fit into 32 bits.
+/// The maximum width of a window, 2^28 ns, so that an offset and a kind fit into 32 bits.
 pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
-/// The sender of timers: after every actor, so that at one instant messages come first.
+/// The sender of timers. It is greater than every actor, so that messages come first at one instant.
 pub(super) const TIMER_FROM: u32 = u32::MAX;
 /// The sequence number of timers, above that of every message, so that messages with the sender
 /// [`Addr::NONE`](crate::Addr::NONE), which stands for no sender, also come before them. Timers of one actor
@@ -95,7 +95,7 @@ pub(super) const TIMER_SEQ: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Label {
-    /// Nanoseconds since the begin of the event's window, and its kind.
+    /// Nanoseconds since the beginning of the event's window, and its kind.
     key: u32,
     pub(super) to: u32,
     pub(super) from: u32,
@@ -159,7 +159,7 @@ impl Label {
         self.key >> KIND_BITS
     }
 
-    /// The label of the event that its sender sends `events` sendings later.
+    /// Returns the label of the event that the same sender sends `events` messages later.
     #[inline(always)]
     pub(super) fn later(self, events: u32) -> Label {
         let seq = self.seq + events;
@@ -198,7 +198,7 @@ impl Label {
         kind != Kind::Plain as u32 && kind != Kind::Timer as u32
     }
 
-    /// The span of this sending.
+    /// Returns the span of this message.
     #[inline(always)]
     pub(super) fn span(&self) -> u64 {
         SpanId::new(Addr(self.from), self.seq).as_u64()
@@ -250,7 +250,7 @@ pub(super) struct Head {
 pub(super) struct Cause {
     /// The send time.
     pub(super) sent: u64,
-    /// The first span of the trace; 0: messages sent by the handler of this event start a new trace.
+    /// The first span of the trace; with 0, messages that are sent while this event is handled start a new trace.
     pub(super) trace: u64,
     /// The span that caused it, or other data as described at [`Kind`].
     pub(super) parent: u64,
@@ -333,7 +333,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// An event without one.
+    /// Creates an event without a message.
     #[inline(always)]
     pub(super) fn bare(head: Head) -> ScheduledEvent<M> {
         debug_assert!(!head.kind().has_body());
@@ -456,7 +456,7 @@ impl<M> ScheduledEvent<M> {
         }
     }
 
-    /// The index of its kind, if it is a message that one actor sent another.
+    /// Returns the index of the message kind, if the event is a message that one actor sent to another.
     pub(super) fn message_kind(&self) -> Option<usize>
     where
         M: crate::contract::Message,

@@ -1,21 +1,20 @@
-//! How shards meet between two windows.
+//! The exchange of events between shards at the end of each window.
 //!
-//! The whole protocol is one call per window, [`Exchange::exchange`]: every shard says when its
-//! next event is due and hands over what it has for the others; it gets what they have for it,
-//! and the earliest of all next events. Nothing else in the engine knows how shards talk.
+//! The whole protocol is one call per window, [`Exchange::exchange`]: every shard reports when its next event is due
+//! and passes on its events for the others; it gets their events for it, and the earliest time of all next events. No
+//! other part of the engine knows how shards communicate.
 //!
 //! # The exchange within one process
-//! [`Matrix`] has a cell for every ordered pair of shards, twice: rounds alternate between the two.
-//! In round r a shard writes its row of cells, arrives at the barrier, waits until all have
-//! arrived, and reads its column. It may then run ahead into round r + 1 and write the *other*
-//! cells while a slow one still reads those of round r. It cannot get to round r + 2 before the
-//! slow one has arrived at the barrier of round r + 1, which it does after reading. So one barrier
-//! a window is enough, and a cell is never written and read at the same time. The barrier's
-//! counter is only ever incremented, with acquire-release, so a thread that sees the count of all has
-//! synchronised with each of them.
+//! [`Matrix`] has two cells for every ordered pair of shards, and rounds alternate between them. In round r a shard
+//! writes its row of cells, arrives at the barrier, waits until all have arrived, and reads its column. It may then
+//! start round r + 1 and write the *other* cells while a slow shard still reads those of round r. It cannot start round
+//! r + 2 before the slow shard has arrived at the barrier of round r + 1, which that shard does after reading. So one
+//! barrier per window is enough, and no cell is written and read at the same time. The barrier's counter is only
+//! incremented, with acquire-release ordering, so a thread that sees all arrivals has synchronised with every other
+//! thread.
 //!
-//! Parcels are swapped, never copied: with each parcel a shard gets the one that its partner
-//! emptied two rounds before, and the memory in it.
+//! Batches are swapped, never copied: with each batch a shard gets the batch that its partner emptied two rounds
+//! before, with its memory.
 
 use super::loans::{Loan, Loans};
 use super::writer_cell::Cell;
@@ -25,17 +24,17 @@ use std::ops::Deref;
 /// A shard's vote at a barrier, and the reduction of all votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
-    /// The window of the next event; `u64::MAX`: none.
+    /// The window of the next event; `u64::MAX` if there is none.
     pub(super) next: u64,
-    /// Events after this time are not to happen, because the root has ended.
+    /// The time after which no event is handled, because the root has ended.
     pub(super) end: u64,
     /// The run is to stop now.
     pub(super) halt: bool,
-    /// The run is to pause before the next window.
+    /// True if the run must pause before the next window.
     pub(super) pause: bool,
     /// True if the last window had events.
     pub(super) busy: bool,
-    /// The most events that a shard had in the last window.
+    /// The highest number of events of a shard in the last window.
     pub(super) events: u64,
     /// The time at which the last message or timer was handled.
     pub(super) last: u64,
@@ -70,9 +69,9 @@ impl Vote {
 
 /// A shard's side of the meetings.
 pub(super) trait Exchange<P> {
-    /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the
-    /// reduction of all votes. The contents of `inbox` return empty to their sender, some rounds later, in
-    /// `out`. During the wait it calls `idle`, which returns true as long as it has work.
+    /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the reduction of
+    /// all votes. The contents of `inbox` return to their sender some rounds later, empty, in `out`. While it waits it
+    /// calls `idle`, which returns true as long as it has work.
     fn exchange(
         &mut self,
         vote: Vote,
@@ -81,7 +80,7 @@ pub(super) trait Exchange<P> {
         idle: impl FnMut() -> bool,
     ) -> Vote;
 
-    /// Whether one thread can run all shards for a while.
+    /// True if one thread can run all shards for some time.
     fn can_lend(&self) -> bool {
         true
     }
@@ -120,7 +119,7 @@ pub(super) struct Matrix<P> {
     votes: [Box<[Cell<Vote>]>; 2],
     /// Arrivals at the barrier, over all rounds.
     arrived: AtomicU64,
-    /// A shard will never come: those that wait for it stop.
+    /// Set if a shard will never arrive; shards that wait for it stop.
     broken: AtomicBool,
     lending: Loans,
 }
@@ -156,13 +155,13 @@ impl<P: Default> Matrix<P> {
         self.lending.wake();
     }
 
-    /// The side of shard `me`. Each shard takes its own once.
+    /// Returns the port of shard `me`. Each shard takes its port once.
     pub(super) fn port(&self, me: usize) -> Port<P, &Matrix<P>> {
         Port::new(self, me)
     }
 }
 
-/// One shard's side of a [`Matrix`], which it borrows or shares.
+/// The port of one shard to a [`Matrix`], which it borrows or shares.
 pub(super) struct Port<P, R: Deref<Target = Matrix<P>>> {
     matrix: R,
     me: usize,
@@ -171,7 +170,7 @@ pub(super) struct Port<P, R: Deref<Target = Matrix<P>>> {
 }
 
 impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
-    /// The side of shard `me`. Each shard has one.
+    /// Creates the port of shard `me`. Each shard has one.
     pub(super) fn new(matrix: R, me: usize) -> Port<P, R> {
         assert!(me < matrix.shards);
         Port {
@@ -191,7 +190,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
         self.matrix.abandon();
     }
 
-    /// Whether some shard will never come.
+    /// True if some shard will never arrive.
     #[cfg(feature = "serde")]
     pub(super) fn is_broken(&self) -> bool {
         self.matrix.broken.load(Ordering::Acquire)

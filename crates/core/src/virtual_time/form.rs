@@ -20,7 +20,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// resuming a body costs more than a message.
     const TAKES_ROWS: bool = false;
 
-    /// Makes the actor with this index.
+    /// Creates the actor with this index.
     fn make(&self, shard: ShardCell<M>, index: u32) -> Self::Actor;
 
     /// Runs the work before the first event. For this and the other functions, the actor is in its slot.
@@ -49,11 +49,11 @@ pub(super) trait Form<M>: Send + Sync + 'static {
         Self::handle(actor, shard)
     }
 
-    /// The name of the kind of its actors, if they are of one.
+    /// The name of the kind of its actors, if they have one.
     #[cfg(feature = "serde")]
     const KIND: Option<&'static str> = None;
 
-    /// Writes what actors of this spawn that have not begun are made from.
+    /// Writes the data from which actors of this spawn that have not begun are created.
     #[cfg(feature = "serde")]
     fn parameters(&self, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Err(CodecError::NoKind)
@@ -81,7 +81,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// Calls the actor's `finish` at the end of the run.
     fn finish(actor: &mut Self::Actor, shard: ShardCell<M>);
 
-    /// Makes the actor record in the shard's `waiting` why it waits.
+    /// Makes the actor record in the shard's `waiting` what it waits for.
     fn ask(actor: &mut Self::Actor, shard: ShardCell<M>);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::contract::Reason;
 
-/// 16 bytes; all zero is an actor that has not begun.
+/// The header of an actor's slot. It takes 16 bytes; all zeros mean an actor that has not begun.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Header {
@@ -11,7 +11,7 @@ pub(super) struct Header {
     reason: u8,
     /// The random numbers that it has drawn, in units of 2^32.
     drawn_high: u16,
-    /// How many sendings it has made.
+    /// The number of messages that it has sent.
     pub(super) seq: u32,
     /// The number of drawn random numbers, modulo 2^32.
     drawn: u32,
@@ -26,17 +26,17 @@ const SPAWNS: u8 = 1 << 7;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(super) enum State {
-    /// Its body has not been made.
+    /// Its body has not been created.
     #[default]
     Fresh = 0,
-    /// It waits for an event, or handles one.
+    /// It is waiting for an event, or handling one.
     Live = 1,
     /// Its body has been dropped.
     Ended = 2,
 }
 
 impl Header {
-    /// Counts a random number being drawn: how many there were before.
+    /// Counts the draw of a random number, and returns the number of earlier draws.
     #[inline(always)]
     pub(super) fn draw(&mut self) -> u64 {
         let before = (self.drawn_high as u64) << 32 | self.drawn as u64;
@@ -47,12 +47,12 @@ impl Header {
         before
     }
 
-    /// Marks that it has requested spawns.
+    /// Records that the actor has requested spawns.
     pub(super) fn set_spawns(&mut self) {
         self.reason |= SPAWNS;
     }
 
-    /// Whether it has ever asked for spawns.
+    /// True if the actor has ever requested spawns.
     #[inline]
     pub(super) fn has_spawns(&self) -> bool {
         self.reason & SPAWNS != 0
@@ -85,7 +85,7 @@ impl Header {
         (how < 1 << 5).then(|| (state, Header::reason_of(u32::from(how >> 2 & 3))))
     }
 
-    /// Sets what [`Header::to_numbers`] has returned, but for state and reason.
+    /// Sets the numbers that [`Header::to_numbers`] has returned, except state and reason.
     #[cfg(feature = "serde")]
     pub(super) fn set_numbers(&mut self, (how, seq, drawn): (u8, u32, u64)) {
         if how >> 4 & 1 == 1 {

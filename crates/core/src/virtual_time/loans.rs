@@ -1,10 +1,9 @@
 //! Loans of shards to one thread, which runs all shards for a time and returns them.
 //!
-//! In a sparse window a barrier costs more than the events. All shards see that from the votes, and in the
-//! same round every shard except the first stores a pointer to its loop here and sleeps. The first thread
-//! waits for all pointers, and has exclusive access to all loops until it returns them. The sleeping threads
-//! see its writes, because the count of returns is incremented with release and read with acquire, like the
-//! count of loans before.
+//! In a sparse window a barrier costs more than the events. All shards see this from the votes. In the same round every
+//! shard except the first stores a pointer to its loop here and sleeps. The first thread waits for all pointers, and
+//! has exclusive access to all loops until it returns them. The sleeping threads see its writes, because the count of
+//! returns is incremented with release and read with acquire, like the count of loans before.
 
 use super::writer_cell::Cell;
 #[cfg(not(loom))]
@@ -16,12 +15,11 @@ use std::{sync::Mutex, thread::Thread};
 /// The outcome of a loan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loan<E> {
-    /// The loops of all other shards, for the first one, which is to
-    /// [give them back](super::exchange::Exchange::give_back).
+    /// For the first shard: the loops of all others, which it must [give back](super::exchange::Exchange::give_back).
     All(Vec<*mut E>),
-    /// The first shard has had this loop, and has given it back.
+    /// The first shard has used this loop and returned it.
     Back,
-    /// The first shard has lost it: the run stops.
+    /// The loop was not returned: the run stops.
     Lost,
 }
 
@@ -54,7 +52,7 @@ impl Loans {
         }
     }
 
-    /// Lends the loop of shard `me`, for the `time`-th time, from 1. All shards do so at once.
+    /// Lends the loop of shard `me`, for the `time`-th time, counted from 1. All shards do so in the same round.
     pub(super) fn lend<E>(
         &self,
         me: usize,
@@ -95,7 +93,7 @@ impl Loans {
         }
     }
 
-    /// Sleeps until the next call of [`Loans::wake`], perhaps less; the caller looks again.
+    /// Sleeps until the next call of [`Loans::wake`], or less; the caller checks again.
     #[cfg(not(loom))]
     fn sleep(&self, time: u64, broken: &AtomicBool) {
         lock(&self.sleepers).push(std::thread::current());

@@ -1,9 +1,9 @@
 //! Multicasts: messages of one actor to many, made by the shards of the receivers.
 //!
-//! An actor that sends to all others would do all the work alone while the other shards wait. So a multicast
-//! is recorded once, with the sequence numbers of its messages, and every shard makes the messages for its
-//! own actors at the barrier, in parallel. The result is the same: the time and order of a message depend on
-//! its sender, its number and its receiver, not on the shard that makes it.
+//! An actor that sends to all others would do all the work while the other shards wait. So a multicast is recorded
+//! once, with the sequence numbers of its messages, and at the barrier every shard makes the messages for its own
+//! actors, in parallel. The result is the same, because the time and order of a message depend on its sender, its
+//! number and its receiver, not on the shard that makes it.
 
 use super::addresses::PAGE;
 #[cfg(feature = "serde")]
@@ -26,7 +26,7 @@ pub(super) struct MulticastLabel {
 }
 
 impl MulticastLabel {
-    /// The indices of the receivers, in parts that are each in one page of addresses.
+    /// Returns the indices of the receivers in parts, each of which is in one page of addresses.
     pub(super) fn pages(self) -> impl Iterator<Item = Range<u32>> {
         let end = move |at: u32| {
             let left = PAGE - self.first.wrapping_add(at) % PAGE;
@@ -58,7 +58,7 @@ pub(super) trait Bodies<S>: Send + Sync {
     /// Schedules the messages for the receivers with these indices.
     fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: TurnCell<S>);
 
-    /// The name of their kind; `None`: a closure, which cannot travel.
+    /// The name of the messages' kind; `None` for a closure, which cannot be sent to another process.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 
@@ -70,12 +70,12 @@ pub(super) trait Bodies<S>: Send + Sync {
 /// The multicasts whose messages the receivers' shards make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
-    /// None: there is one shard, or messages have more metadata than the sender.
+    /// No multicast: there is one shard, or messages have more metadata than the sender.
     None,
-    /// Those that can be sent to other processes.
+    /// Multicasts that can be sent to other processes.
     #[cfg(feature = "serde")]
     Portable,
-    /// All.
+    /// All multicasts.
     All,
 }
 

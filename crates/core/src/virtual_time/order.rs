@@ -1,16 +1,15 @@
 //! The order of a window's events.
 //!
-//! Only the order at each receiver matters: (time, sender, sequence). So the events are grouped by
-//! receiver through a small hash table, and each group, usually one or two events, is ordered by
-//! itself. That is linear in the number of events, where a priority queue of all of them would be
-//! n log n with a cache miss per step.
+//! Only the order at each receiver matters: (time, sender, sequence). So the events are grouped by receiver through a
+//! small hash table, and each group, usually one or two events, is sorted separately. This takes linear time, where a
+//! priority queue of all events would take n log n with a cache miss per step.
 
 use super::buffer::Buffer;
 use super::stored_event::StoredEvent;
 
 const NONE: u32 = u32::MAX;
 
-/// The order of one window's events, and memory for the next one's.
+/// The order of one window's events. Its memory is reused for the next window.
 pub(super) struct Order<M> {
     /// The events, buffer after buffer.
     events: Vec<*mut StoredEvent<M>>,
@@ -18,22 +17,22 @@ pub(super) struct Order<M> {
     sorted: usize,
     /// True if all events so far are in order.
     in_order: bool,
-    /// The last run of each hash of a receiver, while grouping; else all [`NONE`].
+    /// The last run for each hash of a receiver, while grouping; otherwise all [`NONE`].
     table: Vec<u32>,
-    /// Events of one receiver that follow each other.
+    /// Consecutive events of one receiver.
     runs: Vec<Run>,
-    /// The first runs of those hashes that have many events.
+    /// The first runs of the hashes that have many events.
     many: Vec<u32>,
     /// One group: (receiver, time, sender, sequence) and index.
     group: Vec<(u128, u32)>,
     /// A large group: the offset in the window, and the index below it.
     keys: Vec<u64>,
-    /// The same, while it is sorted.
+    /// A copy of the keys, for sorting.
     sorting: Vec<u64>,
     order: Vec<*mut StoredEvent<M>>,
 }
 
-/// Events of one receiver that follow each other, up to the first one of the next run.
+/// Consecutive events of one receiver, up to the first event of the next run.
 #[derive(Clone, Copy)]
 struct Run {
     first: u32,
@@ -210,8 +209,8 @@ impl<M> Order<M> {
         });
     }
 
-    /// Orders the many events of one hash, from run `number` on: one receiver gets them from many senders.
-    /// Sorting by time is linear; few have equal times.
+    /// Sorts the many events of one hash, from run `number` on: one receiver gets them from many senders. Sorting by
+    /// time is linear, and few events have equal times.
     #[cold]
     fn gather_many(&mut self, number: usize) {
         let Order {

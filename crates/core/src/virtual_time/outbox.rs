@@ -1,4 +1,5 @@
-//! The outbox in which a shard writes for another, and the batch that it hands over between two windows.
+//! The outbox in which a shard writes its events for another shard, and the batch that it passes on between two
+//! windows.
 
 use super::buffer::{Buffer, FreeChunks};
 use super::event::ScheduledEvent;
@@ -6,7 +7,7 @@ use super::multicast::Multicast;
 use super::population::SpawnRequest;
 use super::wheel::Due;
 
-/// An event for a window too far ahead for the ring.
+/// An event for a window that is beyond the ring.
 pub(super) struct OverflowEvent<M> {
     pub(super) time: u64,
     pub(super) event: ScheduledEvent<M>,
@@ -50,7 +51,7 @@ impl<M, S> Default for ShardBatch<M, S> {
 }
 
 impl<M, S> ShardBatch<M, S> {
-    /// Whether there is nothing for the receiver but memory.
+    /// True if the batch contains nothing for the receiver except memory.
     pub(super) fn is_empty(&self) -> bool {
         self.windows.is_empty()
             && self.far.is_empty()
@@ -59,8 +60,8 @@ impl<M, S> ShardBatch<M, S> {
     }
 }
 
-/// The events that a shard has written for another shard (or itself) and not exchanged yet: a buffer for each
-/// of the next 63 windows, by window mod 64.
+/// The events that a shard has written for another shard (or itself) and not exchanged yet: a buffer for each of the
+/// next 63 windows, by window modulo 64.
 pub(super) struct Outbox<M> {
     pub(super) ring: [Buffer<M>; RING as usize],
     /// A bit for each buffer with events.

@@ -1,27 +1,26 @@
-//! Where a run returns to its caller, and later continues as if it had not paused.
+//! Pauses, at which a run returns to its caller; it later continues as if it had not paused.
 //!
-//! All shards get the same pause before they run. Between two windows each of them decides
-//! that the next one begins too late. A pause within a window parts its events: nothing that is sent
-//! in a window arrives in it, so those after the pause are known already, but for timers that are set
-//! before it and due after it ([`Shard::put_off`](super::shard::Shard::put_off)). The rest is run as
-//! the same window again.
+//! All shards get the same pause before they run. Between two windows each of them decides that the next window begins
+//! too late. A pause within a window divides its events. No message arrives in the window in which it is sent, so the
+//! events after the pause are already known, except timers that are set before the pause and due after it
+//! ([`Shard::put_off`](super::shard::Shard::put_off)). The remaining events are run later as the same window.
 
 /// The point where shards pause. A type that never pauses compiles to nothing.
 pub(super) trait Pause {
-    /// Whether there may be one.
+    /// True if the run may pause.
     const EVER: bool;
 
-    /// Events at this time or later do not happen; `u64::MAX`: no pause.
+    /// Events at this time or later are not handled; `u64::MAX` means no pause.
     fn before(&self) -> u64;
 
-    /// The actor whose first event at that time still happens.
+    /// An actor whose first event at that time is still handled.
     fn also(&self) -> Option<u32>;
 
-    /// Whether the run is to pause when nothing is left to happen.
+    /// True if the run must pause when no event is left.
     fn is_asked(&self) -> bool;
 }
 
-/// An ordinary run.
+/// A run that never pauses.
 pub(super) struct Never;
 
 impl Pause for Never {
@@ -48,7 +47,7 @@ impl Pause for Never {
 pub(super) struct Before {
     pub(super) time: u64,
     pub(super) also: Option<u32>,
-    /// True if the run pauses there; otherwise it ends.
+    /// True if the run pauses at that time; otherwise it ends.
     pub(super) pauses: bool,
 }
 

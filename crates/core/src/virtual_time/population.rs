@@ -1,6 +1,6 @@
 //! The interface between the engine and the actors of one spawn, whatever their type.
 //!
-//! `S` is the shard, which has requests for spawns but does not know how they are done.
+//! `S` is the shard, which stores requests for spawns but does not know how they are carried out.
 
 use super::header::{Header, State};
 use super::region::Prefault;
@@ -14,7 +14,7 @@ use std::any::TypeId;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A spawn that an actor has asked for.
+/// A spawn that an actor has requested.
 pub(super) struct SpawnRequest<M, S> {
     pub(super) time: u64,
     pub(super) parent: u32,
@@ -33,19 +33,19 @@ impl<M, S> Clone for SpawnRequest<M, S> {
     }
 }
 
-/// Addresses in pages of their own, as one shard sees them.
+/// Addresses in whole pages, as one shard sees them.
 pub(super) struct Pages {
     pub(super) first: u32,
     pub(super) count: u32,
     /// The time from which the actors exist.
     pub(super) born: u64,
-    /// The pages that this shard has, counted from the first one, and how many actors are in each.
+    /// The pages of this shard, counted from the first one, and the number of actors in each.
     pub(super) own: Vec<(u32, u32)>,
 }
 
-/// A description of a population, from which every shard makes its part.
+/// A description of a population, from which every shard builds its part.
 pub(super) trait Blueprint<M, S>: Send + Sync {
-    /// The actors of these pages, a population by themselves.
+    /// Builds the population of the actors of these pages.
     fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, S>>;
 
     /// Identifies the type of the actors.
@@ -58,7 +58,8 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     /// Allocates memory for `count` actors, which exist from `born` on. [`Population::clear`] frees it.
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
 
-    /// The name of the kind of these actors; `None`: a closure or an async body, which cannot travel.
+    /// Returns the name of the kind of these actors; `None` for a closure or an async body, which cannot be sent to
+    /// another process.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 
@@ -72,11 +73,11 @@ pub(super) struct ActorView {
     pub(super) state: State,
     /// Its type, if its state is [`State::Live`].
     pub(super) kind: TypeId,
-    /// The name of its type.
+    /// The name of the actor's type.
     pub(super) called: &'static str,
     /// Its location in memory.
     pub(super) place: *const (),
-    /// How many messages it has sent.
+    /// The number of messages that the actor has sent.
     pub(super) sent: u32,
     /// Returns its state as a value, given its location, if the actor shows it.
     #[cfg(feature = "serde")]
@@ -93,25 +94,25 @@ pub(super) trait Population<M, S> {
     /// not been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut StoredEvent<M>], at: usize) -> usize;
 
-    /// Runs one event, which is for this population; `slot`: its actor's header, or null.
+    /// Delivers one event, which is for this population; `slot` is its actor's header, or null.
     ///
     /// # Safety
     /// As for [`Population::run`].
     unsafe fn run_one(&self, shard: *mut S, slot: *mut Header, event: *mut StoredEvent<M>);
 
-    /// The actor being run has panicked: drops its body.
+    /// Drops the body of the actor being run, which has panicked.
     ///
     /// # Safety
     /// As for [`Population::run`]; `actor` is one of this population.
     unsafe fn discard(&self, shard: *mut S, actor: u32);
 
-    /// The header of an actor; null if it is not one of this population.
+    /// Returns the header of an actor; null if it does not belong to this population.
     ///
     /// # Safety
     /// As for [`Population::run`]; this shard has the address.
     unsafe fn header(&self, shard: *mut S, actor: u32) -> *mut Header;
 
-    /// Makes an actor record in the shard's `waiting` why it waits.
+    /// Makes an actor record in the shard's `waiting` what it waits for.
     ///
     /// # Safety
     /// As for [`Population::run`]; `actor` belongs to this population and lives on this shard.
@@ -142,7 +143,7 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; these actors are not used afterwards.
     unsafe fn clear(&self, shard: *mut S, actor: u32);
 
-    /// The name of the kind of its actors, if they are of one.
+    /// Returns the name of the kind of its actors, if they have one.
     #[cfg(feature = "serde")]
     fn portable(&self) -> Option<&'static str>;
 

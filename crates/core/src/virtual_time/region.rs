@@ -13,10 +13,10 @@ pub(super) struct Region {
     /// The bytes from one value to the next.
     #[cfg(all(target_os = "linux", not(miri)))]
     stride: usize,
-    /// How many huge pages from the first one on are in use.
+    /// The number of huge pages, from the first one on, that are in use.
     #[cfg(all(target_os = "linux", not(miri)))]
     used: Cell<usize>,
-    /// How many have memory.
+    /// The number of huge pages that have memory.
     #[cfg(all(target_os = "linux", not(miri)))]
     populated: Cell<usize>,
 }
@@ -36,8 +36,8 @@ pub(super) enum Prefault {
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 
-/// The bytes to map for so many: the last part stays on small pages, unless it is most of a huge one, which
-/// takes less time than as many small ones.
+/// Returns the number of bytes to map: the last part uses small pages, unless it is most of a huge page, which is
+/// faster than as many small ones.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn mapped(bytes: usize) -> Option<usize> {
     if bytes % HUGE >= HUGE / 2 {
@@ -48,11 +48,10 @@ fn mapped(bytes: usize) -> Option<usize> {
 }
 
 impl Region {
-    /// Zeroed memory for `count` values of this layout.
+    /// Allocates zeroed memory for `count` values of this layout.
     ///
-    /// Large regions come straight from the system, which zeroes them page by page as they are
-    /// first touched, and in huge pages where it has them: a population costs nothing until it is
-    /// spoken to, and then few page faults.
+    /// Large regions are mapped by the system, which zeroes pages when they are first accessed, and uses huge pages if
+    /// it has them. So a population costs nothing until it gets messages, and then few page faults.
     pub(super) fn new(slot: Layout, count: usize) -> Region {
         let bytes = slot
             .size()
@@ -151,7 +150,7 @@ impl Region {
         self.start().wrapping_add(number * HUGE).cast()
     }
 
-    /// Whether the first bytes of a whole huge page have memory.
+    /// True if the huge page with this number has memory.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn has_memory(&self, number: usize) -> bool {
         let mut resident = 0;

@@ -1,8 +1,7 @@
-//! A shard: what its actors touch while they run. Sending, timers, random numbers.
+//! A shard: the state that its actors use while they run, for sending, timers and random numbers.
 //!
-//! A shard is owned by one thread and not shared. It is reached through a raw pointer by
-//! the engine and by the contexts of its actors, in turn: **no reference to it is held while code
-//! of an actor runs**.
+//! A shard belongs to one thread and is not shared. The engine and the contexts of its actors reach it through a raw
+//! pointer, in turn: **no reference to it is held while code of an actor runs**.
 
 mod counters;
 mod current;
@@ -74,9 +73,9 @@ pub(super) struct Shard<M> {
     pub(super) stash: Stash<M>,
     pub(super) counters: Counters,
     pub(super) waits: Waits,
-    /// Events of the window begun last that come after a pause, and timers that were set in it.
+    /// Events of the current window that come after a pause, and timers that were set in it.
     pub(super) rest: Vec<ScheduledEvent<M>>,
-    /// The run is over: what fails from here on is reported only if nothing failed before.
+    /// True if the run is over: later failures are reported only if there was none before.
     pub(super) over: bool,
     /// True if the window had more than messages and timers: an actor has ended or failed, or requested a
     /// spawn or a multicast.
@@ -84,9 +83,9 @@ pub(super) struct Shard<M> {
     /// Spawns requested at this time or later wait: another actor may still request one at this instant, and
     /// they need a common order.
     pub(super) spawns_wait_from: u64,
-    /// All events so far, if they are to be compared with another run.
+    /// All events so far, if they will be compared with another run.
     pub(super) trail: Option<Vec<LoggedEvent>>,
-    /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
+    /// Events after the limit, in a window that contains it: their times, and a timer's key or `u64::MAX`.
     held: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time, to be dropped with the shard.
     never: Vec<ScheduledEvent<M>>,
@@ -98,8 +97,8 @@ pub(super) struct Shard<M> {
     own: OwnMessages<M>,
 }
 
-/// A shard's number within the process. Numbers are not used again, so that a context that was
-/// carried out of its run finds no other run's shard.
+/// Returns a shard's number within the process. Numbers are not reused, so a context that has left its run cannot reach
+/// the shard of another run.
 fn unique() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -169,7 +168,7 @@ impl<M: Message> Shard<M> {
         self.queues.far.advance(window);
     }
 
-    /// Marks that no actor runs: code that still runs acts for none.
+    /// Records that no actor runs: code that runs from now on acts for no actor.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();
         self.resume(Turn::<M>::nothing());
@@ -187,8 +186,7 @@ impl<M: Message> Shard<M> {
             .saturating_add(self.settings.latency.spread)
     }
 
-    /// The time until all messages sent now have arrived: the longest latency, plus a window in which the
-    /// shards get there.
+    /// Returns the time until all messages sent now have arrived: the longest latency, plus a window.
     pub(super) fn time_to_settle(&self) -> u64 {
         self.max_latency().saturating_add(self.min_latency())
     }
@@ -272,7 +270,7 @@ impl<M: Message> Shard<M> {
         self.waits.are_many()
     }
 
-    /// True if no event was deferred after the limit or behind a pause.
+    /// True if no event was deferred, either after the limit or behind a pause.
     pub(super) fn has_set_nothing_aside(&self) -> bool {
         self.held.is_empty() && self.rest.is_empty()
     }

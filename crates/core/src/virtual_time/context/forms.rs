@@ -14,7 +14,7 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task;
 
-/// Makes the actors of a spawn without a context.
+/// Creates the actors of a spawn, without a context.
 pub(super) trait Maker<A>: Send + Sync + 'static {
     /// Makes the actor with this index.
     fn make(&self, index: u32) -> A;
@@ -42,7 +42,7 @@ pub(super) trait Maker<A>: Send + Sync + 'static {
     }
 }
 
-/// A closure, which cannot travel.
+/// A closure, which cannot be sent to another process.
 pub(super) struct ByClosure<F>(pub(super) F);
 
 impl<A, F: Fn(u32) -> A + Send + Sync + 'static> Maker<A> for ByClosure<F> {
@@ -128,7 +128,7 @@ struct Bodies<F, B> {
     _body: PhantomData<fn() -> B>,
 }
 
-/// The form of the bodies that `make` makes.
+/// Returns the form of the bodies that `make` creates.
 pub(super) fn bodies<M, F, B>(make: F) -> impl Form<M>
 where
     M: Message,
@@ -141,7 +141,7 @@ where
     }
 }
 
-/// Creates the form of the root, whose body is made once.
+/// Returns the form of the root, whose body is created once.
 pub(in super::super) fn root_form<M, F, B>(make: F) -> impl Form<M>
 where
     M: Message,
@@ -173,7 +173,7 @@ where
         (self.make)(VirtualContext::new(ForBody(id, PhantomData)), index)
     }
 
-    /// The first poll is its begin.
+    /// Does nothing, because a body begins with its first poll.
     #[inline(always)]
     fn begin(_: &mut B, _: ShardCell<M>) {}
 
@@ -250,7 +250,8 @@ fn wake_relay<M: Message>(shard: ShardCell<M>) {
     }
 }
 
-/// The actor has ended without receiving the event that has arrived, if one has: that is undeliverable.
+/// Handles the arrived event, if there is one, of a body that has ended without receiving it: the event is
+/// undeliverable.
 pub(super) fn return_arrived<M: Message>(shard: ShardCell<M>) {
     if let Some(event) = shard.with(Shard::take_arrived) {
         let kind = event.message_kind();

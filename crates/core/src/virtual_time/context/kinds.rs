@@ -1,4 +1,4 @@
-//! The forms of actors of a kind: made from parameters, written down, and read again.
+//! The forms of actors of a kind: created from parameters, serialized, and restored.
 
 use super::forms::{Handlers, Maker};
 use super::scripts::Scripts;

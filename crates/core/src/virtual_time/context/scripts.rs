@@ -30,15 +30,15 @@ pub(super) struct Scripted<S> {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Until {
-    /// It has just begun and does not wait.
+    /// The script has just begun and does not wait.
     Now,
     Event,
     Spawned(u32),
-    /// A timer of the library's own, with this token.
+    /// A timer of the library, with this token.
     Due(u32),
 }
 
-/// A script that is made already: there is one actor of it.
+/// An existing script, for its single actor.
 struct Once<S>(Mutex<Option<S>>);
 
 impl<S: Send + 'static> Maker<S> for Once<S> {
@@ -48,7 +48,7 @@ impl<S: Send + 'static> Maker<S> for Once<S> {
     }
 }
 
-/// The form of a root that is a script.
+/// Returns the form of a root that is a script.
 pub(in super::super) fn root_script<M: Message, S: Script<M>>(script: S) -> impl Form<M> {
     Scripts {
         make: Once(Mutex::new(Some(script))),
@@ -88,7 +88,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         })
     }
 
-    /// A script has no work before its first event.
+    /// Does nothing, because a script has no work before its first event.
     fn begin(_: &mut Scripted<S>, _: ShardCell<M>) {}
 
     #[inline(always)]
@@ -188,7 +188,7 @@ fn sleep<M: Message>(shard: ShardCell<M>, time: u64) -> Until {
     })
 }
 
-/// The event that is waited for, if it has arrived; any other is stashed.
+/// Returns the awaited event, if it has arrived; any other event is stashed.
 fn arrived<M: Message>(
     shard: ShardCell<M>,
     is_wanted: impl FnOnce(&Head) -> bool,

@@ -58,8 +58,7 @@ fn relay<M: Message>(shard: ShardCell<M>, me: u32, waker: &Waker) {
     drop(before);
 }
 
-/// The plain receive: stashed events first, then the current one. It has four bytes, because each body has
-/// one all the time.
+/// The plain receive: stashed events first, then the current one. It takes four bytes, because each body contains one.
 pub(super) struct Receive<M>(pub(super) ForBody<M>);
 
 impl<M: Message> Future for Receive<M> {
@@ -87,7 +86,7 @@ impl<M: Message> Future for Receive<M> {
     }
 }
 
-/// The next message of the row of the message being handled.
+/// Returns the next message of the same sender, receiver and instant as the message being handled.
 #[inline(always)]
 fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     let event = shard.with(Shard::next_of_row)?;
@@ -112,15 +111,15 @@ pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     shard.with(Shard::take_event)
 }
 
-/// The selective receive. It looks at each event once.
+/// The selective receive. It checks each event once.
 pub(super) struct Selected<W> {
     pub(super) wanted: W,
-    /// The number of the last kept event that it has looked at.
+    /// The number of the last stashed event that it has checked.
     pub(super) seen: u64,
 }
 
 impl<W> Selected<W> {
-    /// Shows an event to the predicate. Keeps nothing.
+    /// Shows an event to the predicate, and stashes nothing.
     fn show<M: Message>(
         &self,
         context: &VirtualContext<M, ForBody<M>>,
@@ -225,18 +224,18 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Until<M, W> 
     }
 }
 
-/// A wait of the library for a request or spawn that was made just before.
+/// A wait of the library for a request or spawn that has just been made.
 pub(super) struct Fresh<M> {
     pub(super) access: ForBody<M>,
     pub(super) actor: u32,
     pub(super) own: Own,
-    /// The number of the last kept event that cannot be it.
+    /// The number of the last stashed event that cannot be its outcome.
     pub(super) seen: u64,
     pub(super) done: bool,
 }
 
 impl<M> Fresh<M> {
-    /// Whether an event is what is waited for.
+    /// True if an event is the awaited outcome.
     fn is(&self, head: &Head) -> bool {
         match (head.kind(), self.own) {
             (Kind::Timer, own) => own

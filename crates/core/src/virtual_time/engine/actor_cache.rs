@@ -14,11 +14,11 @@ const MOST: usize = 8;
 /// A population of the shard.
 type Its<M> = NonNull<dyn Population<M, Shard<M>>>;
 
-/// Actors of one shard, until that forgets any.
+/// A cache of actors of one shard, valid until the shard removes actors.
 pub(super) struct ActorCache<M: Message> {
     /// Actors that share pages with others.
     actors: [Option<CachedActor<M>>; MOST],
-    /// The first of the actors with pages of their own that were looked for last, and how many they are.
+    /// The group that was looked up last: its first actor and its size.
     group: (u32, u32),
     population: Option<Its<M>>,
 }

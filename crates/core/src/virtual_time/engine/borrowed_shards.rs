@@ -1,4 +1,4 @@
-//! The shards that one thread runs: what each has for windows to come, and how they are joined.
+//! The shards that one thread runs, their pending windows, and their joined queues.
 
 use super::Engine;
 use super::actor_cache::ActorCache;
@@ -36,14 +36,14 @@ impl<M: Message> Copy for ShardPointers<M> {}
 pub(super) struct PendingWindows {
     /// The first window with events other than those sent to its actors.
     pub(super) later: u64,
-    /// True if that window has only timers, also timers of a later window.
+    /// True if that window has only timers, including timers of later windows.
     pub(super) only_timers: bool,
-    /// The first window for which it has anything.
+    /// The first window for which the shard has any event.
     pub(super) next: u64,
 }
 
 impl<M: Message> BorrowedShard<M> {
-    /// The lane of a shard, which the thread has.
+    /// Creates the entry for a shard that the thread has borrowed.
     pub(super) fn new(engine: *mut Engine<M>) -> BorrowedShard<M> {
         BorrowedShard {
             at: ShardPointers {
@@ -83,7 +83,7 @@ impl<M: Message> BorrowedShard<M> {
 }
 
 impl PendingWindows {
-    /// Sees what there is for windows after this one, which has been run.
+    /// Updates the pending windows after this window, which was run.
     ///
     /// # Safety
     /// The thread has the shard, to which no reference is held.
@@ -99,7 +99,7 @@ impl PendingWindows {
         unsafe { self.look_first(at, window) };
     }
 
-    /// The same if only something may have been sent since.
+    /// Like [`look`](Self::look), if only sent messages can have changed anything.
     ///
     /// # Safety
     /// As for [`PendingWindows::look`].
@@ -110,7 +110,7 @@ impl PendingWindows {
     }
 }
 
-/// The shards of a thread, while what each sends is written where the others read it.
+/// The shards of a thread, joined so that each writes its messages where the others read them.
 pub(super) struct JoinedQueues<M: Message>(Vec<*mut Shard<M>>);
 
 impl<M: Message> JoinedQueues<M> {

@@ -33,7 +33,7 @@ impl<M: Message> PausableShard<M> {
         PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())))
     }
 
-    /// A shard in which nothing has happened yet: the root's start is its first event.
+    /// Creates a shard in which nothing has happened yet: the root's start is its first event.
     pub(in super::super) fn new(
         config: &Config,
         index: usize,
@@ -49,7 +49,7 @@ impl<M: Message> PausableShard<M> {
         new
     }
 
-    /// A shard in which the root has started, if it has the root.
+    /// Creates a shard in which the root has started, if the shard has the root.
     pub(in super::super) fn begun(
         config: &Config,
         index: usize,
@@ -69,7 +69,7 @@ impl<M: Message> PausableShard<M> {
         self.as_running(|engine| engine.run(config, exchange, &Never))
     }
 
-    /// Calls `act` with the shard as the one that runs on this thread.
+    /// Calls `act` with this shard as the one that runs on this thread.
     pub(super) fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
         // SAFETY: the shard lives as long as this, which is borrowed exclusively.
         let running = unsafe { Running::new(self.0.shard) };
@@ -113,7 +113,7 @@ impl<M: Message> PausableShard<M> {
         }
     }
 
-    /// Whether the run is to stop because of this shard.
+    /// True if the run must stop because of this shard.
     pub(in super::super) fn has_failed(&mut self) -> bool {
         let counters = &self.0.shard().counters;
         counters.failure.is_some() || counters.too_many
@@ -141,23 +141,23 @@ impl<M: Message> PausableShard<M> {
         shard.settings.attentive = true;
     }
 
-    /// The events that were noted since the last call.
+    /// Returns the events that were recorded since the last call.
     pub(in super::super) fn take_trail(&mut self) -> Vec<LoggedEvent> {
         let trail = self.0.shard().trail.as_mut();
         trail.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Changes with everything that happens on this shard.
+    /// Returns counters that change with every event of this shard.
     pub(in super::super) fn counts(&mut self) -> (u64, u64) {
         self.0.counts()
     }
 
-    /// The sum of all events of this shard.
+    /// Returns the sum of the hashes of all events of this shard.
     pub(in super::super) fn digest(&mut self) -> u64 {
         self.0.shard().counters.digest
     }
 
-    /// The last instant of the next window for which this shard knows anything, if there is one.
+    /// Returns the last instant of the next window in which this shard has an event, if there is one.
     pub(in super::super) fn end_of_next_window(&mut self) -> Option<u64> {
         let inbound = self.0.inbound_pending;
         let shard = self.0.shard();
@@ -184,12 +184,12 @@ impl<M: Message> PausableShard<M> {
             .earliest_of(|label| label.to == actor, |shard| shard.next_of(actor))
     }
 
-    /// The number of the shard that has an address.
+    /// Returns the number of the shard of an address.
     pub(in super::super) fn owner(&mut self, to: u32) -> usize {
         self.0.shard().places.owner(to)
     }
 
-    /// The first address that the root has spawned, if this shard has an actor of that spawn.
+    /// Returns the first address that the root has spawned, if this shard has an actor of that spawn.
     #[cfg(feature = "serde")]
     pub(in super::super) fn first_spawned(&mut self) -> Option<Addr> {
         self.0.shard().places.first_spawned_by(ROOT).map(Addr)
@@ -216,7 +216,7 @@ impl<M: Message> PausableShard<M> {
         unsafe { population.look(engine.shard, who.as_u32()) }
     }
 
-    /// An actor's name, if this shard knows it.
+    /// Returns an actor's name, if this shard knows it.
     pub(in super::super) fn name(&mut self, who: Addr) -> String {
         self.0.shard().places.name_of(who.as_u32())
     }
@@ -237,7 +237,7 @@ impl<M: Message> PausableShard<M> {
         self.as_running(|engine| engine.save(kinds, with_state))
     }
 
-    /// The actors of this shard that have begun and not ended, in the order of addresses.
+    /// Returns the actors of this shard that have begun and not ended, in the order of addresses.
     pub(in super::super) fn actors(&mut self) -> Vec<Addr> {
         let known: Vec<_> = self.0.shard().places.actors().collect();
         let live = known.into_iter().filter(|&(who, _)| {

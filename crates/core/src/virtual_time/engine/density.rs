@@ -2,11 +2,11 @@
 
 use crate::virtual_time::exchange::Vote;
 
-/// A window is sparse if no shard has more events than this: they cost about as much as a barrier.
+/// The maximum number of events per shard in a sparse window: they cost about as much as a barrier.
 const SPARSE: u64 = if cfg!(miri) { 4 } else { 64 };
 /// The number of consecutive sparse windows after which one thread runs all shards.
 const SPARSE_IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };
-/// And after this many dense ones in a row all run their own again.
+/// The number of consecutive dense windows after which each shard runs on its own thread again.
 const DENSE_IN_A_ROW: u32 = 2;
 
 /// The number of consecutive sparse or dense windows.
@@ -17,7 +17,7 @@ pub(super) struct Density {
 }
 
 impl Density {
-    /// Counts a window. All shards count the same.
+    /// Counts a window. All shards count the same events.
     #[inline]
     pub(super) fn count(&mut self, agreed: &Vote) {
         if agreed.events > SPARSE {
@@ -27,20 +27,21 @@ impl Density {
         }
     }
 
-    /// Counts a window, given the most events that a shard had. Returns whether all are to run their own again.
+    /// Counts a window, given the highest number of events of a shard. Returns true if each shard should run on its own
+    /// thread again.
     #[inline(always)]
     pub(super) fn is_dense_after(&mut self, events: u64) -> bool {
         self.dense = if events > SPARSE { self.dense + 1 } else { 0 };
         self.is_dense()
     }
 
-    /// Whether one thread is to run all shards.
+    /// True if one thread should run all shards.
     #[inline]
     pub(super) fn is_sparse(&self) -> bool {
         self.sparse >= SPARSE_IN_A_ROW
     }
 
-    /// Whether each shard is to run its own windows.
+    /// True if each shard should run on its own thread.
     #[inline]
     pub(super) fn is_dense(&self) -> bool {
         self.dense >= DENSE_IN_A_ROW

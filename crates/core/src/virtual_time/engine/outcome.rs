@@ -22,7 +22,7 @@ pub(in super::super) struct Outcome {
     pub(in super::super) counters: Counters,
     pub(in super::super) spawned: u64,
     pub(in super::super) windows: u64,
-    /// The time of the first event that did not happen.
+    /// The time of the first event that was not handled.
     pub(in super::super) next: u64,
     pub(in super::super) waiting: Vec<WaitingActor>,
     pub(in super::super) totals: Vec<ActorTotals>,
@@ -212,7 +212,7 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Drops what spawns and messages to many would have been made from.
+/// Drops the data from which spawns and multicasts would have been made.
 fn drop_requests<M: Message>(
     shard: ShardCell<M>,
     spawns: Vec<SpawnRequest<M, Shard<M>>>,
@@ -226,7 +226,7 @@ fn drop_requests<M: Message>(
     }
 }
 
-/// An actor has panicked: notes it, if it is the first in virtual time, and drops the body.
+/// Records the panic of an actor, if it is the first in virtual time, and drops the body.
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; `population` has the actor being run.

@@ -16,7 +16,7 @@ use crate::virtual_time::travel::{
 use std::sync::Arc;
 
 impl<M: Message> PausableShard<M> {
-    /// A shard that continues where others have paused.
+    /// Creates a shard from the saved state of others.
     pub(in super::super) fn restored(
         config: &Config,
         index: usize,
@@ -111,7 +111,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// Checks that an actor is this shard's.
+    /// Checks that an actor belongs to this shard.
     fn check_owns(&mut self, actor: u32) -> Result<(), CodecError> {
         match self.shard().places.owns(actor) {
             true => Ok(()),
@@ -229,7 +229,7 @@ impl<M: Message> Engine<M> {
         actors.try_for_each(|actor| self.restore_actor(population, actor, Some(from)))
     }
 
-    /// An actor as it was written; one that was not had ended.
+    /// Restores an actor. An actor that was not saved had ended.
     fn restore_actor(
         &mut self,
         population: u32,

@@ -1,4 +1,4 @@
-//! A shard is written down, while it is paused.
+//! Serializes a shard while it is paused.
 
 use super::Engine;
 use crate::contract::{Addr, Message};
@@ -33,8 +33,8 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Writes all that this shard has, and what actors of its process change together if that is not another shard's
-    /// to write. Nothing changes.
+    /// Serializes the state of this shard, and the shared state of its process unless another shard does that. Changes
+    /// nothing.
     pub(super) fn save(
         &mut self,
         kinds: &Kinds<M>,
@@ -70,7 +70,7 @@ impl<M: Message> Engine<M> {
         Ok(to)
     }
 
-    /// The actors that have pages of their own, page by page.
+    /// Saves the actors with their own pages, page by page.
     fn save_groups(
         &mut self,
         to: &mut Vec<u8>,
@@ -109,7 +109,7 @@ impl<M: Message> Engine<M> {
         Ok(saved_groups)
     }
 
-    /// The actors that share pages with others, by spawn.
+    /// Saves the actors that share pages, by spawn.
     fn save_batches(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
         // SAFETY: the shard is valid as long as the engine, on this thread only; nothing changes it here.
         let places = unsafe { &(*self.shard).places };
@@ -138,7 +138,7 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// An actor: its header, and its state if it has one.
+    /// Saves an actor: its header, and its state if it has one.
     fn save_actor(
         &self,
         population: u32,
@@ -182,7 +182,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// The kind of actors that were spawned together, and what those are made from that have not begun.
+    /// Returns the kind of actors that were spawned together, and the parameters of those that have not begun.
     fn origin_of(
         &self,
         population: u32,
@@ -229,7 +229,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// The spawns that were asked for and have not been carried out.
+    /// Saves the requested spawns that have not been carried out.
     fn save_spawns(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
         for asked in &self.shard().spawns {
             let to = counted(&mut rests.of(asked.parent).spawns);

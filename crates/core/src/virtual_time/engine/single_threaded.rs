@@ -42,8 +42,8 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Runs all shards on this thread until windows are dense, before there are others. Returns how the run has ended, if
-/// it has.
+/// Runs all shards on this thread until windows are dense, before the other threads exist. Returns how the run has
+/// ended, if it has.
 pub(in super::super) fn run_together<M: Message>(
     shards: &mut [PausableShard<M>],
     config: &Config,

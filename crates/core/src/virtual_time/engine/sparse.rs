@@ -1,4 +1,4 @@
-//! Sparse windows, run in sequence by one thread that has all shards.
+//! Sparse windows, run one after the other by the thread that has all shards.
 //!
 //! Between two windows that concern only actors, shards have nothing to agree on, so they need no barrier
 //! and no exchange: messages are written where the receiver's shard reads them. Ends, pauses, spawns and everything
@@ -17,11 +17,11 @@ use crate::virtual_time::shard::Shard;
 use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::{NonNull, null_mut};
 
-/// Up to this many events of a window are ordered where they are listed.
+/// The maximum number of events of a window that are sorted in place.
 const FEW: usize = 8;
 
-/// Places for a few timers, which lie in no buffer. In memory of their own, which nothing borrows together with
-/// the engine.
+/// Space for a few timers that are in no buffer. It is a separate allocation, so that no borrow of the engine covers
+/// it.
 pub(super) struct Rooms<M>(NonNull<[EventSpace<M>; FEW]>);
 
 impl<M> Rooms<M> {
@@ -55,7 +55,7 @@ struct Progress {
     window_bits: u32,
     /// The window begun last.
     window: u64,
-    /// Windows in which something has happened, but for that one.
+    /// The number of windows with events, except the current one.
     windows: u64,
     /// True if the window had events.
     busy: bool,
@@ -161,7 +161,7 @@ pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
 /// The result of a window.
 #[derive(Default)]
 struct WindowResult {
-    /// How many events there were.
+    /// The number of events.
     events: u64,
     /// True if the window had events.
     busy: bool,
@@ -247,7 +247,7 @@ unsafe fn run_in_turn<M: Message, P: Pause>(
     progress
 }
 
-/// Runs a window for which several shards have something. Of their events, the most that one had are counted.
+/// Runs a window for which several shards have events. Returns the highest number of events of a shard.
 ///
 /// # Safety
 /// As for [`run_in_turn`].
@@ -299,7 +299,7 @@ unsafe fn pass_on<M: Message>(borrowed: &mut [BorrowedShard<M>], window: u64) {
     }
 }
 
-/// Runs a window of one shard, for which it has something.
+/// Runs a window of one shard that has events in it.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -370,7 +370,7 @@ unsafe fn run_several<M: Message, P: Pause>(
     }
 }
 
-/// The result of a window with `events` events, before which the counters were `before`.
+/// Updates the counters after a window with `events` events; `before` are the counters before it.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -394,7 +394,7 @@ unsafe fn close<M: Message>(
     }
 }
 
-/// The same where something has happened but sending and timers. Returns whether that concerns all shards.
+/// Like [`close`], for a window with more than sending and timers. Returns true if that concerns all shards.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -486,7 +486,7 @@ unsafe fn sort<M>(events: &mut [*mut StoredEvent<M>]) {
     }
 }
 
-/// The same for a window with many events.
+/// Like [`run_few`], for a window with many events.
 ///
 /// # Safety
 /// As for [`run_sparse`].
@@ -525,7 +525,7 @@ impl<M: Message> Shard<M> {
             || counters.too_many
     }
 
-    /// Whether the next window is one like any other.
+    /// True if the next window needs no special treatment.
     fn is_undisturbed(&self) -> bool {
         let out = self.queues.out();
         !self.concerns_all()

@@ -10,8 +10,8 @@ use crate::virtual_time::shard::Shard;
 use std::sync::Arc;
 
 impl<M: Message> Engine<M> {
-    /// Does the requested spawns. Every shard does the same spawns in the same order, and so assigns the same
-    /// addresses.
+    /// Carries out the requested spawns. Every shard processes the same spawns in the same order, and so assigns the
+    /// same addresses.
     pub(super) fn spawn_all(&mut self, mut spawns: Vec<SpawnRequest<M, Shard<M>>>) {
         spawns.sort_by_key(|spawn| (spawn.time, spawn.parent, spawn.request));
         for SpawnRequest {
@@ -81,7 +81,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// The actors have all of some pages, from `page` on.
+    /// Places actors that have their own pages, from `page` on.
     fn place_in_pages(
         &mut self,
         page: u32,
@@ -113,7 +113,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// The actors share a page of this shard with others.
+    /// Places actors that share a page of this shard with others.
     pub(super) fn place_among_others(
         &mut self,
         first: u32,
@@ -159,7 +159,7 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Adds a population to those that are pre-faulted while the shard waits, if it has memory of its own.
+    /// Adds a population to the list that is pre-faulted while the shard waits, if it has its own memory.
     fn note_growing(&mut self, number: u32) {
         let population = self.populations.get(number);
         // SAFETY: this is the shard's thread, and no actor runs.

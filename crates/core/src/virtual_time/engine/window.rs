@@ -50,7 +50,7 @@ impl<M: Message> Engine<M> {
         shard.window.base.saturating_add(width - 1)
     }
 
-    /// Defers the events after the limit: they do not happen.
+    /// Defers the events after the limit, which are not handled.
     #[cold]
     fn hold_back(&mut self) {
         // SAFETY: the shard is valid as long as the engine, on this thread only; the events are not part of it.
@@ -78,7 +78,7 @@ impl<M: Message> Engine<M> {
         (counters.digest, counters.fired + counters.others)
     }
 
-    /// Orders the events gathered and hands them to their populations.
+    /// Sorts the gathered events and passes them to their populations.
     pub(super) fn run_events<P: Pause>(&mut self, pause: &P) {
         self.order.clear();
         if self.events.is_empty() {
@@ -186,7 +186,7 @@ pub(super) unsafe fn run_order<M: Message>(
     }
 }
 
-/// An event has come to an address without an actor.
+/// Handles an event for an address without an actor.
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; the event is moved out.
