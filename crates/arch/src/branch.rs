@@ -1,4 +1,4 @@
-//! What-if: a saved run resumes with an architecture that differs in some fields.
+//! What-if branches: a saved run resumes with an architecture that differs in some fields.
 
 use crate::faults::{Effect, Occurrence};
 use crate::load::{Load, Source};
@@ -16,21 +16,21 @@ use std::sync::Arc;
 /// A branch of a saved run.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// The architecture from here on.
+    /// The architecture of the branch.
     pub topology: Topology,
-    /// The seed of random numbers from here on.
+    /// The seed of random numbers of the branch.
     pub seed: Option<u64>,
-    /// The percentage of the load from here on.
+    /// The load of the branch, as a percentage.
     pub load_percent: Option<u32>,
-    /// Count requests from here on only, so that branches can be compared.
+    /// True if only requests after the branch point are counted, so that branches can be compared.
     pub counts_from_here: bool,
 }
 
 impl Architecture {
-    /// A branch of a saved run, and the snapshot that it resumes from. `saved` is the topology of the saved run, and the
-    /// plan is the one with which it was begun.
+    /// Creates a branch of a saved run, and the snapshot from which it resumes. `saved` is the topology of the saved
+    /// run; `plan` is the plan with which that run began.
     ///
-    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    /// New faults act like commands; faults that have begun end as scheduled.
     ///
     /// # Errors
     /// [`ResumeError::Change`] if the state cannot continue with the branch's topology.
@@ -94,7 +94,7 @@ fn other_loads(new: &Topology, saved: &Topology) -> Vec<u32> {
         .collect()
 }
 
-/// Whether the state of one topology is valid in another.
+/// Checks that the state of one topology is valid in another.
 fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
     let refused = |what: &str| Err(ChangeError::State(what.to_owned()));
     let names = |topology: &Topology| -> Vec<String> {
@@ -200,8 +200,8 @@ fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
 type Order = (u64, u32, Command);
 
 impl Model {
-    /// Resumes a run that was saved with another model at a time: earlier decisions stay as they are. Returns
-    /// the commands to instances for faults of this model alone.
+    /// Resumes, at this time, a run that was saved with another model: earlier decisions stay as they are. Returns the
+    /// commands to instances for faults that only this model has.
     fn follow(&mut self, before: &Model, now: u64) -> Result<Vec<Order>, ChangeError> {
         self.settled = before.settled;
         self.introduced = before.introduced;

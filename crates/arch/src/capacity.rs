@@ -1,10 +1,10 @@
 //! The load at which an architecture becomes too slow, found by simulation.
 //!
-//! The load doubles until a service-level objective is missed; then the interval is halved until it is narrow
-//! enough. If the first load is too much, it is halved until one is borne. Every load is run several times
-//! from different seeds, each run long enough for some thousands of requests after a warm-up that
-//! does not count, until the runs agree: the confidence interval of each objective lies on one side
-//! of its limit, or is narrower than what matters. The answer is a function of the first seed.
+//! The load doubles until a service-level objective is missed; then the interval is halved until it is narrow enough.
+//! If the first load is too high, it is halved until one meets the objectives. Every load is run several times with
+//! different seeds. Each run is long enough for some thousands of requests after a warm-up that is not counted. The
+//! runs of a load end when the confidence interval of each objective is on one side of its limit, or narrow enough. The
+//! answer depends only on the first seed.
 
 mod sized;
 mod slo;
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub struct Search {
     /// The objectives to meet.
     pub slos: Vec<Slo>,
-    /// The load to begin with, in requests per second and entry point.
+    /// The first load, in requests per second and entry point.
     pub from: f64,
     /// The highest load to try.
     pub to: f64,
@@ -36,8 +36,8 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// A 99th percentile of at most 100 ms and one failure in a hundred, from 10 requests a second up to 100,000, to a
-    /// fiftieth.
+    /// By default the 99th percentile is at most 100 ms and at most one request in a hundred fails; the search starts
+    /// at 10 requests per second, ends at 100,000, and has a precision of one fiftieth.
     fn default() -> Self {
         Search {
             slos: Slo::usual(Duration::from_millis(100), 0.01),
@@ -49,14 +49,14 @@ impl Default for Search {
 }
 
 impl Search {
-    /// The longest limit of a time, by which runs are long enough.
+    /// Returns the longest limit of a time, which determines the length of runs.
     fn longest_limit(&self) -> Duration {
         let times = self.slos.iter().filter(|slo| slo.is_time());
         let longest = times.map(|slo| slo.most).reduce(f64::max);
         longest.map_or(Duration::from_millis(100), Duration::from_secs_f64)
     }
 
-    /// The limit of the 99th percentile of all requests, if there is one.
+    /// Returns the limit of the 99th percentile of all requests, if there is one.
     pub fn p99_limit(&self) -> Option<Duration> {
         let mut usual = self
             .slos
@@ -69,9 +69,9 @@ impl Search {
 /// A simulated load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Requests and values put, per second and entry point.
+    /// Requests, including puts, per second and entry point.
     pub load: f64,
-    /// Answered requests and put values per second, at all entry points.
+    /// Answered requests, including puts, per second, at all entry points.
     pub throughput: f64,
     /// Half of the response times are shorter, at the slowest entry point.
     pub p50: Duration,
@@ -80,19 +80,19 @@ pub struct Point {
     /// 99 of 100 response times are shorter, at the slowest entry point. Unanswered requests count
     /// with their age.
     pub p99: Duration,
-    /// Half the width of the 95 % confidence interval of `p99`; none after a single run, which is
-    /// enough where it is far from the limit.
+    /// Half the width of the 95 % confidence interval of `p99`; `None` after a single run, which is enough if it is far
+    /// from the limit.
     pub p99_within: Option<Duration>,
-    /// The part of all requests that failed or stayed unanswered.
+    /// The fraction of requests that failed or stayed unanswered.
     pub errors: f64,
     /// The measured value of each objective, in their order.
     pub objectives: Vec<Estimate>,
     /// The utilisation of the slots or processors of each service with a limit, by its index; the busiest
     /// first.
     pub utilisations: Vec<(u32, f64)>,
-    /// How many runs it took.
+    /// The number of runs.
     pub runs: u32,
-    /// Whether the architecture bears this load.
+    /// True if the architecture meets all objectives at this load.
     pub holds: bool,
     /// True if the result is certain: no confidence interval includes its limit.
     pub is_certain: bool,
@@ -106,30 +106,29 @@ pub struct Capacity {
     /// The highest load that meets the objectives, in requests per second and entry point; `None` if even the
     /// first load fails.
     pub load: Option<f64>,
-    /// The highest load that is certainly borne, and the lowest that certainly is not, if there
-    /// are such.
+    /// The highest load that certainly meets the objectives, and the lowest that certainly does not, if there are any.
     pub between: (Option<f64>, Option<f64>),
     /// True if the maximum load of the search meets the objectives, so that the limit was not found.
     pub beyond: bool,
-    /// True if something limits the load. If not, one simulated load stands for all.
+    /// False if nothing limits the load; then one simulated load represents all.
     pub limited: bool,
 }
 
-/// A run measures at least this many requests of each entry point, values put among them.
+/// The minimum number of requests, including puts, that a run measures for each entry point.
 const LEAST_REQUESTS: f64 = 3_000.0;
-/// A run lasts at least this many times the limit.
+/// The minimum length of a run, as a multiple of the limit.
 const LEAST_LIMITS: u32 = 50;
-/// The runs of a load after the first are made in groups of this many.
+/// The number of runs in each group of runs after the first.
 const GROUP: usize = 4;
-/// A load is run at most this many times.
+/// The maximum number of runs of a load.
 const MOST_RUNS: usize = 1 + 12 * GROUP;
 /// Maximum number of loads tried on each side of the limit, each step twice as wide as the one before.
 const WIDER: usize = 4;
-/// A single run decides where a time is this far from its limit, as a factor.
+/// The factor by which a time must differ from its limit for a single run to decide.
 const FAR: f64 = 2.0;
-/// Lower loads than this are not tried, in requests per second.
+/// The lowest load that is tried, in requests per second.
 const LEAST_LOAD: f64 = 0.01;
-/// A service that uses more than this part of its slots may be the cause of a miss.
+/// The utilisation above which a service may be the cause of a miss.
 const BUSY: f64 = 0.3;
 /// The relative improvement that a lower load must bring; otherwise all lower loads are equally bad.
 const BETTER: f64 = 0.02;
@@ -143,10 +142,10 @@ pub enum CapacityError {
         "architecture {0} has no denominator: nothing drives load to it; add a service of that package"
     )]
     NoEntryPoint(String),
-    /// An objective that the load has no requests for.
+    /// The load has no requests to which an objective applies.
     #[error(transparent)]
     Objective(#[from] SloError),
-    /// An entry point whose load is not a rate.
+    /// The load of an entry point is not a rate.
     #[error(
         "the load of '{0}' is not a rate, so no rate can be searched for; leave users and replay out"
     )]
@@ -227,7 +226,7 @@ pub fn capacity(
     })
 }
 
-/// The loads that are certainly borne, or certainly are not.
+/// Returns the loads that certainly meet the objectives, or with `holds` false those that certainly do not.
 fn certain(points: &[Point], holds: bool) -> impl Iterator<Item = f64> {
     let points = points.iter();
     points
@@ -235,7 +234,7 @@ fn certain(points: &[Point], holds: bool) -> impl Iterator<Item = f64> {
         .map(|point| point.load)
 }
 
-/// The loads of a search that were tried.
+/// The loads that a search has tried.
 struct Loads<'a> {
     trial: Trial<'a>,
     points: Vec<Point>,
@@ -243,7 +242,7 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// Whether a load is borne. `None` if a run was cancelled.
+    /// Returns whether a load meets the objectives; `None` if a run was cancelled.
     fn holds(&mut self, load: f64) -> Result<Option<bool>, SimulateError> {
         let Some(point) = self.trial.point(Some(load))? else {
             return Ok(None);
@@ -254,7 +253,7 @@ impl Loads<'_> {
         Ok(Some(holds))
     }
 
-    /// Finds a load that is borne and one that is not, as near to each other as is wanted.
+    /// Finds a load that meets the objectives and one that does not, as close to each other as requested.
     fn bisect(&mut self) -> Result<(Option<f64>, Option<f64>), SimulateError> {
         let search = self.trial.search;
         let (mut good, mut bad) = (None, None);
@@ -316,8 +315,8 @@ impl Loads<'_> {
         Ok(None)
     }
 
-    /// Tries loads below and above the limit until some are certainly on their side of it. Those that
-    /// halving came by may be far away.
+    /// Tries loads below and above the limit until some are certainly on their side of it, because the loads that were
+    /// found by halving may be far away.
     fn surround(&mut self, low: f64, high: f64) -> Result<(), SimulateError> {
         for (nearest, holds, mut step) in [
             (low, true, -self.trial.search.precision * low),
@@ -362,7 +361,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Runs a load until it is clear whether it is borne. `None` if a run was cancelled.
+    /// Runs a load until it is clear whether it meets the objectives. `None` if a run was cancelled.
     fn point(&self, load: Option<f64>) -> Result<Option<Point>, SimulateError> {
         let mut runs: Vec<LoadMeasurement> = Vec::new();
         loop {
@@ -412,7 +411,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Whether all objectives that one point misses are nearer at another.
+    /// True if all objectives that one point misses are closer to their limits at another.
     fn is_better(&self, here: &Point, there: &Point) -> bool {
         let pairs = self
             .search

@@ -8,9 +8,9 @@
 //! | `ports` with a port of the host | a denominator `www-<service>` before that elb, or before the service |
 //! | a named volume of a database, or of a service that depends on nothing | a volume that it depends on; the database becomes data access |
 //!
-//! Stateless services have three instances and storage one, unless the file says how many. If no
-//! port of the host is published, the load comes in at the services that no other depends on.
-//! Directories of the host say nothing about who calls whom, and are left out.
+//! Stateless services have three instances and storage one, unless the file sets the number. If no port of the host is
+//! published, the services on which no other depends are the entry points. Directories of the host do not show which
+//! service calls which, and are left out.
 
 use crate::definition::{
     Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Why a compose file could not be converted.
+/// An error that prevents the conversion of a compose file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComposeError {
@@ -51,12 +51,12 @@ pub enum ComposeError {
         /// The fault.
         what: String,
     },
-    /// The definition that it makes is refused.
+    /// The resulting definition is invalid.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
 }
 
-/// Reads a compose file and makes a definition of it, with the command that made it and when.
+/// Reads a compose file and converts it to a definition, which records the command and the date.
 ///
 /// # Errors
 /// See [`ComposeError`].
@@ -114,9 +114,9 @@ struct Composed {
     count: i64,
     dependencies: Vec<String>,
     networks: Vec<String>,
-    /// The names of its volumes.
+    /// The names of the volumes.
     volumes: Vec<String>,
-    /// True if it has a port of the host.
+    /// True if it publishes a port of the host.
     published: bool,
 }
 
@@ -147,7 +147,7 @@ fn convert(document: &Value) -> Result<Vec<ServiceDefinition>, String> {
     Ok(build(&composed))
 }
 
-/// The services, by the rules of the file's version.
+/// Returns the services, by the rules of the file's version.
 fn services_of(document: &Map<String, Value>) -> Result<&Map<String, Value>, String> {
     let version = match document.get("version") {
         // In version 1 everything is a service, also one that is called version.
@@ -217,7 +217,7 @@ fn read_service(key: &str, service: &Map<String, Value>) -> Result<Composed, Str
     })
 }
 
-/// True if an entry of `ports` publishes a port of the host: `8080:80`, but neither `80` nor `127.0.0.1::80`.
+/// True if an entry of `ports` publishes a port of the host: true for `8080:80`, false for `80` and `127.0.0.1::80`.
 fn is_published(port: &Value) -> bool {
     match port {
         Value::String(text) => {
@@ -229,7 +229,7 @@ fn is_published(port: &Value) -> bool {
     }
 }
 
-/// The name of a volume, if an entry of `volumes` has one: `data:/var/lib`, but not `./data:/data`.
+/// Returns the name of a volume, if an entry of `volumes` has one: for `data:/var/lib`, but not for `./data:/data`.
 fn volume(entry: &Value) -> Option<String> {
     let source = match entry {
         Value::String(text) => text.split_once(':')?.0,
@@ -242,7 +242,7 @@ fn volume(entry: &Value) -> Option<String> {
     (!is_path).then(|| name(source))
 }
 
-/// The strings of a list, or the keys of a map.
+/// Returns the strings of a list, or the keys of a map.
 fn names_in(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
@@ -251,7 +251,7 @@ fn names_in(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// A name as definitions allow it.
+/// Converts a text to a name that definitions allow.
 fn name(text: &str) -> String {
     let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_whitespace() || c.is_control();
     text.replace(bad, "_")
@@ -360,14 +360,14 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
 }
 
 impl Composed {
-    /// True if requests reach its volumes: a database keeps its values there, and a service without
-    /// dependencies serves files. Rings and caches answer from their own memory.
+    /// True if requests reach its volumes: a database stores its values there, and a service without dependencies
+    /// serves files from them. Rings and caches answer from memory.
     fn asks_volumes(&self) -> bool {
         let serves_files = self.dependencies.is_empty() && !self.package.is_storage();
         !self.volumes.is_empty() && (self.package == Package::Store || serves_files)
     }
 
-    /// A database that keeps its values on a volume is data access.
+    /// Returns the package; a database that stores its values on a volume is data access.
     fn package_name(&self) -> &'static str {
         if self.package == Package::Store && self.asks_volumes() {
             Package::Staash.name()

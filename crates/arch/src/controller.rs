@@ -1,7 +1,8 @@
 //! The controller of a service: an autoscaler, which keeps the utilisation near its target, and a health
 //! checker, which removes instances that do not answer from the registries.
 //!
-//! It knows only what instances answer: health checks find a paused or partitioned instance by its silence.
+//! It learns only what instances answer: health checks detect a paused or partitioned instance because it does not
+//! answer.
 
 use crate::log;
 use crate::message::Msg;
@@ -16,12 +17,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The timers: to ask how busy instances are, to decide what follows, to ask whether they are well.
+/// The token of the timer after which instances are asked for their utilisation. Further timers decide on the answers,
+/// and ask for health.
 const TO_MEASURE: Token = Token::new(0);
 const TO_DECIDE: Token = Token::new(1);
 const TO_CHECK: Token = Token::new(2);
 
-/// The relative deviation of the utilisation from its target that causes no change.
+/// The relative deviation of the utilisation from its target that is tolerated.
 const TOLERANCE: f64 = 0.1;
 
 /// The autoscaler and health checker of a service.
@@ -33,13 +35,14 @@ pub(crate) struct Controller {
     pub(crate) index: u32,
     first: u32,
     nodes: Vec<Watched>,
-    /// By region: since when there have been too many instances, and the most that were wanted since.
+    /// For each region: the time since when there have been too many instances, and the highest number needed since
+    /// then.
     low: BTreeMap<Option<u8>, (u64, u32)>,
     done: ServiceTotals,
     ordered: Ordered,
 }
 
-/// An instance.
+/// An instance that the controller observes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Watched {
     node: u32,
@@ -51,7 +54,7 @@ struct Watched {
     last: Option<(u64, u64)>,
     /// Its utilisation between the last two answers.
     utilisation: Option<f64>,
-    /// True if it was checked, and true if it answered.
+    /// Whether the instance was asked in the current health check, and whether it has answered.
     is_asked: bool,
     has_answered: bool,
     /// The number of consecutive checks without an answer, and with one.
@@ -75,7 +78,7 @@ state!(Controller {
 });
 
 impl Controller {
-    /// The controller of this number.
+    /// Creates the controller with this number.
     pub(crate) fn new(model: &Arc<Model>, number: u32) -> Controller {
         let topology = &model.topology;
         let mut services = topology.looked_after();
@@ -130,7 +133,7 @@ impl Controller {
         post(Addr::from_u32(self.first + to), after, message, cx);
     }
 
-    /// Sets the timers for the first time: it begins with the load.
+    /// Sets the timers for the first time, when the load begins.
     fn begin<C: Context<Msg>>(&mut self, cx: &mut C) {
         let until = self.model.load_at.saturating_sub(cx.now().as_nanos());
         if self.scaler().is_some() {
@@ -168,7 +171,7 @@ impl Controller {
         }
     }
 
-    /// An instance has answered how long it has been busy until now.
+    /// Handles the answer of an instance with its total busy time.
     fn hear<C: Context<Msg>>(&mut self, busy: u64, cx: &C) {
         let (now, from) = (cx.now().as_nanos(), cx.envelope().from);
         let node = from.as_u32().wrapping_sub(self.first);
@@ -267,7 +270,7 @@ impl Controller {
         self.serve(chosen, false, 0, cx);
     }
 
-    /// Tells nodes to begin or to stop serving.
+    /// Makes nodes begin or stop serving.
     fn serve<C: Context<Msg>>(&mut self, nodes: Vec<u32>, there: bool, delay: u64, cx: &mut C) {
         for node in nodes {
             self.tell(delay, node, Msg::Serve { there }, cx);
@@ -313,7 +316,7 @@ impl Controller {
     }
 }
 
-/// Hands in its totals when the run is over or cancelled.
+/// Adds its totals to the run's when the run is over or cancelled.
 impl Drop for Controller {
     fn drop(&mut self) {
         let mut totals = self.model.totals.lock();

@@ -1,8 +1,8 @@
-//! Tables as text.
+//! Tables in CSV format.
 
 use std::borrow::Cow;
 
-/// A CSV field: in quotes if it needs them.
+/// Returns a CSV field, in quotes if necessary.
 pub fn quoted(field: &str) -> Cow<'_, str> {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\"")).into()

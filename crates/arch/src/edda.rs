@@ -1,4 +1,4 @@
-//! edda: logs nodes and edges as they appear, are forgotten, and are done.
+//! The actor `edda`: logs nodes and edges when they appear, are forgotten, or end.
 
 use crate::log;
 use crate::message::Msg;
@@ -35,7 +35,7 @@ impl Edda {
         }
     }
 
-    /// Returns its index among all actors, counted like instances.
+    /// Returns its index among all actors, which are numbered after the instances.
     pub(crate) fn index(&self) -> u32 {
         self.model.edda()
     }

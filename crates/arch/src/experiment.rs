@@ -1,4 +1,4 @@
-//! Runs that are measured and compared: many seeds, on all cores, with confidence intervals.
+//! Measured and compared runs: many seeds, on all cores, with confidence intervals.
 
 use crate::plan::{Plan, SimulateError};
 use crate::topology::Topology;
@@ -13,28 +13,28 @@ use std::time::Duration;
 /// The measurements of one run. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// Requests that came in after the warm-up, and values put.
+    /// The number of requests, including puts, that arrived after the warm-up.
     pub requests: u64,
     /// Completed requests per second.
     pub throughput: f64,
-    /// The part of requests that failed or stayed unanswered; not a number, as are times, without requests.
+    /// The fraction of requests that failed or stayed unanswered. It and all times are NaN if there were no requests.
     pub errors: f64,
-    /// The mean response time of those that were answered.
+    /// The mean response time of answered requests.
     pub mean: f64,
-    /// Percentiles of response times; unanswered requests count with their age.
+    /// The median of response times; unanswered requests count with their age.
     pub p50: f64,
-    /// See `p50`.
+    /// The 90th percentile; see `p50`.
     pub p90: f64,
-    /// See `p50`.
+    /// The 95th percentile; see `p50`.
     pub p95: f64,
-    /// See `p50`.
+    /// The 99th percentile; see `p50`.
     pub p99: f64,
-    /// See `p50`.
+    /// The 99.9th percentile; see `p50`.
     pub p999: f64,
 }
 
 impl Measurement {
-    /// The names of the numbers, in the order in which tables have them.
+    /// The names of the numbers, in the order of the columns of tables.
     pub const NAMES: [&str; 9] = [
         "requests",
         "throughput",
@@ -47,7 +47,7 @@ impl Measurement {
         "p999_seconds",
     ];
 
-    /// The numbers by their names, in the order in which tables have them.
+    /// Returns the numbers with their names, in the order of the columns of tables.
     pub fn columns(&self) -> [(&'static str, f64); 9] {
         let values = [
             self.requests as f64,
@@ -148,8 +148,8 @@ pub fn in_parallel<T: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// A mean, and half the width of its 95 % confidence interval; none of a single value. The mean of no values is not a
-/// number.
+/// A mean with half the width of its 95 % confidence interval, which is `None` for a single value. The mean of no
+/// values is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
@@ -159,7 +159,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from independent values. Those that are not numbers, since a run had no requests, do not count.
+    /// Computes the estimate from independent values. NaNs, from runs without requests, are ignored.
     pub fn of(values: &[f64]) -> Estimate {
         let numbers: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
         if numbers.is_empty() {
@@ -174,7 +174,7 @@ impl Estimate {
         Estimate { mean, within }
     }
 
-    /// True if there was nothing to estimate from.
+    /// True if there were no values.
     pub fn is_empty(&self) -> bool {
         self.mean.is_nan()
     }
@@ -185,14 +185,14 @@ impl Estimate {
     }
 }
 
-/// A quantity of two architectures, and the difference of the second.
+/// A quantity in two architectures, and its difference between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// The name of the quantity.
     pub name: &'static str,
     /// Its values in the first and in the second architecture.
     pub of: [Estimate; 2],
-    /// The second less the first, seed by seed: what both have by chance does not matter.
+    /// The second minus the first, seed by seed, so random variation that both share cancels out.
     pub difference: Estimate,
 }
 

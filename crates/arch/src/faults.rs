@@ -1,4 +1,4 @@
-//! Faults of a run, drawn from its seed: which instances have them and when, and which links.
+//! The faults of a run, drawn from its seed: which instances and links have them, and when.
 
 use crate::definition::FaultKind;
 use crate::topology::{Instance, LinkSide, TimedFault, Topology};
@@ -13,11 +13,11 @@ use std::time::Duration;
 pub(crate) enum Effect {
     Kill,
     Pause,
-    /// Its times are multiplied.
+    /// The times of the instance are multiplied by this factor.
     Slow(f64),
-    /// It is cut off from other zones.
+    /// The instance is cut off from other zones.
     Partition,
-    /// It leaves all registries.
+    /// The instance leaves all registries.
     Leave,
 }
 
@@ -30,7 +30,8 @@ pub(crate) struct Occurrence {
     pub(crate) lasting: Option<u64>,
 }
 
-/// Shares are decimal numbers: 0.07 of 100 is 7, though the product of floats is a little more.
+/// A tolerance for shares, which are decimal numbers: 0.07 of 100 is 7, although the floating-point product is slightly
+/// greater.
 const SHARE_NOISE: f64 = 1e-6;
 
 /// Draws the occurrences of faults for each instance, in the order of the definition.
@@ -124,8 +125,8 @@ fn draw_one(
     }
 }
 
-/// Returns the links of a topology that go wrong in a run whose load begins at a time. They know actors by
-/// their numbers: instances, then registries, then the rest.
+/// Returns the faulty links of a topology, in a run whose load begins at `load_at`. Actors are identified by their
+/// numbers: instances, then registries, then all others.
 pub(crate) fn links(topology: &Topology, seed: u64, load_at: u64, duration: u64) -> Vec<LinkFault> {
     if topology.links.is_empty() {
         return Vec::new();

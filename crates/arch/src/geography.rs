@@ -8,8 +8,8 @@ use std::time::Duration;
 use corsair_observe::REGIONS;
 pub use corsair_observe::{Places, PlacesError};
 
-/// One-way latencies between regions in milliseconds, about half of the round trips that users of those
-/// regions measure.
+/// One-way latencies between regions in milliseconds, about half of the round trips that users measure between those
+/// regions.
 const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
     [0, 33, 34, 46, 109, 99],
     [33, 0, 63, 74, 81, 70],
@@ -19,20 +19,20 @@ const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
     [99, 70, 129, 124, 46, 0],
 ];
 
-/// The same in milliseconds where one of the regions is not in the table: its mean.
+/// The latency in milliseconds if one of the regions is not in the table: the mean of the table.
 const APART: u16 = 72;
 
-/// A region and a zone in it; either may mean all.
+/// A region and a zone in it; each may also mean all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Zone {
-    /// The index of the region among those of the [`Places`]; `None`: outside all regions.
+    /// The index of the region in the [`Places`]; `None` for outside all regions.
     pub region: Option<u8>,
-    /// The number of the zone; none: all zones of the region.
+    /// The number of the zone; `None` for all zones of the region.
     pub zone: Option<u8>,
 }
 
 impl Zone {
-    /// Everywhere.
+    /// The zone that stands for all regions.
     pub const EVERYWHERE: Zone = Zone {
         region: None,
         zone: None,
@@ -41,7 +41,7 @@ impl Zone {
     /// The name of the region, or `*`.
     ///
     /// # Panics
-    /// If it is not one of these places.
+    /// If it is not one of these regions.
     pub fn region_name(self, places: &Places) -> &str {
         places.region(self.region)
     }
@@ -49,7 +49,7 @@ impl Zone {
     /// The name of the zone, or `*`.
     ///
     /// # Panics
-    /// If it is not one of these places.
+    /// If it is not one of these zones.
     pub fn zone_name(self, places: &Places) -> &str {
         places.zone(self.zone)
     }
@@ -69,8 +69,8 @@ impl Zone {
 
 /// The latencies between places.
 ///
-/// An actor that is everywhere (a name service) counts as in its caller's region, and an actor in all zones
-/// of a region counts as in another zone.
+/// An actor outside all regions (a name service) counts as being in its caller's region, and an actor in all zones of a
+/// region counts as being in another zone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Geography {
     same_zone: Sampler,
@@ -122,7 +122,7 @@ impl Geography {
         }
     }
 
-    /// How long messages travel from one place to another.
+    /// Returns the latency of messages from one zone to another.
     pub fn between(&self, from: Zone, to: Zone) -> &Sampler {
         match (from.region, to.region) {
             (Some(a), Some(b)) if a != b => self.of_pair(usize::from(a), usize::from(b)),
@@ -141,7 +141,7 @@ impl Geography {
             .chain(between.map(|(a, b)| self.of_pair(a, b)))
     }
 
-    /// The longest of the median times between these places, in nanoseconds.
+    /// Returns the longest median latency between these places, in nanoseconds.
     pub fn longest(&self, regions: u32) -> u64 {
         let times = self.all(regions).map(|times| times.median());
         times.max().unwrap_or(0)

@@ -32,11 +32,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Budget {
-    /// A percentile of the response time, with its part from 0 to 1, stays below a time.
+    /// A percentile of the response time, as a fraction from 0 to 1, stays below this time.
     Percentile(f64, TimeSpan),
     /// The share of requests that fail or stay unanswered, from 0 to 1, stays below this.
     Errors(f64),
-    /// The other budgets hold again within this time after the last fault, until the end.
+    /// All other budgets hold from this time after the last fault until the end.
     Recovers(TimeSpan),
 }
 
@@ -135,11 +135,11 @@ pub enum HuntError {
 pub struct Trial {
     /// The measurements of the complete run.
     pub measured: Measurement,
-    /// The time after the last fault from which the budgets hold until the end; `None` if they do not.
+    /// The time after the last fault from which the budgets hold until the end; `None` if they do not hold at the end.
     pub recovered: Option<Duration>,
     /// The broken budgets, each with its measured value.
     pub broken: Vec<String>,
-    /// The digest of the run: equal for equal input.
+    /// The digest of the run, equal for equal input.
     pub digest: u64,
 }
 
@@ -155,9 +155,8 @@ pub struct Hunt {
 }
 
 impl Hunt {
-    /// The faults that the definition can have, each in this interval: every service, and every zone,
-    /// is killed, paused and slowed down; of a service with several instances also only one is
-    /// killed; every zone is also cut off.
+    /// Returns the faults to try, each in this interval: every service and every zone is killed, paused and slowed
+    /// down; for services with several instances also a single instance is killed; every zone is also cut off.
     ///
     /// # Errors
     /// If the definition cannot be run.
@@ -220,7 +219,7 @@ impl Hunt {
         Ok(self.setup.topology(&self.text, &[setting], None)?)
     }
 
-    /// Runs the definition once with these faults beside its own; `None` if the run was cancelled.
+    /// Runs the definition once with these faults in addition to its own; `None` if the run was cancelled.
     ///
     /// # Errors
     /// If the definition does not allow the faults, or the run fails.
@@ -331,7 +330,7 @@ impl Hunt {
     }
 }
 
-/// A fault in words: `kill mysql from 2s for 1s`.
+/// Describes a fault in words: `kill mysql from 2s for 1s`.
 pub fn describe(fault: &PlaceFault) -> String {
     let kind = match fault.kind {
         FaultKind::Kill => "kill",
@@ -362,18 +361,18 @@ pub fn describe(fault: &PlaceFault) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// The architecture.
+    /// The name of the architecture.
     pub arch: String,
     /// The number of regions.
     pub regions: u32,
-    /// The percentage of its instances.
+    /// The percentage of the definition's instances.
     pub population: u32,
-    /// How long the load lasts.
+    /// The duration of the load.
     pub duration: TimeSpan,
     /// The load, if not the definition's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The budgets that must hold.
     pub budgets: Vec<Budget>,

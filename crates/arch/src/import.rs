@@ -1,4 +1,4 @@
-//! From the manifests of a system to a definition.
+//! Imports the manifests of a system as a definition.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | [`calls`], [`build`] | who calls whom, and the definition that follows |
 //! | [`traces`] | a learned definition with the replicas, limits and policies of the manifests |
 //!
-//! A format reads through [`item::Item`], which notes what was read. Whatever was not read is reported.
+//! A format reads through [`item::Item`], which records what was read. All other fields are reported.
 
 mod build;
 mod calls;
@@ -40,23 +40,23 @@ use system::System;
 
 /// A format of manifests.
 trait Format: Sync {
-    /// Its name in reports and documentation.
+    /// Returns the name of the format in reports and documentation.
     fn name(&self) -> &'static str;
-    /// Whether a document is of this format.
+    /// True if a document has this format.
     fn knows(&self, document: &Value) -> bool;
-    /// What becomes of its fields.
+    /// Returns the table of its fields with their effects.
     fn fields(&self) -> &'static [Field];
-    /// The kind and the name of a document.
+    /// Returns the kind and the name of a document.
     fn title(&self, document: &Value) -> (String, String);
-    /// The document with its variables replaced.
+    /// Returns the document with its variables replaced.
     fn prepare(&self, document: Value, _file: &Path) -> Value {
         document
     }
-    /// Reads a document. An error is the end of a sentence about it.
+    /// Reads a document. An error is the end of a sentence about the document.
     fn read(&self, document: Item, file: &Path, system: &mut System) -> Result<(), String>;
 }
 
-/// All formats. The first that knows a document reads it.
+/// All formats. A document is read by the first format that recognises it.
 const FORMATS: &[&dyn Format] = &[
     &istio::Istio,
     &kubernetes::Kubernetes,
@@ -65,21 +65,21 @@ const FORMATS: &[&dyn Format] = &[
     &k6::K6,
 ];
 
-/// What manifests do not say.
+/// Values that manifests do not contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportOptions {
     /// The name of the architecture.
     pub name: String,
     /// The processor time of a request at each service, exponentially distributed.
     pub work: Duration,
-    /// Requests per second at each entry point without load of its own.
+    /// Requests per second at each entry point that has no load of its own.
     pub rate: f64,
     /// Traces of the same system, from which its structure and times are learned.
     pub traces: Vec<PathBuf>,
 }
 
 impl Default for ImportOptions {
-    /// 2 ms of work, 50 requests a second, no traces.
+    /// By default 2 ms of work, 50 requests per second, and no traces.
     fn default() -> Self {
         ImportOptions {
             name: "imported".to_owned(),
@@ -90,18 +90,18 @@ impl Default for ImportOptions {
     }
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The definition, which has been checked.
     pub definition: Definition,
-    /// How many documents were read.
+    /// The number of documents that were read.
     pub documents: usize,
-    /// Who calls whom, and which field says so.
+    /// The calls between services, each with the field that shows it.
     pub calls: Vec<ImportedCall>,
-    /// What the manifests do not say, and what was taken for it; a sentence each.
+    /// Assumptions about what the manifests do not contain, one sentence each.
     pub assumed: Vec<String>,
-    /// Documents and parts that were left out; a sentence each.
+    /// Documents and parts that were left out, one sentence each.
     pub left_out: Vec<String>,
     /// Every field that had no effect.
     pub unused: Vec<Unused>,
@@ -112,15 +112,15 @@ pub struct Imported {
 /// A call that was found.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ImportedCall {
-    /// Who calls.
+    /// The calling service.
     pub from: String,
-    /// Who is called.
+    /// The called service.
     pub to: String,
-    /// The field that says so, or why it is assumed.
+    /// The field that shows the call, or the reason why it is assumed.
     pub because: String,
-    /// Whether no field says it.
+    /// True if no field shows the call.
     pub is_assumed: bool,
-    /// Whether the caller does not wait for an answer.
+    /// True if the caller does not wait for an answer.
     pub is_sent: bool,
 }
 
@@ -133,7 +133,7 @@ pub enum ImportError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A file that is not valid.
@@ -141,7 +141,7 @@ pub enum ImportError {
     Broken {
         /// The file.
         file: PathBuf,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         what: String,
     },
     /// A file without a document of a known format.
@@ -164,9 +164,9 @@ pub enum ImportError {
         file: String,
         /// The kind of document.
         kind: String,
-        /// Its name.
+        /// The name of the document.
         name: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The documents describe no service.
@@ -182,7 +182,7 @@ pub enum ImportError {
     Definition(#[from] DefinitionError),
 }
 
-/// Reads manifests, and makes one definition of all of them.
+/// Reads manifests and combines them into one definition.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -225,19 +225,19 @@ pub fn import(files: &[PathBuf], options: &ImportOptions) -> Result<Imported, Im
     Ok(imported)
 }
 
-/// A text of a document in a message.
+/// Shortens a text of a document for a message.
 fn shortened(text: &str) -> String {
     let text: String = text.chars().take(60).collect();
     text.escape_debug().to_string()
 }
 
-/// A time in seconds, if it is one that definitions can have.
+/// Converts seconds to a time, if definitions can have it.
 fn seconds(seconds: f64) -> Option<TimeSpan> {
     let is_time = (0.0..=366.0 * 24.0 * 3600.0).contains(&seconds);
     is_time.then(|| TimeSpan(Duration::from_secs_f64(seconds)))
 }
 
-/// What becomes of each field of each format, as a table in Markdown.
+/// Returns the effect of each field of each format, as a table in Markdown.
 pub fn field_table() -> String {
     let mut table = String::from("| format | kind | field | |\n|---|---|---|---|\n");
     for format in FORMATS {

@@ -1,11 +1,11 @@
-//! How many instances of a service are needed for a load.
+//! The number of instances of a service that a load needs.
 
 use super::{CapacityError, Point, Search, Trial};
 use crate::plan::Plan;
 use crate::topology::Topology;
 use corsair::Config;
 
-/// How many instances of a service are needed.
+/// The number of instances of a service that a load needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
     /// All simulated numbers of instances, in ascending order.
@@ -14,8 +14,9 @@ pub struct Sized {
     pub instances: Option<u32>,
 }
 
-/// Finds how many instances of a service are enough for the load of an architecture: `make` gives
-/// it with a number. `tried` is called with every number; the greatest is `most`.
+/// Finds the smallest number of instances of a service for the load of an architecture. `make`
+/// returns the architecture with a given number of instances, up to `most`; `tried` is called with
+/// each number.
 ///
 /// # Errors
 /// See [`CapacityError`].

@@ -1,4 +1,4 @@
-//! Service-level objectives: what response times and errors must not exceed, of all requests or of a kind.
+//! Service-level objectives: limits of response times and errors, for all requests or one kind.
 
 use crate::duration_text::TimeSpan;
 use crate::nearest::did_you_mean;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A service-level objective: `p99 < 100ms`, `mean < 20ms`, `errors < 1%`, or one of a kind of request:
+/// A service-level objective, such as `p99 < 100ms`, `mean < 20ms` or `errors < 1%`, or one for a kind of request:
 /// `cart.list p95 < 80ms`.
 ///
 /// ```
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
-    /// The kind of request; none: all requests, at the slowest entry point.
+    /// The kind of request; `None` for all requests, at the slowest entry point.
     pub kind: Option<String>,
     /// The measured quantity.
     pub measure: SloMeasure,
@@ -32,7 +32,7 @@ pub struct Slo {
 /// The quantity of a service-level objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SloMeasure {
-    /// The response time that this part of the requests, from 0 to 1, does not exceed. Unanswered requests count
+    /// The response time that this fraction of the requests, from 0 to 1, does not exceed. Unanswered requests count
     /// with their age.
     Percentile(f64),
     /// The mean response time.
@@ -41,7 +41,7 @@ pub enum SloMeasure {
     Errors,
 }
 
-/// Why a text is not a service-level objective.
+/// An error in the text of a service-level objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SloError(String);
@@ -50,7 +50,7 @@ const EXAMPLES: &str =
     "write for example 'p99 < 100ms', 'mean < 20ms', 'errors < 1%' or 'cart.list p95 < 80ms'";
 
 impl Slo {
-    /// The usual objectives: a limit of the 99th percentile, and one of errors.
+    /// Returns the usual objectives: a limit of the 99th percentile, and a limit of errors.
     pub fn usual(limit: Duration, errors: f64) -> Vec<Slo> {
         let all = |measure, most| Slo {
             kind: None,
@@ -71,7 +71,7 @@ impl Slo {
     /// Checks that the load has requests of the objective's kind.
     ///
     /// # Errors
-    /// If it has none.
+    /// If the load lacks the kind of request that the objective names.
     pub fn check(&self, topology: &Topology) -> Result<(), SloError> {
         let Some(wanted) = &self.kind else {
             return Ok(());
@@ -97,7 +97,7 @@ impl Slo {
         )))
     }
 
-    /// The value in a run; not a number without requests.
+    /// Returns the value in a run; NaN if there were no requests.
     pub(super) fn value(&self, totals: &Totals) -> f64 {
         let entries = totals.entries.values();
         match &self.kind {

@@ -1,4 +1,4 @@
-//! Valid and invalid compose files of all versions.
+//! Tests with valid and invalid compose files of all versions.
 
 use super::*;
 use crate::{Scale, Topology};
@@ -7,7 +7,7 @@ fn convert_text(text: &str) -> Result<Definition, ComposeError> {
     compose_text(text, Path::new("shop.yml"), "shop")
 }
 
-/// Name, package, count and dependencies of each service.
+/// Returns name, package, count and dependencies of each service.
 fn shape(text: &str) -> Vec<String> {
     let definition = convert_text(text).unwrap();
     let line = |service: &ServiceDefinition| {

@@ -59,7 +59,7 @@ impl CheckedDefinition {
     /// stay as they are.
     ///
     /// # Errors
-    /// If the definition is not valid with them.
+    /// If the definition is invalid with these places.
     pub fn with_places(self, places: &PlacesDefinition) -> Result<CheckedDefinition, Problem> {
         let places = places.or(&self.definition.places);
         let definition = Definition {

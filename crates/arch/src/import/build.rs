@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The endpoint that each imported service has.
 pub(super) const ENDPOINT: &str = "request";
 
-/// More sentences than this are not made of one import.
+/// The maximum number of remarks about an import.
 const MOST_REMARKS: usize = 500;
 
-/// Makes the definition.
+/// Builds the definition.
 pub(super) fn build(mut system: System, options: &ImportOptions) -> Result<Imported, ImportError> {
     let stopped: Vec<Workload> = system
         .workloads
@@ -185,7 +185,7 @@ fn step(system: &System, call: &Call) -> StepDefinition {
     }
 }
 
-/// The workloads with their weights, by their names or their endpoints.
+/// Returns the workloads with their weights, by names or by endpoints.
 fn targets(system: &System, targets: &[Weighted], by_name: bool) -> Targets {
     let name = |place: usize| match by_name {
         true => system.workloads[place].name.clone(),
@@ -201,7 +201,7 @@ fn targets(system: &System, targets: &[Weighted], by_name: bool) -> Targets {
     }
 }
 
-/// How a workload makes a call, if anything says so.
+/// Returns the policy of a workload for a call, if a manifest contains one.
 fn policy(system: &System, workload: &Workload, call: &Call) -> Option<CallPolicy> {
     let applies = |caller: &Option<String>| {
         caller
@@ -230,7 +230,7 @@ fn policy(system: &System, workload: &Workload, call: &Call) -> Option<CallPolic
     (policy != CallPolicy::default()).then_some(policy)
 }
 
-/// Whether a name, perhaps with its namespace, means a host.
+/// True if a name, with or without its namespace, means this host.
 fn same_host(name: &str, host: &str) -> bool {
     let first = name.split('.').next().unwrap_or_default();
     name.eq_ignore_ascii_case(host) || first.eq_ignore_ascii_case(host)
@@ -306,7 +306,7 @@ fn entry_points(
     load
 }
 
-/// What a user should know of the definition.
+/// Adds the remarks about the definition that users need.
 fn notes(system: &mut System, found: &Calls, options: &ImportOptions) {
     let said = format!(
         "a request takes {} of processor time at each service, exponentially distributed, because manifests say nothing of it; --work sets it, --traces learn it",

@@ -1,4 +1,4 @@
-//! Who calls whom: what fields say, and what is assumed where they say nothing.
+//! The calls between services: those that fields show, and assumed ones where no field does.
 
 mod hosts;
 mod order;
@@ -24,11 +24,11 @@ pub(super) struct Call {
     pub(super) probability: Option<f64>,
 }
 
-/// Where requests come in.
+/// An entry point.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) host: String,
-    /// The field that says so, or why it is assumed.
+    /// The field that shows the entry point, or the reason why it is assumed.
     pub(super) because: String,
     pub(super) targets: Vec<Weighted>,
 }
@@ -41,10 +41,10 @@ pub(super) struct Calls {
     pub(super) roles: Vec<Role>,
 }
 
-/// More calls than this are not taken from manifests.
+/// The maximum number of calls that are taken from manifests.
 const MOST_CALLS: usize = 20_000;
 
-/// Finds the calls of a system, and notes in it what is assumed.
+/// Finds the calls of a system, and records the assumptions in it.
 pub(super) fn find(system: &mut System) -> Calls {
     let hosts = Hosts::new(system);
     let roles = system
@@ -83,7 +83,7 @@ pub(super) fn find(system: &mut System) -> Calls {
 }
 
 impl Calls {
-    /// Adds calls, of those to the same workloads only the first.
+    /// Adds calls; of several calls to the same workloads only the first is kept.
     fn add(&mut self, calls: Vec<Call>) {
         let mut known: BTreeSet<Vec<usize>> = BTreeSet::new();
         for mut call in calls {
@@ -99,13 +99,13 @@ impl Calls {
         }
     }
 
-    /// Which workloads others call.
+    /// Returns the workloads that are called.
     fn called(&self) -> BTreeSet<usize> {
         let targets = self.calls.iter().flat_map(|call| &call.targets);
         targets.map(|(to, _)| *to).collect()
     }
 
-    /// Which workloads requests come in at.
+    /// Returns the workloads that are entry points.
     fn entered(&self) -> BTreeSet<usize> {
         let targets = self.entries.iter().flat_map(|entry| &entry.targets);
         targets.map(|(to, _)| *to).collect()
@@ -163,7 +163,7 @@ fn named_calls(system: &mut System, hosts: &Hosts, from: usize) -> Vec<Call> {
     calls
 }
 
-/// The texts of a workload that may name hosts: where they stand, and whether all of it may be a host.
+/// Returns the texts of a workload that may name hosts, with their position and whether the whole text may be a host.
 fn texts(system: &System, workload: &Workload) -> Vec<(String, String, bool, bool)> {
     let mut texts: Vec<(String, String, bool, bool)> = Vec::new();
     for mention in &workload.mentions {
@@ -216,7 +216,7 @@ fn mirrors(system: &mut System, hosts: &Hosts, found: &mut Calls) {
     found.calls.extend(sends);
 }
 
-/// Where requests come in: by fields, by who makes load, by names, in this order.
+/// Returns the entry points: from fields, from load generators, or from names, in this order.
 fn entries(system: &mut System, hosts: &Hosts, found: &Calls, load: &[Call]) -> Vec<Entry> {
     let is_service = |to: &usize| matches!(found.roles[*to], Role::Front | Role::Service);
     let entry = |host: &str, because: &str| {
@@ -319,7 +319,7 @@ fn unique(entries: Vec<Entry>) -> Vec<Entry> {
         .collect()
 }
 
-/// Who is connected to a broker, and called by nobody, gets its messages.
+/// Workloads that are connected to a broker and that no workload calls receive its messages.
 fn consumers(system: &mut System, found: &mut Calls) {
     let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
     for call in &mut found.calls {
@@ -340,7 +340,7 @@ fn consumers(system: &mut System, found: &mut Calls) {
     }
 }
 
-/// Workloads that nobody calls are called by who shares most of their name, or where requests come in.
+/// Adds callers for workloads that no workload calls: the service that shares most of their name, or an entry point.
 fn orphans(system: &mut System, hosts: &Hosts, found: &mut Calls) {
     let called: BTreeSet<usize> = found.called().union(&found.entered()).copied().collect();
     let Some(front) = general(system, &found.entries) else {
@@ -398,7 +398,7 @@ fn general(system: &System, entries: &[Entry]) -> Option<usize> {
     places().find(is_alone).or_else(|| places().next())
 }
 
-/// The service whose name has most words in common with the beginning of a storage's name.
+/// Returns the service whose name has most words in common with the beginning of a storage's name.
 fn namesake(system: &System, roles: &[Role], storage: &Workload) -> Option<usize> {
     let words = |name: &str| -> Vec<String> {
         let words = name.split(['-', '_']);

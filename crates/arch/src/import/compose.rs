@@ -1,4 +1,4 @@
-//! docker-compose files: services, their limits, and whom they name.
+//! docker-compose files: services, their limits, and the services that they name.
 
 use super::document::{interpolate, variables};
 use super::fields::{Field, ignored, used};
@@ -148,7 +148,7 @@ impl Format for Compose {
     }
 }
 
-/// A document in whose texts variables are replaced, also in names without a value in environments.
+/// Replaces variables in the texts of a document, including environment variables that are named without a value.
 fn with_variables(value: Value, variables: &BTreeMap<String, String>) -> Value {
     match value {
         Value::String(text) => Value::String(interpolate(&text, variables)),
@@ -172,7 +172,7 @@ fn with_variables(value: Value, variables: &BTreeMap<String, String>) -> Value {
     }
 }
 
-/// A variable that is named without a value has that of `.env`.
+/// Gives a variable that is named without a value the value from `.env`.
 fn given(entry: Value, variables: &BTreeMap<String, String>) -> Value {
     match entry.as_str() {
         Some(name) if !name.contains('=') => match variables.get(name) {
@@ -256,7 +256,7 @@ fn read_service(key: &str, service: Item, system: &mut System) -> Result<(), Str
     Ok(())
 }
 
-/// The strings of a list, or the keys of a map.
+/// Returns the strings of a list, or the keys of a map.
 fn names(service: Item, field: &str) -> Vec<String> {
     let members = service.entries(field);
     if members.is_empty() {
@@ -273,7 +273,7 @@ fn names(service: Item, field: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The texts of a service that may name others.
+/// Returns the texts of a service that may name others.
 fn mentions(service: Item) -> Vec<(String, String, bool)> {
     let mut found = Vec::new();
     let mut variable = |name: &str, value: String| {
@@ -309,7 +309,7 @@ fn mentions(service: Item) -> Vec<(String, String, bool)> {
     found
 }
 
-/// Whether an entry of `ports` names a port of the host: `8080:80`, but neither `80` nor `127.0.0.1::80`.
+/// True if an entry of `ports` publishes a port of the host: true for `8080:80`, false for `80` and `127.0.0.1::80`.
 fn is_published(port: Item) -> bool {
     match port.scalar() {
         Some(text) => {

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 /// A document and the format that reads it.
 pub(super) struct Document {
     pub(super) format: &'static dyn Format,
-    /// The file, as it was given.
+    /// The file name, as the user gave it.
     pub(super) file: String,
     pub(super) value: Value,
 }
 
-/// The documents of all files, and what was left out; a sentence each.
+/// The documents of all files, and the parts that were left out, one sentence each.
 #[derive(Default)]
 pub(super) struct Documents {
     pub(super) read: Vec<Document>,
@@ -23,7 +23,7 @@ pub(super) struct Documents {
     nodes: usize,
 }
 
-/// Bounds of what comes in, over all files together.
+/// The maximum number of files; the following constants bound the input over all files together.
 const MOST_FILES: usize = 5_000;
 const MOST_TOTAL_BYTES: u64 = 128 << 20;
 const MOST_DOCUMENTS: usize = 20_000;
@@ -32,7 +32,7 @@ const MOST_DIRECTORIES_DEEP: usize = 16;
 const MOST_REMARKS: usize = 200;
 
 impl Documents {
-    /// Reads files, and directories with all that is below them.
+    /// Reads files, and directories with everything below them.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Documents, ImportError> {
         let mut documents = Documents::default();
         for path in paths {
@@ -139,7 +139,7 @@ fn too_much(what: &'static str) -> ImportError {
     ImportError::TooMuch(what)
 }
 
-/// How many values a document has.
+/// Returns the number of values in a document.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(list) => 1 + list.iter().map(size).sum::<usize>(),
@@ -148,7 +148,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The files below a directory that may be manifests.
+/// Collects the files below a directory that may be manifests.
 fn below(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), ImportError> {
     let unreadable = |source| ImportError::Unreadable {
         file: directory.to_owned(),
@@ -229,7 +229,8 @@ fn yaml(_text: &str) -> Result<Vec<Value>, String> {
     )
 }
 
-/// The variables of a `.env` file beside a file; none without one.
+/// Returns the variables of a `.env` file in the same directory as a file; none if there is no such
+/// file.
 pub(super) fn variables(file: &Path) -> BTreeMap<String, String> {
     let beside = file.with_file_name(".env");
     let text = read_file_text(&beside).unwrap_or_default();
@@ -248,10 +249,10 @@ pub(super) fn variables(file: &Path) -> BTreeMap<String, String> {
     variables
 }
 
-/// More text than this is not made of one value.
+/// The maximum length of a text after interpolation.
 const MOST_INTERPOLATED: usize = 64 << 10;
 
-/// A text with `$NAME`, `${NAME}`, `${NAME:-default}` replaced as docker-compose does.
+/// Replaces `$NAME`, `${NAME}` and `${NAME:-default}` in a text like docker-compose.
 pub(super) fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> String {
     if !text.contains('$') {
         return text.to_owned();

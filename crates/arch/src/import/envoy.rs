@@ -1,4 +1,4 @@
-//! Static configurations of Envoy: a proxy, the clusters that it calls, and how it calls them.
+//! Static configurations of Envoy: a proxy, the clusters that it calls, and its policies for them.
 
 use super::Format;
 use super::fields::{Field, ignored, used};
@@ -185,7 +185,7 @@ const FIELDS: &[Field] = &[
     ignored("*", "layered_runtime", "it does not change calls"),
 ];
 
-/// The fields of routes behind the filters of a listener.
+/// The path to the routes in the filters of a listener.
 const ROUTES: &str = "typed_config.route_config.virtual_hosts";
 
 impl Format for Envoy {
@@ -269,7 +269,7 @@ impl Format for Envoy {
     }
 }
 
-/// The name of a cluster, its host, how it is called, and its budget of retries.
+/// The name of a cluster, its host, the policy for calls to it, and its budget of retries.
 type Cluster = (String, String, CallPolicy, Option<RetryBudget>);
 
 fn read_cluster(cluster: Item) -> Result<Cluster, String> {

@@ -1,24 +1,25 @@
-//! What each field of each format does, and what a document has that does nothing.
+//! The effect of each field of each format, and the report of fields without effect.
 
 use super::item::Log;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A field of a format, and what it does in a definition.
+/// A field of a format, and its effect on a definition.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// The kinds of documents that have it, between blanks.
+    /// The kinds of documents that have the field, separated by blanks.
     pub kinds: &'static str,
-    /// Its keys, between dots. Lists have no key of their own; `*` is any key. All fields below it are meant, too.
+    /// The keys of the field, separated by dots. Lists have no key of their own; `*` is any key. The entry also covers
+    /// all fields below it.
     pub path: &'static str,
-    /// What it becomes.
+    /// The effect of the field.
     pub effect: Effect,
 }
 
-/// What becomes of a field.
+/// The effect of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It becomes this in the definition.
+    /// It becomes this part of the definition.
     Used(&'static str),
     /// It has no effect, for this reason.
     Ignored(&'static str),
@@ -51,17 +52,17 @@ pub struct Unused {
     pub format: &'static str,
     /// The kind of document, such as Deployment.
     pub kind: String,
-    /// The field: its keys, between dots.
+    /// The field: its keys, separated by dots.
     pub field: String,
-    /// Why it has no effect.
+    /// The reason why it has no effect.
     pub why: String,
-    /// How many values it had.
+    /// The number of its values.
     pub times: u64,
     /// The first document that has it.
     pub first: String,
 }
 
-/// More different fields than this are reported as one.
+/// The maximum number of different fields that are reported separately.
 const MOST_UNUSED: usize = 2_000;
 /// Longer keys are shortened in reports.
 const MOST_SHOWN: usize = 80;
@@ -80,7 +81,7 @@ pub(super) struct Looked<'a> {
 }
 
 impl UnusedFields {
-    /// Adds what was not read of a document.
+    /// Adds the fields of a document that were not read.
     pub(super) fn add(&mut self, looked: &Looked, value: &Value) {
         let mut path = Vec::new();
         self.walk(looked, value, &mut path);
@@ -139,7 +140,7 @@ impl UnusedFields {
     }
 }
 
-/// The field of the table that says most about a path.
+/// Returns the most specific field of the table for a path.
 pub(super) fn best<'a>(fields: &'a [Field], kind: &str, path: &[&str]) -> Option<&'a Field> {
     let of_kind = fields.iter().filter(|field| {
         let mut kinds = field.kinds.split(' ');
@@ -151,7 +152,7 @@ pub(super) fn best<'a>(fields: &'a [Field], kind: &str, path: &[&str]) -> Option
         .map(|(_, field)| field)
 }
 
-/// How many keys of a path a pattern has; none if it is another path.
+/// Returns the number of keys in a pattern that matches a path; `None` if it does not match.
 fn matched(pattern: &str, path: &[&str]) -> Option<usize> {
     let mut length = 0;
     for (place, key) in pattern.split('.').enumerate() {
@@ -166,7 +167,7 @@ fn matched(pattern: &str, path: &[&str]) -> Option<usize> {
     Some(length)
 }
 
-/// A path as it is shown: whatever stands in a document, a report has short lines.
+/// Formats a path for a report, whose lines stay short whatever a document contains.
 fn shown(path: &[&str]) -> String {
     let keys: Vec<String> = path
         .iter()

@@ -166,7 +166,7 @@ pub(super) fn check_places(
     Ok(())
 }
 
-/// Whether instances can be added and asked as it says.
+/// Checks that instances can be added and asked as the autoscaler and the health check require.
 pub(super) fn check_keeper(
     service: &ServiceDefinition,
     package: Package,

@@ -1,4 +1,4 @@
-//! The sentence for each thing that can be wrong with a definition.
+//! The error message for each possible fault of a definition.
 
 use crate::{BUILT_IN, Package, read_text};
 
@@ -272,7 +272,7 @@ fn what_stands_for_measured_times_needs_a_type_and_a_value() {
     assert!(read_text(&both, "shop.json").is_ok());
 }
 
-/// A service with these endpoints and other fields, and a store.
+/// Returns a definition of a service with these endpoints and other fields, and a store.
 fn scripted(fields: &str) -> String {
     with(&[
         STORE,
@@ -415,7 +415,7 @@ fn misspelt_keys_of_steps_and_policies_are_told_with_those_that_there_are() {
     assert!(said.contains("`retries`"), "{said}");
 }
 
-/// A definition with these keys at its top, and a service with these fields.
+/// Returns a definition with these keys at its top, and a service with these fields.
 fn at_top(top: &str, fields: &str) -> String {
     let services = format!(r#"{{"name": "db", "package": "service", "count": 3 {fields}}}"#);
     with(&[&services]).replacen("\"services\"", &format!("{top} \"services\""), 1)

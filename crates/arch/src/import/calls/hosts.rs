@@ -1,4 +1,4 @@
-//! Hosts: which workloads answer at a name, and where texts name one.
+//! Hosts: the workloads behind a host name, and host names in texts.
 
 use super::super::system::{Backends, Destination, Route, System, definition_name};
 use super::Weighted;
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The workloads of every host.
 pub(super) struct Hosts {
-    /// By lower-case names.
+    /// The workloads, by lower-case names.
     known: HashMap<String, Vec<usize>>,
     routes: HashMap<String, Vec<usize>>,
     subsets: HashMap<String, Vec<usize>>,
@@ -78,7 +78,7 @@ impl Hosts {
         hosts
     }
 
-    /// The host of a name: itself, or the first part of `cart.shop.svc.cluster.local`.
+    /// Returns the host of a name: the name itself, or the first part of `cart.shop.svc.cluster.local`.
     pub(super) fn find(&self, name: &str) -> Option<String> {
         let name = name.trim_matches(['.', '-']).to_lowercase();
         if self.known.contains_key(&name) {
@@ -97,7 +97,7 @@ impl Hosts {
         is_pod.then(|| second.to_owned())
     }
 
-    /// The first host, in the order of names, at which a workload answers.
+    /// Returns the first host, in the order of names, behind which there is this workload.
     pub(super) fn of(&self, workload: usize) -> Option<&str> {
         let hosts = self
             .known
@@ -109,14 +109,14 @@ impl Hosts {
             .map(|(host, _)| host.as_str())
     }
 
-    /// The workloads of a host, each with its part of the requests: as many as it has replicas.
+    /// Returns the workloads of a host, weighted by their replicas.
     fn weighted(&self, system: &System, host: &str) -> Vec<Weighted> {
         let places = self.known.get(host).map(Vec::as_slice).unwrap_or_default();
         let weight = |place: &usize| system.workloads[*place].count.unwrap_or(1) as f64;
         places.iter().map(|place| (*place, weight(place))).collect()
     }
 
-    /// The workloads of a subset of a host, or of the host.
+    /// Returns the workloads of a subset of a host, or of the whole host.
     pub(super) fn subset(
         &self,
         system: &System,
@@ -148,7 +148,7 @@ impl Hosts {
             .collect()
     }
 
-    /// What is said of a host.
+    /// Returns the settings for a host.
     pub(super) fn destinations<'a>(
         &'a self,
         system: &'a System,
@@ -162,7 +162,8 @@ impl Hosts {
         places.iter().map(|place| &system.destinations[*place])
     }
 
-    /// The route of a host for a caller: its own, or that of everybody. Later ones replace earlier ones.
+    /// Returns the route of a host for a caller: a route for that caller, or one for all callers. Later routes replace
+    /// earlier ones.
     pub(super) fn route<'a>(
         &self,
         system: &'a System,
@@ -176,7 +177,7 @@ impl Hosts {
         own.or_else(|| routes().find(|route| route.caller.is_none()))
     }
 
-    /// The host of a name, and the workloads to which its route leads.
+    /// Returns the host of a name, and the workloads to which its route leads.
     pub(super) fn routed(
         &self,
         system: &System,
@@ -209,16 +210,16 @@ impl Hosts {
     }
 }
 
-/// What may be a host in a text.
+/// A part of a text that may be a host.
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
-    /// Whether it stands before a port, or in an address.
+    /// True if it is before a port or in an address.
     pub(super) is_sure: bool,
 }
 
-/// The names in a text that are hosts by where they stand: before a port, in an address, behind `host=`, or
-/// as the whole value of a field that is an address.
+/// Returns the names in a text whose position shows that they are hosts: before a port, in an address, after `host=`,
+/// or as the whole value of a field for addresses.
 pub(super) fn candidates(text: &str, may_be_host: bool) -> Vec<Candidate<'_>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let mut found = Vec::new();
@@ -269,7 +270,7 @@ pub(super) fn candidates(text: &str, may_be_host: bool) -> Vec<Candidate<'_>> {
     found
 }
 
-/// Whether a name may be one of the system, and not one outside, a number or the machine itself.
+/// True if a name may belong to the system, and is not an external name, a number or the machine itself.
 pub(super) fn is_inside(name: &str) -> bool {
     let is_number = name
         .bytes()

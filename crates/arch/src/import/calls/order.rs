@@ -1,9 +1,9 @@
-//! Calls without circles: a request that comes back to where it was would never end.
+//! Removes cycles of calls, because a request in a cycle would never end.
 
 use super::super::system::System;
 use super::Calls;
 
-/// Where a walk along calls is with a workload.
+/// The state of a workload while calls are followed.
 #[derive(Clone, Copy, PartialEq)]
 enum Seen {
     Not,
@@ -11,7 +11,7 @@ enum Seen {
     Done,
 }
 
-/// Drops the calls that lead back to a workload on the way from where requests come in.
+/// Removes the calls that lead back to a workload on the path from an entry point.
 pub(super) fn break_circles(system: &mut System, found: &mut Calls) {
     let count = system.workloads.len();
     let mut of: Vec<Vec<(usize, usize)>> = vec![Vec::new(); count];
