@@ -1,4 +1,4 @@
-//! Input files, read completely and up to a size.
+//! Input files, which are read completely, up to a maximum size.
 
 mod gzip;
 
@@ -6,13 +6,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Definitions, loads and compose files are larger than this by mistake only.
+/// The maximum size of definitions, loads and compose files, which are only larger by mistake.
 pub const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads a file of at most `most` bytes.
 ///
 /// # Errors
-/// If it cannot be read, or is longer.
+/// If the file cannot be read or is longer.
 pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
@@ -30,7 +30,7 @@ fn too_long(most: u64) -> io::Error {
 /// Reads a file of at most `most` bytes, decompressed if it is gzip.
 ///
 /// # Errors
-/// If it cannot be read, is longer, or is not complete.
+/// If the file cannot be read, is longer, or is incomplete.
 pub fn read_maybe_gzip(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let bytes = read_bytes(path, most)?;
     if !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -43,7 +43,7 @@ pub fn read_maybe_gzip(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads a text of at most [`MOST_BYTES`], without the byte-order mark that some editors begin it with.
+/// Reads a text of at most [`MOST_BYTES`], without the byte-order mark that some editors write.
 ///
 /// # Errors
 /// If the file cannot be read, is longer than [`MOST_BYTES`], or is not UTF-8.

@@ -44,10 +44,9 @@ pub struct LearnReport {
     pub traces: u64,
     /// The time from the first request to the last.
     pub lasted: Duration,
-    /// Sentences about what is missing in the traces, or cannot be expressed by a definition.
+    /// Sentences about missing parts of the traces, and about properties that a definition cannot express.
     pub remarks: Vec<String>,
-    /// The numbers of the definition with their intervals, if it was asked for resampled recordings and there
-    /// were traces enough.
+    /// The numbers of the definition with their intervals, if resampling was requested and there were enough traces.
     pub numbers: Vec<Learnt>,
     /// Definitions learned from resampled recordings.
     pub resampled: Vec<Definition>,
@@ -59,13 +58,13 @@ pub struct LearnReport {
 /// The options of learning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnOptions {
-    /// The share of all requests with traces; `None`: as the traces say, or all.
+    /// The share of all requests that have traces; with `None` it is taken from the traces, or is 1.
     pub sampled: Option<f64>,
-    /// The last part of the recording, from 0 to 1, is not learned from, but compared.
+    /// The fraction at the end of the recording that is compared but not learned from, from 0 to 1.
     pub holdout: f64,
     /// The number of resampled recordings for confidence intervals.
     pub resamples: usize,
-    /// The seed of the random numbers by which recordings are resampled.
+    /// The seed of the random numbers for resampling.
     pub seed: u64,
 }
 
@@ -85,7 +84,7 @@ impl Default for LearnOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
-    /// A file that cannot be read, or has no traces.
+    /// A file cannot be read, or has no traces.
     #[error(transparent)]
     Traces(#[from] TraceError),
     /// No span is a request from outside.
@@ -187,7 +186,7 @@ impl LearnReport {
     /// Checks the definition as if it had been read.
     ///
     /// # Errors
-    /// If it is not a valid definition.
+    /// If the definition is invalid.
     pub fn checked(&self) -> Result<CheckedDefinition, LearnError> {
         Ok(read_text(&self.definition.to_text(), "what was learned")?)
     }
@@ -195,7 +194,7 @@ impl LearnReport {
     /// Simulates the definition, and compares its response times with the recorded ones.
     ///
     /// # Errors
-    /// If it cannot be simulated.
+    /// If the definition cannot be simulated.
     pub fn judge(&self, config: &Config) -> Result<Vec<Resemblance>, LearnError> {
         judge::judge(self, config)
     }

@@ -1,8 +1,9 @@
 //! Architectures of services: from a definition to actors that answer requests.
 //!
-//! A [`Definition`] names services, what implements each (a [`Package`]), how many there are and
-//! what they depend on. A [`Topology`] makes instances of it, in regions and zones; [`simulate()`]
-//! runs them, and [`capacity()`] finds the load that they bear. The manual:
+//! A [`Definition`] lists services: what implements each of them (a [`Package`]), the number of
+//! instances, and their dependencies. A [`Topology`] creates the instances, in regions and zones.
+//! [`simulate()`] runs them, and [`capacity()`] finds the highest load that they sustain. The
+//! manual:
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

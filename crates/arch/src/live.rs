@@ -1,8 +1,8 @@
-//! An architecture that runs step by step, and can be inspected and sent commands in between: the basis of the live view
-//! and its replay.
+//! An architecture that runs step by step and can be inspected and sent commands between steps: the basis of the live
+//! view and its replay.
 //!
-//! A command is a message with a virtual time. So the run is a function of the architecture and of the commands and their
-//! times: the same for any number of workers, watched or not.
+//! A command is a message with a virtual time. So the run depends only on the architecture, the commands and their
+//! times; it is the same for any number of workers, watched or not.
 
 pub(crate) mod seen;
 
@@ -23,8 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A histogram of times in nanoseconds that is small enough for each edge of a graph to have one: a time is known within
-/// 1/32 of itself.
+/// A histogram of times in nanoseconds, small enough for each edge of a graph; its relative error is at most 1/32.
 pub type Times = corsair::Buckets<u64, 16>;
 
 /// An architecture in virtual time that its caller runs step by step.
@@ -59,7 +58,7 @@ impl fmt::Debug for Live {
 /// A message that can be sent to an instance from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// A request for an endpoint of a service, by its number, or for the value that every storage has.
+    /// A request for an endpoint of a service, given by its number, or for the value that every storage has.
     Request(Option<u16>),
     /// Puts a value, by its number.
     Put(u32),
@@ -72,7 +71,7 @@ pub enum Sending {
 }
 
 impl Live {
-    /// An architecture in which nothing has happened but that its actors were made.
+    /// Creates an architecture whose actors exist, but in which nothing else has happened.
     ///
     /// # Errors
     /// See [`SimulateError`].
@@ -87,8 +86,8 @@ impl Live {
         Ok(live)
     }
 
-    /// Resumes an architecture from a snapshot ([`Simulation::snapshot`]), with any number of workers. The
-    /// topology and the plan are those with which it was begun.
+    /// Resumes an architecture from a snapshot ([`Simulation::snapshot`]), with any number of workers. The topology and
+    /// the plan must be those of the saved run.
     ///
     /// # Errors
     /// See [`ResumeError`].
@@ -115,12 +114,12 @@ impl Live {
         self.held.workload().model()
     }
 
-    /// Returns the run as its driver holds it, for example to save it on the way ([`PausedRun::drive`]).
+    /// Returns the paused run, for example to save it ([`PausedRun::drive`]).
     pub fn held(&mut self) -> &mut PausedRun<Architecture> {
         &mut self.held
     }
 
-    /// The run.
+    /// Returns the simulation.
     pub fn simulation(&mut self) -> &mut Simulation<Msg> {
         &mut self.held.simulation
     }
@@ -130,12 +129,12 @@ impl Live {
         self.held.simulation.now()
     }
 
-    /// Whether it has ended.
+    /// True if the run has ended.
     pub fn is_over(&self) -> bool {
         self.held.simulation.is_over()
     }
 
-    /// The architecture.
+    /// Returns the topology.
     pub fn topology(&self) -> &Topology {
         &self.model().topology
     }
@@ -146,7 +145,7 @@ impl Live {
         (Time::from_nanos(times.0), Time::from_nanos(times.1))
     }
 
-    /// The address of an instance, if it was made.
+    /// Returns the address of an instance, if it exists.
     pub fn address(&self, instance: u32) -> Option<Addr> {
         let first = self.model().first.get()?;
         (instance < self.model().topology.len()).then(|| Addr::from_u32(first + instance))
@@ -157,10 +156,10 @@ impl Live {
         self.model().may_call(caller, node)
     }
 
-    /// The number of the endpoint of this name: `cart/add`.
+    /// Returns the number of the endpoint with this name, for example `cart/add`.
     ///
     /// # Errors
-    /// A sentence with the nearest name.
+    /// If there is no such endpoint; the error suggests the nearest name.
     pub fn endpoint(&self, name: &str) -> Result<u16, String> {
         let (_, key) = self.model().topology.endpoints.named(name)?;
         let endpoint = key.as_endpoint().map(|(endpoint, ..)| endpoint);
@@ -185,8 +184,7 @@ impl Live {
         self.inject(at, instance, Msg::Command(command)).map(drop)
     }
 
-    /// Sends something to an instance, which arrives at a time that has not come. Returns the trace
-    /// that it begins.
+    /// Sends a message to an instance, which arrives at the given future time. Returns its trace.
     ///
     /// # Errors
     /// If that time has passed, or the run is over.
@@ -247,7 +245,7 @@ impl Live {
         });
     }
 
-    /// The last requests of an instance that were answered, the oldest first.
+    /// Returns the most recently answered requests of an instance, the oldest first.
     pub fn spans(&mut self, instance: u32) -> Vec<SpanSeen> {
         let seen = self.look(instance, |node, _| {
             let seen = node.seen().into_iter();
@@ -256,12 +254,12 @@ impl Live {
         seen.unwrap_or_default()
     }
 
-    /// The state of an instance; none before it has begun and after it has ended.
+    /// Returns the state of an instance; `None` before it has begun and after it has ended.
     pub fn state(&mut self, instance: u32) -> Option<InstanceState> {
         self.look(instance, |node, now| node.state(now))
     }
 
-    /// Everything about an instance; none before it has begun and after it has ended.
+    /// Returns the details of an instance; `None` before it has begun and after it has ended.
     pub fn details(&mut self, instance: u32) -> Option<Details> {
         self.look(instance, |node, now| node.details(now))
     }
@@ -293,7 +291,7 @@ impl Live {
     /// Runs to the end, and returns the report and the totals.
     ///
     /// # Errors
-    /// How the run failed.
+    /// The error of the run.
     pub fn finish(self) -> Result<(Report, Totals), SimulateError> {
         let Finished { report, totals } = self.held.finish()?;
         Ok((report, totals))

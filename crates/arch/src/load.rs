@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Higher rates, and more users, are refused: a request every microsecond.
+/// The highest rate, and the highest number of users: a request every microsecond.
 const MOST: f64 = 1_000_000.0;
 
 /// The load of an entry point.
@@ -26,7 +26,7 @@ pub struct Load {
     pub(crate) mix: Mix,
     /// The kinds of requests; reads and writes of storage come first.
     pub(crate) kinds: Arc<[Kind]>,
-    /// Among how many values requests to endpoints choose.
+    /// The number of values among which requests to endpoints choose.
     pub(crate) keys: u32,
     /// The parts that were given explicitly.
     #[serde(skip)]
@@ -48,7 +48,7 @@ pub(crate) struct Kind {
     /// The source of the name, if it differs from the source of the load.
     #[serde(skip)]
     from: Option<String>,
-    /// The service, and what the request asks for, once the architecture is known.
+    /// The service and the requested key, once the architecture is known.
     pub(crate) endpoint: Option<(u32, Key)>,
 }
 
@@ -127,14 +127,14 @@ impl Kinds {
 /// The kinds of requests by weight.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Mix {
-    /// spigo's: one third each.
+    /// The kinds of spigo, with a third of the requests each.
     Thirds,
     /// Each kind with the upper end of its share of 64 bits, in ascending order.
     Weighted(Arc<[(u64, RequestKind)]>),
 }
 
 impl Mix {
-    /// The kind of the next request, by what `bits` and `third` (a number below three) draw.
+    /// Chooses the kind of the next request from the random numbers `bits` and `third` (below three).
     #[inline]
     pub(crate) fn draw<R>(
         &self,
@@ -181,7 +181,7 @@ impl Mix {
 }
 
 impl Load {
-    /// The load that a definition describes. Paths are relative to `base`.
+    /// Reads the load of a definition. Paths are relative to `base`.
     pub(crate) fn new(entry: &EntryLoad, base: &Path) -> Result<Load, String> {
         let mut kinds = Kinds::new();
         let source = match (&entry.rate, entry.users, &entry.replay) {
@@ -236,7 +236,7 @@ impl Load {
         })
     }
 
-    /// The names of the kinds of requests that come in.
+    /// Returns the names of the kinds of requests.
     pub(crate) fn kind_names(&self) -> impl Iterator<Item = &str> {
         let all = match &self.mix {
             Mix::Thirds => None,

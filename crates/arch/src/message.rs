@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 
 /// The key of a value: a number, and a namespace for each of the instances that share a volume.
 ///
-/// Key 0 is the one that every storage knows from the beginning.
+/// Key 0 is the key that every storage has from the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Plain)]
 pub struct Key(u64);
 
 impl Key {
-    /// The key that every storage knows from the beginning.
+    /// The key that every storage has from the beginning.
     pub const WHY: Key = Key(0);
 
-    /// The `number`-th key that is put, counted from 0.
+    /// Returns the `number`-th key that is put, counted from 0.
     #[inline]
     pub const fn numbered(number: u32) -> Key {
         Key(number as u64 + 1)
     }
 
-    /// The same key in the name space of an instance.
+    /// Returns the same key in the namespace of an instance.
     #[inline]
     pub const fn of_instance(self, instance: u32) -> Key {
         Key(self.0 & 0xFF_FFFF_FFFF | (instance as u64 + 1) << 40)
@@ -44,10 +44,10 @@ impl Key {
         ))
     }
 
-    /// The name spaces of instances do not use the highest bit.
+    /// The highest bit, which the namespaces of instances do not use.
     const ENDPOINT: u64 = 1 << 63;
 
-    /// The key as text, in which it is hashed: `why?`, or `Why` with the number and its square.
+    /// Returns the text of the key, from which its hash is computed: `why?`, or `Why` with the number and its square.
     pub fn text(self) -> String {
         match self.0 & 0xFF_FFFF_FFFF {
             0 => "why?".to_owned(),
@@ -85,7 +85,7 @@ impl Key {
         crc32fast::hash(&text[begin..])
     }
 
-    /// The key as a number.
+    /// Returns the key as a number.
     #[inline]
     pub const fn as_u64(self) -> u64 {
         self.0
@@ -122,13 +122,12 @@ impl Answer {
     }
 }
 
-/// A request for a value, or a value to be kept.
+/// A request for a value, or a value to be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 pub struct Call {
     /// The key of the value.
     pub key: Key,
-    /// The client's number of the request, and in the bits above it the number of passes through a service
-    /// that may call itself.
+    /// The client's number of the request. The upper bits count the passes through a service that may call itself.
     id: u32,
     /// The travel time in nanoseconds.
     pub travel: u32,
@@ -168,7 +167,7 @@ impl Call {
 pub struct Change {
     /// The instance.
     pub node: u32,
-    /// True if it is present.
+    /// True if the instance is present.
     pub there: bool,
 }
 
@@ -197,7 +196,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// A number that is different for every command, for the message's fingerprint.
+    /// Returns a number that is different for each command, for the message's fingerprint.
     fn code(self) -> u64 {
         let (code, value) = match self {
             Command::Kill => (0, 0),
@@ -219,13 +218,13 @@ impl Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Msg {
-    /// You exist, and know no one yet.
+    /// Starts an instance, which does not know any other instance yet.
     Hello,
     /// Introduces an instance that the receiver may call.
     NameDrop { node: u32 },
     /// Names a service that the receiver depends on.
     Depend { service: u32 },
-    /// Talk, with this many nanoseconds between two requests; 0: no more.
+    /// Starts requests, with this many nanoseconds between two of them; 0 stops them.
     Chat { period: u64 },
     /// Gold for a pirate: the pieces.
     GoldCoin(u32),
@@ -244,19 +243,19 @@ pub enum Msg {
         travel: u32,
         answer: Answer,
     },
-    /// Keep a value.
+    /// Stores a value.
     Put(Call),
-    /// Keep a value that is yours, from a neighbour on the ring.
+    /// Passes a value from a neighbour on the ring to the node that owns it.
     PutOwned(Call),
-    /// I am here.
+    /// Registers the sending instance.
     Register { node: u32 },
-    /// Keep a copy.
+    /// Stores a copy of a value.
     Replicate(Call),
-    /// Keep a copy, and pass it on in your region.
+    /// Stores a copy of a value, and passes it on within the receiver's region.
     ReplicateRegion(Call),
     /// Reports a change.
     ReplicateNode(Change),
-    /// An instance is not there any more.
+    /// Reports that an instance is no longer present.
     Forget { node: u32 },
     /// Reports that an instance no longer knows another.
     ForgetEdge { source: u32, target: u32 },
@@ -264,8 +263,8 @@ pub enum Msg {
     Delete { node: u32, killed: bool },
     /// To an instance, from its controller: asks for its busy time.
     Probe,
-    /// Answers that: all slots or processors have been in use for this many nanoseconds, or some of
-    /// them for longer.
+    /// Answers [`Msg::Probe`]: all slots or processors have been in use for this many nanoseconds, or some of them for
+    /// longer.
     Pulse { busy: u64 },
     /// To an instance, from its controller: starts or stops serving.
     Serve { there: bool },
@@ -273,11 +272,11 @@ pub enum Msg {
     Kill,
     /// To an instance, from outside.
     Command(Command),
-    /// To an instance: the run is over. From an instance: it has ended.
+    /// To an instance, at the end of the run; from an instance, when it has ended.
     Goodbye,
 }
 
-/// The kinds, as reports and logs name them.
+/// The names of the kinds in reports and logs.
 const KINDS: [&str; 12] = [
     "Hello",
     "NameDrop",
@@ -294,7 +293,7 @@ const KINDS: [&str; 12] = [
 ];
 
 impl Key {
-    /// Returns the flow label of a message about it: its endpoint, or the message's kind.
+    /// Returns the flow label of a message about this call: its endpoint, or the message's kind.
     pub(crate) fn operation(self, kind: usize) -> usize {
         let endpoint = self.as_endpoint();
         endpoint.map_or(kind, |(endpoint, ..)| KINDS.len() + usize::from(endpoint))
@@ -365,7 +364,7 @@ impl Message for Msg {
 }
 
 impl Msg {
-    /// The request, or the value, if it is one.
+    /// Returns the request or value in the message, if there is one.
     pub(crate) fn call(&self) -> Option<Call> {
         match *self {
             Msg::GetRequest(call, _)

@@ -22,8 +22,9 @@ use std::collections::BTreeMap;
 /// The last step.
 pub const LAST_STEP: u32 = 9;
 
-/// The definition of a step, and the scale with the regions that it has: at least those asked for.
-/// The definition is of the size asked for: databases and caches have fixed counts, as in spigo.
+/// Returns the definition of a step, and the scale with the regions that the step has: at least the
+/// requested ones. The definition has the requested size, except databases and caches, which have
+/// fixed counts as in spigo.
 ///
 /// # Errors
 /// [`MigrationError::Step`] if there is no such step.
@@ -69,7 +70,7 @@ pub enum MigrationError {
     /// The definition of a step is invalid, which a test rules out.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
-    /// A size at which a service disappears.
+    /// The size is so small that a service would disappear.
     #[error(transparent)]
     Scale(#[from] ScaleError),
     /// The step cannot be written.

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Messages travel at least this long, in nanoseconds, whatever a distribution gives: virtual time
-/// advances in windows of that width.
+/// The minimum travel time of messages in nanoseconds, whatever a distribution gives, because virtual time advances in
+/// windows of that width.
 pub const LEAST_TRAVEL: u64 = 10_000;
 
 /// The shared data of all actors of a run.
@@ -28,7 +28,7 @@ pub struct Model {
     pub(crate) traces: bool,
     /// The seed of all random numbers.
     pub(crate) seed: u64,
-    /// The services as the recorder numbers them.
+    /// The services, in the recorder's numbering.
     pub(crate) measured: Vec<ServiceId>,
     /// The interval between look-ups in a registry, in nanoseconds.
     pub(crate) poll: u64,
@@ -52,11 +52,11 @@ pub struct Model {
     present: FxHashSet<(u32, Zone)>,
     /// The faults of each instance that has any.
     faults: FxHashMap<u32, Vec<Occurrence>>,
-    /// Faults that a saved run had and its branch has not, by instance and number: they do not begin.
+    /// Faults of a saved run that its branch does not have, by instance and number: they do not begin.
     pub(crate) revoked: FxHashSet<(u32, u32)>,
     /// The start of the branch, if this is a branch of a saved run.
     pub(crate) turn: Option<Turn>,
-    /// The links that go wrong. They know actors by their numbers.
+    /// The faulty links, with actors given by their numbers.
     links: Vec<LinkFault>,
     /// True for each service that may call itself, directly or indirectly.
     circular: Vec<bool>,
@@ -64,7 +64,7 @@ pub struct Model {
     pub(crate) dropped: AtomicU64,
     /// The address of instance 0, once there is one.
     pub(crate) first: OnceLock<u32>,
-    /// The number of the interval that is watched; 0: none is.
+    /// The number of the interval that is being watched; 0 if none is.
     pub(crate) watched: AtomicU32,
     /// The totals of actors that have ended.
     pub(crate) totals: Mutex<Totals>,
@@ -79,11 +79,11 @@ pub(crate) struct Turn {
     pub(crate) seed: Option<u64>,
     /// True if the counts of requests start again from zero.
     pub(crate) counts: bool,
-    /// The services that have another load from there on.
+    /// The services whose load changes at that point.
     pub(crate) loads: Vec<u32>,
 }
 
-/// The settings of a run beside its topology.
+/// The settings of a run besides its topology.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) seed: u64,
@@ -158,13 +158,13 @@ impl Model {
         }
     }
 
-    /// The number of the interval that is watched; 0: none is.
+    /// Returns the number of the interval that is being watched; 0 if none is.
     #[inline]
     pub(crate) fn interval(&self) -> u32 {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// The times of the settings: beside the topology, what decides what happens.
+    /// Returns the times of the settings, which together with the topology determine the run.
     pub(crate) fn times(&self) -> [u64; 5] {
         let interval = self.interval.unwrap_or(0);
         [
@@ -204,17 +204,17 @@ impl Model {
         }
     }
 
-    /// The number of the actor that is a registry, counted as instances are.
+    /// Returns the number of a registry's actor; registries are numbered after the instances.
     pub(crate) fn registry(&self, registry: u32) -> u32 {
         self.topology.len() + registry
     }
 
-    /// The number of the actor that logs nodes and edges.
+    /// Returns the number of the actor that logs nodes and edges.
     pub(crate) fn edda(&self) -> u32 {
         self.topology.len() + self.topology.registries()
     }
 
-    /// Returns the place of an actor, counted as instances, then registries, then the rest.
+    /// Returns the zone of an actor, given by its number: first instances, then registries, then all others.
     pub(crate) fn place(&self, actor: u32) -> Zone {
         let instances = self.topology.len();
         match self.topology.instances.get(actor as usize) {
@@ -230,7 +230,7 @@ impl Model {
         times.median().max(LEAST_TRAVEL)
     }
 
-    /// The ring of a service in a zone.
+    /// Returns the ring of a service in a zone.
     pub(crate) fn ring(&self, service: u32, at: Zone) -> Option<&Arc<Ring>> {
         self.rings.get(&(service, at))
     }
@@ -241,7 +241,7 @@ impl Model {
         self.circular[service as usize]
     }
 
-    /// Whether requests come in at an instance from outside.
+    /// True if an instance is an entry point.
     pub(crate) fn is_entry_point(&self, instance: u32) -> bool {
         self.package(instance) == Package::Denominator
     }
@@ -297,12 +297,12 @@ impl Model {
         effect
     }
 
-    /// How many actors there are beside the root.
+    /// Returns the number of actors besides the root.
     pub(crate) fn actors(&self) -> u32 {
         self.first_controller() + self.topology.looked_after().count() as u32
     }
 
-    /// The number of the first actor that looks after a service, counted as instances are.
+    /// Returns the number of the first controller of a service, which follows the instances.
     pub(crate) fn first_controller(&self) -> u32 {
         self.edda() + 1
     }

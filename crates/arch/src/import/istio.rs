@@ -228,9 +228,9 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
-/// The wait before the first retry, and the longest, as Envoy has them.
+/// Envoy's wait before the first retry, and its longest wait.
 const BACKOFF: Duration = Duration::from_millis(25);
-/// More retries than this are not simulated.
+/// The maximum number of simulated retries.
 const MOST_RETRIES: i64 = 10;
 
 impl Format for Istio {
@@ -340,7 +340,7 @@ fn of_route(route: Item, host: String) -> Result<Route, String> {
     Ok(made)
 }
 
-/// The policy of a route: without retries the whole time is that of the only attempt.
+/// Returns the policy of a route; without retries, its only attempt has the whole time.
 pub(super) fn policy(
     whole: Option<TimeSpan>,
     attempt: Option<TimeSpan>,
@@ -422,7 +422,8 @@ fn traffic_policy(traffic: Item) -> Result<CallPolicy, String> {
     })
 }
 
-/// A pool of connections; without a limit nothing waits for one.
+/// Returns a pool of connections; `None` without a limit, because then nothing waits for a
+/// connection.
 pub(super) fn pool(most: Option<i64>, waiting: Option<i64>) -> Option<Connections> {
     most.filter(|most| *most > 0).map(|most| Connections {
         most,
@@ -431,7 +432,7 @@ pub(super) fn pool(most: Option<i64>, waiting: Option<i64>) -> Option<Connection
     })
 }
 
-/// The balance of these names, which Envoy has, too.
+/// Returns the balancing policy for a name of Envoy's.
 pub(super) fn balance(name: &str) -> Option<Balance> {
     match name {
         "ROUND_ROBIN" => Some(Balance::RoundRobin),
@@ -459,7 +460,7 @@ fn outliers(traffic: Item) -> Result<Option<Ejection>, String> {
     Ok(ejection(failures, lasting, percent))
 }
 
-/// Ejection with what Envoy takes for what is missing.
+/// Returns an ejection policy, with Envoy's defaults for missing fields.
 pub(super) fn ejection(
     failures: i64,
     lasting: Option<TimeSpan>,

@@ -1,7 +1,7 @@
-//! The fields of a document, and which of them were read.
+//! The fields of a document, with a record of which were read.
 //!
-//! A format reads a document only through [`Item`], which notes each value that it returns. What is left
-//! after reading has no effect, whatever the format's author thought of: so no field is dropped in silence.
+//! A format reads a document only through [`Item`], which records each value that it returns. Fields that were not read
+//! have no effect and are reported, whether the format's author thought of them or not.
 
 use serde_json::Value;
 use std::cell::RefCell;
@@ -29,7 +29,7 @@ pub(super) struct Item<'a> {
     log: &'a Log,
 }
 
-/// What is wrong with a field, as a sentence.
+/// The fault of a field, as a sentence.
 pub(super) type Wrong = String;
 
 impl<'a> Item<'a> {
@@ -37,7 +37,7 @@ impl<'a> Item<'a> {
         Item { value, log }
     }
 
-    /// The part behind these keys, such as `spec.replicas`. A null counts as missing.
+    /// Returns the value at this path of keys, such as `spec.replicas`. A null counts as missing.
     pub(super) fn at(self, path: &str) -> Option<Item<'a>> {
         let mut value = self.value;
         for key in path.split('.') {
@@ -47,7 +47,7 @@ impl<'a> Item<'a> {
         (!value.is_null()).then_some(Item { value, log })
     }
 
-    /// The entries of the list behind these keys; a single map or text counts as a list of one.
+    /// Returns the entries of the list at this path; a single map or text counts as a list of one.
     pub(super) fn list(self, path: &str) -> Vec<Item<'a>> {
         let Some(item) = self.at(path) else {
             return Vec::new();
@@ -61,12 +61,12 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The entries of the map behind these keys.
+    /// Returns the entries of the map at this path.
     pub(super) fn entries(self, path: &str) -> Vec<(&'a str, Item<'a>)> {
         self.at(path).map(Item::members).unwrap_or_default()
     }
 
-    /// The entries of this map.
+    /// Returns the entries of this map.
     pub(super) fn members(self) -> Vec<(&'a str, Item<'a>)> {
         let log = self.log;
         let members = self.value.as_object().into_iter().flatten();
@@ -79,7 +79,7 @@ impl<'a> Item<'a> {
         self.value.is_object()
     }
 
-    /// The scalar itself as text: a string, a number, or a truth value.
+    /// Returns this scalar as text: a string, a number, or a truth value.
     pub(super) fn scalar(self) -> Option<String> {
         let text = match self.value {
             Value::String(text) => text.clone(),
@@ -91,7 +91,7 @@ impl<'a> Item<'a> {
         Some(text)
     }
 
-    /// The scalar behind these keys as text.
+    /// Returns the scalar at this path as text.
     pub(super) fn text(self, path: &str) -> Option<String> {
         self.at(path)?.scalar()
     }
@@ -103,7 +103,7 @@ impl<'a> Item<'a> {
         texts.collect()
     }
 
-    /// The text behind these keys, which does not count as read.
+    /// Returns the text at this path, without recording that it was read.
     pub(super) fn peek(self, path: &str) -> Option<&'a str> {
         self.at(path)?.value.as_str()
     }
@@ -119,7 +119,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// The whole number from 0 behind these keys.
+    /// Returns the whole number at this path, which must not be negative.
     pub(super) fn count(self, path: &str) -> Result<Option<i64>, Wrong> {
         self.parsed(path, "a whole number from 0 to 1000000", |text| {
             let count = text.parse::<f64>().ok()?;
@@ -128,7 +128,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// What `parse` makes of the scalar behind these keys.
+    /// Parses the scalar at this path with `parse`.
     pub(super) fn parsed<T>(
         self,
         path: &str,
@@ -151,7 +151,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Everything from here on counts as read.
+    /// Records this value and everything in it as read.
     pub(super) fn read_whole(self) {
         self.log.note(self.value);
         match self.value {

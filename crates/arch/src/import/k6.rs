@@ -1,4 +1,4 @@
-//! Scenarios of k6 as load: the `options` of a script, or the same as JSON.
+//! Scenarios of k6 as load: the `options` of a script, or the same options as JSON.
 
 mod literal;
 
@@ -83,7 +83,7 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
-/// How long a user waits between two requests, because scripts do not say it as data.
+/// The wait of a user between two requests, which scripts do not contain as data.
 const THINK: Duration = Duration::from_secs(1);
 
 impl Format for K6 {
@@ -130,7 +130,7 @@ impl Format for K6 {
     }
 }
 
-/// The options of a script; none if it has none.
+/// Returns the options of a script; `None` if it has no options.
 pub(super) fn script(text: &str) -> Result<Option<Value>, String> {
     literal::options(text)
 }
@@ -196,7 +196,7 @@ fn stages(scenario: Item) -> Result<Vec<(f64, f64)>, String> {
     stages.take(10_000).collect()
 }
 
-/// A profile of rates. Of several points at one time, the last counts.
+/// Creates a profile of rates. If several points have the same time, the last one counts.
 fn profile(points: Vec<(f64, f64, bool)>) -> Result<EntryLoad, String> {
     let mut made: Vec<RatePoint> = Vec::new();
     for (at, rate, ramp) in points {
@@ -222,7 +222,7 @@ fn profile(points: Vec<(f64, f64, bool)>) -> Result<EntryLoad, String> {
     })
 }
 
-/// A closed loop of as many users as there are at most.
+/// Creates a closed loop with the maximum number of users.
 fn closed(of: Item, least: i64) -> Result<EntryLoad, String> {
     let mut users = of.count("vus")?.unwrap_or(least);
     users = users
@@ -238,7 +238,7 @@ fn closed(of: Item, least: i64) -> Result<EntryLoad, String> {
     })
 }
 
-/// An objective of a threshold such as `p(95)<200` or `rate<0.01`.
+/// Converts a threshold such as `p(95)<200` or `rate<0.01` to an objective.
 fn objective(threshold: &str, kind: &str) -> Option<String> {
     let (left, right) = threshold.split_once('<')?;
     let most: f64 = right.trim_start_matches('=').trim().parse().ok()?;

@@ -1,4 +1,4 @@
-//! Manifests of Kubernetes: workloads, how they are reached, and how they scale.
+//! Manifests of Kubernetes: workloads, their routes, and their scaling.
 
 mod routes;
 mod workload;
@@ -480,7 +480,7 @@ impl Format for Kubernetes {
     }
 }
 
-/// Kinds without requests.
+/// Kinds of documents that do not affect requests.
 const IGNORED_KINDS: &[&str] = &[
     "ServiceAccount",
     "Secret",
@@ -504,7 +504,7 @@ const IGNORED_KINDS: &[&str] = &[
 ];
 const KINDS_WITH_PODS: &[&str] = &["Job", "CronJob"];
 
-/// The kind and the name of a document with metadata.
+/// Returns the kind and the name of a document with metadata.
 pub(super) fn title(document: &Value) -> (String, String) {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let name = document
@@ -565,7 +565,7 @@ fn budget(document: Item, system: &mut System) -> Result<(), String> {
     Ok(())
 }
 
-/// A way in through a host that is meant to let requests in.
+/// Returns an entry point at a host that is meant for requests from outside.
 fn way_in(host: String, because: &str) -> WayIn {
     WayIn {
         host,
@@ -574,12 +574,12 @@ fn way_in(host: String, because: &str) -> WayIn {
     }
 }
 
-/// A host that is reached by its own name.
+/// Returns the backends of a host that is reached by its own name.
 fn named(name: &str) -> Backends {
     Backends::Named(definition_name(name))
 }
 
-/// The processors of a resource, such as `200m`.
+/// Returns the processors in a resource such as `200m`.
 fn processors(item: Item, path: &str) -> Result<Option<f64>, String> {
     item.parsed(path, "a number of processors such as 500m or 2", quantity)
 }

@@ -1,4 +1,4 @@
-//! Numbers with units, as manifests write them.
+//! Numbers with units, in the formats of manifests.
 
 use crate::duration_text::TimeSpan;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) fn quantity(text: &str) -> Option<f64> {
     Some(number * factor).filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// A duration as Go, Envoy and k6 write them: `1.5s`, `1m30s`, `250ms`, also `0`.
+/// Parses a duration in the format of Go, Envoy and k6: `1.5s`, `1m30s`, `250ms`, or `0`.
 pub(super) fn duration(text: &str) -> Option<TimeSpan> {
     if text == "0" {
         return Some(TimeSpan(Duration::ZERO));

@@ -1,20 +1,20 @@
-//! What a workload is for, by its image and its name.
+//! The role of a workload, inferred from its image and its name.
 
 use crate::image::package;
 use crate::package::Package;
 
-/// What a workload is for.
+/// The role of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It keeps values: a database or a cache.
+    /// A database or a cache, which stores values.
     Storage,
-    /// It hands messages on to the services that wait for them.
+    /// A message broker, which passes messages to the services that wait for them.
     Broker,
-    /// It collects traces, metrics and logs, or knows where services are: no request waits for it.
+    /// A collector of traces, metrics or logs, or a service registry: no request waits for it.
     Background,
-    /// It lets requests in, by its name or its image.
+    /// An entry point for requests, by its name or its image.
     Front,
-    /// It makes load.
+    /// A load generator.
     Load,
     /// Any other service.
     Service,
@@ -104,7 +104,7 @@ const STORAGE: &[&str] = &[
     "elasticsearch",
 ];
 
-/// What a workload of this name with this image is for.
+/// Infers the role of a workload from its name and image.
 pub(super) fn role(name: &str, image: &str) -> Role {
     let image = image.to_lowercase();
     let last = image.rsplit('/').next().unwrap_or_default();
@@ -128,7 +128,7 @@ pub(super) fn role(name: &str, image: &str) -> Role {
     }
 }
 
-/// Whether a name has one of these words between dashes and underlines.
+/// True if a name contains one of these words, between dashes or underscores.
 fn has_word(name: &str, words: &[&str]) -> bool {
     name.split(['-', '_', '.'])
         .any(|word| words.contains(&word))

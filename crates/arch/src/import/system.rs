@@ -1,14 +1,15 @@
-//! What manifests say of a system, whatever their format.
+//! The contents of manifests about a system, independent of their format.
 
 use crate::definition::{AutoscalerDefinition, CallPolicy, EntryLoad, HealthCheckDefinition};
 use std::collections::BTreeMap;
 
 pub(super) type Labels = BTreeMap<String, String>;
 
-/// A system: its workloads, by which names they are reached, and how they are called.
+/// A system: its workloads, the names by which they are reached, and the policies for calls to
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct System {
-    /// In the order in which the files have them.
+    /// The workloads, in the order of the files.
     pub(super) workloads: Vec<Workload>,
     pub(super) hosts: BTreeMap<String, Vec<Backends>>,
     /// The texts of configuration maps, by their names.
@@ -22,18 +23,18 @@ pub(super) struct System {
     pub(super) objectives: Vec<String>,
     pub(super) assumed: Vec<String>,
     pub(super) left_out: Vec<String>,
-    /// Kinds of documents without requests, and how many there were.
+    /// The number of documents of each kind that do not affect requests.
     pub(super) kinds_left_out: BTreeMap<String, u64>,
-    /// Labels, and how many workloads with these must not stop at once.
+    /// Labels of workloads that must not all stop at once, and the limit.
     pub(super) budgets: Vec<(Labels, String)>,
 }
 
-/// What runs in some replicas.
+/// A program that runs in some replicas.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workload {
     pub(super) name: String,
     pub(super) image: String,
-    /// The container whose image and limits these are.
+    /// The container that has this image and these limits.
     pub(super) container: String,
     pub(super) count: Option<i64>,
     pub(super) labels: Labels,
@@ -41,20 +42,20 @@ pub(super) struct Workload {
     pub(super) limit: Option<f64>,
     pub(super) request: Option<f64>,
     pub(super) mentions: Vec<Mention>,
-    /// Configuration maps whose values are its environment.
+    /// The configuration maps whose values are its environment.
     pub(super) environment: Vec<String>,
-    /// Configuration maps whose texts are its files.
+    /// The configuration maps whose texts are its files.
     pub(super) files: Vec<String>,
     pub(super) links: Vec<Link>,
     pub(super) health: Option<HealthCheckDefinition>,
-    /// How long a new replica takes until it is ready, in seconds.
+    /// The time until a new replica is ready, in seconds.
     pub(super) ready_after: Option<f64>,
 }
 
 /// A text that may name the host of another service.
 #[derive(Clone, Debug)]
 pub(super) struct Mention {
-    /// Where it stands, for reports.
+    /// The position of the text, for reports.
     pub(super) place: String,
     pub(super) text: String,
     /// Whether the whole text may be a host, as in `DB_HOST=db`.
@@ -68,7 +69,7 @@ pub(super) struct Link {
     pub(super) place: &'static str,
 }
 
-/// Who answers at a host.
+/// The workloads that answer at a host.
 #[derive(Clone, Debug)]
 pub(super) enum Backends {
     /// All workloads with these labels.
@@ -77,22 +78,23 @@ pub(super) enum Backends {
     Named(String),
 }
 
-/// Where requests come in.
+/// An entry point.
 #[derive(Clone, Debug)]
 pub(super) struct WayIn {
     pub(super) host: String,
     pub(super) because: String,
-    /// Whether a port is published, as those of databases often are, too.
+    /// True if only a published port suggests it, because ports of databases are often published as
+    /// well.
     pub(super) is_port: bool,
 }
 
 /// Where requests to a host go.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route {
-    /// Who calls; none: everybody.
+    /// The caller; `None` for all callers.
     pub(super) caller: Option<String>,
     pub(super) host: String,
-    /// Hosts and their subsets with their weights; none: the host itself.
+    /// Weighted hosts and subsets; if empty, the host itself.
     pub(super) targets: Vec<Target>,
     pub(super) mirrors: Vec<Target>,
     pub(super) policy: CallPolicy,
@@ -104,14 +106,14 @@ pub(super) struct Route {
 pub(super) struct Target {
     pub(super) host: String,
     pub(super) subset: Option<String>,
-    /// Its weight, or the share that is mirrored.
+    /// The weight, or the share that is mirrored.
     pub(super) weight: f64,
 }
 
-/// How a host is called.
+/// The policy for calls to a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Destination {
-    /// Who calls; none: everybody.
+    /// The caller; `None` for all callers.
     pub(super) caller: Option<String>,
     pub(super) host: String,
     pub(super) policy: CallPolicy,
@@ -123,7 +125,7 @@ pub(super) struct Destination {
 pub(super) struct Scaler {
     pub(super) least: i64,
     pub(super) most: i64,
-    /// How much of what is requested should be in use.
+    /// The target utilisation, relative to the requested resources.
     pub(super) of_request: f64,
     pub(super) calm: Option<f64>,
 }
@@ -136,7 +138,7 @@ pub(super) struct Scenario {
 }
 
 impl System {
-    /// The workload of this name, made if there is none.
+    /// Returns the workload of this name, and creates it if there is none.
     pub(super) fn workload(&mut self, name: &str) -> &mut Workload {
         let name = definition_name(name);
         let known = self.workloads.iter().position(|one| one.name == name);
@@ -158,7 +160,7 @@ impl System {
     }
 }
 
-/// A name as definitions allow it: short, and without what stands between the parts of a name.
+/// Converts a name to one that definitions allow: short, and with only the allowed characters.
 pub(super) fn definition_name(text: &str) -> String {
     let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_whitespace() || c.is_control();
     let name = text.replace(bad, "_");
@@ -174,7 +176,7 @@ pub(super) fn definition_name(text: &str) -> String {
     name[..end].to_owned()
 }
 
-/// Later policies replace what they say.
+/// Merges two policies; the later one wins.
 pub(super) fn merge(policy: &mut CallPolicy, later: &CallPolicy) {
     let CallPolicy {
         balance,
@@ -200,7 +202,8 @@ pub(super) fn merge(policy: &mut CallPolicy, later: &CallPolicy) {
 }
 
 impl Scaler {
-    /// The autoscaler of a workload with these processors: Kubernetes counts of what is requested.
+    /// Returns the autoscaler of a workload with these processors, because Kubernetes relates the
+    /// target to requested resources.
     pub(super) fn definition(self, workload: &Workload) -> AutoscalerDefinition {
         let (limit, request) = (workload.limit, workload.request);
         let share = match (request, limit) {

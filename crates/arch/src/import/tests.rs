@@ -1,4 +1,4 @@
-//! Systems that people know, by their names and numbers, and documents that are broken.
+//! Tests with well-known systems, their names and numbers, and with broken documents.
 
 use super::*;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ fn shop(files: &[(&str, &str)]) -> Imported {
     import_texts(files).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The calls as `from>to`, those that are assumed with a question mark, those that are sent with a tilde.
+/// Returns the calls as `from>to`; assumed calls have a question mark, calls without an answer have a tilde.
 fn calls(imported: &Imported) -> Vec<String> {
     let shown = |call: &ImportedCall| {
         let arrow = if call.is_sent { "~" } else { ">" };
@@ -36,7 +36,7 @@ fn service<'a>(imported: &'a Imported, name: &str) -> &'a crate::ServiceDefiniti
     services.find(|service| service.name == name).unwrap()
 }
 
-/// A Deployment and its Service: name, labels, image, processors requested and allowed, environment.
+/// Returns a Deployment and its Service: name, labels, image, requested and allowed processors, environment.
 fn deployment(
     name: &str,
     app: &str,
@@ -69,7 +69,7 @@ fn host(name: &str, app: &str, kind: &str) -> String {
     )
 }
 
-/// Online Boutique, with the processors and addresses of its release.
+/// Returns Online Boutique, with the processors and addresses of its release.
 fn boutique() -> String {
     let address = |name: &str, port: u16| format!("{name}:{port}");
     let all = [
@@ -529,8 +529,8 @@ fn documents_that_would_grow_without_bound_are_refused() {
 }
 
 // Guarantee: arch-19.
-/// Whatever is changed in a manifest, it is imported or refused: 200 changes, or as many as
-/// `CORSAIR_MUTATIONS` says.
+/// Imports manifests with random changes, each of which must be imported or refused: 200 changes, or the number in
+/// `CORSAIR_MUTATIONS`.
 #[test]
 fn changed_manifests_are_imported_or_refused() {
     let count = std::env::var("CORSAIR_MUTATIONS")
@@ -589,7 +589,7 @@ fn changed_manifests_are_imported_or_refused() {
     }
 }
 
-/// The documentation says of each field what the formats' own tables say.
+/// Compares the documentation of fields with the tables of the formats.
 #[test]
 fn the_table_of_fields_is_that_of_the_formats() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("IMPORT.md");
@@ -610,8 +610,8 @@ fn the_table_of_fields_is_that_of_the_formats() {
     );
 }
 
-/// The public systems as they are published, if `CORSAIR_IMPORT_CHECKOUTS` names the folder of their
-/// repositories: see `ci/import.sh`.
+/// Imports public systems without edits, if `CORSAIR_IMPORT_CHECKOUTS` names the folder of their repositories: see
+/// `ci/import.sh`.
 #[test]
 fn public_manifests_are_imported_without_an_edit() {
     let Some(checkouts) = std::env::var_os("CORSAIR_IMPORT_CHECKOUTS") else {

@@ -1,11 +1,11 @@
-//! Traces and manifests together: what was learned, with the replicas, limits and policies of the manifests.
+//! Traces combined with manifests: the learned structure, with the replicas, limits and policies of the manifests.
 
 use super::{ImportOptions, Imported, LearnError, shortened};
 use crate::definition::ServiceDefinition;
 use crate::learn::learn;
 use std::collections::BTreeMap;
 
-/// Replaces the structure and times of what was imported by those of its traces.
+/// Replaces the structure and times of the import by those learned from traces.
 pub(super) fn learn_from(
     imported: &mut Imported,
     options: &ImportOptions,
@@ -59,7 +59,7 @@ pub(super) fn learn_from(
     Ok(())
 }
 
-/// A name as other files may write it.
+/// Returns a name in a form that compares equal between files.
 fn key(name: &str) -> String {
     let name = name.to_lowercase().replace(['-', '_', '.'], "");
     name.strip_suffix("service")

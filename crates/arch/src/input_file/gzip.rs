@@ -22,10 +22,10 @@ fn cut_off() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the gzip file is cut off")
 }
 
-/// Decompresses all members of a file, until there are `most` bytes.
+/// Decompresses all members of a file, up to `most` bytes.
 ///
 /// # Errors
-/// If it is not gzip, is cut off, or its checksum is wrong.
+/// If the input is not gzip, is truncated, or has a wrong checksum.
 pub(super) fn decompress(mut bytes: &[u8], most: usize) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     // Zeros after the last member are padding.
@@ -78,7 +78,7 @@ fn body(bytes: &[u8]) -> io::Result<&[u8]> {
     Ok(rest)
 }
 
-/// Inflates a member, and returns how many bytes it has taken.
+/// Inflates a member, and returns the number of bytes that it takes up.
 fn inflate_member(bytes: &[u8], text: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     let mut state = InflateState::new_boxed(DataFormat::Raw);
     let mut taken = 0;

@@ -3,11 +3,11 @@
 use super::fit::span;
 use crate::definition::{Arrivals, Rate, RatePoint};
 
-/// A rate that changes has at most this many steps, with at least this many arrivals in each.
+/// The maximum number of steps of a rate that changes, and the minimum number of arrivals in each.
 const MOST_STEPS: usize = 60;
 const LEAST_IN_STEP: usize = 100;
 
-/// An arrival process, and how far the times between arrivals are off from it at most.
+/// An arrival process, with the maximum distance between its distribution of gaps and the recorded one.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pub(super) rate: Rate,
@@ -15,7 +15,7 @@ pub(super) struct Process {
     pub(super) distance: f64,
 }
 
-/// Estimates the process of arrivals at these sorted times in nanoseconds, of which this share was recorded.
+/// Estimates the arrival process from sorted times in nanoseconds; `sampled` is the recorded share of the arrivals.
 pub(super) fn process(times: &[u64], sampled: f64) -> Process {
     let (first, last) = (times[0], times[times.len() - 1]);
     let lasted = ((last - first) as f64 / 1e9).max(1e-6);

@@ -13,13 +13,13 @@ use crate::definition::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A service has at most this many endpoints; the rarest beyond become one.
+/// The maximum number of endpoints of a service; the rarest are combined into one.
 const MOST_ENDPOINTS: usize = 200;
 
-/// The name of an entry point without a name in the traces.
+/// The name of an entry point that has no name in the traces.
 const ENTRY: &str = "www";
 
-/// A learned definition, before it is checked.
+/// A learned definition, before its validation.
 #[derive(Debug)]
 pub(super) struct Described {
     pub(super) definition: Definition,
@@ -28,7 +28,7 @@ pub(super) struct Described {
     pub(super) remarks: Vec<String>,
 }
 
-/// Derives the definition from invocations, of which this share was recorded.
+/// Derives the definition from invocations; `sampled` is the recorded share of all requests.
 pub(super) fn describe(
     known: &Names,
     invocations: &Invocations,
@@ -209,12 +209,12 @@ fn visit(invocations: &Invocations, made: u32) -> Visit {
     }
 }
 
-/// An endpoint has the latency of its service if it has fewer samples than this, or a smaller
-/// Kolmogorov–Smirnov distance.
+/// An endpoint has the latency of its service if it has fewer samples than the first number, or a smaller
+/// Kolmogorov–Smirnov distance than the second.
 const OWN_LATENCY: (usize, f64) = (100, 0.1);
 
-/// Returns the latency of an endpoint, if it differs from the latencies of its service, which are `all` in
-/// ascending order: for example, nodes of a ring ask nodes of their zone, and clients ask from other zones.
+/// Returns the latency of an endpoint, if it differs from the latencies of its service, `all`, which are in ascending
+/// order. For example, ring nodes are called from their own zone, and by clients from other zones.
 fn latency_of_endpoint(
     invocations: &Invocations,
     of: &[u32],
@@ -272,7 +272,7 @@ fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
     }
 }
 
-/// The distribution of such times, which are sorted by it.
+/// Returns the distribution of these times; sorts them.
 fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
     samples.sort_unstable();
     if samples.iter().all(|&nanos| nanos <= 2_000) {
@@ -340,7 +340,7 @@ fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
     }
 }
 
-/// Adds remarks about services without a limit, and why a limit may have been missed.
+/// Adds remarks about services without a limit, and about the reasons why a limit may have been missed.
 fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], sampled: f64) {
     if sampled < 1.0 {
         remarks.push(format!(
@@ -362,20 +362,20 @@ fn remark_limits(remarks: &mut Vec<String>, services: &[ServiceDefinition], samp
     }
 }
 
-/// The names of services and endpoints as definitions have them.
+/// The names of services and endpoints in the definition.
 #[derive(Debug)]
 struct TracedNames {
     services: Vec<(u32, String)>,
     by_number: HashMap<u32, usize>,
     /// The endpoints of each service, by the numbers of their operations.
     endpoints: BTreeMap<u32, BTreeMap<u32, String>>,
-    /// Operations that are rare, of services with many.
+    /// Rare operations of services with many operations.
     rare: HashSet<Target>,
     /// The names of entry points.
     entries: BTreeMap<Option<u32>, String>,
 }
 
-/// The operation that stands for all rare ones.
+/// The operation that represents all rare ones.
 const RARE: u32 = u32::MAX;
 
 impl TracedNames {
@@ -454,7 +454,7 @@ impl TracedNames {
         )
     }
 
-    /// The entry points, each with what came in there.
+    /// Returns the entry points, each with its requests.
     fn entries<'a>(
         &self,
         invocations: &'a Invocations,
@@ -467,7 +467,7 @@ impl TracedNames {
     }
 }
 
-/// A name as definitions allow it.
+/// Converts a name to one that definitions allow.
 fn clean(name: &str) -> String {
     let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_control() || c.is_whitespace();
     let cleaned = name.replace(bad, "-");
@@ -482,7 +482,7 @@ fn clean(name: &str) -> String {
     }
 }
 
-/// A name that none of those taken has, which takes it.
+/// Returns a name that is not in `taken`, and adds it.
 fn unique(name: &str, taken: &mut HashSet<String>) -> String {
     let others = (2..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.to_owned()).chain(others);

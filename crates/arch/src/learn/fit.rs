@@ -5,10 +5,10 @@ use crate::duration_text::TimeSpan;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A family fits if its distribution function is nowhere farther off than this.
+/// The maximum distance between the distribution functions at which a family fits.
 const CLOSE: f64 = 0.015;
 
-/// The percentiles that stand for what no family fits, and how many samples each needs.
+/// The percentiles that are used if no family fits, with the number of samples that each needs.
 const PERCENTILES: [(&str, f64, usize); 26] = [
     ("0.1", 0.001, 5_000),
     ("1", 0.01, 500),
@@ -43,15 +43,15 @@ pub(super) fn span(nanos: u64) -> TimeSpan {
     TimeSpan(Duration::from_nanos(nanos))
 }
 
-/// A distribution that was fitted, and how far its distribution function is off at most.
+/// A fitted distribution, with the maximum distance of its distribution function from the data.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
     pub(super) distribution: Distribution,
     pub(super) distance: f64,
 }
 
-/// The distribution that fits best: a constant, exponential, lognormal or uniform one if one of
-/// them is close, and the percentiles themselves if not. None without samples.
+/// Returns the best-fitting distribution: constant, exponential, lognormal or uniform if one of
+/// these is close, otherwise the percentiles. `None` without samples.
 pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
     samples.sort_unstable();
     let at = |part: f64| quantile(samples, part);
@@ -96,7 +96,7 @@ pub(super) fn fit(samples: &mut [u64]) -> Option<Fit> {
         .or_else(|| Some(percentiles(samples)))
 }
 
-/// The percentiles of sorted samples as a distribution.
+/// Returns the percentiles of sorted samples as a distribution.
 fn percentiles(samples: &[u64]) -> Fit {
     let inner = PERCENTILES
         .iter()
@@ -114,7 +114,7 @@ fn percentiles(samples: &[u64]) -> Fit {
     }
 }
 
-/// The sample that a part of sorted samples does not exceed.
+/// Returns the sample that a fraction of sorted samples does not exceed.
 pub(super) fn quantile(samples: &[u64], part: f64) -> u64 {
     let rank = libm::ceil(part * samples.len() as f64) as usize;
     samples[rank.clamp(1, samples.len()) - 1]

@@ -9,7 +9,7 @@ use missing::Aliases;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// A chain of parents longer than this is taken for a circle.
+/// The maximum length of a chain of parents; a longer one is treated as a cycle.
 const MOST_PARENTS: usize = 1_000;
 
 /// No span or invocation.
@@ -28,13 +28,13 @@ pub(super) struct Invocation {
     pub(super) failed: bool,
     /// True if no caller waited for an answer.
     pub(super) one_way: bool,
-    /// True if an end of it, or of a call that it made, is missing, so that its times are not used.
+    /// True if one of its ends, or an end of one of its calls, is missing, so that its times are not used.
     pub(super) incomplete: bool,
     /// The times at which the client sent it and received the answer, if the client's span was recorded.
     pub(super) client: Option<(u64, u64)>,
-    /// The service that sent it, if that was not asked itself.
+    /// The service that sent it, if that service has no recorded invocation.
     pub(super) from: Option<u32>,
-    /// The invocation that made it; none: it came in from outside.
+    /// The invocation that made it; `None` for requests from outside.
     pub(super) caller: Option<u32>,
     /// True if its parent, or its client's parent, is missing.
     is_orphan: bool,
@@ -46,7 +46,7 @@ impl Invocation {
         self.client.unwrap_or((self.begin, self.end))
     }
 
-    /// How long its client waited.
+    /// Returns the time for which its client waited.
     pub(super) fn lasted(&self) -> u64 {
         let (begin, end) = self.seen();
         end - begin
@@ -111,14 +111,15 @@ impl Invocations {
         }
     }
 
-    /// The calls that an invocation made, in the order of time.
+    /// Returns the calls of an invocation, in the order of time.
     pub(super) fn calls(&self, made: u32) -> impl Iterator<Item = &Invocation> {
         let range = self.first_call[made as usize]..self.first_call[made as usize + 1];
         let calls = &self.calls[range.start as usize..range.end as usize];
         calls.iter().map(|&call| &self.all[call as usize])
     }
 
-    /// The traces as ranges of invocations, each with when it began; those without an invocation are left out.
+    /// Returns the traces as ranges of invocations, each with its start time; traces without an invocation are left
+    /// out.
     pub(super) fn by_trace(&self) -> impl Iterator<Item = (u64, Range<u32>)> + '_ {
         let ends = self.first_of_trace.iter().skip(1).copied();
         let ends = ends.chain([self.all.len() as u32]);
@@ -231,10 +232,10 @@ impl Invocations {
     }
 }
 
-/// The spans of a trace by their ids.
+/// The spans of a trace, by their ids.
 struct Joining<'a> {
     trace: &'a [Span],
-    /// The places of the client's side, or another, and of the server's side of each id.
+    /// For each id, the index of the client's span (or another one) and of the server's span.
     sides: FxHashMap<u64, [u32; 2]>,
     /// The clients that a server has answered.
     is_answered: Vec<bool>,
@@ -341,8 +342,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// The invocation that a span is a part of, by its parents; `true` beside it if a parent is
-    /// missing.
+    /// Returns the invocation that a span belongs to, found through its parents, and true if a parent is missing.
     fn caller(&self, place: usize, made: &[u32]) -> (Option<u32>, bool) {
         let mut span = &self.trace[place];
         for _ in 0..MOST_PARENTS {

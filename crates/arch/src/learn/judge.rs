@@ -11,10 +11,10 @@ use corsair_observe::TimesHistogram;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The quantiles that are put side by side.
+/// The quantiles that are compared.
 const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
-/// The maximum number of simulated invocations, and the minimum number of requests, if the rate is constant.
+/// The maximum number of simulated invocations.
 const MOST_INVOCATIONS: f64 = 2e6;
 const LEAST_REQUESTS: f64 = 20_000.0;
 
@@ -31,9 +31,9 @@ pub(super) struct RecordedKind {
 pub struct Quantile {
     /// The fraction of requests below the quantile, from 0 to 1.
     pub part: f64,
-    /// How long they took when they were recorded.
+    /// The recorded response time.
     pub recorded: Duration,
-    /// How long they take when they are simulated.
+    /// The simulated response time.
     pub simulated: Duration,
 }
 
@@ -46,7 +46,7 @@ pub struct Resemblance {
     pub kind: String,
     /// The number of recorded requests.
     pub recorded: u64,
-    /// See `recorded`.
+    /// The number of simulated requests.
     pub simulated: u64,
     /// The quantiles side by side.
     pub quantiles: Vec<Quantile>,

@@ -1,4 +1,4 @@
-//! Names of services, instances, regions and operations, each kept once.
+//! Interned names of services, instances, regions and operations.
 
 use crate::package::Package;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
-//! Files of traces: whatever their format, a list of spans.
+//! Files of traces in several formats, read as a list of spans.
 //!
-//! A file has one JSON value, or several one after the other (a line each, mostly). Which format a
-//! value has is seen from its keys, so files of several formats may be mixed.
+//! A file contains one JSON value, or several, usually one per line. The format of each value is recognised by its
+//! keys, so a file may mix formats.
 
 mod item;
 mod jaeger;
@@ -32,7 +32,7 @@ pub enum TraceError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file contains something that is not part of a trace.
+    /// The file contains a value that is not part of a trace.
     #[error("{}:{line}: {what}", file.display())]
     Wrong {
         /// The file.
@@ -84,11 +84,11 @@ impl Side {
 pub(super) struct Span {
     pub(super) trace: u128,
     pub(super) id: u64,
-    /// Zero: none.
+    /// The parent's id; 0 if there is none.
     pub(super) parent: u64,
     pub(super) side: Side,
     pub(super) failed: bool,
-    /// The names of its service, instance and region, and of the requested operation.
+    /// The interned names of its service, its instance and region, and the requested operation.
     pub(super) service: u32,
     pub(super) instance: u32,
     pub(super) region: u32,
@@ -180,7 +180,7 @@ impl SpanSet {
     }
 }
 
-/// Parses an identifier of up to 16 hexadecimal digits; zero or an empty text is none.
+/// Parses an identifier of up to 16 hexadecimal digits; zero or an empty text means none.
 fn id(text: &str, what: &str) -> Result<u64, String> {
     hexadecimal(text, what, 16).map(|number| number as u64)
 }
@@ -203,7 +203,7 @@ fn hexadecimal(text: &str, what: &str, digits: usize) -> Result<u128, String> {
     })
 }
 
-/// The numbers by which a span is found.
+/// Parses the ids of a span: of its trace, itself and its parent.
 fn ids(trace: &str, span: &str, parent: &str) -> Result<(u128, u64, u64), String> {
     let trace = hexadecimal(trace, "trace id", 32)?;
     let span = id(span, "span id")?;
@@ -213,7 +213,7 @@ fn ids(trace: &str, span: &str, parent: &str) -> Result<(u128, u64, u64), String
     Ok((trace, span, id(parent, "parent id")?))
 }
 
-/// A time after another one.
+/// Returns the time `lasted` after `begin`.
 fn end_of(begin: u64, lasted: u64) -> u64 {
     begin.saturating_add(lasted)
 }

@@ -10,7 +10,7 @@ use corsair::Random;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum number of blocks of a recording, and minimum number of traces for each.
+/// The maximum number of blocks of a recording, and the minimum number of traces for each.
 const BLOCKS: u64 = 20;
 const LEAST_IN_BLOCK: u64 = 10;
 
@@ -21,11 +21,11 @@ pub struct Learnt {
     pub name: String,
     /// The number; times are in seconds.
     pub value: f64,
-    /// The least and the greatest of the interval.
+    /// The lower and the upper end of the interval.
     pub between: (f64, f64),
 }
 
-/// A recording that is resampled: its traces by blocks, and how long a block is.
+/// A recording that is resampled: its traces by block, and the length of a block.
 pub(super) struct Blocks<'a> {
     invocations: &'a Invocations,
     blocks: Vec<Vec<Range<u32>>>,
@@ -86,7 +86,7 @@ pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Lear
     numbers(learned).into_iter().filter_map(interval).collect()
 }
 
-/// The numbers of a definition that decide how it behaves: rates, slots, work and failures.
+/// Returns the numbers of a definition that determine its behaviour: rates, slots, work and failures.
 fn numbers(definition: &Definition) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();
     for (entry, load) in &definition.load {

@@ -17,17 +17,17 @@ const SLOTS: [u32; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64
 /// The number of simulated requests for each number of slots.
 const SIMULATED: usize = 40_000;
 
-/// The recorded difference must be as many of its standard errors above zero.
+/// The number of standard errors by which the recorded difference must exceed zero.
 const CLEAR: f64 = 4.0;
 
-/// A number of slots, and how long each request of each instance has waited for one.
+/// A number of slots, with the waiting time of each request of each instance.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
     pub(super) slots: u32,
     pub(super) waits: Vec<Vec<u64>>,
 }
 
-/// Response times of recorded requests that overlap no other, and of those that do.
+/// Response times of recorded requests, separately for those that overlap no other and those that do.
 #[derive(Debug, Default)]
 struct ResponseTimes {
     alone: Vec<f64>,
@@ -66,8 +66,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Estimates the number of slots of instances, of whose requests this share was recorded; `None` if no limit
-/// is visible.
+/// Estimates the number of slots of instances; `sampled` is the recorded share of their requests. `None` if no limit is
+/// visible.
 pub(super) fn estimate(instances: &[Vec<Visit>], sampled: f64) -> Option<Limit> {
     let mut seen = ResponseTimes::default();
     let (mut times, mut rates) = (Vec::new(), 0.0);
@@ -109,7 +109,7 @@ pub(super) fn estimate(instances: &[Vec<Visit>], sampled: f64) -> Option<Limit> 
     })
 }
 
-/// Returns the estimated waiting times: the longest response time minus the longest work, and so on in order.
+/// Returns the estimated waiting times: the longest response time is matched with the longest work, and so on in order.
 fn waits(instances: &[Vec<Visit>], works: &[f64], factor: f64) -> Vec<Vec<u64>> {
     let mut works = works.to_vec();
     works.sort_by(f64::total_cmp);
@@ -128,7 +128,7 @@ fn waits(instances: &[Vec<Visit>], works: &[f64], factor: f64) -> Vec<Vec<u64>> 
     instances.iter().map(of_instance).collect()
 }
 
-/// A queue with slots, Poisson arrivals, and works that are drawn from some.
+/// A queue with slots, Poisson arrivals, and work drawn from a sample.
 struct Queue<'a> {
     slots: u32,
     rate: f64,
@@ -136,8 +136,8 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// Returns the factor of works that gives the recorded mean response time, and the resulting difference
-    /// of overlapping requests. `None` if no factor does.
+    /// Returns the factor for work that gives the recorded mean response time, and the resulting difference of
+    /// overlapping requests. `None` if there is no such factor.
     fn fitted(&self, recorded: f64, sampled: f64) -> Option<(f64, f64)> {
         let most = f64::from(self.slots) / self.rate / mean(self.works) * 0.99;
         let (mut low, mut high) = (0.0, most.min(1.2));
@@ -166,7 +166,8 @@ impl Queue<'_> {
         Some((high, seen.difference()?.0))
     }
 
-    /// Runs the queue with works times a factor: when each request came and went, and the mean response time.
+    /// Runs the queue with work multiplied by a factor. Returns the arrival and end of each request, and the mean
+    /// response time.
     fn run(&self, factor: f64) -> (Vec<(f64, f64)>, f64) {
         let mut random = Random::new(1);
         let mut free: BinaryHeap<Reverse<u64>> = (0..self.slots).map(|_| Reverse(0)).collect();
@@ -188,7 +189,7 @@ impl Queue<'_> {
 mod tests {
     use super::*;
 
-    /// A share of the requests of a queue, as they are recorded.
+    /// Returns a recorded share of the requests of a queue.
     fn recorded(slots: u32, load: f64, share: f64) -> Vec<Visit> {
         let mut random = Random::new(9);
         let unit = |random: &mut Random| crate::distribution::unit(random.bits());

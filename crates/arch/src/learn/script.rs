@@ -13,13 +13,13 @@ use crate::definition::StepDefinition;
 use std::collections::HashMap;
 use tree::{Series, Times};
 
-/// An endpoint has at most this many different calls; further ones are left out.
+/// The maximum number of different calls of an endpoint; further calls are left out.
 const MOST_CALLS: usize = 48;
 
-/// Calls that overlap in more than this part of invocations are made at once.
+/// The fraction of invocations in which two calls must overlap to count as concurrent.
 const OVERLAPPING: f64 = 0.02;
 
-/// A service and an operation, by the numbers of their names.
+/// A service and an operation, by their interned names.
 pub(super) type Target = (u32, u32);
 
 /// A call of an endpoint: the target, whether it is answered, and its occurrence among equal calls, from 1.
@@ -34,7 +34,7 @@ struct Call {
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) steps: Vec<StepDefinition>,
-    /// Calls that are not in it.
+    /// The number of calls that the script leaves out.
     pub(super) left_out: u64,
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Relations {
     counts: Vec<u64>,
     failed: Vec<u64>,
     forgiven: Vec<u64>,
-    /// The sum of the times after which each began.
+    /// The sums of the times from the start of an invocation to each call.
     offsets: Vec<f64>,
-    /// By pair: the number of invocations with both calls, overlapping.
+    /// For each pair: the number of invocations in which both calls overlap.
     both: Vec<u32>,
     overlapping: Vec<u32>,
-    /// By pair: the number of invocations in which the first call ended before the second began.
+    /// For each pair: the number of invocations in which the first call ended before the second began.
     before: Vec<u32>,
     invocations: u64,
 }
@@ -66,7 +66,7 @@ impl Relations {
         self.both[self.at(a.min(b), a.max(b))]
     }
 
-    /// The part of invocations in which a call is made.
+    /// Returns the fraction of invocations that make a call.
     fn part(&self, call: usize) -> f64 {
         self.counts[call] as f64 / self.invocations.max(1) as f64
     }
@@ -97,13 +97,13 @@ impl Relations {
         ab > ba
     }
 
-    /// Whether of two calls an invocation makes one at most.
+    /// True if no invocation makes both calls.
     fn excludes(&self, a: usize, b: usize) -> bool {
         let expected = self.part(a) * self.part(b) * self.invocations as f64;
         self.both(a, b) == 0 && expected > 8.0
     }
 
-    /// Whether an invocation makes both of two calls or none.
+    /// True if each invocation makes either both calls or none.
     fn goes_with(&self, a: usize, b: usize) -> bool {
         let most = self.counts[a].max(self.counts[b]) as f64;
         f64::from(self.both(a, b)) >= 0.995 * most
@@ -209,7 +209,7 @@ fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
     }
 }
 
-/// The calls of an invocation. Calls of one target are numbered in their order, from 1.
+/// Returns the calls of an invocation. Calls of one target are numbered in order, from 1.
 fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call, &Invocation)> {
     let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
     invocations.calls(made).map(move |call| {

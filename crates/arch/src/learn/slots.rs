@@ -11,8 +11,8 @@ use std::collections::BinaryHeap;
 /// The maximum number of slots that is considered.
 const MOST: u32 = 4_096;
 
-/// Requests that found all slots taken must have taken longer than the others by this many standard errors.
-/// Of services without a limit, one in a thousand passes this test by chance.
+/// The number of standard errors by which requests that found all slots taken must have taken longer than others. For
+/// services without a limit, this test succeeds by chance in one of a thousand cases.
 const CLEAR: f64 = 3.0;
 
 /// The inverse of the allowed fraction of requests that end before their computed begin. They occur at the

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The recorded history of an instance while it is watched.
 #[derive(Debug, Default)]
 pub(crate) struct InstanceHistory {
-    /// The instances that were called, in the order of the first call, and where each is among them.
+    /// The calls to each called instance, in the order of the first call, and an index by instance.
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, u32>,
     pub(crate) spans: Last<SpanSeen, SPANS>,
@@ -90,28 +90,28 @@ impl InstanceHistory {
 pub struct Calls {
     /// Requests and values sent.
     pub sent: u64,
-    /// Requests that were answered, errors among them.
+    /// The number of answered requests, including errors.
     pub answered: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// Response times before the last interval, and in it.
+    /// The response times before the current interval, and within it.
     pub(super) earlier: Times,
     pub(super) recent: Times,
     pub(super) interval: u32,
-    /// The counts at its start.
+    /// The counts at the start of the interval.
     before: [u64; 3],
 }
 
-/// The same of the last interval.
+/// Calls within the current interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Recent<'a> {
     /// Requests and values sent.
     pub sent: u64,
-    /// Requests that were answered, errors among them.
+    /// The number of answered requests, including errors.
     pub answered: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// How long answers took.
+    /// The response times.
     pub times: &'a Times,
 }
 
@@ -146,7 +146,7 @@ impl Calls {
         }
     }
 
-    /// Adds how long answers took to a histogram.
+    /// Adds the response times to a histogram.
     pub fn add_times(&self, to: &mut Times) {
         to.merge(&self.earlier);
         to.merge(&self.recent);
@@ -156,42 +156,42 @@ impl Calls {
 /// The state of an instance in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct InstanceState {
-    /// True if it is killed.
+    /// True if the instance is killed.
     pub is_down: bool,
-    /// True if it is paused.
+    /// True if the instance is paused.
     pub is_paused: bool,
-    /// True if it is cut off from other zones.
+    /// True if the instance is cut off from other zones.
     pub is_cut_off: bool,
-    /// True if it is up but in no registry.
+    /// True if the instance is up but in no registry.
     pub is_away: bool,
-    /// Its times as a percentage of the usual ones.
+    /// The times of the instance as a percentage of the usual ones.
     pub slow_percent: u32,
     /// Requests that wait for a slot.
     pub queue: u32,
-    /// Slots in use.
+    /// The number of slots in use.
     pub busy: u32,
-    /// Pieces of work that it works on.
+    /// The number of pieces of work in progress.
     pub in_progress: u32,
-    /// Its own unanswered requests.
+    /// The number of the instance's own unanswered requests.
     pub under_way: u32,
     /// The time for which slots were in use, summed over slots, in nanoseconds.
     pub slot_nanos: u64,
     /// Its total work in nanoseconds.
     pub worked_nanos: u64,
-    /// Requests that it has refused.
+    /// The number of requests that the instance has refused.
     pub refused: u64,
-    /// For an entry point: requests for which there was no instance.
+    /// For an entry point: the number of requests without an available instance.
     pub unrouted: u64,
 }
 
-/// A request and its answer, as its client has seen it. Times are in nanoseconds.
+/// A request with its answer, as seen by its client. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanSeen {
-    /// The trace, the span and the span that caused it; 0: none.
+    /// The trace; `span` is the request's span, `parent` the span that caused it, or 0.
     pub trace: u64,
-    /// See `trace`.
+    /// The span; see `trace`.
     pub span: u64,
-    /// See `trace`.
+    /// The parent span, or 0; see `trace`.
     pub parent: u64,
     /// The instance that was asked.
     pub server: u32,
@@ -212,7 +212,7 @@ pub struct MessageSeen {
     pub from: String,
     /// The kind.
     pub kind: &'static str,
-    /// The contents.
+    /// The contents of the message.
     pub what: String,
     /// The travel time in nanoseconds, if the message has one.
     pub travelled: Option<u64>,
@@ -225,7 +225,7 @@ pub struct RequestSeen {
     pub server: String,
     /// The send time in nanoseconds.
     pub sent: u64,
-    /// How long ago that is.
+    /// The time since then.
     #[serde(serialize_with = "nanos")]
     pub age: Duration,
     /// The trace that it belongs to.
@@ -233,7 +233,7 @@ pub struct RequestSeen {
     pub trace: u64,
 }
 
-/// Everything that can be seen of an instance.
+/// All visible details of an instance.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub struct Details {
@@ -258,7 +258,7 @@ fn nanos<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// JavaScript cannot represent numbers beyond 2^53, so they are written as text.
+/// Serializes a number as hexadecimal text, because JavaScript cannot represent numbers beyond 2^53.
 fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{number:016x}"))
 }

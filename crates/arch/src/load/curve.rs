@@ -8,15 +8,15 @@ struct Piece {
     /// The start in seconds.
     from: f64,
     to: f64,
-    /// Requests per second at its beginning and its end.
+    /// The rates at its beginning and at its end, in requests per second.
     first: f64,
     last: f64,
-    /// Requests that are due before it.
+    /// The number of requests that are due before it.
     before: f64,
 }
 
 impl Piece {
-    /// Requests that are due in it.
+    /// Returns the number of requests that are due within it.
     fn requests(&self) -> f64 {
         if self.to.is_infinite() {
             if self.first > 0.0 { f64::INFINITY } else { 0.0 }
@@ -80,7 +80,7 @@ impl Curve {
         Ok(Curve { pieces })
     }
 
-    /// How many requests are due until a time in seconds.
+    /// Returns the number of requests that are due until a time in seconds.
     pub(crate) fn due(&self, at: f64) -> f64 {
         let place = self.pieces.partition_point(|piece| piece.to <= at);
         let Some(piece) = self.pieces.get(place).filter(|piece| piece.from <= at) else {
@@ -95,8 +95,7 @@ impl Curve {
         piece.before + after * (piece.first + slope * after / 2.0)
     }
 
-    /// Returns the time in seconds until which this many requests are due; `None` if there are never that
-    /// many.
+    /// Returns the time in seconds until which this many requests are due; `None` if that never happens.
     pub(crate) fn time_of(&self, requests: f64) -> Option<f64> {
         let is_before = |piece: &Piece| piece.before + piece.requests() < requests;
         let place = self.pieces.partition_point(is_before);

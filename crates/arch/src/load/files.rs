@@ -8,7 +8,7 @@ use std::path::Path;
 /// Files with more rows are refused.
 const MOST_ROWS: usize = 10_000_000;
 
-/// The rows of a curve: seconds and requests per second.
+/// Reads the rows of a curve: seconds and requests per second.
 pub(super) fn rates(file: &Path) -> Result<Vec<(f64, f64)>, String> {
     let table = Table::read(file)?;
     let (time, rate) = (table.column("time")?, table.column("rate")?);
@@ -25,7 +25,7 @@ pub(super) fn rates(file: &Path) -> Result<Vec<(f64, f64)>, String> {
     })
 }
 
-/// The recorded arrivals, in the order of time. Dates count from the first.
+/// Reads recorded arrivals, in the order of time. Dates are relative to the first one.
 pub(super) fn arrivals(file: &Path, kinds: &mut Kinds) -> Result<Vec<Arrival>, String> {
     let table = Table::read(file)?;
     let (time, kind) = (table.column("time")?, table.column("kind").ok());
@@ -65,7 +65,7 @@ pub(super) fn arrivals(file: &Path, kinds: &mut Kinds) -> Result<Vec<Arrival>, S
     Ok(rows.into_iter().map(arrival).collect())
 }
 
-/// A time in seconds: `1.5`, or with a unit.
+/// Parses a time in seconds: `1.5`, or a number with a unit.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
@@ -86,14 +86,14 @@ fn instant(text: &str) -> Result<(bool, i128), String> {
     Ok((false, nanos as i128))
 }
 
-/// A CSV file with a head. Fields are numbers and words: none is quoted.
+/// A CSV file with a header, whose fields are unquoted numbers and words.
 struct Table<'a> {
     file: &'a Path,
     head: Vec<String>,
     text: String,
 }
 
-/// A row of it.
+/// A row of the file.
 struct Row<'a> {
     line: usize,
     fields: Vec<&'a str>,

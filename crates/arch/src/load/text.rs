@@ -1,5 +1,5 @@
-//! A load as one types it: `poisson 200/s`, `100/s, 10s 500/s, 20s..30s 100/s`,
-//! `users 50 think 1s`, or the path of a file.
+//! The text form of a load: `poisson 200/s`, `100/s, 10s 500/s, 20s..30s 100/s`, `users 50 think 1s`, or the path of a
+//! file.
 
 use super::Load;
 use crate::definition::{Arrivals, EntryLoad, Rate, RatePoint};
@@ -12,10 +12,10 @@ use crate::topology::Topology;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A load for the entry points of an architecture, checked.
+/// A validated load for the entry points of an architecture.
 #[derive(Clone, Debug)]
 pub struct LoadText {
-    /// The loads by entry point; without a name for all of them.
+    /// The loads by entry point; an entry without a name applies to all of them.
     loads: Vec<(Option<String>, Load)>,
 }
 
@@ -100,7 +100,7 @@ fn read(text: &str) -> Result<LoadText, String> {
     Ok(all(Load::new(&entry, Path::new("."))?))
 }
 
-/// The load of all entry points, or of each by its name.
+/// Parses the load of all entry points, or of each by its name.
 fn json(text: &str, base: &Path, file: &str) -> Result<LoadText, String> {
     const KEYS: [&str; 7] = [
         "rate", "arrivals", "users", "think", "replay", "requests", "keys",
@@ -175,7 +175,8 @@ fn closed(users: &str, think: Option<&str>) -> Result<EntryLoad, String> {
     })
 }
 
-/// `100/s, 10s 500/s, 20s..30s 100/s`: at once, at a time, or in a straight line between two.
+/// Parses a profile such as `100/s, 10s 500/s, 20s..30s 100/s`: rates from the start, from a time on, or changing
+/// linearly between two times.
 fn profile(text: &str) -> Option<Rate> {
     let mut points: Vec<RatePoint> = Vec::new();
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();

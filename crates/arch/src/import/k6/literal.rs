@@ -1,11 +1,11 @@
-//! The object that a script exports as `options`: literals of JavaScript, within bounds.
+//! The object that a script exports as `options`, parsed from literals of JavaScript within bounds.
 //!
-//! Of an expression the last literal behind `||` or `??` is taken, which is its default; anything else that is
-//! not a literal is left out.
+//! For an expression with `||` or `??` the last literal is taken, which is its default. Anything else that is not a
+//! literal is left out.
 
 use serde_json::{Map, Number, Value};
 
-/// Objects and lists may be this deep, one inside the other.
+/// The maximum nesting depth of objects and lists.
 const MOST_DEEP: usize = 32;
 
 /// The options of a script.
@@ -65,7 +65,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value up to the next comma or bracket; none if it is not a literal and has no default.
+    /// Reads a value up to the next comma or bracket; `None` if it is not a literal and has no default.
     fn value(&mut self, depth: usize) -> Result<Option<Value>, String> {
         if depth > MOST_DEEP {
             return Err("has options that are too deep; write them flatter".to_owned());
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(Value::Array(list))
     }
 
-    /// Leaves out a character if nothing was read since this many bytes were left, so that reading ends.
+    /// Skips a character if nothing was read since `before` bytes were left, so that the loop ends.
     fn move_on(&mut self, before: usize) {
         let mut chars = self.rest.chars();
         if self.rest.len() == before {
@@ -193,7 +193,7 @@ impl Reader<'_> {
         name.to_owned()
     }
 
-    /// A name: true, false, a call whose argument is a literal, or what is not known here.
+    /// Reads a name: true, false, a call whose argument is a literal, or an unknown name.
     fn word(&mut self, depth: usize) -> Result<Option<Value>, String> {
         let mut name = self.name();
         while self.take(".") {

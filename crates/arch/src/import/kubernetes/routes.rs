@@ -1,4 +1,4 @@
-//! How workloads are reached: Services, Ingresses, and routes of the Gateway API.
+//! Routes to workloads: Services, Ingresses, and routes of the Gateway API.
 
 use super::super::item::Item;
 use super::super::quantity::duration;
@@ -47,7 +47,8 @@ pub(super) fn ingress(document: Item, system: &mut System) -> Result<(), String>
     Ok(())
 }
 
-/// An HTTPRoute: of a Gateway, where requests come in; of a Service, how it is called.
+/// Reads an HTTPRoute: on a Gateway it is an entry point, on a Service it sets the policy for
+/// calls.
 pub(super) fn route(document: Item, system: &mut System) -> Result<(), String> {
     let mut hosts = Vec::new();
     let mut is_in = false;

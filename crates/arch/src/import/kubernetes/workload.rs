@@ -8,7 +8,7 @@ use crate::duration_text::TimeSpan;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// DaemonSets have a replica on each node; this many nodes are taken.
+/// The assumed number of nodes, each of which has one replica of a DaemonSet.
 const NODES: i64 = 3;
 
 pub(super) fn read(
@@ -59,7 +59,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The containers of a pod: together they have the limits of an instance; the largest is its process.
+/// Reads the containers of a pod: together they have the limits of an instance; the largest one is its process.
 fn containers(pod: Item, workload: &mut Workload) -> Result<(), String> {
     let (mut limits, mut requests) = (Some(0.0), Some(0.0));
     let mut largest = -1.0;
@@ -94,7 +94,7 @@ fn containers(pod: Item, workload: &mut Workload) -> Result<(), String> {
     Ok(())
 }
 
-/// What may name other services: environment, arguments and command.
+/// Reads the texts that may name other services: environment, arguments and command.
 fn mentions(container: Item, workload: &mut Workload) {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     for variable in container.list("env") {
@@ -140,7 +140,7 @@ fn mentions(container: Item, workload: &mut Workload) {
     }
 }
 
-/// Whether the name of a variable or flag says that its value is an address.
+/// True if the name of a variable or flag suggests that its value is an address.
 pub(in crate::import) fn is_address(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let endings = [
@@ -187,7 +187,7 @@ fn dereferenced(text: &str, known: &BTreeMap<String, String>) -> String {
     made
 }
 
-/// A readiness probe: replicas that do not answer it get no requests.
+/// Reads a readiness probe: replicas that do not answer it get no requests.
 fn health(container: Item, workload: &mut Workload) -> Result<(), String> {
     let Some(probe) = container
         .at("readinessProbe")

@@ -4,13 +4,13 @@ use super::{Invocation, Invocations, MOST_PARENTS};
 use crate::learn::names::{Names, is_address};
 use rustc_hash::FxHashMap;
 
-/// Orphans are left out where other requests of their kind are more by this factor.
+/// Orphans are left out if there are more non-orphan requests of their kind by this factor.
 const RARE: u64 = 10;
 
-/// The services that answer at addresses and names, and the calls with only a client.
+/// The services behind addresses and names, and the calls with only a client span.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
-    /// By the client's name of the other end: how often each service answered.
+    /// For each name that clients use: how often each service answered.
     answered: FxHashMap<u32, FxHashMap<u32, u64>>,
     pub(super) by_name: Vec<u32>,
 }
@@ -25,7 +25,7 @@ impl Aliases {
             .or_default() += 1;
     }
 
-    /// The service that answers most often to a name.
+    /// Returns the service that answers most often under a name.
     fn service(&self, peer: u32) -> Option<u32> {
         let answered = self.answered.get(&peer)?.iter();
         let most = answered.max_by_key(|&(&service, &count)| (count, service));
@@ -34,8 +34,8 @@ impl Aliases {
 }
 
 impl Invocations {
-    /// Assigns calls with only a client to the service that answers at the same address elsewhere. Calls to
-    /// an address without a service are dropped, and their callers are incomplete.
+    /// Assigns each call with only a client span to the service that answers at the same address in other calls. Calls
+    /// to an address without a service are dropped, and their callers become incomplete.
     pub(super) fn name_peers(&mut self, aliases: &Aliases, names: &Names) {
         let mut gone = vec![false; self.all.len()];
         for &made in &aliases.by_name {
@@ -53,8 +53,8 @@ impl Invocations {
         self.remove(&gone);
     }
 
-    /// Drops requests without their client's span, with all their calls, if requests of their kind usually
-    /// come from elsewhere: the recording began in the middle of them. They would become a wrong entry point.
+    /// Drops requests without their client's span, with all their calls, if requests of their kind usually have a
+    /// caller: these were in progress when the recording began, and would become a wrong entry point.
     pub(super) fn drop_cut_off(&mut self) {
         let mut counts: FxHashMap<(u32, u32), [u64; 2]> = FxHashMap::default();
         for made in &self.all {
@@ -86,7 +86,7 @@ impl Invocations {
         self.remove(&gone);
     }
 
-    /// Removes invocations. Those that they called have none as their caller any more.
+    /// Removes invocations. The invocations that they called then have no caller.
     fn remove(&mut self, gone: &[bool]) {
         if !gone.contains(&true) {
             return;

@@ -1,4 +1,4 @@
-//! A JSON value of a file of traces: of whichever format, seen from its keys.
+//! A JSON value of a file of traces, whose format is recognised by its keys.
 
 use super::SpanSet;
 use super::{jaeger, otlp, zipkin};
@@ -7,7 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Any element of a file: an OTLP request, a Zipkin span, a Jaeger answer.
+/// Any element of a file: an OTLP request, a Zipkin span, or a Jaeger response.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Item {
@@ -75,7 +75,7 @@ impl Item {
     }
 }
 
-/// Adds the next value of a file, or all elements of a list, one after the other.
+/// Adds the next value of a file; if it is a list, each of its elements.
 pub(super) struct Documents<'a>(pub(super) &'a mut SpanSet);
 
 impl<'de> DeserializeSeed<'de> for Documents<'_> {

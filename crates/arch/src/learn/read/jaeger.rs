@@ -1,11 +1,11 @@
-//! Jaeger's JSON, as its UI and its HTTP API give it: `{"data": [{"spans": …, "processes": …}]}`.
+//! Jaeger's JSON, as exported by its UI and its HTTP API: `{"data": [{"spans": …, "processes": …}]}`.
 
 use super::{Side, SpanSet, end_of, ids};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Processes by the names that spans have for them.
+/// Processes, by the names that spans use.
 pub(super) type Processes = HashMap<String, Process>;
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +39,7 @@ pub(super) struct Span {
     tags: Vec<Tag>,
     #[serde(rename = "processID")]
     process_id: String,
-    /// Some exports have it instead of a process by name.
+    /// The process itself, which some exports contain instead of a name.
     process: Option<Process>,
 }
 
@@ -64,7 +64,7 @@ fn text<'a>(tags: &'a [Tag], key: &str) -> Option<&'a str> {
     tag.value.as_str().filter(|text| !text.is_empty())
 }
 
-/// The share of requests that are recorded, as the root of a trace has it from a probabilistic sampler.
+/// Returns the share of recorded requests from the tag of a probabilistic sampler, which the root of a trace has.
 fn share(tags: &[Tag]) -> Option<f64> {
     if text(tags, "sampler.type") != Some("probabilistic") {
         return None;

@@ -17,7 +17,7 @@ pub(super) struct Span {
     pub(super) local_endpoint: Option<Endpoint>,
     pub(super) remote_endpoint: Option<Endpoint>,
     pub(super) failed: bool,
-    /// The ends of the exchange, in version 1.
+    /// The two ends of the exchange, in version 1.
     pub(super) annotations: Vec<Annotation>,
 }
 
@@ -111,7 +111,7 @@ impl Span {
     }
 }
 
-/// The side of a span, its place, the other end, and its times.
+/// The side of a span, its location, the other end, and its times.
 type Sided = (Side, At, Option<u32>, u64, Option<u64>);
 
 fn add_side(

@@ -2,7 +2,7 @@
 
 use super::Relations;
 
-/// The start and end of each call of an invocation, if it was made.
+/// The start and end of each call of an invocation; `None` for calls that it did not make.
 pub(super) type Times = Vec<Option<(u64, u64)>>;
 
 /// A step that calls.
@@ -20,7 +20,7 @@ pub(super) struct Series {
     pub(super) blocks: Vec<Block>,
     /// The work before each step, and after the last.
     pub(super) gaps: Vec<Vec<u64>>,
-    /// The same over several gaps, between which nothing was called.
+    /// Work that spans several gaps, because no call was made between them.
     skipped: Vec<(usize, usize, u64)>,
 }
 
@@ -80,7 +80,7 @@ impl Series {
         }
     }
 
-    /// Moves the work of several gaps to the gap that has nearly all of it.
+    /// Assigns the work of several gaps to the one gap that contains nearly all of it.
     pub(super) fn share(&mut self) {
         let mean = |samples: &Vec<u64>| {
             samples.iter().map(|&nanos| nanos as f64).sum::<f64>() / samples.len().max(1) as f64
@@ -101,7 +101,7 @@ impl Series {
 }
 
 impl Block {
-    /// Builds the tree of calls, each of which is concurrent with another one.
+    /// Builds the tree of calls that are connected by concurrency.
     fn of(relations: &Relations, calls: Vec<usize>) -> Block {
         if calls.len() == 1 {
             return Block::Call(calls);
@@ -144,7 +144,7 @@ impl Block {
     }
 }
 
-/// Parts of some calls, such that calls of different parts are not joined. In the order of their
+/// Divides calls into parts, so that no calls of different parts are `joined`; ordered by their
 /// first calls.
 fn parts(calls: &[usize], joined: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let mut left: Vec<usize> = calls.to_vec();
@@ -165,7 +165,7 @@ fn parts(calls: &[usize], joined: impl Fn(usize, usize) -> bool) -> Vec<Vec<usiz
     parts
 }
 
-/// Calls that exclude each other become one step.
+/// Combines calls that exclude each other into one step.
 fn alternatives(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     let mut found: Vec<Block> = Vec::new();
     for block in blocks {
@@ -189,7 +189,7 @@ fn alternatives(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     found
 }
 
-/// Joins steps that are made together or not at all.
+/// Combines steps that are either all made or not at all.
 fn together(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
     let is_sure = |block: &Block| {
         block

@@ -6,10 +6,10 @@ use crate::definition::{StepDefinition, Targets};
 use crate::learn::fit;
 use std::collections::BTreeMap;
 
-/// Shorter work, in nanoseconds, is ignored: it is the error of clocks that count microseconds.
+/// Work below this time, in nanoseconds, is ignored, because it is the error of clocks that count microseconds.
 const NO_WORK: u64 = 2_000;
 
-/// A step with a higher frequency is always made, and one with a frequency below one minus this never.
+/// A step with a frequency above this is always made, and one with a frequency below one minus this is never made.
 const ALWAYS: f64 = 0.995;
 
 pub(super) struct Writer<'a> {
@@ -18,7 +18,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The steps of a list that was begun this many times.
+    /// Converts a list that was begun `begun` times to steps.
     pub(super) fn series(&self, mut series: Series, begun: u64) -> Vec<StepDefinition> {
         series.share();
         let mut steps: Vec<StepDefinition> = Vec::new();
@@ -74,7 +74,7 @@ impl Writer<'_> {
         step
     }
 
-    /// A call of one of several targets.
+    /// Returns a call of one of several targets.
     fn call(&self, calls: &[usize]) -> StepDefinition {
         let relations = self.relations;
         let name = |call: usize| (self.name)(relations.calls[call].target);
@@ -130,7 +130,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a step repeats a call for certain.
+/// True if a step repeats the previous call with certainty.
 fn is_repeated(last: &StepDefinition, step: &StepDefinition) -> bool {
     let plain = |step: &StepDefinition| StepDefinition {
         times: None,
