@@ -310,8 +310,8 @@ impl Model {
     /// True if an instance may call another: its registries know it, and services that stay in their zone
     /// call other zones of their region only if theirs has no instance.
     ///
-    /// A registry knows the instances of its region, and those that register everywhere: instances of
-    /// services outside all regions, and of services that name eureka, such as joined rings.
+    /// A registry knows the instances of its region, and instances that register everywhere: those of services outside
+    /// all regions, and of services that depend on eureka, such as joined rings.
     pub(crate) fn may_call(&self, caller: u32, node: u32) -> bool {
         may_call(&self.topology, &self.present, caller, node)
     }
@@ -390,7 +390,7 @@ fn introduced(instances: u32, connections: u64, settled: u64) -> (u32, u64) {
     (share.max(1) as u32, settled / 2)
 }
 
-/// The services that pass requests on and may get them again. O(services · dependencies).
+/// Finds the services that forward requests and may receive them again. O(services · dependencies).
 fn circular(topology: &Topology) -> Vec<bool> {
     let services = &topology.services;
     let mut calls: Vec<FxHashSet<u32>> = (services.iter())
@@ -432,8 +432,8 @@ fn spread(nodes: Vec<u32>) -> Vec<u32> {
     spread.into_iter().map(|(_, node)| node).collect()
 }
 
-/// The instances of a ring in one zone, in the order of their tokens: the n-th of N has all tokens
-/// from n·(2^32-1)/N on.
+/// The instances of a ring in one zone, in the order of their tokens: the n-th of N owns the tokens from n·(2^32-1)/N
+/// on.
 #[derive(Debug)]
 pub(crate) struct Ring(Vec<u32>);
 
@@ -444,7 +444,7 @@ impl Ring {
         ((token / share) as usize).min(self.0.len() - 1)
     }
 
-    /// The instance that has a key; if that one is not there, the next one on the ring that is.
+    /// Returns the instance that owns a key; if it is not present, the next one on the ring that is.
     pub(crate) fn owner(&self, key: Key, there: impl Fn(u32) -> bool) -> Option<u32> {
         let place = self.place(key.token());
         let (before, from) = self.0.split_at(place);

@@ -1,4 +1,4 @@
-//! The right name for one that was mistyped.
+//! Suggests the right name for a mistyped one.
 
 /// Returns the candidate most similar to the typed word, if one differs by at most two typing errors or
 /// starts with it.

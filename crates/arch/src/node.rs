@@ -1,11 +1,10 @@
 //! An instance of a service as an actor.
 //!
-//! An instance learns of others from registries, takes requests one by one or many at once, works
-//! on them, asks others, and answers. What all packages have in common is the
-//! [`Host`](host::Host)'s; which instances it asks is the [`Role`](role::Role)'s, the package.
+//! An instance learns of other instances from registries, takes requests, one by one or many at once, works on them,
+//! calls other instances, and answers. The [`Host`](host::Host) contains what all packages have in common; the
+//! [`Role`](role::Role) is the package, which decides what instances are called.
 //!
-//! Work ends with a timer, so that a pause can stop it and a kill can lose it. Work that takes no
-//! time has no timer.
+//! Work ends with a timer, so that a pause can stop it and a kill can discard it. Work that takes no time has no timer.
 
 mod alarms;
 mod commands;
@@ -50,16 +49,16 @@ use std::time::Duration;
 
 /// The timer to ask the registries.
 const TO_POLL: Token = Token::new(0);
-/// The timer to make a request, or to gossip.
+/// The token of the timer to make a request, or to gossip.
 const TO_TALK: Token = Token::new(1);
 /// The timer of a service's alarms.
 const TO_ALARM: Token = Token::new(2);
 /// The timer of work on shared processors.
 const TO_SHARE: Token = Token::new(3);
-/// The timer of the queued request whose patience ends first.
+/// The token of the timer for the queued request whose patience ends first.
 const TO_EXPIRE: Token = Token::new(4);
-/// The timers of faults come from here on: twice the number of the fault, and one more for its end.
-/// Those of work are [`InProgress`]'s.
+/// The first token of the timers of faults: twice the number of the fault, plus one for its end. The tokens of work are
+/// defined by [`InProgress`].
 const TO_FAULT: u32 = 16;
 
 /// An instance of a service.
@@ -336,7 +335,7 @@ impl Node {
     }
 }
 
-/// Hands in the instance's totals when it ends: after its goodbye, or because the run was cancelled.
+/// Adds the instance's totals to the run's when it ends: after its goodbye, or because the run was cancelled.
 impl Drop for Node {
     fn drop(&mut self) {
         let track = self.host.track.take();

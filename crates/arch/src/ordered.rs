@@ -1,6 +1,6 @@
-//! Ordered delivery of the messages of registries, of controllers, and of instances to them. Messages to one
-//! receiver arrive in the order in which they were sent, even if faulty links delay them. A message that must
-//! arrive is sent again when a link loses it.
+//! Ordered delivery of messages of registries and controllers, and of instances' messages to them. Messages to one
+//! receiver arrive in the order in which they were sent, even if faulty links delay them. A message that must arrive is
+//! sent again when a link loses it.
 
 use crate::message::Msg;
 use crate::model::Model;
@@ -43,9 +43,9 @@ impl Ordered {
         Some(self.in_turn(ends.1, now, travel.saturating_add(delay(effect))))
     }
 
-    /// Returns the nanoseconds until a message arrives that is sent again until it is not lost. The interval
-    /// between two attempts is the interval at which instances poll registries. When the load ends, the
-    /// message is delivered in any case.
+    /// Returns the nanoseconds until the arrival of a message that is repeated until it is not lost. The interval
+    /// between two attempts is the interval at which instances poll registries. When the load ends, the message is
+    /// delivered in any case.
     #[inline]
     pub(crate) fn surely(
         &mut self,
@@ -73,7 +73,7 @@ impl Ordered {
         self.in_turn(ends.1, now, left.saturating_add(travel))
     }
 
-    /// Delays a message until the one before it to the same receiver has arrived.
+    /// Delays a message until the previous one to the same receiver has arrived.
     fn in_turn(&mut self, to: u32, now: u64, travel: u64) -> u64 {
         let due = self.due.entry(to).or_default();
         *due = now.saturating_add(travel).max(*due);

@@ -30,7 +30,7 @@ pub enum Package {
     Store,
     /// A store that data access asks first.
     Cache,
-    /// A store that data access asks second, with a name space per writer.
+    /// A store that data access asks second, with a separate namespace for each writer.
     Volume,
     /// Runs the scripts of its endpoints.
     Service,
@@ -75,7 +75,7 @@ impl Package {
         }
     }
 
-    /// The package of this name.
+    /// Returns the package with this name.
     pub fn named(name: &str) -> Option<Package> {
         Package::ALL
             .into_iter()
@@ -99,7 +99,7 @@ impl Package {
         )
     }
 
-    /// Whether requests reach its instances from others.
+    /// True if its instances receive requests from other instances.
     pub fn takes_requests(self) -> bool {
         !matches!(
             self,
@@ -107,7 +107,7 @@ impl Package {
         )
     }
 
-    /// Whether it passes requests on as they are.
+    /// True if it forwards requests unchanged.
     pub fn passes_on(self) -> bool {
         matches!(
             self,
@@ -115,7 +115,7 @@ impl Package {
         )
     }
 
-    /// Whether its instances share the keys on a ring of tokens.
+    /// True if its instances share the keys on a ring of tokens.
     pub fn is_ring(self) -> bool {
         matches!(self, Package::PriamCassandra | Package::Riak)
     }

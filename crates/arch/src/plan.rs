@@ -1,4 +1,4 @@
-//! How an architecture runs: its load, its duration and what records it.
+//! The plan of a run of an architecture: its load, its duration and its recorder.
 
 use crate::message::Msg;
 use crate::model::{self, LEAST_TRAVEL, Model, Settings};
@@ -13,34 +13,34 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The names of the kinds of messages, as [`corsair_observe::Settings::kinds`] wants them.
+/// The names of the kinds of messages, for [`corsair_observe::Settings::kinds`].
 pub const KINDS: &[&str] = Msg::KINDS;
 
 /// The plan of a run: duration, load and recorder.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How long the load lasts.
+    /// The duration of the load.
     pub duration: Duration,
     /// The time between requests of an entry point; at least a microsecond.
     pub chat: Duration,
-    /// Requests of this first part of the load are not counted at entry points.
+    /// The first part of the load, in which requests are not counted at entry points.
     pub warm_up: Duration,
-    /// How long after the load has ended requests may still be answered.
+    /// The time after the end of the load in which requests may still be answered.
     pub drain: Duration,
-    /// How often instances ask their registry.
+    /// The interval at which instances poll their registry.
     pub poll: Duration,
     /// The time after which a client gives up a lost request.
     pub patience: Duration,
-    /// Show services instead of their instances in graphs.
+    /// True if graphs show services instead of their instances.
     pub collapse: bool,
-    /// Keep what happens in each interval of this length, see [`Totals::timeline`].
+    /// The length of the intervals of the timeline, if one is recorded; see [`Totals::timeline`].
     pub interval: Option<Duration>,
     /// The recorder of the run.
     pub recorder: Recorder,
 }
 
 impl Default for Plan {
-    /// Ten seconds with a request every ten milliseconds, and registries asked every second.
+    /// By default ten seconds with a request every ten milliseconds; registries are polled every second.
     fn default() -> Self {
         Plan {
             duration: Duration::from_secs(10),
@@ -57,7 +57,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The configuration without traces, unless flows are recorded: nothing else shows what messages were sent for.
+    /// Returns the configuration without traces, unless flows are recorded, because only flows use them.
     pub fn without_needless_traces(&self, base: &Config) -> Config {
         Config {
             traces: base.traces && self.recorder.wants_flows(),
@@ -83,7 +83,7 @@ pub enum SimulateError {
     /// The timeline would have too many slices.
     #[error("intervals of {0:?} are more than {MOST_SLICES}; give longer ones")]
     Interval(Duration),
-    /// Messages that would arrive beyond the end of time.
+    /// A message could arrive beyond the end of time.
     #[error(
         "messages that travel {0:?} are not there when the load begins; give at most {LONGEST_TRAVEL:?}"
     )]
@@ -93,8 +93,8 @@ pub enum SimulateError {
     Run(#[from] RunError),
 }
 
-/// Returns how many connections a run of this topology will have: pairs of an instance and another that
-/// it may call. Each needs memory from the moment at which all instances have found each other.
+/// Returns the number of connections in a run of this topology: pairs of an instance and another that it may call. Each
+/// needs memory once all instances have found each other.
 ///
 /// O(instances + services² · zones²).
 ///
@@ -111,7 +111,7 @@ pub fn connections(topology: &Topology) -> u64 {
     model::connections(topology, &model::zones_with_instances(topology))
 }
 
-/// About how many bytes a run of `instances` with `connections` ([`connections`]) takes.
+/// Estimates the memory in bytes of a run of `instances` with `connections` ([`connections`]).
 pub fn memory_needed(instances: u32, connections: u64) -> u64 {
     // Measured: 370 MB for 6,300 instances that find each other by 2.6 million connections.
     (u64::from(instances) * 4_000).saturating_add(connections.saturating_mul(150))
@@ -146,7 +146,7 @@ pub(crate) fn totals(model: &Model) -> Totals {
     totals
 }
 
-/// The configuration of a run, its model, and what its root is made from.
+/// Returns the configuration of a run, its model, and the parameters of its root.
 pub(crate) fn prepare(
     executor: Executor,
     base: &Config,

@@ -5,8 +5,8 @@ use crate::duration_text::TimeSpan;
 use crate::saved::Ruled;
 use serde::{Deserialize, Serialize};
 
-/// Maximum deadline of a call, in nanoseconds: an hour. A message has 32 bits for the microseconds until its
-/// deadline, which is 71 minutes at most.
+/// The maximum deadline of a call, in nanoseconds: an hour. A message has 32 bits for the microseconds until its
+/// deadline, which is enough for 71 minutes.
 const LONGEST_DEADLINE: u64 = 3_600_000_000_000;
 /// The maximum number of attempts of a call: first, retries and hedges.
 pub(crate) const MOST_ATTEMPTS: i64 = 31;
@@ -34,7 +34,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Whether it says more than which instance is asked.
+    /// True if the policy has more than a rule for the choice of an instance.
     pub(crate) fn minds_answers(&self) -> bool {
         let chooses = Policy {
             balance: self.balance,
@@ -61,13 +61,13 @@ pub(crate) struct Retry {
     pub(crate) factor: f64,
     pub(crate) limit: u64,
     pub(crate) jitter: f64,
-    /// Retries for each call, and how many are saved up.
+    /// The retries earned by each call, and the maximum number of saved retries.
     pub(crate) budget: Option<(f64, f64)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct BreakerRules {
-    /// How many of the last attempts must have failed.
+    /// The number of the last attempts that must have failed.
     pub(crate) failures: u32,
     pub(crate) window: u32,
     pub(crate) open: u64,
@@ -81,7 +81,7 @@ pub(crate) struct EjectionRules {
     pub(crate) most: f64,
 }
 
-/// A number per nanosecond, evenly, and a burst after a rest.
+/// A rate in tokens per nanosecond, with a burst after a rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
     per_nano: f64,
@@ -275,7 +275,7 @@ impl Retry {
         })
     }
 
-    /// Returns the wait before the retry with this number, from 0, by random bits.
+    /// Returns the wait before the retry with this number, counted from 0, using random bits.
     pub(crate) fn wait(&self, number: u8, bits: u64) -> u64 {
         let mut wait = self.backoff as f64;
         for _ in 0..number {

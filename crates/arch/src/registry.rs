@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Registry {
     model: Arc<Model>,
-    /// Its index among all actors, counted like instances.
+    /// The index of the registry among all actors, which are numbered after the instances.
     pub(crate) index: u32,
     first: u32,
     /// The changes of each service, the oldest first.
@@ -51,7 +51,7 @@ impl Registry {
         }
     }
 
-    /// Writes a change down; whether it is one.
+    /// Records a change. Returns false if nothing has changed.
     fn note(&mut self, change: Change) -> bool {
         let Change { node, there } = change;
         let was_there = self.last.get(&node).is_some_and(|&(_, there)| there);
@@ -90,7 +90,7 @@ impl Registry {
         self.record(log, cx);
     }
 
-    /// Passes something on to the log of nodes and edges.
+    /// Sends an entry to the log of nodes and edges.
     fn record<C: Context<Msg>>(&self, message: Msg, cx: &mut C) {
         let edda = self.model.edda();
         let travel = self.model.usual_travel(self.index, edda);

@@ -12,7 +12,7 @@ use corsair_observe::graph::{GraphFile, GraphNode};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Why a graph cannot be run as an architecture.
+/// An error that prevents running a graph as an architecture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
@@ -28,7 +28,7 @@ pub enum ReloadError {
         node: String,
         /// Its package.
         package: String,
-        /// The nearest right name, as the end of a sentence.
+        /// The nearest valid name, as the end of a sentence.
         meant: String,
     },
     /// An unknown region or zone.
@@ -38,9 +38,9 @@ pub enum ReloadError {
         node: String,
         /// The region or zone in its name.
         place: String,
-        /// Region or zone.
+        /// The word "region" or "zone".
         kind: &'static str,
-        /// The nearest right name, as the end of a sentence.
+        /// The nearest valid name, as the end of a sentence.
         meant: String,
     },
     /// One service with several packages.
@@ -211,7 +211,7 @@ fn parse<'a>(node: &'a GraphNode, places: &Places) -> Result<Parsed<'a>, ReloadE
     })
 }
 
-/// The service and the number of an instance, if its name is made of those.
+/// Returns the service and the number of an instance, if its name consists of these.
 fn numbered(instance: &str) -> (&str, Option<u32>) {
     let digits = instance.len()
         - instance

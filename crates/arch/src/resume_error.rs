@@ -13,7 +13,7 @@ pub enum ResumeError {
     /// The changes are not possible.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// The saved run cannot be read, or is another one's.
+    /// The saved run cannot be read, or is a run of another program.
     #[error(transparent)]
     Snapshot(SnapshotError),
 }
@@ -28,7 +28,7 @@ impl From<SnapshotError> for ResumeError {
 }
 
 impl ResumeError {
-    /// The error of a run that begins, which no saved run can cause.
+    /// Converts to the error of a new run, for errors that only a new run can have.
     pub(crate) fn into_simulate(self) -> SimulateError {
         match self {
             ResumeError::Simulate(error) => error,

@@ -1,8 +1,7 @@
 //! Writes the state of an actor when a run is saved, and restores it.
 //!
-//! Rules (policies, loads, sizes of queues) belong to the model and are not written. To restore an actor, it
-//! is created from the model and then receives its saved state. The rules of the resumed run therefore apply
-//! from there on.
+//! Rules (policies, loads, sizes of queues) belong to the model and are not saved. To restore an actor, it is created
+//! from the model and then receives its saved state. So the rules of the resumed run apply from then on.
 
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,13 +10,13 @@ use std::marker::PhantomData;
 
 /// A type of which only some fields are saved. Implemented by [`state!`].
 pub(crate) trait State {
-    /// How many fields are written.
+    /// The number of saved fields.
     const FIELDS: usize;
 
-    /// Writes these fields: one after the other, or with their names for people.
+    /// Writes the saved fields: one after the other, or with their names in a format for people.
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 
-    /// Reads these fields, and leaves the others as they are.
+    /// Reads the saved fields, and leaves all others unchanged.
     fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error>;
 }
 
@@ -54,7 +53,7 @@ macro_rules! state {
 }
 pub(crate) use state;
 
-/// The next field.
+/// Reads the next field.
 pub(crate) fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
     from: &mut A,
 ) -> Result<T, A::Error> {
@@ -111,11 +110,11 @@ impl<'de, T: State> Visitor<'de> for Fields<'_, T> {
 
 /// A value with rules, which come from the model, and a saved state.
 pub(crate) trait Ruled {
-    /// Takes over the saved state, and keeps its own rules.
+    /// Replaces its state by the saved state, and keeps its own rules.
     fn take_over(&mut self, saved: Self);
 }
 
-/// A value without a rule is dropped, and one with a new rule starts fresh.
+/// A saved value that has no rule any more is dropped, and a value with a new rule starts fresh.
 impl<T: Ruled> Ruled for Option<T> {
     fn take_over(&mut self, saved: Option<T>) {
         if let (Some(own), Some(saved)) = (self, saved) {

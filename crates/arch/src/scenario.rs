@@ -1,5 +1,5 @@
-//! The script of a run: all actors are created and introduced, the load begins, half-way the chaos
-//! monkey kills an instance of the victim, the load ends, and all actors are asked to leave.
+//! The script of a run. All actors are created and introduced, and the load begins. Halfway the chaos monkey kills an
+//! instance of the victim. Then the load ends, and all actors are asked to leave.
 
 mod actor;
 mod farewell;
@@ -21,11 +21,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of instances after which a sender lets the others run, so that pending events and mailboxes
-/// stay small.
+/// The number of instances after which the sender lets others run, so that pending events and mailboxes stay small.
 const CHUNK: u32 = 1024;
 
-/// A run of an architecture: its root.
+/// The root of a run of an architecture.
 #[derive(Debug)]
 pub struct Scene {
     pub(crate) model: Arc<Model>,
@@ -40,11 +39,11 @@ pub struct Scene {
 enum Stage {
     Make,
     Made,
-    /// Tells instances from this one on of their registries.
+    /// Introduces the registries to instances from this one on.
     Greet(u32),
-    /// The first instance that asks finds all registered.
+    /// Waits until all instances are registered, so that the first look-up finds them all.
     Registered,
-    /// Tells instances whom they depend on: those from this one on, or from this edge on of a graph.
+    /// Sends instances their dependencies: from this instance on, or from this edge of a graph on.
     Introduce(u32),
     WaitForLoad,
     Load,
@@ -201,7 +200,7 @@ impl Scene {
         (Stage::Registered, Some(Wait::Settle))
     }
 
-    /// Tells some instances of the services that they depend on.
+    /// Sends some instances the services that they depend on.
     fn introduce<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
         let topology = &self.model.topology;
         let (at_once, pause) = self.model.introduced;
@@ -235,7 +234,7 @@ impl Scene {
         (Stage::WaitForLoad, None)
     }
 
-    /// Sets how often entry points make requests and pirates gossip; zero: never.
+    /// Sets the request period of entry points and the gossip period of pirates; zero means never.
     fn set_load<C: Context<Msg>>(&self, every: Duration, cx: &mut C) {
         let topology = &self.model.topology;
         let period = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);

@@ -1,5 +1,4 @@
-//! Compiled scripts of endpoints: a list of operations for each service, which the tasks of its instances
-//! run.
+//! Compiled scripts of endpoints: a list of operations for each service, run by the tasks of its instances.
 
 mod compile;
 mod endpoints;
@@ -14,7 +13,7 @@ use crate::message::Key;
 /// The number of no operation.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// The script of a service: what each of its endpoints does. The first endpoint is the default.
+/// The script of a service, with the operations of each endpoint. The first endpoint is the default.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Script {
     /// The number of the service's first endpoint among all endpoints.
@@ -24,13 +23,13 @@ pub struct Script {
     /// The latency of each endpoint that has one; empty if none has.
     pub(crate) latencies: Vec<Option<Sampler>>,
     pub(crate) operations: Vec<Operation>,
-    /// The operation after the answer to a sent message: the end, which comes twice.
+    /// The operation after the answer to a sent message, which is the end.
     pub(crate) sent: u32,
     /// The first operations of parallel branches.
     pub(crate) branches: Vec<u32>,
     /// The caches of an instance.
     pub(crate) caches: Vec<CacheKind>,
-    /// The services that are called: [`Target`]s name them by their places here.
+    /// The services that are called; a [`Target`] refers to them by index.
     pub(crate) routes: Vec<u32>,
 }
 
@@ -111,7 +110,7 @@ impl Targets {
 /// A cache with a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheKind {
-    /// Among how many keys look-ups choose; none: the request's.
+    /// The number of keys among which look-ups choose; `None` if they use the request's key.
     pub(crate) keys: Option<u32>,
     pub(crate) size: u32,
     /// The time to live in nanoseconds.

@@ -6,20 +6,20 @@ use crate::topology::{Scale, ScaleError, Topology};
 use crate::variant::{DefinitionText, Setting};
 use std::time::Duration;
 
-/// Run options, independent of the fields of the definition.
+/// The options of a run that are not fields of the definition.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The scale.
     pub scale: Scale,
     /// How long each run lasts.
     pub duration: Duration,
-    /// The first part of it that is not counted; a tenth of it if left out.
+    /// The first part of each run, which is not counted; by default a tenth of the run.
     pub warm_up: Option<Duration>,
     /// The load, instead of the definition's.
     pub load: Option<String>,
 }
 
-/// Why a definition cannot be run with these options.
+/// An error that prevents running a definition with these options.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -32,12 +32,12 @@ pub enum SetupError {
     /// The load is invalid.
     #[error("{0}")]
     Load(String),
-    /// The warm-up is as long as the run.
+    /// The warm-up is not shorter than the run.
     #[error("a warm-up of {warm_up:?} leaves nothing of {duration:?} to be measured")]
     WarmUp {
         /// The warm-up.
         warm_up: Duration,
-        /// The run.
+        /// The duration of the run.
         duration: Duration,
     },
 }
@@ -83,7 +83,7 @@ impl Setup {
         })
     }
 
-    /// Describes everything besides the definition, its fields and the seed on which results depend.
+    /// Describes everything on which results depend, except the definition, its fields and the seed.
     pub(crate) fn described(&self) -> String {
         let Setup {
             scale,

@@ -1,7 +1,7 @@
-//! Runs over a grid of fields of a definition, and the file that has a line for each run.
+//! Sweeps: runs over a grid of fields of a definition, with a file that has a line for each run.
 //!
-//! Lines are in the order of the grid, however many runs are made at once. A sweep that was stopped
-//! therefore resumes after the last complete line of its file. Each job of a job array makes one [`Shard`].
+//! Lines are in the order of the grid, however many runs are made concurrently. So a sweep that was stopped resumes
+//! after the last complete line of its file. Each job of a job array makes one [`Shard`].
 
 mod described;
 mod file;
@@ -46,13 +46,13 @@ pub enum SweepError {
     /// The first line of a shard's file would be too long.
     #[error("the values of the fields are too long to stand in every shard's file")]
     FirstLine,
-    /// A point of the grid that cannot be run.
+    /// A point of the grid cannot be run.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// A run failed.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
-    /// The file has other runs.
+    /// The file belongs to another sweep.
     #[error(
         "{} is not of this sweep, or of another shard of it; name another file, or delete it", .0.display()
     )]
@@ -69,7 +69,7 @@ pub enum SweepError {
     },
 }
 
-/// The runs of a sweep, or of a shard of it, by number.
+/// The runs of a sweep, or of a shard, by number.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     text: DefinitionText,
@@ -119,13 +119,13 @@ impl Sweep {
         Ok(self)
     }
 
-    /// The same with lines of this format.
+    /// Returns the sweep with lines in this format.
     pub fn formatted(mut self, format: OutputFormat) -> Sweep {
         self.grid = self.grid.formatted(format);
         self
     }
 
-    /// Fails if a point of the grid cannot be run, so that this is known before the first run.
+    /// Checks that every point of the grid can be run, before the first run is made.
     ///
     /// # Errors
     /// [`SweepError::Setup`].
@@ -143,13 +143,13 @@ impl Sweep {
         &self.grid
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     #[allow(clippy::len_without_is_empty, reason = "a sweep is not a collection")]
     pub fn len(&self) -> usize {
         self.part().runs(self.grid.runs())
     }
 
-    /// The fields and the seed of a run.
+    /// Returns the fields and the seed of a run.
     pub fn run(&self, number: usize) -> (Vec<Setting>, u64) {
         let (point, seed) = self.grid.run(self.part().run(number));
         (self.grid.settings(point), seed)
@@ -217,7 +217,7 @@ impl Sweep {
         self.shard.unwrap_or(Shard::WHOLE)
     }
 
-    /// The number of a run in the grid.
+    /// Returns the number of a run in the grid.
     fn in_grid(&self, number: usize) -> usize {
         self.part().run(number)
     }
@@ -228,7 +228,7 @@ impl Sweep {
     }
 }
 
-/// Eight digits that are others for other texts (FNV-1a).
+/// Returns eight digits that identify a text (FNV-1a).
 fn mark(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

@@ -12,30 +12,30 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A timeline has at most this many slices.
+/// The maximum number of slices of a timeline.
 pub const MOST_SLICES: u64 = 10_000;
 
 /// The totals of an interval, for the instances of a service in a zone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slice {
-    /// Arrived requests, and the failed ones among them. At entry points unanswered requests count as failed;
-    /// at other services they are not counted.
+    /// Requests that arrived. At entry points unanswered requests count as failed; at other services they are not
+    /// counted.
     pub requests: u64,
-    /// See `requests`.
+    /// The failed requests among them.
     pub errors: u64,
     /// The longest queue of an instance.
     pub longest_queue: u32,
     /// Each within 1 %.
     times: Buckets<u64, 64>,
-    /// Queued jobs, and slots or processors in use and in total, each times nanoseconds.
+    /// Queued jobs, slots or processors in use, and their total number, each multiplied by nanoseconds.
     queued: f64,
     used: f64,
     available: f64,
 }
 
 impl Slice {
-    /// The time that a part of the requests, from 0 to 1, does not exceed, within 1 %: at entry points
-    /// until the answer, at services from arrival to answer. None without requests.
+    /// Returns the time that the fraction `part` of the requests, from 0 to 1, does not exceed, within 1 %: at entry
+    /// points the response time, at other services the time from arrival to answer. `None` without requests.
     pub fn percentile(&self, part: f64) -> Option<Duration> {
         self.times.quantile(part).map(Duration::from_nanos)
     }
@@ -50,7 +50,7 @@ impl Slice {
         (self.available > 0.0).then(|| (self.used / self.available).min(1.0))
     }
 
-    /// Adds the totals of the same interval elsewhere.
+    /// Adds the totals of another place in the same interval.
     pub fn add(&mut self, other: &Slice) {
         self.requests += other.requests;
         self.errors += other.errors;
@@ -65,7 +65,7 @@ impl Slice {
 /// The timeline by service (its index in the topology) and zone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Timeline {
-    /// How long each slice is.
+    /// The length of each slice.
     pub interval: Duration,
     /// The slices, from when the load began.
     #[serde(with = "crate::saved::pairs")]
@@ -73,7 +73,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The slices of a service in all zones together.
+    /// Returns the slices of a service, summed over all zones.
     pub fn of_service(&self, service: u32) -> Vec<Slice> {
         let mut sum: Vec<Slice> = Vec::new();
         let zones = self.slices.range((service, Zone::EVERYWHERE)..);
@@ -88,7 +88,7 @@ impl Timeline {
         sum
     }
 
-    /// A row for each slice of each service and zone.
+    /// Returns a row for each slice of each service and zone.
     pub fn rows(&self) -> impl Iterator<Item = TimelineRow> {
         self.slices
             .iter()
@@ -107,7 +107,7 @@ impl Timeline {
             })
     }
 
-    /// The rows as CSV; `services` are the names of services, and whether each is an entry point.
+    /// Formats the rows as CSV; `services` are the names of services, with true for entry points.
     pub fn csv(&self, services: &[(String, bool)], places: &Places) -> String {
         let mut text = format!("{}\n", TimelineRow::COLUMNS.join(","));
         for row in self.rows() {
@@ -161,7 +161,7 @@ pub struct TimelineRow {
     pub begins: Duration,
     /// The service, by its index in the topology.
     pub service: u32,
-    /// The zone.
+    /// The zone of the instances.
     pub zone: Zone,
     /// Requests that came in.
     pub requests: u64,
@@ -169,7 +169,7 @@ pub struct TimelineRow {
     pub errors: u64,
     /// The 50th, 90th, 95th and 99th percentile of response times; none without requests.
     pub percentiles: [Option<Duration>; 4],
-    /// How many jobs waited in queues on average.
+    /// The mean number of queued jobs.
     pub queue: f64,
     /// The longest queue of an instance.
     pub longest_queue: u32,
@@ -260,7 +260,7 @@ impl Track {
         self.slices.get_mut((after as usize).min(last))
     }
 
-    /// Records a request that arrived at a time and was answered after a number of nanoseconds, or never.
+    /// Records a request that arrived at `came` and was answered after `lasted` nanoseconds, or never.
     pub(crate) fn request(&mut self, came: u64, lasted: Option<u64>, failed: bool) {
         if let Some(slice) = self.slice(came) {
             slice.requests += 1;
@@ -293,7 +293,7 @@ impl Track {
         self.spread(before, now, |slice| &mut slice.available);
     }
 
-    /// Shared processors have worked for this many nanoseconds until now.
+    /// Updates the work of shared processors, in nanoseconds until now.
     pub(crate) fn used(&mut self, used: f64, now: u64) {
         let before = std::mem::replace(&mut self.used, level(used, now));
         let lasted = now.saturating_sub(before.since).max(1) as f64;
@@ -309,7 +309,7 @@ impl Track {
         self.spread(available, now, |slice| &mut slice.available);
     }
 
-    /// Adds the area below a level until now to the slices that it reaches over.
+    /// Adds the area below a level until now to the slices that it covers.
     fn spread(&mut self, level: Level, now: u64, area: impl Fn(&mut Slice) -> &mut f64) {
         if level.value == 0.0 {
             return;

@@ -38,9 +38,9 @@ const ENCODING_VERSION: u32 = 1;
 pub struct Instance {
     /// The index of its service.
     pub service: u32,
-    /// Its number in the service; `None` for one read from a graph without a number.
+    /// The number of the instance within the service; `None` if it was read from a graph without a number.
     pub number: Option<u32>,
-    /// Its place.
+    /// The zone of the instance.
     pub at: Zone,
 }
 
@@ -51,7 +51,7 @@ pub struct Topology {
     pub arch: String,
     /// The names of regions and zones.
     pub places: Arc<Places>,
-    /// How many regions there are.
+    /// The number of regions.
     pub regions: u32,
     /// The services.
     pub services: Vec<Service>,
@@ -59,21 +59,21 @@ pub struct Topology {
     pub instances: Vec<Instance>,
     /// The initial connections by index, if a graph defines them.
     pub edges: Option<Vec<(u32, u32)>>,
-    /// How long messages travel.
+    /// The latencies of messages.
     pub geography: Geography,
     /// The service that loses an instance halfway.
     pub victim: Option<u32>,
     /// The endpoints of all services.
     pub endpoints: Endpoints,
-    /// Faults of places: the place, the services (empty: all), and the fault.
+    /// Faults of places: the place, the affected services (empty for all), and the fault.
     pub(crate) faults: Vec<(LinkSide, Vec<u32>, TimedFault)>,
     /// Faults of links.
     pub(crate) links: Vec<TimedLink>,
 }
 
 impl Topology {
-    /// Returns a checksum of everything that decides the result of a run: the CRC-32 of its canonical
-    /// encoding. Equal topologies have equal checksums in every process and on every platform.
+    /// Returns a checksum of everything that determines the result of a run: the CRC-32 of its canonical encoding.
+    /// Equal topologies have equal checksums in every process and on every platform.
     ///
     /// ```
     /// use corsair_arch::{Scale, Topology, read};
@@ -108,7 +108,7 @@ impl Topology {
         self.endpoints.names().map(str::to_owned).collect()
     }
 
-    /// The instances of a definition at this scale.
+    /// Creates the instances of a definition at this scale.
     ///
     /// # Errors
     /// See [`ScaleError`].
@@ -178,7 +178,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// The faults that begin when a load of this length has ended, each in a sentence.
+    /// Returns a sentence for each fault that begins after the end of a load of this length.
     pub fn faults_after(&self, load: Duration) -> impl Iterator<Item = String> + '_ {
         let load = u64::try_from(load.as_nanos()).unwrap_or(u64::MAX);
         let services = self.services.iter();
@@ -226,7 +226,7 @@ impl Topology {
         services.filter_map(part).collect()
     }
 
-    /// How many instances there are.
+    /// Returns the number of instances.
     pub fn len(&self) -> u32 {
         self.instances.len() as u32
     }
@@ -258,7 +258,7 @@ impl Topology {
         }
     }
 
-    /// The services that requests of an entry point reach as they are.
+    /// Returns the services that requests of an entry point reach unchanged.
     pub(crate) fn reached_from(&self, entry: usize) -> Vec<u32> {
         let packages: Vec<Package> = self.services.iter().map(|s| s.package).collect();
         reachable(entry, &packages, |service| {
@@ -293,12 +293,12 @@ impl Topology {
         here.count() as u32 >= scaler.begin
     }
 
-    /// How many zones each region has.
+    /// Returns the number of zones in each region.
     fn zones(&self) -> u32 {
         self.places.zones().len() as u32
     }
 
-    /// The zones of a region beside one.
+    /// Returns the other zones of a region.
     pub(crate) fn other_zones(&self, at: Zone) -> impl Iterator<Item = Zone> + use<> {
         let zones = self.zones();
         let first = u32::from(at.zone.unwrap_or(0));
@@ -340,8 +340,8 @@ impl Topology {
         })
     }
 
-    /// The ring of a service in a zone: its instances there in the order of their tokens, which
-    /// divide all of 32 bits evenly.
+    /// Returns the ring of a service in each zone: the instances there in the order of their tokens, which divide the
+    /// 32-bit range evenly.
     pub fn rings(&self, service: u32) -> HashMap<Zone, Vec<u32>> {
         let mut rings: HashMap<Zone, Vec<u32>> = HashMap::new();
         for instance in self.services[service as usize].instances.clone() {
@@ -358,7 +358,7 @@ impl Topology {
         self.services.iter().any(sends)
     }
 
-    /// The services that take any number of requests at once, and so never limit a load.
+    /// Returns the services that take any number of requests at once, and so never limit a load.
     pub fn unlimited(&self) -> Vec<&str> {
         let takes_all = |service: &&Service| {
             let Costs {
@@ -429,7 +429,7 @@ fn side(
     }
 }
 
-/// The numbers and places of a service's instances at this scale, which has been checked.
+/// Returns the numbers and zones of a service's instances at this scale, which must be valid.
 fn places(
     service: &ServiceDefinition,
     scale: Scale,

@@ -25,13 +25,13 @@ pub struct Totals {
 /// The requests of an entry point, and their outcomes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EntryTotals {
-    /// Requests made.
+    /// Requests that were made, not including puts.
     pub requests: u64,
     /// Values put, which are not answered.
     pub puts: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// Requests for values that were not there.
+    /// Requests for values that did not exist.
     pub missing: u64,
     /// Requests that failed at once, because there was no instance to send them to. They are
     /// among the errors, and have no response time.
@@ -62,8 +62,8 @@ impl EntryTotals {
             .saturating_sub(self.unrouted)
     }
 
-    /// The response time that a part of the requests, from 0 to 1, does not exceed. Requests that
-    /// were unanswered at the end count with their age: they take at least that long.
+    /// Returns the response time that the fraction `part` of the requests, from 0 to 1, does not exceed. Requests that
+    /// were unanswered at the end count with their age, because they take at least that long.
     pub fn percentile(&self, part: f64) -> Percentile {
         let nanos = if self.ages.is_empty() {
             self.times.at_most(part)
@@ -109,13 +109,13 @@ impl EntryTotals {
 /// The totals of a service's instances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceTotals {
-    /// Requests answered.
+    /// Requests that it answered.
     pub requests: u64,
-    /// Messages taken that are not answered: values to keep, and copies.
+    /// Messages received that need no answer: values to store, and copies.
     pub one_way: u64,
     /// Requests that the service itself failed.
     pub errors: u64,
-    /// The total time of requests on the way to it, in its queues and at work, in nanoseconds.
+    /// The total time of requests in transit to it, in its queues and at work, in nanoseconds.
     pub nanos: u64,
     /// The longest queue of an instance.
     pub longest_queue: u64,
@@ -128,31 +128,30 @@ pub struct ServiceTotals {
     pub travelled: u64,
     /// The travel time of its answers in nanoseconds.
     pub returned: u64,
-    /// The waiting time of requests in its queues, or for shared processors, in nanoseconds, without the
-    /// warm-up; the next two fields also exclude it.
+    /// The waiting time of requests in its queues, or for shared processors, in nanoseconds. Like the next two fields
+    /// it excludes the warm-up.
     pub queued: u64,
     /// The working time in nanoseconds.
     pub worked: u64,
     /// The time in which its slots were taken, in nanoseconds.
     pub busy: u64,
-    /// Calls and attempts that it did not make: a limit, a breaker or a deadline forbade it, or
-    /// there was no instance.
+    /// Calls and attempts that it did not make, because of a limit, a breaker, a deadline, or the lack of an instance.
     pub rejected: u64,
     /// Attempts that took too long.
     pub timeouts: u64,
     /// Attempts that were made again.
     pub retries: u64,
-    /// Attempts beside others that took long.
+    /// Additional attempts, made because others took long.
     pub hedges: u64,
     /// Steps that failed and had a fallback.
     pub fallbacks: u64,
-    /// How often its breakers opened.
+    /// The number of times that its breakers opened.
     pub opened: u64,
     /// Instances that an autoscaler added, and removed.
     pub started: u64,
     /// See `started`.
     pub stopped: u64,
-    /// How often a health check took an instance out of the registries.
+    /// The number of times that a health check removed an instance from the registries.
     pub ejected: u64,
 }
 
@@ -174,7 +173,7 @@ impl Totals {
         self.entries.values().map(|entry| entry.errors).sum()
     }
 
-    /// The service that adds most to a request, if any has been asked.
+    /// Returns the service that adds most to a request, if any service has been asked.
     pub fn slowest(&self) -> Option<(u32, ServiceTotals)> {
         let asked = self
             .services

@@ -22,12 +22,12 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The value that a text means: JSON, or the text itself.
+    /// Parses a text as a value: JSON, or otherwise the text itself.
     pub fn value(text: &str) -> Value {
         serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
     }
 
-    /// The value as one types it.
+    /// Returns the value in text form.
     pub fn typed(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
@@ -37,7 +37,7 @@ impl Setting {
 }
 
 impl DefinitionText {
-    /// The definition of this name; see [`read`](crate::read).
+    /// Finds the definition with this name; see [`read`](crate::read).
     ///
     /// # Errors
     /// See [`DefinitionError`].
@@ -46,7 +46,7 @@ impl DefinitionText {
         Ok(DefinitionText { text, file })
     }
 
-    /// A definition that was not read from a file; errors refer to it as `file`.
+    /// Creates a definition that was not read from a file; errors refer to it as `file`.
     pub fn new(text: impl Into<String>, file: impl Into<String>) -> DefinitionText {
         DefinitionText {
             text: text.into(),
@@ -54,7 +54,7 @@ impl DefinitionText {
         }
     }
 
-    /// The text as it was found.
+    /// Returns the original text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -67,7 +67,7 @@ impl DefinitionText {
     /// The definition with these fields changed.
     ///
     /// # Errors
-    /// What is wrong with a path, or with the definition then.
+    /// If a path is invalid, or the resulting definition is.
     pub fn with(&self, settings: &[Setting]) -> Result<CheckedDefinition, String> {
         // Errors have the correct lines only if the original text is checked.
         let checked = read_text(&self.text, &self.file);

@@ -1,4 +1,4 @@
-//! An architecture as a workload: what [`corsair_observe::run::Run`] runs.
+//! An architecture as a workload, which [`corsair_observe::run::Run`] runs.
 
 use crate::message::{Command, Msg};
 use crate::model::Model;
@@ -11,7 +11,7 @@ use corsair::{Addr, Config, Executor, Kinds, Report, Time, cluster};
 use corsair_observe::run::{Injections, Workload};
 use std::sync::Arc;
 
-/// An architecture that is ready to run, from its beginning or from where it was saved.
+/// An architecture that is ready to run, from its beginning or from a saved state.
 ///
 /// ```
 /// use corsair::{Config, Executor};

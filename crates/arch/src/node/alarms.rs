@@ -1,7 +1,7 @@
 //! Alarms: many of them share one timer.
 //!
-//! Most time-outs never matter, because the answer comes first. Alarms are in a heap, and an instance sets a
-//! timer only for the first of them, so a call costs no event of its own.
+//! Most time-outs never fire, because the answer comes first. Alarms are in a heap, and an instance sets a timer only
+//! for the first of them, so a call costs no separate event.
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ impl<T: Ord> Default for Alarms<T> {
 }
 
 impl<T: Ord> Alarms<T> {
-    /// Sets an alarm. Returns after how long a timer is wanted, if it is.
+    /// Sets an alarm. Returns the delay of a new timer, if one is needed.
     pub(super) fn set(&mut self, due: u64, what: T, now: u64) -> Option<u64> {
         self.heap.push(Reverse((due, what)));
         if self.timer.is_some_and(|timer| timer <= due) {
@@ -62,7 +62,7 @@ impl<T: Ord> Alarms<T> {
         self.timer.map(|due| due.saturating_sub(now))
     }
 
-    /// Removes all of them.
+    /// Removes all alarms.
     pub(super) fn clear(&mut self) {
         self.heap.clear();
     }

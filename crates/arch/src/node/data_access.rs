@@ -8,9 +8,9 @@ use crate::package::Package;
 use corsair::Context;
 use serde::{Deserialize, Serialize};
 
-/// How many kinds of storage there are.
+/// The number of kinds of storage.
 const KINDS: usize = 5;
-/// Volumes are the second kind, with a name space for each of their writers.
+/// The index of volumes, which have a separate namespace for each writer.
 const VOLUMES: usize = 1;
 
 /// The instances that data access may call, by kind, in the order in which it asks.
@@ -33,7 +33,7 @@ impl DataAccess {
         &mut self.kinds[kind]
     }
 
-    /// Iterates over all instances that it may call.
+    /// Iterates over all instances that data access may call.
     pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
         self.kinds.iter().flat_map(Routes::iter)
     }

@@ -29,7 +29,7 @@ fn arrivals(host: &Host, seed: u64) -> Random {
     Random::new(seed ^ 0x10AD ^ name << 24 ^ number)
 }
 
-/// An entry point, and how its requests were answered.
+/// An entry point, with the outcomes of its requests.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EntryPoint {
     pub(super) routes: Routes,
@@ -38,18 +38,18 @@ pub(crate) struct EntryPoint {
     load: Option<Load>,
     /// The random stream of arrivals; equal for every variant of an architecture.
     random: Random,
-    /// Without its own load: the time between requests in nanoseconds; 0: none.
+    /// Without its own load: the time between requests in nanoseconds; 0 means no requests.
     period: u64,
-    /// How many per cent of the load come in.
+    /// The percentage of the load that arrives.
     percent: u32,
-    /// How many users of a closed loop there are.
+    /// The number of users of a closed loop.
     users: u32,
     /// The start of the load in nanoseconds; `None` before and after it.
     began: Option<u64>,
     /// The number of instances that share the load, and the index of this one.
     #[serde(skip)]
     share: (u32, u32),
-    /// Requests due so far at all of them; with recorded arrivals, those that have arrived.
+    /// Requests due so far at all of these instances; with recorded arrivals, those that have arrived.
     due: f64,
     replayed: usize,
     /// The number of values put so far, plus one.
@@ -90,7 +90,7 @@ impl EntryPoint {
         }
     }
 
-    /// A branch of a saved run begins here.
+    /// Begins a branch of a saved run.
     pub(super) fn turn(&mut self, host: &Host, turn: &Turn) {
         if let Some(seed) = turn.seed {
             self.random = arrivals(host, seed);
@@ -114,7 +114,7 @@ impl EntryPoint {
         }
     }
 
-    /// How many users of a closed loop are its own.
+    /// Returns how many users of a closed loop belong to this instance.
     fn own_users(&self, users: u32) -> u32 {
         let (of, number) = self.share;
         users / of + u32::from(number < users % of)
@@ -203,8 +203,8 @@ impl EntryPoint {
         }
     }
 
-    /// A user has thought enough: whether it leaves, because there are more of them than there should be now. If
-    /// there are fewer, others come and begin to think.
+    /// Handles the end of a user's think time. Returns true if the user leaves, because there are more users than there
+    /// should be now. If there are fewer, new users begin to think.
     #[inline]
     fn leaves<C: Context<Msg>>(&mut self, users: u32, cx: &mut C) -> bool {
         let wanted = self.own_users(users);
@@ -301,7 +301,7 @@ impl EntryPoint {
         }
     }
 
-    /// The user of a closed loop thinks, at least for this number of nanoseconds.
+    /// Starts the think time of a user of a closed loop, of at least this number of nanoseconds.
     fn think<C: Context<Msg>>(&mut self, least: u64, cx: &mut C) {
         let source = self.load.as_ref().map(|load| &load.source);
         if let (Some(Source::Closed { think, .. }), Some(_)) = (source, self.began) {
@@ -311,7 +311,7 @@ impl EntryPoint {
         }
     }
 
-    /// Requests that failed at once, because there was no instance to send them to.
+    /// Returns the number of requests that failed at once because there was no instance to send them to.
     pub(super) fn unrouted(&self) -> u64 {
         self.totals.iter().map(|totals| totals.unrouted).sum()
     }

@@ -8,7 +8,7 @@ use corsair::{Context, Token};
 use std::time::Duration;
 
 impl Node {
-    /// A fault begins or ends: `timer` is twice its number, and one more for its end.
+    /// Begins or ends a fault: `timer` is twice its number, plus one for its end.
     pub(super) fn fault<C: Context<Msg>>(&mut self, timer: u32, cx: &mut C) {
         let (number, ends) = (timer / 2, timer % 2 == 1);
         let host = &mut self.host;
@@ -50,7 +50,7 @@ impl Node {
         }
     }
 
-    /// Resumes the work, and handles the messages that have arrived during the pause.
+    /// Resumes the work, and handles the messages that arrived during the pause.
     pub(super) fn go_on<C: Context<Msg>>(&mut self, cx: &mut C) {
         let host = &mut self.host;
         let now = cx.now().as_nanos();
@@ -63,8 +63,8 @@ impl Node {
         self.wake(cx);
     }
 
-    /// Kills the instance: it leaves the registries, and its unfinished work is lost. The pending
-    /// requests of an entry point are kept, because they belong to clients outside, which still wait.
+    /// Kills the instance: it leaves the registries, and its unfinished work is lost. The pending requests of an entry
+    /// point are kept, because they belong to external clients, which still wait.
     pub(super) fn kill<C: Context<Msg>>(&mut self, cx: &mut C) {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());
@@ -72,7 +72,7 @@ impl Node {
         self.gone_down(was_listed, was_down, cx);
     }
 
-    /// Does the consequences of being killed, unless it was down before.
+    /// Handles the consequences of a kill, unless the instance was already down.
     pub(super) fn gone_down<C: Context<Msg>>(
         &mut self,
         was_listed: bool,
@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Leaves the registries; requests that still arrive are handled.
+    /// Leaves the registries. Requests that still arrive are handled.
     pub(super) fn stay_away<C: Context<Msg>>(&mut self, cx: &mut C) {
         let was_listed = self.health.is_listed();
         self.health.away += 1;

@@ -1,4 +1,4 @@
-//! elb, zuul, karyon, monolith: pass a request on to any instance that they may call.
+//! elb, zuul, karyon, monolith: forward a request to any instance that they may call.
 
 use super::host::Host;
 use super::job::Job;
@@ -14,7 +14,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// Forwards a job. A service without dependencies answers itself.
+    /// Forwards a job. A service without dependencies answers it.
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
         // A request for an endpoint goes to its service, if that is next.
         let served = job.key.as_endpoint().and_then(|(endpoint, ..)| {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A message that arrived while an instance was paused.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Deferred {
-    /// A job, and how long it travelled.
+    /// A job, with its travel time.
     Job(Job, u32),
     /// The response to the request with this number.
     Response {
@@ -22,13 +22,13 @@ pub(super) enum Deferred {
 pub(super) struct Health {
     /// The number of faults that have killed it, including the chaos monkey.
     pub(super) killed: u32,
-    /// The number of reasons to be in no registry, other than being killed.
+    /// The number of reasons, other than being killed, to be in no registry.
     pub(super) away: u32,
     pub(super) paused: u32,
     pub(super) cut_off: u32,
     /// The commands from outside.
     pub(super) ordered: Ordered,
-    /// The factor of each fault that slows it.
+    /// The factor of each fault that slows the instance.
     factors: Vec<(u32, f64)>,
     held: Vec<Deferred>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Ordered {
 }
 
 impl Health {
-    /// A good one; idle instances are in no registry.
+    /// Creates the health of an instance without faults; idle instances are in no registry.
     pub(super) fn new(is_idle: bool) -> Health {
         Health {
             away: is_idle.into(),
@@ -56,7 +56,7 @@ impl Health {
         self.killed > 0 || self.ordered.killed
     }
 
-    /// Whether the registries should know it.
+    /// True if the registries should know the instance.
     pub(super) fn is_listed(&self) -> bool {
         !self.is_down() && self.away == 0
     }
@@ -88,7 +88,7 @@ impl Health {
         faults.product::<f64>() * ordered
     }
 
-    /// The fault of this number begins to slow it.
+    /// Begins the slow-down by the fault with this number.
     pub(super) fn slow_down(&mut self, fault: u32, factor: f64) {
         self.factors.push((fault, factor));
     }

@@ -22,15 +22,15 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(super) model: Arc<Model>,
-    /// The number of the instance in the topology.
+    /// The index of the instance in the topology.
     pub(super) index: u32,
     /// The address of instance 0.
     pub(super) first: u32,
-    /// The scenario, which has made it.
+    /// The address of the scenario, which created the instance.
     pub(super) root: Addr,
     pub(super) service: u32,
     pub(super) registries: Vec<u32>,
-    /// The services that it depends on, and asks the registries for.
+    /// The services that the instance depends on and looks up in the registries.
     pub(super) dependencies: Vec<u32>,
     /// The instances that it may call, if a graph defines them.
     pub(super) allowed: Option<Vec<u32>>,
@@ -39,22 +39,22 @@ pub(crate) struct Host {
     pub(super) in_progress: InProgress,
     /// Slots in use, if concurrency is limited.
     pub(super) busy: u32,
-    /// The sum of slots in use over time, in nanoseconds, until a time.
+    /// The sum of the slots in use over time, in nanoseconds, and the time of its last update.
     pub(super) slot_time: (u64, u64),
-    /// True if an autoscaler has not added it, or has removed it.
+    /// True if an autoscaler has not added the instance, or has removed it.
     pub(super) is_idle: bool,
     /// Jobs that wait for a slot.
     pub(super) queue: Queue,
     /// The rate limit of its requests, if it has one.
     bucket: Option<Bucket>,
     pub(super) totals: ServiceTotals,
-    /// Its timeline, if one is recorded.
+    /// The timeline of the instance, if one is recorded.
     pub(super) track: Option<Box<Track>>,
     /// Keeps its notifications to each receiver in order.
     pub(super) ordered: Ordered,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
-    /// Its history while it is watched.
+    /// The history of the instance, while it is watched.
     pub(super) seen: Option<Box<InstanceHistory>>,
 }
 
@@ -106,13 +106,13 @@ impl Host {
         self.model.is_entry_point(self.index)
     }
 
-    /// The address of an actor, by its number.
+    /// Returns the address of an actor, given its number.
     #[inline]
     pub(super) fn address(&self, actor: u32) -> Addr {
         Addr::from_u32(self.first + actor)
     }
 
-    /// The number of the actor at an address.
+    /// Returns the number of the actor at an address.
     #[inline]
     pub(super) fn number(&self, address: Addr) -> u32 {
         address.as_u32().wrapping_sub(self.first)
@@ -126,7 +126,7 @@ impl Host {
         &self.model.topology.services[self.service as usize].costs
     }
 
-    /// Makes a job the cause of the messages sent from here on.
+    /// Makes a job the cause of the messages that are sent from now on.
     #[inline]
     pub(super) fn on_account_of<C: Context<Msg>>(&self, job: &Job, cx: &mut C) {
         if self.model.traces {
@@ -207,7 +207,7 @@ impl Host {
         }
     }
 
-    /// The next job of the queue, if there is a slot for it.
+    /// Takes the next job of the queue, if there is a slot for it.
     pub(super) fn next_in_queue<C: Context<Msg>>(&mut self, cx: &mut C) -> Option<Job> {
         if self.queue.is_empty() || self.health.is_paused() {
             return None;
@@ -244,8 +244,7 @@ impl Host {
         client.is_some_and(|client| client.service == self.service)
     }
 
-    /// Starts to work on a job. Returns it if it takes no time; `true` beside it means that it
-    /// fails.
+    /// Starts to work on a job. Returns the job at once if its work takes no time, with true if it fails.
     pub(super) fn start_work<C: Context<Msg>>(
         &mut self,
         job: Job,
@@ -268,8 +267,8 @@ impl Host {
         None
     }
 
-    /// Starts work for a task, which is resumed when the work is done. False if the instance has too much
-    /// work.
+    /// Starts work for a task, which is resumed when the work is done. False if the instance already has the maximum
+    /// amount of work.
     pub(super) fn work_on<C: Context<Msg>>(&mut self, task: u32, work: u64, cx: &mut C) -> bool {
         self.work(Piece::Task(task), work, cx)
     }
@@ -404,8 +403,8 @@ impl Host {
         }
     }
 
-    /// Drops everything that the instance was doing, because it is killed: clients are refused.
-    /// Where tasks make its requests, `of_tasks` are their jobs.
+    /// Drops all work of the instance, because it is killed; its clients are refused. If tasks make its requests,
+    /// `of_tasks` are their jobs.
     pub(super) fn drop_everything<C: Context<Msg>>(
         &mut self,
         of_tasks: Option<Vec<Job>>,
@@ -447,7 +446,7 @@ impl Host {
         }
     }
 
-    /// Answers who looks after its service, unless it is silent.
+    /// Reports its busy time to the controller of its service, unless the instance is silent.
     pub(super) fn tell_how_busy<C: Context<Msg>>(&mut self, cx: &mut C) {
         if self.health.is_paused() || self.health.is_down() {
             return;
@@ -462,7 +461,7 @@ impl Host {
         self.notify(controller, Msg::Pulse { busy }, cx);
     }
 
-    /// An autoscaler adds it, or removes it.
+    /// Adds or removes the instance on behalf of an autoscaler.
     pub(super) fn serve<C: Context<Msg>>(&mut self, there: bool, cx: &mut C) {
         if there == self.is_idle {
             self.is_idle = !there;

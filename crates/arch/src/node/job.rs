@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 /// The operation of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operation {
-    /// Return a value.
+    /// Returns a value.
     Get,
-    /// Keep a value.
+    /// Stores a value.
     Put,
     /// Stores a value whose token this instance owns.
     PutOwned,
-    /// Keep a copy.
+    /// Stores a copy.
     Copy,
-    /// Keep a copy, and pass it on in the region.
+    /// Stores a copy, and passes it on within the region.
     CopyRegion,
 }
 
@@ -43,14 +43,13 @@ pub(crate) struct Job {
     pub(crate) rounds: u8,
     /// The time of arrival in nanoseconds.
     pub(crate) arrived: u64,
-    /// The time at which it left the queue in nanoseconds.
+    /// The time at which the job left the queue, in nanoseconds.
     pub(crate) began: u64,
     /// The time spent waiting for responses of other instances, in nanoseconds.
     pub(crate) waited: u64,
-    /// True if it holds a slot of an instance with limited concurrency.
+    /// True if the job holds a slot of an instance with limited concurrency.
     pub(crate) holds_slot: bool,
-    /// The time after which its client has no use for the answer in nanoseconds; [`NO_DEADLINE`] if there is
-    /// none.
+    /// The time in nanoseconds after which its client does not need the answer; [`NO_DEADLINE`] if there is none.
     pub(crate) deadline: u64,
     /// The message that brought it, in the flow of messages.
     pub(crate) trace: SpanId,
@@ -96,13 +95,13 @@ impl Job {
         }
     }
 
-    /// The span of the message that brought it.
+    /// Returns the span of the message that brought the job.
     pub(crate) fn context(&self) -> Option<TraceContext> {
         let (trace, span, parent) = (self.trace, self.span, self.parent);
         TraceContext::new(trace.as_u64(), span.as_u64(), parent.as_u64())
     }
 
-    /// The span of a message that is sent on behalf of this job.
+    /// Returns the span of a message that is sent on behalf of this job.
     pub(crate) fn child_context(&self, span: SpanId) -> Option<TraceContext> {
         let trace = match self.trace {
             SpanId::NONE => span,
@@ -115,7 +114,7 @@ impl Job {
 /// A request that an instance has made.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct PendingRequest {
-    /// The job for which it was made.
+    /// The job on whose behalf the request was made.
     pub(crate) job: Job,
     /// The send time in nanoseconds.
     pub(crate) sent: u64,
@@ -124,9 +123,9 @@ pub(crate) struct PendingRequest {
     pub(crate) server: u32,
     /// The package's state for handling the response; see its `resume`.
     pub(crate) stage: u64,
-    /// The travel time in nanoseconds; 0 if it is lost.
+    /// The travel time in nanoseconds; 0 if the request was lost.
     pub(crate) travelled: u64,
-    /// True if the instance was killed after it had made the request: the response is dropped.
+    /// True if the instance was killed after it made the request, so that the response is dropped.
     pub(crate) is_abandoned: bool,
     /// The index at which calls to the server are counted while they are watched.
     #[serde(skip)]
@@ -146,7 +145,7 @@ impl PendingRequests {
         !self.free.is_empty() || self.slots.len() < Call::MOST_IDS as usize
     }
 
-    /// A number for a request that is about to be made.
+    /// Reserves the number of a request that is about to be made.
     pub(crate) fn reserve(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -166,7 +165,7 @@ impl PendingRequests {
         Some(request)
     }
 
-    /// Marks all of them as abandoned, and calls `job` with the job of each.
+    /// Marks all requests as abandoned, and calls `job` with the job of each.
     pub(crate) fn abandon(&mut self, mut job: impl FnMut(Job)) {
         for request in self.slots.iter_mut().flatten() {
             if !std::mem::replace(&mut request.is_abandoned, true) {

@@ -1,4 +1,4 @@
-//! Registries and dependencies: how an instance finds those that it may call.
+//! Registries and dependencies, by which an instance finds the instances that it may call.
 
 use super::host::Host;
 use super::{TO_FAULT, TO_POLL};
@@ -34,8 +34,8 @@ impl Host {
         self.look_up(service, cx);
     }
 
-    /// Asks the registries for all dependencies, and sets the timer for the next time. Stops once
-    /// the load has ended: the registries may already be gone when the requests arrive.
+    /// Looks up all dependencies in the registries, and sets the timer for the next time. Stops when the load has
+    /// ended, because the registries may be gone when further requests arrive.
     pub(super) fn poll<C: Context<Msg>>(&mut self, cx: &mut C) {
         if cx.now().as_nanos() >= self.model.load_ends {
             return;
@@ -80,7 +80,7 @@ impl Host {
         node != self.index
     }
 
-    /// Sends something to the log of nodes and edges, by one of the registries.
+    /// Sends an entry to the log of nodes and edges, through one of the registries.
     pub(super) fn log<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) {
         if let Some(&registry) = self.registries.first() {
             self.record(registry, message, cx);

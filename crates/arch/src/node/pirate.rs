@@ -1,4 +1,4 @@
-//! A pirate among services: it hoards gold and gossips with its buddies.
+//! A pirate among services, which hoards gold and gossips with its buddies.
 
 use super::TO_TALK;
 use super::host::Host;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pirate {
     pub(super) buddies: Routes,
-    /// The gossip period in nanoseconds; 0: none.
+    /// The gossip period in nanoseconds; 0 means never.
     period: u64,
     gold: u32,
 }
@@ -26,7 +26,7 @@ impl Pirate {
         self.gold = self.gold.saturating_add(pieces);
     }
 
-    /// Sets how often it gossips, in nanoseconds; 0: never.
+    /// Sets the gossip period in nanoseconds; 0 means never.
     pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
         let was_silent = std::mem::replace(&mut self.period, period) == 0;
         if was_silent && period > 0 {
@@ -45,7 +45,7 @@ impl Pirate {
         }
     }
 
-    /// Tells one buddy of another, or gives it some gold.
+    /// Introduces one buddy to another, or gives one some gold.
     fn gossip<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         let (bits, share) = (cx.random(), cx.random());
         let Some(lucky) = self.buddies.pick(bits) else {

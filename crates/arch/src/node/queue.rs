@@ -1,4 +1,4 @@
-//! Jobs that wait for a slot of an instance: in which order, and which of them are refused.
+//! The queue for the slots of an instance: its order, and the jobs that it refuses.
 
 use super::job::Job;
 use crate::definition::{Order, QueueDefinition};
@@ -6,16 +6,16 @@ use crate::saved::Ruled;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Priorities are below this.
+/// The number of priorities.
 const PRIORITIES: usize = 8;
 
 /// The rules of a service's queue. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueRules {
     pub(crate) order: Order,
-    /// How many wait at most.
+    /// The maximum number of waiting jobs.
     pub(crate) size: usize,
-    /// Requests that have waited for this many nanoseconds are refused.
+    /// The wait in nanoseconds after which a request is refused.
     pub(crate) patience: u64,
     /// The target and the interval of controlled delay.
     pub(crate) codel: Option<(u64, u64)>,
@@ -45,7 +45,7 @@ impl Default for QueueRules {
 pub(super) struct Queue {
     #[serde(skip)]
     rules: QueueRules,
-    /// The jobs, by priority if that orders them.
+    /// The jobs, by priority if priorities order the queue; otherwise in one level.
     levels: Vec<VecDeque<Job>>,
     length: usize,
     delay: Delay,
@@ -104,7 +104,7 @@ impl Queue {
         refused
     }
 
-    /// Takes the next job at a time in nanoseconds; with `true` it is refused.
+    /// Takes the next job at a time in nanoseconds, with true if the job must be refused.
     pub(super) fn pop(&mut self, now: u64) -> Option<(Job, bool)> {
         let highest = self.levels.iter_mut().rev().find(|jobs| !jobs.is_empty())?;
         let job = match self.rules.order {
@@ -123,7 +123,7 @@ impl Queue {
         ))
     }
 
-    /// The job that has waited longest, if its patience has ended.
+    /// Takes a job whose patience has ended, if there is one.
     pub(super) fn expire(&mut self, now: u64) -> Option<Job> {
         let (level, ends) = self.first_end()?;
         if ends > now {
@@ -162,10 +162,10 @@ impl Queue {
     }
 }
 
-/// Controlled delay, as RFC 8289 has it in section 5.
+/// The state of controlled delay (RFC 8289, section 5).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Delay {
-    /// The time at which jobs will have waited too long for a complete interval, if they do now.
+    /// The time at which jobs will have waited too long for a complete interval, if they wait too long now.
     above_until: Option<u64>,
     dropping: bool,
     drop_next: u64,
@@ -174,7 +174,7 @@ struct Delay {
 }
 
 impl Delay {
-    /// Whether the job is dropped that leaves the queue now.
+    /// Returns whether the job that leaves the queue now is dropped.
     fn drops(&mut self, target: u64, interval: u64, waited: u64, is_last: bool, now: u64) -> bool {
         let is_ready = if waited < target || is_last {
             self.above_until = None;

@@ -1,12 +1,12 @@
 //! priamCassandra, riak: a ring of tokens in every zone.
 //!
-//! Every zone of every region has all values, each on the instance of the zone's ring that owns
-//! its token. An instance that is asked for a value it does not own asks the owner, and passes the
-//! answer on. An instance that is given a value passes it to the owner in each zone of the region,
-//! and to one instance in each other region, which does the same there.
+//! Every zone of every region has all values; each value is on the instance of the zone's ring that owns its token. An
+//! instance that is asked for a value it does not own asks the owner and passes the answer on. An instance that
+//! receives a value passes it to the owner in each zone of its region, and to one instance in each other region, which
+//! does the same there.
 //!
-//! Where an autoscaler adds and removes instances, those of the zone give one that comes what it owns from
-//! then on, and one that leaves gives what it has to those that own it without it.
+//! If an autoscaler adds an instance, the other instances of the zone pass it the values that it owns from then on. An
+//! instance that is removed passes its values to the new owners.
 
 use super::host::Host;
 use super::job::{Job, Operation};
@@ -71,7 +71,7 @@ impl RingNode {
         host.finish(job, Answer::Found, cx);
     }
 
-    /// A peer has come: it is given the values that it owns.
+    /// Handles a new peer, which gets the values that it owns.
     pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
         let at = host.model.place(host.index);
         if host.model.place(peer) == at {
@@ -89,13 +89,13 @@ impl RingNode {
         hand_over(host, self.kept.sorted(|_| true), owner, cx);
     }
 
-    /// The instance that owns a key in a zone, among this one and those it knows.
+    /// Returns the instance that owns a key in a zone, among this instance and those it knows.
     fn owner(&self, host: &Host, key: Key, at: Zone) -> Option<u32> {
         let is_there = |node: u32| node == host.index || self.peers.has(node);
         host.model.ring(host.service, at)?.owner(key, is_there)
     }
 
-    /// Sends a copy to the owner in another zone; false if none is known.
+    /// Sends a copy to the owner in another zone. False if no owner is known.
     fn copy_to<C: Context<Msg>>(
         &self,
         host: &mut Host,

@@ -1,4 +1,4 @@
-//! The package of an instance: which instances it calls, and for what.
+//! The package of an instance, which decides what instances it calls, and why.
 
 use super::data_access::DataAccess;
 use super::entry_point::EntryPoint;
@@ -175,7 +175,7 @@ impl Role {
         }
     }
 
-    /// Drops all tasks and returns their jobs; none of a package without tasks.
+    /// Drops all tasks and returns their jobs; `None` for packages without tasks.
     pub(super) fn drop_tasks(&mut self) -> Option<Vec<Job>> {
         match self {
             Role::Service(service) => Some(service.drop_tasks()),
@@ -183,7 +183,7 @@ impl Role {
         }
     }
 
-    /// Sets how often it makes requests, or gossips, in nanoseconds; 0: never.
+    /// Sets the period of requests or gossip in nanoseconds; 0 means never.
     pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
         match self {
             Role::EntryPoint(entry) => entry.set_period(period, cx),

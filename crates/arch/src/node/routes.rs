@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Routes(Vec<u32>);
 
 impl Routes {
-    /// Adds an instance; whether it is new. Instances mostly come in their order.
+    /// Adds an instance. True if it is new. Instances usually arrive in ascending order.
     pub(crate) fn add(&mut self, node: u32) -> bool {
         if self.0.last().is_none_or(|&last| last < node) {
             self.0.push(node);
@@ -22,7 +22,7 @@ impl Routes {
         }
     }
 
-    /// Removes an instance; whether it was there.
+    /// Removes an instance. True if it was present.
     pub(crate) fn remove(&mut self, node: u32) -> bool {
         let place = self.0.binary_search(&node);
         place.is_ok_and(|place| {
@@ -31,7 +31,7 @@ impl Routes {
         })
     }
 
-    /// Whether an instance is among them.
+    /// True if the instance is present.
     pub(crate) fn has(&self, node: u32) -> bool {
         self.0.binary_search(&node).is_ok()
     }
@@ -59,7 +59,7 @@ impl Routes {
         Some(within[place])
     }
 
-    /// Iterates over all of them.
+    /// Iterates over all instances.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }

@@ -1,5 +1,5 @@
-//! Recording of an instance's calls, spans and messages while it is watched. Actors cannot see the records,
-//! so a watched run is equal to the last bit.
+//! Recording of an instance's calls, spans and messages while it is watched. Actors cannot see the records, so a
+//! watched run is the same to the last bit.
 
 use super::host::Host;
 use super::job::PendingRequest;
@@ -8,13 +8,13 @@ use crate::message::{Answer, Msg};
 use corsair::{Context, SpanId};
 
 impl Host {
-    /// The number of the interval that is watched, and where to remember what happens in it.
+    /// Returns the number of the interval that is being watched, and the history to record it in.
     fn watched(&mut self) -> Option<(u32, &mut InstanceHistory)> {
         let interval = self.model.interval();
         (interval > 0).then(|| (interval, &mut **self.seen.get_or_insert_default()))
     }
 
-    /// The instance has called another. Returns where that is counted.
+    /// Records a call to another instance. Returns the index of its counters.
     #[inline]
     pub(super) fn see_sent(&mut self, to: u32) -> u32 {
         match self.model.interval() {

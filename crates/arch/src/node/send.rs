@@ -11,8 +11,8 @@ use corsair_observe::Exchange;
 use std::sync::atomic::Ordering;
 
 impl Host {
-    /// Draws how long a request to a server for something travels between this instance and another, or
-    /// its response.
+    /// Draws the travel time of a request for a key, or of its response, between this instance and another; `server` is
+    /// the one that answers.
     fn travel<C: Context<Msg>>(&self, server: u32, other: u32, key: Key, cx: &mut C) -> u64 {
         let service = self.model.topology.service_of(server);
         let of_endpoint = service
@@ -49,7 +49,7 @@ impl Host {
         }
     }
 
-    /// Sends a message that is not a request, and sends it again if a link loses it.
+    /// Sends a message that is not a request, and repeats it if a link loses it.
     pub(super) fn notify_surely<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(to) {
             return self.count_dropped();
@@ -60,8 +60,8 @@ impl Host {
         self.post(to, after, message, cx);
     }
 
-    /// Sends an entry for the log of nodes and edges to a registry, which passes it on. Link faults do not affect
-    /// the message, because the log is to show what happened.
+    /// Sends an entry for the log of nodes and edges to a registry, which forwards it. Link faults do not affect it,
+    /// because the log shows what really happened.
     pub(super) fn record<C: Context<Msg>>(&mut self, registry: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(registry) {
             return self.count_dropped();
@@ -222,8 +222,8 @@ impl Host {
         }
     }
 
-    /// Drops a job that did not reach the instance, or was lost with it. If the client is cut off, it gives
-    /// up after its patience; otherwise the host without the process refuses the job at once.
+    /// Drops a job that did not reach the instance or was lost with it. If the client is cut off, the client gives up
+    /// after its patience; otherwise the host of the missing process refuses the job at once.
     pub(super) fn reject<C: Context<Msg>>(&self, job: &Job, answer: Answer, cx: &mut C) {
         self.count_dropped();
         if !job.operation.is_answered() || job.client == Addr::NONE {
@@ -254,7 +254,7 @@ impl Host {
     }
 }
 
-/// The response to a request that was lost.
+/// Returns the response to a request that was lost.
 fn lost(id: u32) -> Msg {
     Msg::GetResponse {
         id,

@@ -1,5 +1,5 @@
-//! service: runs the script of an endpoint, which works, calls other services in sequence or in
-//! parallel, and looks up caches.
+//! service: runs the script of an endpoint, which works, calls other services in sequence or in parallel, and looks up
+//! values in caches.
 //!
 //! A request is a task. Each branch of a parallel step is a separate task, which notifies its parent
 //! task when it ends. A branch continues even if its parent no longer waits for it. A task makes one
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub(crate) struct Service {
     #[serde(skip)]
     script: Arc<Script>,
-    /// The services that it calls, as the script numbers them.
+    /// The services that it calls, in the numbering of the script.
     routes: Vec<Route>,
     caches: Vec<Cache>,
     tasks: Vec<Option<Task>>,
@@ -49,25 +49,24 @@ const NOBODY: u32 = u32::MAX;
 enum Todo {
     /// A task is ready to continue.
     Run(u32),
-    /// An attempt of a task has failed: the task, the tag of the attempt.
+    /// An attempt has failed: the task, and the tag of the attempt.
     Failed(u32, u32),
     /// A connection of a route may be free.
     Serve(u16),
 }
 
-/// A list of steps that is being done.
+/// A list of steps that is being run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     job: Job,
-    /// The task that waits for this one ([`NOBODY`] if it is something that was sent), and the number of
-    /// its parallel step.
+    /// The task that waits for this one ([`NOBODY`] for a sent message), and the number of that task's parallel step.
     parent: Option<(u32, u32)>,
-    /// The next operation; while it calls or waits for branches, that one.
+    /// The next operation; during a call or a parallel step, that operation.
     next: u32,
-    /// How often the call is still to be made.
+    /// How many more times the call must be made.
     left: u32,
-    /// The number of the parallel step that it waits for, the number of branches that must still succeed, and
-    /// of those still running.
+    /// The number of the parallel step that it waits for, the number of branches that must still succeed, and the
+    /// number that are still running.
     fork: u32,
     needed: u32,
     open: u32,
@@ -129,13 +128,13 @@ impl Service {
         self.routes.iter().flat_map(Route::nodes)
     }
 
-    /// How many requests it is working on.
+    /// Returns the number of requests in progress.
     pub(super) fn tasks_under_way(&self) -> u64 {
         let tasks = self.tasks.iter().flatten();
         tasks.filter(|task| task.parent.is_none()).count() as u64
     }
 
-    /// How often its breakers have opened.
+    /// Returns how often its breakers have opened.
     pub(super) fn opened(&self) -> u64 {
         let breakers = self
             .routes
@@ -232,7 +231,7 @@ impl Service {
         }
     }
 
-    /// Does the next operation of a task; false if the task waits, or has ended.
+    /// Runs the next operation of a task. False if the task waits or has ended.
     fn step<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) -> bool {
         let Some(task) = &mut self.tasks[id as usize] else {
             return false;
@@ -350,7 +349,7 @@ impl Service {
         self.call(host, id, target, cx);
     }
 
-    /// The step at which a task is has failed: the fallback is done, if there is one.
+    /// Handles the failure of a task's current step: runs the fallback, if there is one.
     fn step_failed<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
         if !self.falls_back(host, id) {
             self.end(host, id, false, cx);

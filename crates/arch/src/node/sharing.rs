@@ -1,8 +1,8 @@
 //! Processor sharing: all work in progress shares the processors of an instance evenly.
 //!
-//! Each piece of work gets the same service per time. So a piece is done when the service that
-//! each has got since the beginning reaches what it was when the piece began, and its own work
-//! more; a heap by that has the next one on top.
+//! All pieces of work get the same service per unit of time. So a piece is done when the service that each piece has
+//! received since the beginning has grown by the work of the piece. A heap ordered by that point returns the next piece
+//! to finish.
 
 use crate::saved::Ruled;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 pub(super) struct Sharing {
     #[serde(skip)]
     processors: f64,
-    /// The service that each piece has got, in nanoseconds, until `at`.
+    /// The service that each piece has received until `at`, in nanoseconds.
     served: f64,
     at: u64,
     /// The busy time in nanoseconds, summed over processors.
@@ -26,7 +26,7 @@ pub(super) struct Sharing {
     timer: Option<u64>,
 }
 
-/// Sums of floats are off by less than this, in nanoseconds.
+/// The maximum error of sums of floats, in nanoseconds.
 const NOISE: f64 = 0.01;
 
 impl Ruled for Sharing {
@@ -52,7 +52,7 @@ impl Sharing {
         }
     }
 
-    /// The part of a processor that each piece has.
+    /// Returns the fraction of a processor that each piece gets.
     fn speed(&self) -> f64 {
         (self.processors / self.done.len().max(1) as f64).min(1.0)
     }
@@ -72,7 +72,7 @@ impl Sharing {
         (self.used / self.processors) as u64
     }
 
-    /// Starts a piece of work, in nanoseconds on a processor of its own.
+    /// Starts a piece of work, given in nanoseconds on a dedicated processor.
     pub(super) fn begin(&mut self, slot: u32, work: u64, now: u64) {
         self.advance(now);
         if self.done.is_empty() {
@@ -82,7 +82,7 @@ impl Sharing {
         self.done.push(Reverse((done.to_bits(), slot)));
     }
 
-    /// The next piece that is done by now.
+    /// Takes the next piece that is done at `now`.
     pub(super) fn finish(&mut self, now: u64) -> Option<u32> {
         self.advance(now);
         let &Reverse((done, slot)) = self.done.peek()?;
@@ -108,7 +108,7 @@ impl Sharing {
         due.map(|due| due - now)
     }
 
-    /// Whether the timer that has fired is the one that counts.
+    /// True if the timer that has fired is the current one.
     pub(super) fn is_due(&mut self, now: u64) -> bool {
         let is_due = self.timer.is_some_and(|due| now >= due);
         if is_due {

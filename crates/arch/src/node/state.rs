@@ -11,7 +11,7 @@ use std::time::Duration;
 const MOST_LISTED: usize = 50;
 
 impl Node {
-    /// Returns its state in numbers at a time.
+    /// Returns the numbers of its state at a time.
     pub(crate) fn state(&self, now: Time) -> InstanceState {
         let host = &self.host;
         let health = &host.health;

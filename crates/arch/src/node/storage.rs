@@ -1,6 +1,6 @@
 //! store, cache, volume: storage of values, and of copies of peers' values.
 //!
-//! If an autoscaler adds an instance, it gets all values from the first of the peers that it copies.
+//! If an autoscaler adds an instance, the instance gets all values from the first of the peers that it replicates.
 
 use super::host::Host;
 use super::job::{Job, Operation};
@@ -17,7 +17,7 @@ pub(crate) struct Storage {
     kept: KeySet,
 }
 
-/// The keys of the stored values. The values themselves do not matter.
+/// The keys of the stored values. The values themselves are not stored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeySet(FxHashSet<Key>);
 
@@ -54,7 +54,8 @@ impl Storage {
         self.kept.len()
     }
 
-    /// A peer has come that may have missed values: it is given them, if this is the first of its peers.
+    /// Handles a new peer, which may have missed values: it gets them from this instance, if this is the first of its
+    /// peers.
     pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
         let package = host.model.package(host.index);
         let others = self.peers.iter().filter(|&other| other != peer);

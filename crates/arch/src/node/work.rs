@@ -1,4 +1,4 @@
-//! The current work of an instance, each piece until its timer is due.
+//! The current work of an instance; each piece lasts until its timer fires.
 
 use super::job::Job;
 use super::sharing::Sharing;
@@ -6,20 +6,20 @@ use crate::saved::Ruled;
 use corsair::Token;
 use serde::{Deserialize, Serialize};
 
-/// Timer tokens of work have this bit; below it a generation and a slot.
+/// The bit that marks timer tokens of work; the lower bits contain a generation and a slot.
 const WORK: u32 = 1 << 30;
 const SLOT_BITS: u32 = 22;
 const GENERATIONS: u32 = 1 << 8;
 
-/// An instance works on at most this many jobs at once.
+/// The maximum number of jobs that an instance works on at once.
 pub(super) const MOST: usize = 1 << SLOT_BITS;
 
 /// A piece of work.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Piece {
-    /// A job; `true` beside it means that it fails when the work is done.
+    /// A job, with true if it fails when the work is done.
     Job(Job, bool),
-    /// A step of the task of this number.
+    /// A step of the task with this number.
     Task(u32),
 }
 
@@ -27,8 +27,8 @@ pub(super) enum Piece {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Work {
     piece: Piece,
-    /// The end of the work in nanoseconds; while paused, the remaining work. With shared processors, the end
-    /// on a processor of its own.
+    /// The end of the work in nanoseconds; during a pause, the remaining work. With shared processors, the end on a
+    /// dedicated processor.
     due: u64,
 }
 
@@ -56,7 +56,7 @@ impl Ruled for InProgress {
 }
 
 impl InProgress {
-    /// The processors that all work shares, if a number is given.
+    /// Creates the work of an instance; `processors` is the number of shared processors, if there is one.
     pub(super) fn new(processors: Option<f64>) -> InProgress {
         InProgress {
             sharing: processors.map(|processors| Box::new(Sharing::new(processors))),
@@ -69,7 +69,7 @@ impl InProgress {
         !self.free.is_empty() || self.slots.len() < MOST
     }
 
-    /// How many pieces are worked on.
+    /// Returns the number of pieces in progress.
     pub(super) fn len(&self) -> u32 {
         (self.slots.len() - self.free.len()) as u32
     }
@@ -93,8 +93,8 @@ impl InProgress {
         }
     }
 
-    /// The next piece of work on shared processors that is done by now, and for how long it has waited for others
-    /// to leave them, in nanoseconds.
+    /// Takes the next piece of work on shared processors that is done at `now`, with the time in nanoseconds that it
+    /// lost by sharing.
     pub(super) fn finish_shared(&mut self, now: u64) -> Option<(Piece, u64)> {
         let slot = self.sharing.as_mut()?.finish(now)?;
         let work = self.slots[slot as usize].work.take()?;
@@ -108,7 +108,7 @@ impl InProgress {
         Token::new(WORK | *generation << SLOT_BITS | slot)
     }
 
-    /// Whether a timer is one of these.
+    /// True if a timer belongs to work.
     pub(super) fn owns(token: Token) -> bool {
         token.number() & WORK != 0
     }
@@ -159,7 +159,7 @@ impl InProgress {
         }
     }
 
-    /// Removes all work, and returns the jobs of it.
+    /// Removes all work, and returns its jobs.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Job> + '_ {
         if let Some(sharing) = &mut self.sharing {
             sharing.clear();

@@ -1,12 +1,12 @@
-//! Response times by load, as a picture.
+//! A picture of response times by load.
 
 use super::PictureError;
 use crate::capacity::{Capacity, Point};
 use plotters::prelude::*;
 use std::time::Duration;
 
-/// Draws the median, the 95th and the 99th percentile of every load that was tried, the limit, and the
-/// highest load that is borne. Both axes are logarithmic.
+/// Draws the median, the 95th and the 99th percentile of every load that was tried, the limit, and the highest load
+/// that meets the objectives. Both axes are logarithmic.
 ///
 /// # Errors
 /// If the picture cannot be drawn.

@@ -4,7 +4,7 @@ use super::PictureError;
 use crate::experiment::Compared;
 use plotters::prelude::*;
 
-/// Draws by how many per cent of the first the second differs, with intervals.
+/// Draws the differences of the second architecture from the first in per cent, with intervals.
 ///
 /// # Errors
 /// If the picture cannot be drawn.

@@ -15,8 +15,8 @@ type Curve = (String, Vec<(f64, f64)>);
 /// The quantity of a curve.
 type Value<'a> = &'a dyn Fn(&Slice) -> Option<f64>;
 
-/// Draws response times and rates of entry points, and the queues and use of those other services that
-/// queue or work most. `services` are the names of services, and whether each is an entry point.
+/// Draws response times and rates of entry points, and the queues and utilisation of the busiest other services.
+/// `services` are the names of services, with true for entry points.
 ///
 /// # Errors
 /// If the picture cannot be drawn.

@@ -23,7 +23,7 @@ pub(crate) enum AnyActor {
     Controller(Box<Controller>),
 }
 
-/// The parameters of actors besides the model.
+/// The parameters of actors, besides the model.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct ActorParameters {
     /// Show services instead of instances in graphs.
@@ -67,7 +67,7 @@ impl Kind for AnyActor {
     }
 }
 
-/// Reads the number of an actor, and gives the actor of that number its state.
+/// Reads the number of an actor, and restores the state of that actor.
 struct Restored<'a>(&'a Arc<Model>);
 
 impl<'de> Visitor<'de> for Restored<'_> {

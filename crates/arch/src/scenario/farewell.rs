@@ -20,7 +20,7 @@ pub(super) struct Farewell {
     /// The number of actors that were asked to leave, and of those that have left.
     told: u32,
     left: u32,
-    /// During a wait: the number that had left when the timer was set.
+    /// During a wait: the number of actors that had left when the timer was set.
     waits: Option<u32>,
 }
 
@@ -68,14 +68,14 @@ impl Farewell {
         Wait::Sleep(Duration::from_nanos(model.settled / 4))
     }
 
-    /// True if too many of the actors that were asked to leave have not left yet: more than `CHUNK`, or any at
-    /// all once the complete group has been asked.
+    /// True if too many of the actors that were asked to leave have not left yet: more than `CHUNK`, or any if the
+    /// whole group has been asked.
     fn waits_for_more(&self, group: &Range<u32>) -> bool {
         let is_last = self.told == group.len() as u32;
         self.told - self.left > if is_last { 0 } else { CHUNK }
     }
 
-    /// Counts who has left. True if no actor has for too long.
+    /// Counts an actor that has left. True if none has left for too long.
     fn is_silent<C: Context<Msg>>(&mut self, event: Event<Msg>, model: &Model, cx: &mut C) -> bool {
         if let Event::Message { body, .. } = &event {
             log::received(model, body, cx);

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The parameters of the root besides the model.
+/// The parameters of the root, besides the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SceneParameters {
     /// How long the load lasts.
     pub(crate) duration: Duration,
-    /// How long requests under way may still be answered after that.
+    /// The time after the end of the load in which requests in progress may still be answered.
     pub(crate) drain: Duration,
     /// The time between requests of each entry point.
     pub(crate) chat: Duration,

@@ -7,12 +7,12 @@ use crate::definition::{self, CacheDefinition, EndpointDefinition, StepDefinitio
 const MOST_OPERATIONS: usize = 100_000;
 /// Deeper nesting is refused.
 const MOST_DEPTH: usize = 16;
-/// A step is repeated at most this often.
+/// The maximum number of repetitions of a step.
 const MOST_TIMES: i64 = 1_000;
-/// A service calls at most this many others.
+/// The maximum number of services that a service calls.
 const MOST_ROUTES: usize = 1 << 16;
 
-/// The script of the service of this index.
+/// Compiles the script of the service with this index.
 pub(crate) fn compile(
     known: &Endpoints,
     service: usize,
@@ -319,7 +319,7 @@ fn check_keys(step: &StepDefinition) -> Result<(), String> {
     Ok(())
 }
 
-/// A number from 0 to 1, in 2^64ths.
+/// Converts a number from 0 to 1 to 2^64ths.
 fn bits(part: f64, what: &str) -> Result<u64, String> {
     if (0.0..=1.0).contains(&part) {
         // Casts of floats saturate, so that 1 is all bits.

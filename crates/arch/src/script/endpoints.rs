@@ -1,4 +1,4 @@
-//! The services of an architecture with their endpoints: by names and by numbers.
+//! The services of an architecture with their endpoints, by name and by number.
 
 use crate::definition::EndpointDefinition;
 use crate::message::Key;
@@ -8,8 +8,8 @@ use serde::Serialize;
 /// The maximum number of endpoints of all services together.
 const MOST: usize = 65_000;
 
-/// The services of an architecture with their endpoints, by which calls and loads find them.
-/// Endpoints are numbered through all services.
+/// The services of an architecture with their endpoints, to look up the targets of calls and loads. Endpoints are
+/// numbered across all services.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Endpoints {
     services: Vec<ServiceEndpoints>,
@@ -73,7 +73,7 @@ impl Endpoints {
         self.services[service].first as u16
     }
 
-    /// The service and the endpoint that a call names.
+    /// Returns the service and the endpoint that a call names.
     pub(crate) fn target(&self, call: &str) -> Result<(u32, Key), String> {
         let (service, endpoint) = match call.split_once('.') {
             Some((service, endpoint)) => (service, Some(endpoint)),
@@ -108,7 +108,7 @@ impl Endpoints {
         Ok((place as u32, key))
     }
 
-    /// The endpoint that a load asks for: `cart.list`, or `list` where only one service has it.
+    /// Returns the endpoint that a load names: `cart.list`, or `list` if only one service has it.
     pub(crate) fn named(&self, name: &str) -> Result<(u32, Key), String> {
         if name.contains('.') {
             return self.target(name);
@@ -146,7 +146,7 @@ impl Endpoints {
         endpoints.map(String::as_str)
     }
 
-    /// The index of the service with the endpoint of this number.
+    /// Returns the index of the service that has the endpoint with this number.
     pub(crate) fn service(&self, number: u16) -> Option<u32> {
         let number = usize::from(number);
         // Services without endpoints have the number of the next, and come before it.
@@ -156,7 +156,7 @@ impl Endpoints {
         (number < known.first + known.endpoints.len()).then_some(place as u32)
     }
 
-    /// The name of the endpoint of this number, with its service.
+    /// Returns the name of the endpoint with this number, including its service.
     pub(crate) fn name(&self, number: u16) -> Option<String> {
         let service = &self.services[self.service(number)? as usize];
         let endpoint = &service.endpoints[usize::from(number) - service.first];

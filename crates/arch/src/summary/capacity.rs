@@ -5,14 +5,14 @@ use crate::topology::Topology;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The highest load that an architecture bears.
+/// The result of a search for the highest load that an architecture sustains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacitySummary {
     /// The name of the architecture.
     pub arch: String,
-    /// The limit of the 99th percentile, if that is an objective.
+    /// The limit of the 99th percentile, if there is such an objective.
     pub limit_seconds: Option<f64>,
-    /// The objectives, as texts.
+    /// The objectives in text form.
     pub slos: Vec<String>,
     /// True if something limits the load. If not, response times are equal at any load.
     pub limited: bool,
@@ -24,9 +24,9 @@ pub struct CapacitySummary {
     pub load_least: Option<f64>,
     /// The lowest load that certainly is not.
     pub load_most: Option<f64>,
-    /// Whether the highest load to try is borne.
+    /// True if the highest load of the search meets the objectives.
     pub beyond: bool,
-    /// The highest loads that other definitions of the architecture bear, in ascending order, if they were asked for.
+    /// The highest loads that variants of the definition sustain, in ascending order, if variants were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<f64>>,
     /// The loads that were tried, in ascending order.
@@ -42,10 +42,10 @@ pub struct CapacityPoint {
     pub p50_seconds: f64,
     pub p95_seconds: f64,
     pub p99_seconds: f64,
-    /// Half the width of the 95 % confidence interval of that.
+    /// Half the width of the 95 % confidence interval of the 99th percentile.
     pub p99_within_seconds: Option<f64>,
     pub errors: f64,
-    /// The measured value of each objective: seconds, or a share of the requests; `None` without requests.
+    /// The measured value of each objective: seconds, or a fraction of the requests; `None` without requests.
     pub objectives: Vec<Option<f64>>,
     /// The utilisation of slots or processors of services with a limit.
     pub utilisations: BTreeMap<String, f64>,
@@ -108,18 +108,18 @@ impl CapacitySummary {
     }
 }
 
-/// How many instances of a service are needed for a load.
+/// The number of instances of a service that a load needs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstancesSummary {
     /// The name of the architecture.
     pub arch: String,
     /// The service.
     pub service: String,
-    /// The limit of the 99th percentile, if that is an objective.
+    /// The limit of the 99th percentile, if there is such an objective.
     pub limit_seconds: Option<f64>,
-    /// The objectives, as texts.
+    /// The objectives in text form.
     pub slos: Vec<String>,
-    /// The smallest number that is enough, if any that was tried is.
+    /// The smallest sufficient number, if one was found.
     pub instances: Option<u32>,
     /// The numbers that were tried, in ascending order.
     pub points: Vec<InstancesPoint>,
@@ -128,9 +128,9 @@ pub struct InstancesSummary {
 /// A number of instances that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstancesPoint {
-    /// How many.
+    /// The number of instances.
     pub instances: u32,
-    /// The result.
+    /// The measurements with this number.
     #[serde(flatten)]
     pub point: CapacityPoint,
 }

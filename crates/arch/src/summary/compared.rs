@@ -18,7 +18,7 @@ pub struct ComparedRow {
     /// The second less the first.
     pub difference: Option<f64>,
     pub difference_within: Option<f64>,
-    /// Whether the interval of the difference leaves zero out.
+    /// True if the interval of the difference does not contain zero.
     pub is_clear: bool,
 }
 

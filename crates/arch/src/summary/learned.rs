@@ -10,7 +10,7 @@ pub struct LearnedSummary {
     pub spans: u64,
     /// Traces that they belong to.
     pub traces: u64,
-    /// How long was recorded.
+    /// The length of the recording in seconds.
     pub recorded_seconds: f64,
     /// The numbers of the definition with their 95 % intervals, if recordings were resampled.
     pub numbers: Vec<NumberRow>,

@@ -9,14 +9,14 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The names of a topology for reports after the run, which takes the topology.
+/// The names of a topology, for reports after the run, which consumes the topology.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// How many instances there are.
+    /// The number of instances.
     pub instances: u32,
     /// The names of the services, by their index.
     pub services: Vec<String>,
-    /// How many regions there are.
+    /// The number of regions.
     pub regions: u32,
 }
 
@@ -66,7 +66,7 @@ pub struct EntrySummary {
     pub puts: u64,
     pub errors: u64,
     pub missing: u64,
-    /// Failed at once: there was no instance to send them to.
+    /// Requests that failed at once because there was no instance to send them to.
     pub unrouted: u64,
     pub unanswered: u64,
     /// Percentiles of response times; `None` if there were no requests.
@@ -77,7 +77,7 @@ pub struct EntrySummary {
     /// The percentiles that are lower bounds, because some requests were unanswered at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<&'static str>,
-    /// By kind of request, if the entry point has its own load.
+    /// The totals by kind of request, if the entry point has its own load.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, EntrySummary>,
     #[serde(skip)]
@@ -144,8 +144,8 @@ impl TimesSummary {
 }
 
 impl ServicesSummary {
-    /// Summarises a run. `utilisations` are the shares of their slots or processors that services have used, with
-    /// the index of the service.
+    /// Summarises a run. `utilisations` contains, for services with a limit, the index and the utilisation of slots or
+    /// processors.
     pub fn new(
         named: &Named,
         utilisations: &[(u32, f64)],

@@ -14,7 +14,7 @@ pub struct ServiceSummary {
     pub refused: u64,
     pub unanswered: u64,
     pub longest_queue: u64,
-    /// Requests that waited for a slot, or for their part of shared processors.
+    /// The time that requests waited for a slot, or for their share of processors.
     pub queue_seconds: f64,
     pub work_seconds: f64,
     /// The travel time of requests and answers.

@@ -7,9 +7,9 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
-    /// Fields with commas between them, below their names.
+    /// CSV, with a header.
     Csv,
-    /// JSON objects.
+    /// JSON objects, one per line.
     Json,
 }
 
@@ -30,13 +30,13 @@ impl OutputFormat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Described {
-    /// Tells sweeps of other definitions, loads and times apart.
+    /// A checksum that distinguishes definitions, loads and times.
     pub definition: String,
-    /// Each field with its values, as they were typed.
+    /// Each field with its values in text form.
     pub fields: Vec<(String, Vec<String>)>,
     /// The number of seeds for each point.
     pub seeds: usize,
-    /// The first of them.
+    /// The first seed.
     pub first_seed: u64,
     /// The format of the file.
     pub format: OutputFormat,

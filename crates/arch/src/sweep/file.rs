@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file with a line for each run that was made.
+/// A file with a line for each completed run.
 #[derive(Debug)]
 pub struct SweepFile {
     file: File,
@@ -18,7 +18,7 @@ impl SweepFile {
     /// Opens or creates the file of a sweep, and reads its runs. An incomplete last line is removed.
     ///
     /// # Errors
-    /// If it cannot be opened, or belongs to another sweep.
+    /// If the file cannot be opened, or belongs to another sweep.
     pub fn open(sweep: &Sweep, path: &Path) -> Result<(SweepFile, Vec<Measurement>), SweepError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -76,7 +76,7 @@ impl SweepFile {
 }
 
 impl Sweep {
-    /// Returns the end of the complete lines, and their runs; `None` if they are not of this sweep.
+    /// Returns the end of the complete lines, and their runs; `None` if the file belongs to another sweep.
     fn made(&self, text: &str, head: &str) -> Option<(usize, Vec<Measurement>)> {
         let format = self.grid.described().format;
         let Some(lines) = text.strip_prefix(head) else {

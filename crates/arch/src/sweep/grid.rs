@@ -9,7 +9,7 @@ use crate::experiment::Measurement;
 use crate::variant::Setting;
 use std::fmt::Write as _;
 
-/// A field with its values, as one types them all at once: `1,2,4`, `1..8` or `10..100..10`.
+/// Parses a field with several values: `1,2,4`, `1..8` or `10..100..10`.
 ///
 /// # Errors
 /// [`SweepError::Values`].
@@ -49,7 +49,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The runs of this.
+    /// Creates the grid of these parameters.
     ///
     /// # Errors
     /// [`SweepError::Twice`] or [`SweepError::Runs`].
@@ -79,30 +79,30 @@ impl Grid {
         &self.described
     }
 
-    /// The same with lines of this format.
+    /// Returns the grid with lines in this format.
     pub(super) fn formatted(mut self, format: OutputFormat) -> Grid {
         self.described.format = format;
         self
     }
 
-    /// How many points the grid has.
+    /// Returns the number of points of the grid.
     pub fn points(&self) -> usize {
         self.axes.iter().map(Vec::len).product()
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.points() * self.described.seeds
     }
 
-    /// The point of the grid and the seed of a run.
+    /// Returns the point of the grid and the seed of a run.
     pub fn run(&self, number: usize) -> (usize, u64) {
         let seeds = self.described.seeds;
         let seed = self.described.first_seed;
         (number / seeds, seed.wrapping_add((number % seeds) as u64))
     }
 
-    /// The fields of a point; the last changes fastest.
+    /// Returns the fields of a point; the last field changes fastest.
     pub fn settings(&self, point: usize) -> Vec<Setting> {
         let mut left = point;
         let mut settings: Vec<Setting> = Vec::with_capacity(self.axes.len());

@@ -1,4 +1,4 @@
-//! A shard of a sweep, which one of many jobs makes, and the first line of its file.
+//! A shard of a sweep, made by one of many jobs, and the first line of its file.
 
 use super::described::{Described, OutputFormat};
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use std::str::FromStr;
 const MOST: usize = 100_000;
 /// The version of the first line of a shard's file.
 const VERSION: u32 = 1;
-/// A first line that is longer is refused.
+/// The maximum length of a first line.
 pub const LONGEST_FIRST_LINE: usize = 1 << 24;
 
-/// Every `of`-th run of a sweep, from the `number`-th on, counted from 1: neighbouring runs take similar
-/// times, so shards do too.
+/// A shard: every `of`-th run of a sweep, from the `number`-th on, counted from 1. Neighbouring runs take similar
+/// times, so shards do, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     /// The number of the shard, from 1.
@@ -30,7 +30,7 @@ impl Shard {
         (1..=MOST).contains(&self.of) && (1..=self.of).contains(&self.number)
     }
 
-    /// How many of a sweep's runs are this shard's.
+    /// Returns how many runs of a sweep belong to this shard.
     pub fn runs(self, total: usize) -> usize {
         (total + self.of - self.number) / self.of
     }
@@ -67,7 +67,7 @@ impl FromStr for Shard {
     }
 }
 
-/// The first line of a shard's file: the sweep, and the shard.
+/// The first line of a shard's file, which identifies the sweep and the shard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FirstLine {

@@ -1,8 +1,8 @@
-//! The values of a field of a sweep, as they are typed.
+//! Parses the values of a field of a sweep.
 
 use super::MOST_RUNS;
 
-/// The values of `1,2,4`, `1..8` or `10..100..10`; commas within brackets belong to a value.
+/// Parses values such as `1,2,4`, `1..8` or `10..100..10`; commas within brackets belong to a value.
 pub(super) fn values_of(text: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = vec![String::new()];
     let (mut depth, mut in_text) = (0i32, false);
@@ -32,7 +32,7 @@ pub(super) fn values_of(text: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// The numbers of a range such as `1..8` or `10..100..10`, both ends included; `None` if `text` is not a range.
+/// Returns the numbers of a range such as `1..8` or `10..100..10`, inclusive; `None` if `text` is not a range.
 fn range(text: &str) -> Result<Option<impl Iterator<Item = i64> + use<>>, String> {
     let parts: Vec<Option<i64>> = text.split("..").map(|part| part.parse().ok()).collect();
     let (from, to, step) = match *parts {

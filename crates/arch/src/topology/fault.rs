@@ -68,7 +68,7 @@ pub struct TimedFault {
     /// For restarts: the pause between two instances, and the time between leaving the registries and going
     /// down.
     pub gap: u64,
-    /// See `gap`.
+    /// For restarts: the time between leaving the registries and going down.
     pub drain: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct TimedLink {
     pub(crate) to: LinkSide,
     pub(crate) schedule: Schedule,
     pub(crate) lasting: Option<u64>,
-    /// The part that is lost, and that arrives twice, from 0 to 1.
+    /// The fraction that is lost, and the fraction that arrives twice, from 0 to 1.
     pub(crate) loss: f64,
     pub(crate) twice: f64,
     pub(crate) delay: Option<Sampler>,

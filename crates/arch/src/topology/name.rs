@@ -42,8 +42,7 @@ impl Topology {
         format!("{}.{}", self.place(instance), self.label(instance))
     }
 
-    /// The name that all instances of a service in a zone share:
-    /// `netflixoss.us-east-1.zoneC.homepage.karyon`.
+    /// Returns the name that all instances of a service in a zone share: `netflixoss.us-east-1.zoneC.homepage.karyon`.
     pub fn collapsed_name(&self, instance: u32) -> String {
         let Service { name, package, .. } = self.service_of(instance);
         format!("{}.{name}.{package}", self.place(instance))
@@ -55,9 +54,8 @@ impl Topology {
         format!("{place}..eureka{registry:02}...eureka.eureka")
     }
 
-    /// The names of all actors of a run in the order of their addresses, as graphs and logs show
-    /// them: the scenario, the instances, the registries, edda, the log of nodes and edges, and those
-    /// who look after services.
+    /// Returns the names of all actors of a run in the order of their addresses, as graphs and logs show them: the
+    /// scenario, the instances, the registries, edda (the log of nodes and edges), and the controllers of services.
     pub fn actor_names(&self) -> impl Iterator<Item = String> {
         let scenario = std::iter::once_with(|| self.only_name(SCENARIO));
         let instances = (0..self.len()).map(|instance| self.short_name(instance));
@@ -71,7 +69,7 @@ impl Topology {
         all.chain(keepers)
     }
 
-    /// The name of the actor that looks after a service: `netflixoss.*.*.web-keeper`.
+    /// Returns the name of the controller of a service: `netflixoss.*.*.web-keeper`.
     pub(crate) fn controller_name(&self, service: u32) -> String {
         self.only_name(&format!("{}-keeper", self.services[service as usize].name))
     }
@@ -110,7 +108,8 @@ pub fn first_part(arch: &str) -> String {
     arch.replace(bad, "_")
 }
 
-/// A part of a name: dots would begin another one, and spaces another name.
+/// Returns a part of a name, without dots, which would begin another part, and without spaces, which would begin
+/// another name.
 fn part(text: &str) -> Cow<'_, str> {
     let joins = |c: char| c == '.' || c.is_whitespace() || c.is_control();
     if text.contains(joins) {

@@ -8,7 +8,7 @@ use crate::package::Package;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum number of instances of a service, spare instances included.
+/// The maximum number of instances of a service, including spare instances.
 const MOST: u32 = 100_000;
 
 /// Why spare instances cannot be added.
@@ -18,9 +18,9 @@ pub enum RoomError {
     /// The service does not exist.
     #[error("there is no service '{service}'{}", near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
     NoService {
-        /// The name.
+        /// The name that is not a service.
         service: String,
-        /// The nearest one.
+        /// The nearest name, if there is one.
         near: Option<String>,
     },
     /// The number is too large.
@@ -28,7 +28,7 @@ pub enum RoomError {
     TooMany {
         /// The service.
         service: String,
-        /// How many were wanted.
+        /// The requested number of instances.
         count: u32,
     },
     /// A graph fixes the connections, so further instances would have none.
@@ -50,9 +50,9 @@ pub enum RoomError {
 }
 
 impl Topology {
-    /// Adds spare instances to services, up to the given total number of instances of each. A service that
-    /// already has as many instances or more is unchanged. A different number of spare instances makes a
-    /// different run, because its actors have different numbers.
+    /// Adds spare instances to services, up to the given total number of instances of each. A service that already has
+    /// that many instances is unchanged. A different number of spare instances gives a different run, because it
+    /// changes the numbers of actors.
     ///
     /// ```
     /// use corsair_arch::{Scale, Topology, read};
@@ -150,7 +150,7 @@ impl Service {
         self.instances.start..self.instances.end - self.spare
     }
 
-    /// Whether instances may come and go while it runs.
+    /// True if instances of the service may be added and removed during a run.
     pub(crate) fn may_change(&self) -> bool {
         self.scaler.is_some() || self.spare > 0
     }

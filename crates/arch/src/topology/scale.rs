@@ -7,12 +7,12 @@ use crate::definition::CheckedDefinition;
 pub struct Scale {
     /// The number of regions.
     pub regions: u32,
-    /// How many per cent of the definition's instances there are.
+    /// The percentage of the definition's instances.
     pub percent: u32,
 }
 
 impl Default for Scale {
-    /// One region, and the defined numbers of instances.
+    /// By default one region, with the number of instances in the definition.
     fn default() -> Self {
         Scale {
             regions: 1,
@@ -32,10 +32,10 @@ pub enum ScaleError {
     Regions {
         /// Regions of the run.
         regions: u32,
-        /// How many there are.
+        /// The maximum number of regions.
         most: u32,
     },
-    /// A service in too many regions.
+    /// A service is in too many regions.
     #[error(
         "service '{service}' would be in {} regions, {regions} for each of {scale}; there are {most}",
         regions * scale
@@ -47,10 +47,10 @@ pub enum ScaleError {
         regions: u32,
         /// Regions of the run.
         scale: u32,
-        /// How many there are.
+        /// The maximum number of regions.
         most: u32,
     },
-    /// A scale at which a service disappears.
+    /// The scale is so small that a service disappears.
     #[error(
         "{percent} % of the {count} instances of service '{service}' are none; give at least {} %",
         100u64.div_ceil(*count)
@@ -63,18 +63,18 @@ pub enum ScaleError {
         /// The scale.
         percent: u32,
     },
-    /// Too many instances.
+    /// There are too many instances.
     #[error("{0} instances are too many; at most {MAX_INSTANCES} are simulated")]
     TooMany(u64),
 }
 
 impl Scale {
-    /// How many instances there are of `count`.
+    /// Scales a number of instances.
     pub(super) fn count(self, count: i64) -> u32 {
         (count.max(0) as u64 * u64::from(self.percent) / 100).min(u32::MAX.into()) as u32
     }
 
-    /// Whether a definition can be made so large.
+    /// Checks that a definition can have this scale.
     pub(super) fn check(self, checked: &CheckedDefinition) -> Result<(), ScaleError> {
         let most = checked.places().regions().len() as u32;
         if !(1..=most).contains(&self.regions) {

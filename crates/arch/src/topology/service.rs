@@ -25,7 +25,7 @@ fn container(service: &ServiceDefinition) -> Option<Container> {
     (container != Container::default()).then_some(container)
 }
 
-/// A service and where its instances are.
+/// A service with the location of its instances.
 #[derive(Clone, Debug, Serialize)]
 pub struct Service {
     /// The name.
@@ -34,7 +34,7 @@ pub struct Service {
     pub package: Package,
     /// The container of its instances, if known.
     pub container: Option<Container>,
-    /// Machine and container in the names of a graph that was read; empty in all others, as in spigo's.
+    /// The machine and the container in the names of a graph that was read; otherwise empty, as in spigo.
     pub(crate) named_container: (String, String),
     /// The indices of its instances.
     pub instances: Range<u32>,
@@ -42,7 +42,7 @@ pub struct Service {
     pub(crate) spare: u32,
     /// The indices of the services that it calls.
     pub dependencies: Vec<u32>,
-    /// Whether its instances know the registries of all regions.
+    /// True if its instances know the registries of all regions.
     pub all_regions: bool,
     /// The costs of requests.
     pub costs: Costs,

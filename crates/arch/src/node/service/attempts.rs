@@ -1,8 +1,8 @@
 //! Calls and their attempts: time-outs, retries, hedges, connections.
 //!
-//! An attempt is named by a tag: the number of the call, and below that its own number among the
-//! attempts of the call. An answer, or an alarm, whose attempt is not under way any more does not
-//! matter: the call is over, or has given the attempt up.
+//! An attempt is identified by a tag: the number of the call, and in the lower bits the number of the attempt within
+//! the call. Answers and alarms for attempts that are no longer in flight are ignored, because the call is over or has
+//! abandoned the attempt.
 
 use super::super::host::Host;
 use super::super::job::PendingRequest;
@@ -15,15 +15,15 @@ use corsair::Context;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Attempts of one call are below two to this.
+/// The number of bits for an attempt within a call.
 const ATTEMPT_BITS: u32 = 5;
-/// Numbers of calls are below two to this.
+/// The number of bits for a call.
 pub(super) const SERIAL_BITS: u32 = 32 - ATTEMPT_BITS;
 
 /// The call of a task.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Calling {
-    /// Its number; zero without a call.
+    /// The number of the call; zero if there is no call.
     serial: u32,
     target: Target,
     deadline: u64,
@@ -34,8 +34,8 @@ pub(super) struct Calling {
     waiting: u32,
     retries: u8,
     hedges: u8,
-    /// The most recently asked instances, by the attempt's number modulo their count, which limits the
-    /// attempts of a call in flight.
+    /// The most recently asked instances, by the attempt's number modulo their count. That count limits the attempts of
+    /// a call in flight.
     asked: [Option<u32>; MOST_AT_ONCE],
 }
 
@@ -76,7 +76,7 @@ impl Calling {
     }
 }
 
-/// The bits of a tag with the number of the attempt.
+/// The bits of a tag that contain the number of the attempt.
 const ATTEMPTS: u32 = (1 << ATTEMPT_BITS) - 1;
 
 /// Returns the bit of an attempt in its call.
@@ -103,7 +103,7 @@ enum What {
 }
 
 impl Service {
-    /// Makes a call for a task, which waits for it.
+    /// Makes a call for a task, which waits for the result.
     pub(super) fn call<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -222,7 +222,7 @@ impl Service {
         host.ask_after(opening, job, to, key, stage, cx);
     }
 
-    /// A request that a task has made is answered.
+    /// Handles the answer to a request of a task.
     pub(in super::super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
@@ -256,7 +256,7 @@ impl Service {
         self.go_on(host, cx);
     }
 
-    /// An attempt has failed: the call waits for the others, tries again, or fails.
+    /// Handles a failed attempt: the call waits for other attempts, tries again, or fails.
     pub(super) fn attempt_failed<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

@@ -1,4 +1,4 @@
-//! A circuit breaker: closed, open for a while after too many failures, half open for some probes.
+//! A circuit breaker: closed, open for some time after too many failures, half open during some probes.
 
 use crate::policy::BreakerRules;
 use crate::saved::Ruled;
@@ -10,11 +10,11 @@ pub(super) struct Breaker {
     #[serde(skip)]
     rules: BreakerRules,
     state: State,
-    /// The last attempts as a ring; true for failures.
+    /// A ring of the last attempts; true for failures.
     last: Vec<bool>,
     next: usize,
     failures: u32,
-    /// How often it has opened.
+    /// The number of times that the breaker has opened.
     opened: u64,
 }
 
@@ -23,7 +23,7 @@ enum State {
     Closed,
     /// Until a time in nanoseconds.
     Open(u64),
-    /// The number of probes let through, and of those answered.
+    /// The number of probes that were let through, and the number that were answered.
     HalfOpen {
         begun: u32,
         good: u32,
@@ -123,7 +123,7 @@ impl Breaker {
         self.failures = 0;
     }
 
-    /// How often it has opened.
+    /// Returns how often the breaker has opened.
     pub(super) fn opened(&self) -> u64 {
         self.opened
     }

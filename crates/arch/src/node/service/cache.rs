@@ -6,12 +6,12 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The keys that an instance has in a cache. The values themselves do not matter.
+/// The keys in a cache of an instance. Values are not stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Cache {
     #[serde(skip)]
     kind: CacheKind,
-    /// The time at which each key was put, in nanoseconds, and its rank in the order of use.
+    /// For each key, the time at which it was put in nanoseconds, and its rank in the order of use.
     kept: FxHashMap<u32, (u64, u64)>,
     /// The keys in the order of their last use. Empty if the size of the cache is not limited.
     #[serde(skip)]
@@ -45,12 +45,13 @@ impl Cache {
         }
     }
 
-    /// Among how many keys look-ups choose; none: the request's.
+    /// Returns the number of keys among which look-ups choose; `None` if they use the request's
+    /// key.
     pub(super) fn keys(&self) -> Option<u32> {
         self.kind.keys
     }
 
-    /// True if a key is present and fresh. A miss fills it in.
+    /// True if a key is present and fresh. A miss adds the key.
     pub(super) fn look_up(&mut self, key: u32, now: u64) -> bool {
         self.uses += 1;
         let is_bounded = self.kind.size < u32::MAX;

@@ -16,27 +16,27 @@ use std::collections::VecDeque;
 pub(super) struct Route {
     #[serde(skip)]
     pub(super) policy: Policy,
-    /// Whether it matters what becomes of something that is sent there.
+    /// True if the outcome of a sent message matters.
     #[serde(skip)]
     pub(super) minds_answers: bool,
-    /// The instances that may be called, in the order of their numbers.
+    /// The instances that may be called, in ascending order.
     peers: Vec<Peer>,
     /// The position of round-robin.
     turn: usize,
-    /// Requests in flight to all of its instances.
+    /// The number of requests in flight to all of these instances.
     under_way: u32,
     /// Whether some may be left out.
     has_ejected: bool,
-    /// Calls in flight, each with all its attempts.
+    /// The number of calls in flight, each with all its attempts.
     pub(super) calls: u32,
     pub(super) breaker: Option<Breaker>,
     bucket: Option<Bucket>,
     /// Retries that may still be made.
     budget: f64,
-    /// Open connections, and the idle ones among them.
+    /// The number of open connections, and of idle ones among them.
     open: u32,
     idle: u32,
-    /// The attempts that wait for a connection: the task and its tag.
+    /// The attempts that wait for a connection: the task, and the tag of the attempt.
     pub(super) waiting: VecDeque<(u32, u32)>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Route {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Peer {
     node: u32,
-    /// Whether it is in the caller's zone.
+    /// True if it is in the caller's zone.
     is_near: bool,
     under_way: u32,
     /// Attempts that failed in a row.
@@ -53,7 +53,7 @@ struct Peer {
     ejected_until: u64,
 }
 
-/// A connection for an attempt, or none.
+/// The connection for an attempt, if one is available.
 pub(super) enum Connection {
     /// A connection is available; the nanoseconds to open it, if needed.
     Ready(u64),
@@ -116,7 +116,7 @@ impl Route {
         self.peers.iter().map(|peer| peer.node)
     }
 
-    /// Adds an instance; false if it was known.
+    /// Adds an instance. False if it was already known.
     pub(super) fn add(&mut self, model: &Model, here: Zone, node: u32) -> bool {
         let Err(place) = self.place(node) else {
             return false;
@@ -132,7 +132,7 @@ impl Route {
         true
     }
 
-    /// Removes an instance; false if it is not there.
+    /// Removes an instance. False if it was not known.
     pub(super) fn remove(&mut self, node: u32) -> bool {
         let place = self.place(node);
         if let Ok(place) = place {
@@ -148,14 +148,14 @@ impl Route {
         has_room && self.bucket.as_mut().is_none_or(|bucket| bucket.take(now))
     }
 
-    /// A call begins, which adds to the budget of retries.
+    /// Adds to the budget of retries, because a call begins.
     pub(super) fn earn(&mut self) {
         if let Some((share, burst)) = self.policy.retries.and_then(|retries| retries.budget) {
             self.budget = (self.budget + share).min(burst.max(share));
         }
     }
 
-    /// True if the budget allows a retry, which it then pays for.
+    /// True if the budget allows a retry; then the retry is deducted.
     pub(super) fn spend(&mut self) -> bool {
         let is_limited = (self.policy.retries).is_some_and(|retries| retries.budget.is_some());
         if is_limited && self.budget < 1.0 - 1e-9 {
@@ -167,7 +167,7 @@ impl Route {
         true
     }
 
-    /// The instance for a request about a key; another than `last`, if there is one.
+    /// Returns the instance for a request with a key; different from `last`, if possible.
     pub(super) fn pick<C: Context<crate::message::Msg>>(
         &mut self,
         about: u32,
@@ -272,7 +272,7 @@ impl Route {
         places.max_by_key(|&place| mix(u64::from(about) << 32 | u64::from(self.peers[place].node)))
     }
 
-    /// A request to an instance is answered, or will never be.
+    /// Records that a request to an instance was answered or abandoned.
     pub(super) fn answered(&mut self, node: u32) {
         if let Ok(place) = self.place(node) {
             let peer = &mut self.peers[place];
@@ -329,7 +329,7 @@ impl Route {
         }
     }
 
-    /// A connection has carried an answer, or is closed because no caller waits for one.
+    /// Releases a connection; `closed` if it was abandoned and not answered.
     pub(super) fn disconnect(&mut self, closed: bool) {
         let Some(pool) = self.policy.connections else {
             return;
@@ -342,7 +342,7 @@ impl Route {
     }
 }
 
-/// A number that depends on every bit of another (the end of MurmurHash 3).
+/// Mixes the bits of a number, so that each bit of the result depends on all bits (the finalizer of MurmurHash 3).
 fn mix(mut bits: u64) -> u64 {
     bits ^= bits >> 33;
     bits = bits.wrapping_mul(0xff51_afd7_ed55_8ccd);
