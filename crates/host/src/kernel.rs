@@ -23,6 +23,7 @@ mod locks;
 pub(crate) mod memory;
 mod messages;
 pub(crate) mod names;
+mod nested;
 mod paths;
 mod poll;
 mod process;
@@ -40,7 +41,7 @@ use crate::channel::{Channel, Command, Ending};
 use crate::disk::Disk;
 use crate::filesystem::{FileSystem, Ino, ROOT};
 use crate::packet::{Packet, Reader};
-use crate::raw::{Args, raw};
+use crate::raw::{Args, args, raw};
 pub(crate) use crate::tcp::{Id, NEVER};
 use crate::world::World;
 use std::cell::{Cell, UnsafeCell};
@@ -217,13 +218,14 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
 
 /// Ends the process with a message, where nothing else can be relied upon.
 pub(crate) fn fatal(message: &str) -> ! {
-    let text = format!("corsair-host: {message}\n");
-    // SAFETY: the text is valid for reads; the process ends.
+    // Nothing is allocated: the allocator may be what has failed.
+    for text in ["corsair-host: ", message, "\n"] {
+        let arguments = args([2, text.as_ptr() as usize, text.len()]);
+        // SAFETY: the text is valid for reads.
+        unsafe { raw(libc::SYS_write, arguments) };
+    }
+    // SAFETY: the process ends.
     unsafe {
-        raw(
-            libc::SYS_write,
-            [2, text.as_ptr() as usize, text.len(), 0, 0, 0],
-        );
         raw(libc::SYS_exit_group, [134, 0, 0, 0, 0, 0]);
     }
     unreachable!("the process has ended")
@@ -231,7 +233,10 @@ pub(crate) fn fatal(message: &str) -> ! {
 
 /// Serves a call of the calling thread, which belongs to a host's program. Returns what the real kernel would.
 pub(crate) fn call(number: i64, args: Args) -> isize {
-    if with(|kernel| kernel.should_preempt()) {
+    if BORROWED.get() {
+        return nested::serve(number, &args);
+    }
+    if !nested::is_of_allocators(number) && with(|kernel| kernel.should_preempt()) {
         threads::pass_on(None);
     }
     let mut attempt = Attempt::default();
@@ -463,6 +468,7 @@ pub(crate) fn next_thread() -> usize {
 fn serve((command, time, input): (Command, u64, Vec<u8>)) {
     with(|kernel| {
         kernel.now = kernel.now.max(time);
+        nested::set_time(kernel.now);
         kernel.stop_for_debugger();
         match command {
             Command::Kill => kernel.kill(),

@@ -2,7 +2,6 @@
 
 use super::user::{self, Error, error};
 use super::{Attempt, Kernel, NEVER, On, Step, Wait};
-use crate::world::World;
 
 /// 2025-01-01 00:00:00 UTC, when simulations begin.
 pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
@@ -14,7 +13,7 @@ const FREE_READINGS: u32 = 10_000;
 const READING: u64 = 1_000;
 
 /// What a clock shows at virtual time 0, in nanoseconds.
-pub(crate) fn base(_: &World, clock: i32) -> u64 {
+pub(crate) fn base(clock: i32) -> u64 {
     match clock {
         libc::CLOCK_REALTIME
         | libc::CLOCK_REALTIME_COARSE
@@ -28,7 +27,7 @@ pub(crate) fn base(_: &World, clock: i32) -> u64 {
 impl Kernel {
     /// Nanoseconds that a clock shows.
     pub(crate) fn read_clock(&self, clock: i32) -> u64 {
-        base(self.world, clock) + self.now
+        base(clock) + self.now
     }
 
     /// The step of a call that looks at the world without waiting, such as reading a clock. A program that does
@@ -72,7 +71,7 @@ impl Kernel {
         let now = self.now;
         let until = attempt.until(|| match flags & libc::TIMER_ABSTIME {
             0 => now.saturating_add(time),
-            _ => time.saturating_sub(base(self.world, clock)),
+            _ => time.saturating_sub(base(clock)),
         });
         if attempt.timed_out || until <= now {
             return Ok(Step::Done(0));

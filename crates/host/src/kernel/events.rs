@@ -134,7 +134,7 @@ impl Kernel {
         timer.due = match first {
             0 => NEVER,
             time if flags as i32 & libc::TFD_TIMER_ABSTIME != 0 => time
-                .saturating_sub(super::clock::base(world, timer.clock))
+                .saturating_sub(super::clock::base(timer.clock))
                 .max(now),
             time => now.saturating_add(time),
         };

@@ -30,9 +30,7 @@ impl Kernel {
                     value as u32,
                     bits as u32,
                     attempt,
-                    |kernel| {
-                        Ok(user::timespec(limit)?.saturating_sub(clock::base(kernel.world, clock)))
-                    },
+                    |kernel| Ok(user::timespec(limit)?.saturating_sub(clock::base(clock))),
                     limit,
                 )
             }

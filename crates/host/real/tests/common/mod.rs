@@ -106,7 +106,7 @@ pub fn scenario(sim: &mut Sim) -> Result<(), SimError> {
         ask(name);
     });
     sim.at(Duration::from_millis(150), Fault::kill(&server));
-    sim.at(Duration::from_millis(450), Fault::start(&server));
+    sim.at(Duration::from_millis(800), Fault::start(&server));
     sim.run_until(Duration::from_secs(60))?;
     for client in &clients {
         assert_eq!(sim.state(client), HostState::Exited(0), "{}", sim.log());

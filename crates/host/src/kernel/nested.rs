@@ -1,0 +1,76 @@
+//! Calls that the simulated kernel makes itself, by way of the program's allocator.
+//!
+//! The kernel's memory comes from the program's global allocator, as all memory of Rust code does. An allocator such as
+//! jemalloc maps memory and reads the clock in between, while the kernel is borrowed.
+#![allow(unsafe_code, reason = "maps memory")]
+
+use super::{clock, identity, user};
+use crate::raw::{Args, raw};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Where memory is mapped for the kernel, one mapping after the other.
+const MAPPINGS: usize = 0x2900_0000_0000;
+const PAGE: usize = 4096;
+
+static NEXT: AtomicUsize = AtomicUsize::new(MAPPINGS);
+static NOW: AtomicU64 = AtomicU64::new(0);
+static RANDOM: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
+
+/// The virtual time that the allocator reads.
+pub(super) fn set_time(now: u64) {
+    NOW.store(now, Ordering::Relaxed);
+}
+
+/// True for calls at which no other thread is let run: an allocator makes them while it holds locks that the kernel's own
+/// allocations need.
+pub(super) fn is_of_allocators(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_mmap
+            | libc::SYS_clock_gettime
+            | libc::SYS_getrandom
+            | libc::SYS_sched_getaffinity
+    )
+}
+
+/// Serves a call that was made while the kernel is borrowed.
+pub(super) fn serve(number: i64, args: &Args) -> isize {
+    let result = match number {
+        libc::SYS_mmap => map(args),
+        libc::SYS_clock_gettime => {
+            let now = clock::base(args[0] as i32) + NOW.load(Ordering::Relaxed);
+            user::write(args[1], user::to_timespec(now)).map(|()| 0)
+        }
+        libc::SYS_getrandom => {
+            for byte in user::bytes_mut(args[0], args[1]) {
+                let next = RANDOM
+                    .load(Ordering::Relaxed)
+                    .wrapping_mul(0x5851_f42d_4c95_7f2d);
+                RANDOM.store(next.wrapping_add(1), Ordering::Relaxed);
+                *byte = (next >> 56) as u8;
+            }
+            Ok(args[1] as isize)
+        }
+        libc::SYS_getpid | libc::SYS_gettid => Ok(identity::PID as isize),
+        libc::SYS_sched_yield => Ok(0),
+        _ => super::fatal(
+            "the allocator made a call within the simulated kernel that is not served there",
+        ),
+    };
+    result.unwrap_or_else(|error| error)
+}
+
+fn map(args: &Args) -> Result<isize, user::Error> {
+    let mut args = *args;
+    let flags = args[3] as i32;
+    if flags & libc::MAP_ANONYMOUS == 0 {
+        return Err(user::error(libc::ENODEV));
+    }
+    if flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) == 0 {
+        let length = args[1].next_multiple_of(PAGE) + PAGE;
+        args[0] = NEXT.fetch_add(length, Ordering::Relaxed);
+        args[3] |= libc::MAP_FIXED_NOREPLACE as usize;
+    }
+    // SAFETY: nothing that is mapped is replaced, unless the allocator names memory of its own.
+    Ok(unsafe { raw(libc::SYS_mmap, args) })
+}
