@@ -1,9 +1,8 @@
 //! The published benchmark's work: one `POST /write` through the handler, without a socket, until
 //! every task has drained.
 //!
-//! The lines are those of kapacitor's `integrations/benchmark_test.go`: `m1 value=17 0000000017`, in
-//! seconds, and its original recording's: 4848 lines of one measurement `packets`, twelve seconds of
-//! it again and again.
+//! The lines are the lines of kapacitor's `integrations/benchmark_test.go` (`m1 value=17 0000000017`, in seconds) and
+//! of its original recording: 4848 lines of one measurement `packets`, twelve seconds that repeat.
 
 use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
@@ -13,47 +12,47 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use tower::ServiceExt;
 
-/// What is to be done, and what every task must have seen of it.
+/// The work to be done, and the number of points that every task must have received.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// How many tasks, all with this text.
+    /// The number of tasks, all with this text.
     pub tasks: usize,
     /// The text of a task.
     pub text: String,
-    /// A body per `POST /write`, which are sent one after the other.
+    /// The bodies of the writes, which are sent one after the other.
     pub bodies: Vec<Bytes>,
-    /// How many points each `from` of each task gets.
+    /// The number of points that each `from` of each task must receive.
     pub delivered: u64,
 }
 
-/// Why a workload was not measured.
+/// An error of a measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// No engine.
+    /// The engine could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A text that does not parse as a task.
+    /// The text is not a valid task.
     #[error(transparent)]
     Task(#[from] TaskError),
-    /// A write that was refused.
+    /// A write was refused.
     #[error("the write was answered with {0}")]
     Refused(StatusCode),
-    /// Points that did not arrive.
+    /// Some points did not arrive.
     #[error("the task `{task}` got {got} points of {wanted} at `{node}`")]
     Lost {
-        /// Which task.
+        /// The task that lacks points.
         task: String,
-        /// Which of its nodes.
+        /// The node of the task that lacks points.
         node: String,
-        /// How many it got.
+        /// The number of points that it received.
         got: u64,
-        /// How many it should have got.
+        /// The number of points that it should have received.
         wanted: u64,
     },
 }
 
 impl Workload {
-    /// As many tasks of this text, and as many lines of a measurement.
+    /// Creates a workload of `tasks` tasks with this text, and of `lines` lines of a measurement.
     pub fn new(tasks: usize, text: &str, measurement: &str, lines: usize) -> Workload {
         let mut body = String::new();
         for i in 0..lines {
@@ -68,7 +67,7 @@ impl Workload {
         }
     }
 
-    /// The original recording's shape.
+    /// Creates a workload like the original recording.
     pub fn packets(tasks: usize, text: &str) -> Workload {
         const LINES: usize = 4848;
         const VALUES: [u32; 12] = [
@@ -87,9 +86,8 @@ impl Workload {
         }
     }
 
-    /// Starts an engine with the tasks, does the work, and gives the time from the first write until
-    /// all points have gone their way. Starting and stopping are not part of it. Every task is checked
-    /// afterwards.
+    /// Starts an engine with the tasks, does the work, and returns the time from the first write until all points have
+    /// been processed. Starting and stopping are not included. Every task is checked afterwards.
     ///
     /// # Errors
     /// See [`MeasureError`].

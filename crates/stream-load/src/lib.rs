@@ -1,7 +1,7 @@
 //! The load that streams are measured with.
 //!
-//! [`Workload`] is the published benchmark's work in the process itself, without a socket;
-//! [`writers`] are clients of a server, over sockets, that write as fast as it takes.
+//! [`Workload`] does the work of the published benchmark within the process, without a socket;
+//! [`writers`] are clients that write over sockets as fast as the server accepts.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,7 +1,6 @@
-//! Clients that write to a server as fast as it takes their lines, each over a connection of its own.
+//! Clients that write to a server as fast as it accepts lines, each over its own connection.
 //!
-//! A client costs next to nothing: its bodies are made before the clock starts, and of an answer only
-//! the head is read.
+//! A client uses little time: its bodies are made before the measurement, and it reads only the head of an answer.
 
 use std::fmt::Write;
 use std::io;
@@ -10,26 +9,26 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// What the clients do.
+/// The parameters of the clients.
 #[derive(Clone, Debug)]
 pub struct Writers {
-    /// Where the server listens, as `127.0.0.1:9092`.
+    /// The address of the server, such as `127.0.0.1:9092`.
     pub address: String,
-    /// The token that it asks for, if it does.
+    /// The token of the server, if it requires one.
     pub token: Option<String>,
-    /// How many clients there are.
+    /// The number of clients.
     pub writers: usize,
-    /// How many lines a body has.
+    /// The number of lines in a body.
     pub lines: usize,
-    /// How many different values the tag `host` has.
+    /// The number of different values of the tag `host`.
     pub hosts: usize,
-    /// How many measurements the lines belong to.
+    /// The number of measurements.
     pub measurements: usize,
-    /// How long they write.
+    /// The duration of writing.
     pub time: Duration,
 }
 
-/// What became of it.
+/// The result of the clients.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrote {
     /// Lines that were answered with 204.
@@ -38,21 +37,21 @@ pub struct Wrote {
     pub bytes: u64,
     /// Writes that were answered with 503 and tried again.
     pub busy: u64,
-    /// From the first write to the last answer.
+    /// The time from the first write to the last answer.
     pub time: Duration,
 }
 
 /// The time of the first line of a body, in seconds.
 const BEGIN: usize = 1_700_000_000;
-/// Bodies that a client has, written in turn.
+/// The number of bodies of a client, which are written in turn.
 const BODIES: usize = 8;
-/// Before a write that was refused is tried again.
+/// The pause before a refused write is repeated.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Writes until the time is up and returns how much the server accepted.
 ///
 /// # Errors
-/// No connection, or an answer that is neither 204 nor 503.
+/// The connection failed, or an answer was neither 204 nor 503.
 pub async fn write(writers: &Writers) -> io::Result<Wrote> {
     let requests: Vec<Vec<Vec<u8>>> = (0..writers.writers)
         .map(|writer| {
@@ -83,7 +82,7 @@ pub async fn write(writers: &Writers) -> io::Result<Wrote> {
     Ok(all)
 }
 
-/// A request with its body: lines of consecutive seconds, hosts and measurements in turn.
+/// Returns a request with its body: lines of consecutive seconds, with hosts and measurements in turn.
 fn request(writers: &Writers, writer: usize, body: usize) -> Vec<u8> {
     let mut lines = String::new();
     for at in 0..writers.lines {

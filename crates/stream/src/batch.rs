@@ -3,28 +3,28 @@
 use crate::block::{Block, Column, Data, Words};
 use std::sync::Arc;
 
-/// The points that a node hands to the next: rows of one block, in order, of one group.
+/// The points that a node passes to the next node: rows of one block, in order, of one group.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Shared with every other task and node that has points of it.
+    /// The block, shared with all other tasks and nodes that have points of it.
     pub block: Arc<Block>,
     /// The selected rows.
     pub rows: Rows,
-    /// The tags by which it was grouped.
+    /// The group of the points.
     pub group: Arc<Group>,
 }
 
 /// Some rows of a block, ascending.
 #[derive(Clone, Debug)]
 pub enum Rows {
-    /// The rows from the first to before the second.
+    /// The rows from the first number up to, but not including, the second.
     Range(u32, u32),
     /// A list of rows.
     List(Arc<[u32]>),
 }
 
-/// The values of the tags by which points are grouped, by name. Points that were never grouped have
-/// none.
+/// The group of points: the values of the tags by which they are grouped, by name. Points that were never grouped have
+/// no tags here.
 #[derive(
     Clone,
     Debug,
@@ -38,13 +38,13 @@ pub enum Rows {
     serde::Deserialize,
 )]
 pub struct Group {
-    /// Name and value, ordered by name; a missing tag has the empty value.
+    /// Names and values, ordered by name; a missing tag has the empty value.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
     /// The points' measurement, if they are grouped by it.
     pub measurement: Option<Arc<str>>,
 }
 
-/// The points of a stretch of time, of one group.
+/// The points of one group in an interval of time.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// The end in nanoseconds since 1970; points at this instant belong to the next window.
@@ -55,17 +55,17 @@ pub struct Window {
     pub batches: Vec<Batch>,
 }
 
-/// The points or the window that an edge carries.
+/// The content of an edge: points or a window.
 #[derive(Clone, Debug)]
 pub enum Flow {
-    /// Points as they come.
+    /// Points, as they arrive.
     Points(Batch),
     /// A window of points.
     Window(Window),
 }
 
 impl Flow {
-    /// How many points.
+    /// Returns the number of points.
     pub fn points(&self) -> usize {
         match self {
             Flow::Points(batch) => batch.rows.len(),
@@ -119,7 +119,7 @@ impl Flow {
         }
     }
 
-    /// The batch of a node that a pipeline feeds points.
+    /// Returns the batch; for nodes that a pipeline always feeds with points.
     ///
     /// # Panics
     /// If it is a window.
@@ -143,7 +143,7 @@ impl Group {
 }
 
 impl Batch {
-    /// The same points, some of the rows.
+    /// Returns the same batch with only these rows.
     pub fn with_rows(&self, rows: Rows) -> Batch {
         Batch {
             block: self.block.clone(),
@@ -152,7 +152,7 @@ impl Batch {
         }
     }
 
-    /// A block of its points only.
+    /// Returns a block of the points of this batch only.
     pub fn to_block(&self) -> Block {
         match self.rows {
             Rows::Range(0, to) if to as usize == self.block.rows() => (*self.block).clone(),
@@ -163,7 +163,7 @@ impl Batch {
         }
     }
 
-    /// Points of this batch's measurement and group, with the group's tags and these fields.
+    /// Returns points of this batch's measurement and group, with the group's tags and these fields.
     pub(crate) fn of_group(&self, times: Arc<[i64]>, fields: Vec<Column>) -> Batch {
         let tag = |(name, value): &(Arc<str>, Arc<str>)| Column {
             name: name.clone(),
@@ -189,7 +189,7 @@ impl Batch {
 }
 
 impl Rows {
-    /// How many.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Rows::Range(from, to) => (to - from) as usize,

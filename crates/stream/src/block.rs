@@ -1,6 +1,6 @@
 //! Points of one measurement, column by column.
 //!
-//! A block is made once, by a write, and shared by every task that its points go to. Rows keep the
+//! A block is created once, by a write, and shared by all tasks that take its points. Rows keep the
 //! order of the lines.
 
 use crate::{Kind, Value};
@@ -15,7 +15,8 @@ mod write;
 
 pub use builder::{Builder, Fed};
 
-/// The destination of points. Equal origins of one engine are the same `Arc`.
+/// The database, policy and measurement of points. Equal origins within an engine are the same
+/// `Arc`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Origin {
     /// `db` of the write.
@@ -31,16 +32,17 @@ pub struct Origin {
 pub struct Block {
     /// The destination of the points.
     pub origin: Arc<Origin>,
-    /// Nanoseconds since 1970.
+    /// The times of the points, in nanoseconds since 1970.
     pub times: Arc<[i64]>,
-    /// Tags before fields, each in order of first appearance. Names are unique per role.
+    /// The columns: tags before fields, each in the order of their first appearance. Names are
+    /// unique per role.
     pub columns: Vec<Column>,
 }
 
 /// The values of one tag or field.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Column {
-    /// The key.
+    /// The key of the tag or field.
     pub name: Arc<str>,
     /// The cells, shared by derived blocks.
     pub data: Arc<Data>,
@@ -68,13 +70,13 @@ pub enum Data {
 /// Values of one type.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cells<T> {
-    /// A value per row; the default where it is missing.
+    /// A value for each row; the default value for missing ones.
     pub values: Vec<T>,
     /// True for each row with a value; `None`: every row has one.
     pub present: Option<Vec<bool>>,
 }
 
-/// Words that repeat: a number per row, each word once.
+/// Repeated words: a number per row, and each distinct word once.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Words {
     /// The index in `words` of each row's word, or [`Words::MISSING`].
@@ -92,7 +94,7 @@ impl Words {
         self.words.get(self.codes[row] as usize)
     }
 
-    /// The words of these rows only. O(rows), also where there are many more words.
+    /// Returns the words of these rows only. O(rows), even if there are many more words.
     fn gather(&self, rows: &[u32]) -> Words {
         let codes = rows.iter().map(|&row| self.codes[row as usize]);
         if self.words.len() <= rows.len() {
@@ -118,7 +120,7 @@ impl Words {
 }
 
 impl<T> Cells<T> {
-    /// The value of a row, if it has one.
+    /// Returns the value of a row, if it has one.
     #[inline]
     pub fn get(&self, row: usize) -> Option<&T> {
         match &self.present {
@@ -129,7 +131,7 @@ impl<T> Cells<T> {
 }
 
 impl Data {
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         match self {
             Data::Tag(words) => words.codes.len(),
@@ -142,7 +144,7 @@ impl Data {
         }
     }
 
-    /// The value of a row, if it has one.
+    /// Returns the value of a row, if it has one.
     pub fn get(&self, row: usize) -> Option<Value> {
         match self {
             Data::Tag(words) => words.get(row).cloned().map(Value::Text),
@@ -227,7 +229,7 @@ impl Data {
     }
 }
 
-/// A column of one row.
+/// Creates a column of one row.
 impl From<Value> for Data {
     fn from(value: Value) -> Data {
         fn one<T>(value: T) -> Cells<T> {
@@ -246,7 +248,7 @@ impl From<Value> for Data {
     }
 }
 
-/// A cell per row, of one type if all values are.
+/// Creates a column with a cell for each row, of one type if all values have that type.
 impl From<Vec<Option<Value>>> for Data {
     fn from(cells: Vec<Option<Value>>) -> Data {
         fn typed<T: Clone>(
@@ -296,14 +298,14 @@ impl From<Vec<Option<Value>>> for Data {
 }
 
 impl Column {
-    /// Whether it is a tag.
+    /// True if the column is a tag.
     pub fn is_tag(&self) -> bool {
         matches!(*self.data, Data::Tag(_))
     }
 }
 
 impl Block {
-    /// How many points.
+    /// Returns the number of points.
     pub fn rows(&self) -> usize {
         self.times.len()
     }
@@ -317,10 +319,10 @@ impl Block {
         size_of::<Block>() + self.times.len() * size_of::<i64>() + columns.sum::<usize>()
     }
 
-    /// A block of these rows only. O(columns × rows).
+    /// Returns a block of these rows only. O(columns × rows).
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If a row does not exist.
     pub fn gather(&self, rows: &[u32]) -> Block {
         let columns = self.columns.iter().map(|column| Column {
             name: column.name.clone(),
@@ -341,12 +343,12 @@ impl Block {
             .or_else(|| self.tags().find(named))
     }
 
-    /// The fields.
+    /// Returns the fields.
     pub fn fields(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| !column.is_tag())
     }
 
-    /// The tags.
+    /// Returns the tags.
     pub fn tags(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.is_tag())
     }

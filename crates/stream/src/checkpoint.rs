@@ -1,9 +1,9 @@
-//! Checkpoints: the states of all nodes at one position of the writes, taken without a stop.
+//! Checkpoints: the states of all nodes at one position in the sequence of writes, taken while tasks run.
 //!
-//! A [`Barrier`] goes over every edge of every task, between the points of two writes (Chandy and Lamport,
-//! "Distributed Snapshots", 1985; aligned, as in Flink). A node that has received it from all of its
-//! inputs reports its state and passes it on; until then, what follows the barrier on an input waits. So
-//! the states that are reported are those of exactly the points before the barrier.
+//! A [`Barrier`] passes over every edge of every task, between the points of two writes (Chandy and Lamport,
+//! "Distributed Snapshots", 1985; aligned, as in Flink). A node that has received it from all of its inputs reports its
+//! state and passes the barrier on. Until then, elements behind the barrier wait. So the reported states contain
+//! exactly the points before the barrier.
 
 use crate::node::State;
 use parking_lot::Mutex;
@@ -24,7 +24,7 @@ struct Collecting {
 }
 
 impl Barrier {
-    /// A barrier, and the reports once it has passed everywhere.
+    /// Creates a barrier, and a receiver of the reports, which arrive when it has passed everywhere.
     pub(crate) fn new() -> (Barrier, oneshot::Receiver<Vec<Reported>>) {
         let (complete, reports) = oneshot::channel();
         let barrier = Barrier(Arc::new(Collecting {

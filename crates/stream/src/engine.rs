@@ -1,16 +1,14 @@
 //! Runs tasks: every node an actor, every arrow an edge.
 //!
-//! An engine is one run of the core, on a thread of its own. Its root actor starts the nodes of
-//! tasks and learns when they end. Writes do not pass through any actor: the caller of
-//! [`Engine::write`] parses the lines, looks up which tasks want them, and puts a batch on the first
-//! edge of each.
+//! An engine is one run of the core, on its own thread. Its root actor starts the nodes of tasks and learns when they
+//! end. Writes do not pass through any actor: the caller of [`Engine::write`] parses the lines, looks up which tasks
+//! take them, and puts a batch on the first edge of each.
 //!
-//! **Nothing accepted is lost.** When a write is answered, its points lie on the edges of all tasks
-//! that want them. [`Engine::close`] lets no more in, and returns when all of them have gone their
-//! way; [`Engine::suspend`] does the same within a deadline, and saves what is left. With a write-ahead log
-//! ([`Engine::open_log`]) this also holds after a crash. Only
-//! [`Engine::delete`], an overflow policy of a task and limits that [`EngineOptions`] set drop points,
-//! and they are counted.
+//! **Nothing accepted is lost.** When a write is answered, its points are on the edges of all tasks that take them.
+//! [`Engine::close`] accepts no further writes, and returns when all points have been processed. [`Engine::suspend`]
+//! does the same within a deadline, and saves the rest. With a write-ahead log ([`Engine::open_log`]) this also holds
+//! after a crash. Only [`Engine::delete`], a task's overflow policy and the limits in [`EngineOptions`] drop points,
+//! and dropped points are counted.
 
 mod actors;
 mod checkpointing;
@@ -67,12 +65,12 @@ struct EngineState {
     tasks: RwLock<BTreeMap<Arc<str>, Arc<Task>>>,
     commands: Commands,
     pending_writes: PendingWrites,
-    /// Held for reading while a write is given to tasks, and for writing while a barrier is.
+    /// Held for reading while a write is given to tasks, and for writing while a barrier is sent.
     order: RwLock<()>,
     /// Permits for concurrent writes.
     writes: Arc<Semaphore>,
     write_log: OnceLock<WriteLog>,
-    /// The log was read, and tasks that are added take the writes from then on.
+    /// True if the log has been read, so that new tasks take all writes from then on.
     live: AtomicBool,
     /// The position in the log of the last write that was given to tasks; changed while `order` is held.
     position: AtomicU64,
@@ -81,7 +79,7 @@ struct EngineState {
     closed: AtomicBool,
     /// True if nodes save their state when their inputs end.
     suspended: Arc<AtomicBool>,
-    /// Saved states of tasks that have not been started.
+    /// Saved states of tasks that have not been started yet.
     saved: Mutex<BTreeMap<String, SavedTask>>,
     /// Lines of all `log` nodes.
     log: Queue,
@@ -93,21 +91,21 @@ struct EngineState {
     io: Handle,
 }
 
-/// The origin of a stored task, which a process needs to start it again.
+/// The origin of a stored task, which a process needs to restart it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TaskOrigin {
-    /// The generation of the engine's routes from which on it takes points of the log.
+    /// The generation of the engine's routes from which on the task takes points of the log.
     since: u64,
     /// The creation time in nanoseconds since 1970.
     created: i64,
-    /// The lengths that the files of its alerts had, by path.
+    /// The lengths of the files of its alerts, by path.
     files: BTreeMap<String, u64>,
 }
 
 /// Why an engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Tasks wait for edges, which virtual time knows nothing of.
+    /// Virtual time cannot run tasks, because tasks wait for edges.
     #[error(
         "streams run on the wall clock, and the executor `virtual` has none; use tokio, threads or pool"
     )]
@@ -117,7 +115,7 @@ pub enum StartError {
     Thread(#[from] io::Error),
 }
 
-/// Why a task could not be started or found.
+/// A task could not be started or found.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// Its text is not a valid pipeline.
@@ -146,10 +144,10 @@ pub enum TaskError {
     Unknown {
         /// The name asked for.
         name: String,
-        /// The nearest name there is.
+        /// The nearest existing name.
         near: Option<String>,
     },
-    /// An alert that writes where it may not.
+    /// An alert writes to a file that is not allowed.
     #[error(
         "`{node}` writes alerts to {path}, and tasks may write none there; name the directory for them (`--alert-logs DIR`)"
     )]
@@ -179,7 +177,7 @@ impl Engine {
     /// See [`StartError`].
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which runs the waits for capacity in tasks.
+    /// If called outside of a tokio runtime, which runs the waits for capacity in tasks.
     pub fn start(options: EngineOptions) -> Result<Engine, StartError> {
         if options.executor == Executor::Virtual {
             return Err(StartError::Virtual);
@@ -215,7 +213,7 @@ impl Engine {
     /// Starts a task from its text.
     ///
     /// # Errors
-    /// See [`TaskError`]; nothing is started then.
+    /// See [`TaskError`]; in that case nothing is started.
     pub async fn add(&self, name: &str, text: &str, options: TaskOptions) -> Result<(), TaskError> {
         self.add_pipeline(name, language::parse(text)?, options)
             .await
@@ -224,7 +222,7 @@ impl Engine {
     /// Starts a task.
     ///
     /// # Errors
-    /// See [`TaskError`]; nothing is started then.
+    /// See [`TaskError`]; in that case nothing is started.
     pub async fn add_pipeline(
         &self,
         name: &str,
@@ -237,7 +235,7 @@ impl Engine {
     /// Starts a task that an earlier process has created.
     ///
     /// # Errors
-    /// See [`TaskError`]; nothing is started then.
+    /// See [`TaskError`]; in that case nothing is started.
     pub async fn add_stored(
         &self,
         name: &str,
@@ -299,8 +297,8 @@ impl Engine {
         })
     }
 
-    /// Deletes a task: the contents of its edges are dropped, and it gets no more points. Returns when all
-    /// its nodes have ended; a request of an `http_post` node may last longer.
+    /// Deletes a task: the contents of its edges are dropped, and it gets no more points. Returns when all its nodes
+    /// have ended; a request of an `http_post` node may take longer.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -332,7 +330,7 @@ impl Engine {
         tasks.iter().map(|task| task.status()).collect()
     }
 
-    /// The same of at most `count` tasks, from this name on.
+    /// Returns the statuses of at most `count` tasks, from this name on.
     pub fn statuses_from(&self, name: &str, count: usize) -> Vec<TaskStatus> {
         let tasks = self.shared.tasks.read();
         let from = (Bound::Included(name), Bound::Unbounded);
@@ -342,7 +340,7 @@ impl Engine {
         found.iter().map(|task| task.status()).collect()
     }
 
-    /// Returns the contents of an `http_out` of a task; `None`: it has no such endpoint.
+    /// Returns the contents of an `http_out` of a task; `None` if there is no such endpoint.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
@@ -358,7 +356,7 @@ impl Engine {
         Ok(self.task(name)?.endpoints())
     }
 
-    /// The totals of all writes: lines accepted, lines rejected, writes.
+    /// Returns the totals of all writes: accepted lines, rejected lines, writes.
     pub fn totals(&self) -> (u64, u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let shared = &self.shared;
@@ -369,7 +367,7 @@ impl Engine {
         )
     }
 
-    /// The position in the write-ahead log of the last write that was given to tasks, and whether the log can
+    /// Returns the position in the write-ahead log of the last write that was given to tasks, and whether the log can
     /// still be written. `None` without a log.
     pub fn log_status(&self) -> Option<(u64, bool)> {
         let log = self.shared.write_log.get()?;
@@ -379,7 +377,7 @@ impl Engine {
         ))
     }
 
-    /// The options with which it was started.
+    /// Returns the options with which the engine was started.
     pub fn options(&self) -> &EngineOptions {
         &self.shared.options
     }
@@ -415,8 +413,8 @@ impl Engine {
     /// windows stay there. Undelivered output at the deadline, for example of a hung receiver, is saved with
     /// them.
     ///
-    /// The result is for [`Engine::restore`]. After the deadline it takes as long as nodes need for the
-    /// contents of their edges.
+    /// Pass the result to [`Engine::restore`]. After the deadline it takes as long as nodes need for the contents of
+    /// their edges.
     pub async fn suspend(&self, deadline: Duration) -> EngineSnapshot {
         let shared = &self.shared;
         shared.suspended.store(true, Ordering::SeqCst);
@@ -535,7 +533,7 @@ impl EngineState {
         }
     }
 
-    /// The log has been read: tasks that were new take every write from now on.
+    /// Records that the log has been read: tasks that were new take every write from now on.
     fn began_now(&self) {
         self.live.store(true, Ordering::SeqCst);
         let generation = self.routes.read().generation;
@@ -595,7 +593,7 @@ fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// The lengths of the files to which a pipeline appends.
+/// Returns the lengths of the files to which a pipeline appends.
 fn file_lengths(pipeline: &Pipeline) -> BTreeMap<String, u64> {
     let nodes = pipeline.nodes().iter();
     let files = nodes.flat_map(|node| node.what.definition().files());

@@ -1,34 +1,33 @@
 //! Expressions over a point's tags and fields, evaluated for many rows at once.
 //!
-//! Each operator runs over whole columns (Boncz, Zukowski, Nes: "MonetDB/X100: Hyper-Pipelining Query
-//! Execution", CIDR 2005), so that what is decided per operator, such as types, is decided once per
-//! block and not per point. What comes out, errors included, is what evaluating row by row gives.
+//! Each operator processes whole columns (Boncz, Zukowski, Nes: "MonetDB/X100: Hyper-Pipelining Query Execution", CIDR
+//! 2005), so decisions such as those on types are made once per block and not per point. The results, including errors,
+//! are the same as when each row is evaluated separately.
 //!
-//! **What is missing.** A key that a point does not have has no value; an operation on no value has
-//! none, except that `false AND …` is false and `true OR …` is true, on either side. A `where` keeps
-//! the points for which its expression is true.
+//! **Missing values.** A key that a point does not have has no value. An operation on a missing value has no value,
+//! except that `false AND …` is false and `true OR …` is true, on either side. A `where` keeps the points for which its
+//! expression is true.
 //!
-//! **Which key.** A field and a tag of the same name: the field.
+//! **Keys.** If a field and a tag have the same name, the key means the field.
 //!
-//! **Numbers.** A float with any number: both as floats (an integer beyond 2⁵³ is rounded), by IEEE
-//! 754, so that a division by zero is infinite or not a number. Integer with integer is an integer,
-//! unsigned with unsigned unsigned, and either with the other an integer. These are exact: a result
-//! that its type cannot hold is [`ExpressionError::Overflow`], a division by zero
-//! [`ExpressionError::Zero`]. Division of integers rounds towards zero; a remainder has the sign of
-//! the dividend. Integers and unsigned integers compare by their values. The negative of an unsigned
-//! integer is an integer.
+//! **Numbers.** A float with any number: both are treated as floats (integers beyond 2⁵³ are rounded), by IEEE 754, so
+//! a division by zero gives infinity or NaN. Two integers give an integer, two unsigned integers an unsigned integer,
+//! and a mix an integer. Integer results are exact: a result that does not fit its type is
+//! [`ExpressionError::Overflow`], a division by zero [`ExpressionError::Zero`]. Division of integers rounds towards
+//! zero; a remainder has the sign of the dividend. Integers and unsigned integers compare by value. The negative of an
+//! unsigned integer is an integer.
 //!
-//! **Strings** compare with strings, by their bytes; `+` joins them. **Booleans** are equal or not,
-//! and have no order. Anything else is [`ExpressionError::Types`], as soon as a row has both operands.
+//! **Strings** compare with strings, by their bytes; `+` joins them. **Booleans** can be equal or not, but have no
+//! order. Any other combination is [`ExpressionError::Types`], as soon as a row has both operands.
 //!
-//! **Time.** The key `time` is the point's time in nanoseconds, unless it has a field or tag of this
-//! name. `now()` is the time at which the expression is evaluated. Calendars are UTC's.
+//! **Time.** The key `time` is the point's time in nanoseconds, unless the point has a field or tag of this name.
+//! `now()` is the time of the evaluation. Calendar functions use UTC.
 //!
-//! **Functions** have no value where an argument has none, but for `isPresent`, and for `if`, which
-//! has that of the side it takes; see [`Function`].
+//! **Functions** have no value if an argument has none, except `isPresent`, and `if`, which has the value of the chosen
+//! argument; see [`Function`].
 //!
-//! **What is not evaluated.** Rows that were not asked for, and the right side of `AND` and `OR`
-//! where the left side decides: `n != 0 AND 10 / n > 1` never divides by zero.
+//! **Short circuits.** Rows that were not requested are not evaluated, and neither is the right side of `AND` and `OR`
+//! if the left side decides: `n != 0 AND 10 / n > 1` never divides by zero.
 
 mod arithmetic;
 mod binary;
@@ -59,9 +58,9 @@ pub use pattern::{Pattern, PatternError};
 use crate::{Kind, Value};
 use std::sync::Arc;
 
-/// An expression, as it was written.
+/// An expression.
 ///
-/// Its `Display` is text that the [language](crate::language) reads as an equal expression.
+/// Its `Display` is text that the [language](crate::language) parses to an equal expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// A number, string or boolean.
@@ -70,13 +69,13 @@ pub enum Expression {
     Duration(i64),
     /// A field or tag of the point.
     Key(Arc<str>),
-    /// One operand.
+    /// An operator with one operand.
     Unary(Unary, Box<Expression>),
-    /// Two operands.
+    /// An operator with two operands.
     Binary(Binary, Box<Expression>, Box<Expression>),
-    /// `=~`, or `!~` if the last is false.
+    /// `=~`, or `!~` if the last field is false.
     Match(Box<Expression>, Pattern, bool),
-    /// A function of its arguments.
+    /// A function with its arguments.
     Call(Function, Vec<Expression>),
 }
 
@@ -120,7 +119,7 @@ pub enum Binary {
     Or,
 }
 
-/// Why an expression has no result; the task is stopped with this reason.
+/// An error of an evaluation, which stops the task.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExpressionError {
     /// Operands that do not go together.
@@ -135,7 +134,7 @@ pub enum ExpressionError {
         /// The expression.
         expression: String,
     },
-    /// An operand that does not go with its operator.
+    /// An operand has a type that its operator does not accept.
     #[error("{operator} {operand}: there is no such operation, in `{expression}`")]
     Type {
         /// The operator.
@@ -145,7 +144,7 @@ pub enum ExpressionError {
         /// The expression.
         expression: String,
     },
-    /// A condition, or an operand of `AND`, `OR` or `NOT`, that is not one.
+    /// A condition, or an operand of `AND`, `OR` or `NOT`, is not a boolean.
     #[error("`{expression}` is of type {kind}, and a condition must be a boolean")]
     Condition {
         /// The type.
@@ -159,7 +158,7 @@ pub enum ExpressionError {
         /// The expression.
         expression: String,
     },
-    /// An argument that a function does not take.
+    /// A function does not accept an argument.
     #[error("{function} does not take {argument}, in `{expression}`")]
     Argument {
         /// The function.
@@ -169,7 +168,7 @@ pub enum ExpressionError {
         /// The expression.
         expression: String,
     },
-    /// A string that is too long to be made.
+    /// A string is too long.
     #[error("the string would be longer than a mebibyte in `{expression}`")]
     Length {
         /// The expression.

@@ -1,5 +1,5 @@
-//! Any bytes: the parser and the builder agree on what is a line, errors are in order, and what the
-//! blocks say is what their rows say when they are written and read again.
+//! Fuzzes the parser with arbitrary bytes. The parser and the builder must agree on what a line is,
+//! errors must be in order, and blocks must be equal after their rows were written and read again.
 //!
 //! From `crates/stream`: `cargo +nightly fuzz run line -- -dict=fuzz/line.dict -max_len=2000`
 #![no_main]
@@ -30,7 +30,7 @@ fn blocks(text: &[u8], precision: Precision, bad: &mut Vec<LineError>) -> Vec<Bl
     blocks
 }
 
-/// All rows as lines, blocks of a measurement in a row.
+/// Returns all rows as lines, blocks of a measurement one after the other.
 fn lines(blocks: &[Block]) -> Vec<String> {
     let mut lines: Vec<_> = blocks.iter().map(Block::to_lines).collect();
     lines.sort();

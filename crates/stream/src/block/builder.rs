@@ -10,18 +10,17 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Builds blocks from lines: it takes the text of a write, and returns a block for each requested
-/// measurement.
+/// Builds blocks from the text of a write, one for each requested measurement.
 ///
-/// Lines go straight into columns. A line costs no allocation but what columns need to grow, words of
-/// tags that are new in their block, and strings that differ from the one in the row before.
+/// Lines are stored directly in columns. A line allocates only when columns grow, for tag values that are new in their
+/// block, and for strings that differ from the previous row.
 ///
 /// - Blocks are in the order of their first lines, rows in the order of lines.
 /// - A field whose type changes within a block is [`Data::Mixed`](super::Data::Mixed): each value
 ///   keeps its type, so that integers stay exact.
-/// - A field that a line has twice has its last value.
-/// - Lines of one measurement that have few keys in common make several blocks: a block of more than
-///   one row has at most 1024 cells and four for each value.
+/// - If a line has a field twice, the last value counts.
+/// - Lines of one measurement that have few keys in common are divided into several blocks: a block of more than one
+///   row has at most 1024 cells, or four cells for each value.
 ///
 /// ```
 /// use corsair_stream::block::{Builder, Origin};
@@ -60,7 +59,7 @@ pub struct Builder {
     numbered: bool,
     /// Lines that are in blocks.
     stored: usize,
-    /// The longest line that is taken, in bytes.
+    /// The maximum length of a line in bytes.
     max_line: usize,
     /// The approximate memory of unfinished blocks in bytes.
     bytes: usize,
@@ -71,7 +70,7 @@ pub struct Builder {
 pub struct Fed {
     /// Points that went into blocks.
     pub stored: usize,
-    /// Good lines of measurements that no task wants.
+    /// Valid lines of measurements that no task takes.
     pub unwanted: usize,
     /// Lines that are no points.
     pub bad: usize,
@@ -83,12 +82,12 @@ const KEPT: usize = 1024;
 #[derive(Debug)]
 struct Measurement {
     spelling: Spelling,
-    /// `None`: no task wants it.
+    /// The origin; `None` if no task takes the measurement.
     origin: Option<Arc<Origin>>,
     table: Table,
     /// The number of the first line in its table.
     born: usize,
-    /// The measurement that came after it when it was there last.
+    /// The measurement that followed this one when it last appeared.
     next: u32,
 }
 
@@ -99,8 +98,8 @@ impl Fed {
     }
 }
 
-/// A timestamp in nanoseconds, if it is one that InfluxDB takes: the two first and the last that 64
-/// bits hold stand for something else there, and have no window around them here.
+/// Converts a timestamp to nanoseconds, if InfluxDB accepts it. The first two and the last of the 64-bit values have
+/// special meanings there, and cannot have a window around them here.
 fn in_range(time: i64, unit: i64) -> Option<i64> {
     let nanos = time.checked_mul(unit)?;
     (i64::MIN + 2..i64::MAX).contains(&nanos).then_some(nanos)
@@ -113,7 +112,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Bytes of memory by which [`Builder::feed_while`] grows.
+    /// The number of bytes of additional memory after which [`Builder::feed_while`] asks again.
     pub(crate) const STEP: usize = 64 << 10;
 
     /// Creates a builder without lines. Lines may have any length.
@@ -146,13 +145,13 @@ impl Builder {
 
     /// Takes the lines of a text.
     ///
-    /// Timestamps are in `precision`; lines without have the time `now`, in nanoseconds. `wanted`
-    /// says for a measurement where its points belong, or that no task wants them: they are checked,
-    /// then, and not stored. It is asked once for each measurement until [`Builder::finish`], also
-    /// for those of which all lines turn out to be bad. `bad` is called for each bad line; the others
-    /// are accepted. Errors count lines from the beginning of this text.
+    /// Timestamps are in `precision`; lines without a timestamp have the time `now`, in nanoseconds. `wanted` returns
+    /// the origin of a measurement, or `None` if no task takes its points; these are then checked and not stored. It is
+    /// called once for each measurement until [`Builder::finish`], even if all lines of the measurement turn out to be
+    /// bad. `bad` is called for each bad line; all other lines are accepted. Errors count lines from the beginning of
+    /// this text.
     ///
-    /// Linear in the length of the text, whatever it is.
+    /// Takes time linear in the length of the text, whatever the text contains.
     pub fn feed(
         &mut self,
         text: &[u8],
@@ -165,8 +164,8 @@ impl Builder {
         fed
     }
 
-    /// [`Builder::feed`] that asks `grow`, each time before it takes [`Builder::STEP`] more bytes of
-    /// memory, whether it may, and stops where it may not. Whether it got to the end.
+    /// Like [`Builder::feed`], but calls `grow` before it takes [`Builder::STEP`] more bytes of memory, and stops if
+    /// that returns false. Returns true if the whole text was read.
     pub(crate) fn feed_while(
         &mut self,
         text: &[u8],

@@ -1,6 +1,6 @@
 //! Columns that grow row by row.
 //!
-//! A column may lag behind the rows of its table: missing cells are added with its next value, or at the end.
+//! A column may have fewer cells than its table has rows: missing cells are added with its next value, or at the end.
 //! So the cost of a row depends on its values, not on the number of columns.
 
 use super::spelling::{Piece, Spelling};
@@ -63,7 +63,7 @@ impl Keyed for FieldColumn {
     }
 }
 
-/// About how many bytes a word takes that has not been there before, beside its own.
+/// The approximate memory of a new word in bytes, besides its own bytes.
 const WORD: usize = 112;
 
 impl TagColumn {
@@ -79,7 +79,7 @@ impl TagColumn {
         }
     }
 
-    /// The word of this row; rows only grow. Returns about how many bytes it takes more.
+    /// Stores the word of this row; row numbers only grow. Returns the approximate additional memory in bytes.
     #[inline]
     pub fn push(&mut self, row: usize, word: Piece<'_>, hasher: &Seeded) -> usize {
         let words = self.words.len();
@@ -160,7 +160,7 @@ impl FieldColumn {
         }
     }
 
-    /// The value of this row; rows only grow. If the row has one already, it is replaced.
+    /// Stores the value of this row; row numbers only grow. A second value for the same row replaces the first.
     #[inline]
     pub fn push(&mut self, row: usize, value: RawValue, region: &str) {
         match (&mut self.data, value) {
@@ -180,7 +180,7 @@ impl FieldColumn {
         }
     }
 
-    /// A value of another type than those before.
+    /// Stores a value whose type differs from the earlier ones.
     #[cold]
     fn push_mixed(&mut self, row: usize, value: RawValue, region: &str) {
         if !matches!(self.data, Data::Mixed(_)) {
@@ -222,8 +222,8 @@ impl FieldColumn {
     }
 }
 
-/// Cells of one type, if they are: a line that gives a field twice may have replaced the only value
-/// of another type.
+/// Converts to cells of one type if possible, because a line with a field twice may have replaced the only value of
+/// another type.
 fn unmix(mixed: Vec<Option<Value>>) -> Data {
     let mut kinds = mixed.iter().flatten().map(Value::kind);
     let first = kinds.next();
@@ -271,7 +271,7 @@ impl<T> Default for Cells<T> {
 }
 
 impl<T: Clone + Default> Cells<T> {
-    /// Sets the value of this row; the rows since the last one have none.
+    /// Sets the value of this row; the rows between the last one and this one have no value.
     #[inline]
     fn put(&mut self, row: usize, value: T) {
         if self.values.len() != row {

@@ -1,4 +1,5 @@
-//! Names as they are spelled in lines, compared without a call where they are short.
+//! Names as they are written in lines, which are compared without a function call if they are
+//! short.
 
 use crate::line::{Escaped, Role, Span};
 use std::sync::Arc;
@@ -66,7 +67,7 @@ impl<'a> Piece<'a> {
 }
 
 impl Spelling {
-    /// Whether this is the same name.
+    /// True if this is the same name.
     #[inline]
     pub fn is(&self, piece: Piece<'_>) -> bool {
         if self.head != piece.head || self.text.len() != piece.span.to - piece.span.from {
@@ -75,7 +76,7 @@ impl Spelling {
         self.text.len() <= 8 || self.is_long(piece)
     }
 
-    /// Whether the last bytes are the same.
+    /// True if the last bytes are equal.
     #[inline]
     fn is_long(&self, piece: Piece<'_>) -> bool {
         let (kept, bytes) = (self.text.as_bytes(), piece.bytes());

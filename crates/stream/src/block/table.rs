@@ -9,25 +9,25 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Cells that a table may have without regard to how many of them are missing.
+/// The number of cells up to which missing cells do not matter.
 const FREE_CELLS: usize = 1024;
 
-/// Beyond that, the most cells of a table per value.
+/// The maximum number of cells per value in larger tables.
 const CELLS_PER_VALUE: usize = 4;
 
-/// About how many bytes a column takes beside its cells.
+/// The approximate memory of a column in bytes, besides its cells.
 const COLUMN: usize = 256;
 
-/// About how many bytes a string takes beside its own.
+/// The approximate memory of a string in bytes, besides its own bytes.
 const TEXT: usize = 64;
 
-/// Points of one measurement.
+/// A table of points of one measurement.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     times: Vec<i64>,
     tags: Columns<TagColumn>,
     fields: Columns<FieldColumn>,
-    /// Values there are.
+    /// The number of values.
     values: usize,
     /// The line number of each row, if stored.
     numbers: Vec<u32>,
@@ -38,7 +38,7 @@ pub(super) struct Table {
 struct Columns<C> {
     columns: Vec<C>,
     index: HashTable<u32>,
-    /// The first one in the line before.
+    /// The first column in the previous line.
     first: u32,
 }
 
@@ -53,7 +53,7 @@ impl<C> Default for Columns<C> {
 }
 
 impl Table {
-    /// How many points.
+    /// Returns the number of points.
     pub fn rows(&self) -> usize {
         self.times.len()
     }
@@ -154,7 +154,7 @@ impl<C: Keyed> Columns<C> {
         }
     }
 
-    /// The same where another column was expected.
+    /// Like [`find`](Self::find), if the expected column does not match.
     #[inline(never)]
     fn search(
         &mut self,

@@ -1,4 +1,4 @@
-//! Rows as lines.
+//! Rows of blocks as lines.
 
 use super::{Block, Column, Data};
 use crate::Value;
@@ -8,15 +8,15 @@ use std::fmt::Write;
 impl Block {
     /// Appends a row as a line of the line protocol, without a newline; the time in nanoseconds.
     ///
-    /// Whatever was read from a line is read from this one again. What no line can say is left out:
-    /// floats that are not finite, tags with an empty value, columns of a reserved name, and names
-    /// that are empty, contain a newline or end with a backslash. If no field remains, or the
-    /// measurement is such a name or begins with `#` or a tab, nothing is appended.
+    /// Reading the line gives equal values. Values that a line cannot represent are left out: floats that are not
+    /// finite, tags with an empty value, columns of a reserved name, and names that are empty, contain a newline or end
+    /// with a backslash. If no field remains, or the measurement has such a name or begins with `#` or a tab, nothing
+    /// is appended.
     ///
-    /// Returns whether there is a line. O(columns).
+    /// Returns true if a line was appended. O(columns).
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     pub fn write_line(&self, row: usize, line: &mut String) -> bool {
         let begin = line.len();
         let time = self.times[row];
@@ -67,7 +67,7 @@ impl Block {
         true
     }
 
-    /// All rows as lines, each with a newline. See [`Block::write_line`]. O(rows × columns).
+    /// Returns all rows as lines, each with a newline. See [`Block::write_line`]. O(rows × columns).
     pub fn to_lines(&self) -> String {
         let mut lines = String::new();
         for row in 0..self.rows() {
@@ -79,7 +79,7 @@ impl Block {
     }
 }
 
-/// Whether a line can have this name.
+/// True if a line can contain this name.
 fn can_be_said(name: &str) -> bool {
     !name.is_empty() && !name.contains('\n') && !name.ends_with('\\')
 }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Requests to the root actor from outside the run. They are skipped by the digest, which the wall clock does not have.
+/// Requests to the root actor from outside the run. The digest does not include them; the wall clock has none anyway.
 #[derive(Message)]
 #[message(skip)]
 pub(super) enum Command {
@@ -30,8 +30,8 @@ pub(super) enum Command {
     End,
 }
 
-/// The channel for commands to the root. It is unbounded: there is a command for each task, and sending one
-/// must not wait, because a caller may be cancelled wherever it waits.
+/// The channel for commands to the root. It is unbounded, because there is one command for each task, and sending must
+/// not wait: a caller may be cancelled at any wait.
 #[derive(Debug)]
 pub(super) struct Commands(UnboundedSender<Command>);
 
@@ -151,7 +151,7 @@ async fn gate<C: AsyncContext<Command>>(
 /// The life of a node.
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Returns how to spawn the nodes of a task.
+/// Returns the spawn of the nodes of a task.
 fn bodies<C: AsyncContext<Command>>(
     task: &Arc<Task>,
     ready: Vec<Ready>,

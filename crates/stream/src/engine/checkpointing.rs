@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 impl Engine {
-    /// Saves the state of all tasks at one position of the writes, while they run: of every write, all
-    /// tasks have its points in what is saved, or none has. Returns when all nodes have reported, which
-    /// takes as long as the points need that lie on the edges of the slowest task. A task that fails
-    /// or ends before it has reported is left out.
+    /// Saves the state of all tasks at one position in the sequence of writes, while they run: of each write, the saved
+    /// state contains the points in all tasks or in none. Returns when all nodes have reported, which depends on the
+    /// points on the edges of the slowest task. A task that fails or ends before it has reported is left out.
     ///
-    /// What is saved is for [`Engine::restore`]. A node whose task drops barriers with points, because its
-    /// overflow policy says so, may be missing.
+    /// Pass the result to [`Engine::restore`]. A node may be missing if the overflow policy of its task drops barriers
+    /// with points.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -77,8 +76,8 @@ impl Engine {
         }
     }
 
-    /// Waits until the log, and the files to which tasks append, are on disk: a saved state must not be ahead of
-    /// them. Blocks the thread.
+    /// Waits until the log, and the files to which tasks append, are on disk, because a saved state must not be ahead
+    /// of them. Blocks the thread.
     ///
     /// # Errors
     /// A file cannot be synced.

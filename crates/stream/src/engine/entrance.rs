@@ -1,8 +1,8 @@
 //! The entrance of a task: its first edge, and the elements that wait for capacity on it.
 //!
-//! Giving an element to an entrance never waits, so that a write reaches all of its tasks or none, whenever
-//! its request is cancelled. Elements for a full edge wait in order beside it, and a separate task puts them
-//! on the edge. The limit is checked before anything is given: [`Entrance::has_room`].
+//! Giving an element to an entrance never waits, so a write reaches all of its tasks or none, even if its request is
+//! cancelled. Elements for a full edge wait in order in the entrance, and a separate task puts them on the edge. The
+//! limit is checked before anything is given: [`Entrance::has_room`].
 
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
@@ -23,7 +23,7 @@ pub(super) struct Entrance {
     /// The name of its task.
     pub(super) task: Arc<str>,
     overflow: Overflow,
-    /// Bytes of writes on the edges of the task, over all its entrances.
+    /// The bytes of writes on the edges of the task, summed over all its entrances.
     held: Arc<AtomicUsize>,
     limit: usize,
     /// Points dropped because the task used too much memory.
@@ -33,7 +33,7 @@ pub(super) struct Entrance {
     line: Mutex<Line>,
 }
 
-/// Parcels that may wait before no more writes are let in.
+/// The number of waiting batches at which no more writes are accepted.
 const WAITING: usize = 64;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ struct Line {
 
 #[derive(Debug)]
 enum End {
-    /// The edge; no write waits for its capacity.
+    /// The edge, for which no write is waiting.
     Free(Sender),
     /// A separate task waits for capacity.
     Waiting {
@@ -84,8 +84,8 @@ impl Entrance {
         self.since.load(Ordering::Relaxed)
     }
 
-    /// True if more elements may be given: few are waiting, and the task is within its memory limit. A task
-    /// that drops points always accepts them.
+    /// True if more elements may be given: few are waiting, and the task is within its memory limit. For a task that
+    /// drops points it is always true.
     pub(super) fn has_room(&self) -> bool {
         self.overflow != Overflow::Block
             || (self.held.load(Ordering::Relaxed) < self.limit
@@ -115,12 +115,12 @@ impl Entrance {
         );
     }
 
-    /// Puts a barrier behind all elements of the task.
+    /// Puts a barrier behind all elements that were given to the task.
     pub(super) fn give_barrier(self: &Arc<Self>, barrier: Barrier, io: &Handle) {
         self.put(Element::Barrier(barrier), io);
     }
 
-    /// Puts an element on the edge, or behind the waiting ones.
+    /// Puts an element on the edge, or behind the waiting elements.
     fn put(self: &Arc<Self>, parcel: Element, io: &Handle) {
         let mut line = self.line.lock();
         let edge = match &mut line.end {

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct EngineOptions {
     /// The executor of the nodes; not [`Executor::Virtual`].
     pub executor: Executor,
-    /// Worker threads of it.
+    /// The number of worker threads of the engine.
     pub workers: NonZeroUsize,
     /// The maximum number of concurrent writes; further ones are refused.
     pub writes: NonZeroUsize,
@@ -25,33 +25,33 @@ pub struct EngineOptions {
     pub patience: Duration,
     /// The largest body of a write, in bytes, after unpacking.
     pub max_body: usize,
-    /// Bytes of all bodies that are being read or parsed.
+    /// The maximum bytes of all bodies that are being read or parsed.
     pub body_memory: usize,
     /// The longest line of a write, in bytes.
     pub max_line: usize,
-    /// Bytes of writes that a task may have on its edges before it takes no more.
+    /// The bytes of writes on the edges of a task at which it accepts no more.
     pub task_memory: usize,
-    /// Bytes that may wait for the receiver of an `http_post`, and bytes of all that is to be logged.
+    /// The maximum bytes that wait for the receiver of an `http_post`, and that wait to be logged.
     pub sink_memory: usize,
-    /// How long an `http_post` waits for its receiver.
+    /// The time limit for the receiver of an `http_post`.
     pub post_timeout: Duration,
     /// Groups that a node remembers.
     pub max_series: usize,
-    /// Maximum points that a node retains in windows, or until their partners arrive.
+    /// The maximum number of points that a node retains in windows, or until their partners arrive.
     pub max_points: usize,
-    /// Maximum bytes that a node retains: groups, and points in windows or without a partner.
+    /// The maximum bytes that a node retains: groups, and points in windows or without a partner.
     pub node_memory: usize,
-    /// How many tasks there may be.
+    /// The maximum number of tasks.
     pub max_tasks: usize,
     /// The time without points after which a group is removed.
     pub series_idle: Duration,
-    /// The retention policy of writes that name none.
+    /// The retention policy of writes that do not name one.
     pub default_policy: String,
     /// The target of `log` nodes.
     pub log: LogTarget,
     /// The files that alerts may write.
     pub alert_logs: AlertLogs,
-    /// The overflow policy of a log that is not read fast enough.
+    /// The overflow policy of the log, if it is not read fast enough.
     pub log_overflow: Overflow,
 }
 
@@ -145,7 +145,7 @@ impl AlertLogs {
 /// The options of a task's edges.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskOptions {
-    /// How many batches or windows an edge holds.
+    /// The number of batches or windows that an edge holds.
     pub capacity: NonZeroUsize,
     /// The overflow policy of edges, and of the queue of an `http_post`.
     pub overflow: Overflow,

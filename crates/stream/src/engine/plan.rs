@@ -164,7 +164,7 @@ pub(super) fn plan(
     (task, plan)
 }
 
-/// True for each node behind which one follows that groups points.
+/// Returns, for each node, true if a node that groups points follows it.
 fn regrouped(nodes: &[Node]) -> Vec<bool> {
     let mut regrouped = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {

@@ -1,9 +1,8 @@
-//! Which tasks want the points of a database, policy and measurement.
+//! Routes: the tasks that take the points of a database, policy and measurement.
 //!
-//! A `from` may leave each of the three open, so there are eight shapes of it. Looking up the takers of
-//! one measurement takes a hash per shape in use, whatever the number of tasks, and is done once per
-//! measurement of a write: a task that does not match costs nothing per point. Those that take any
-//! measurement are looked up once per write.
+//! A `from` may leave each of the three open, so there are eight shapes. Looking up the tasks for one measurement takes
+//! a hash look-up for each shape in use, whatever the number of tasks, and is done once per measurement of a write, so
+//! a task that does not match costs nothing per point. Tasks that take any measurement are looked up once per write.
 
 use super::entrance::Entrance;
 use super::task::Task;
@@ -45,8 +44,8 @@ impl Routes {
         }
     }
 
-    /// The entrances that want points of this database and policy: of this measurement, or, for
-    /// `None`, of any.
+    /// Returns the entrances that take points of this database and policy: with this measurement, or, for `None`, with
+    /// any.
     pub(super) fn look_up(
         &self,
         database: &Arc<str>,

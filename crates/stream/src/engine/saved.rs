@@ -1,13 +1,13 @@
 //! The saved state of a suspended engine.
 //!
-//! It contains points in incomplete windows, points without a partner, the levels of alerts, and undelivered
-//! output of sinks. The format is a line that names the format, a checksum, and the rest in postcard.
+//! It contains points in incomplete windows, points without a partner, the levels of alerts, and undelivered output.
+//! The format is a line that names the format, a checksum, and the content in postcard.
 
 use crate::node::State;
 use crate::node::queue::Undelivered;
 use std::collections::BTreeMap;
 
-/// The state of a suspended engine, from which the next one continues.
+/// The state of a suspended engine, from which another engine continues.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct EngineSnapshot {
     pub(super) tasks: BTreeMap<String, SavedTask>,
@@ -21,7 +21,7 @@ pub struct EngineSnapshot {
 pub(super) struct LogPlace {
     /// The position of the last write.
     pub(super) position: u64,
-    /// The generation of the routes there.
+    /// The generation of the routes when the state was saved.
     pub(super) generation: u64,
     /// The identity of the log, if there is one.
     pub(super) identity: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct LogPlace {
 /// The saved state of a task's nodes.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct SavedTask {
-    /// The canonical text: another text has other nodes.
+    /// The canonical text of the task; a task with another text has other nodes.
     pub(super) text: String,
     /// The creation time of the task in nanoseconds since 1970.
     pub(super) created: i64,
@@ -38,13 +38,13 @@ pub(super) struct SavedTask {
     pub(super) nodes: Vec<(usize, State)>,
 }
 
-/// Why bytes are not a saved state.
+/// An error in a saved state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
     /// The bytes have another format or version.
     #[error("it was not saved by this version of corsair-stream")]
     Format,
-    /// Cut or altered.
+    /// The bytes are truncated or altered.
     #[error("it is damaged: its checksum is wrong")]
     Damaged,
 }
@@ -57,7 +57,7 @@ impl EngineSnapshot {
         self.place.position
     }
 
-    /// Points and bodies in it.
+    /// Returns the number of points and bodies in the state.
     pub fn points(&self) -> usize {
         let nodes = self.tasks.values().flat_map(|task| &task.nodes);
         self.log.len() + nodes.map(|(_, state)| state.points).sum::<usize>()

@@ -13,12 +13,12 @@ use std::fmt::Write;
 pub struct TaskStatus {
     /// The name.
     pub name: String,
-    /// Whether it runs.
+    /// Whether the task runs.
     #[serde(flatten)]
     pub state: TaskState,
     /// The pipeline in canonical form.
     pub text: String,
-    /// The nodes, each after its inputs.
+    /// The nodes, in an order in which each follows its inputs.
     pub nodes: Vec<NodeStatus>,
     /// The edges.
     pub edges: Vec<EdgeStatus>,
@@ -48,7 +48,7 @@ pub struct NodeStatus {
     pub name: String,
     /// The text of the node.
     pub text: String,
-    /// Such as `late` of a window.
+    /// Counters such as `late` of a window.
     pub counters: Vec<(&'static str, u64)>,
     /// The most recent reason for dropping a point.
     pub last_error: Option<String>,
@@ -57,9 +57,9 @@ pub struct NodeStatus {
 /// The counters of an edge, in points.
 #[derive(Clone, Debug)]
 pub struct EdgeStatus {
-    /// The node it comes from; `stream`: the writes.
+    /// The node where the edge begins; `stream` for writes.
     pub from: String,
-    /// The node it leads to.
+    /// The node where the edge ends.
     pub to: String,
     /// The counters.
     pub statistics: EdgeStatistics,

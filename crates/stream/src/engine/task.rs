@@ -1,4 +1,4 @@
-//! A task that runs: its nodes, its edges, and how it ends.
+//! A running task: its nodes, its edges, and its end.
 
 use super::status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use crate::node::body::Ending;
@@ -24,13 +24,14 @@ pub(super) struct Task {
     pub(super) abort: AbortHandle,
     /// The queue of all `log` nodes of the engine.
     pub(super) log: Queue,
-    /// Restarts do not change it, but for `since`, which is only up to date beside it.
+    /// The origin, which stays the same over restarts, except `since`, whose current value is in
+    /// the field below.
     pub(super) origin: super::TaskOrigin,
-    /// The generation of the routes from which on it takes points of a log.
+    /// The generation of the routes from which on the task takes points of a log.
     pub(super) since: Arc<AtomicU64>,
     /// The saved states of its nodes after a suspension, by node index.
     pub(super) kept: Mutex<Vec<(usize, State)>>,
-    /// How many of its nodes have not ended.
+    /// The number of its nodes that have not ended.
     pub(super) running: AtomicUsize,
     pub(super) failure: OnceLock<Failure>,
     pub(super) end: Notify,
@@ -46,14 +47,14 @@ pub(super) struct NodeParts {
     pub(super) faults: Option<Faults>,
     /// Set for an `http_out`.
     pub(super) latest: Option<Latest>,
-    /// The queues of an `http_post`, and of an alert's files and receivers.
+    /// The queues of an `http_post`, or of an alert's files and receivers.
     pub(super) queues: Vec<Queue>,
 }
 
 /// The public parts of an edge.
 #[derive(Debug)]
 pub(super) struct EdgeParts {
-    /// `None`: the writes.
+    /// The node where the edge begins; `None` for writes.
     pub(super) from: Option<usize>,
     pub(super) to: usize,
     pub(super) meter: Meter,
@@ -80,7 +81,7 @@ impl Task {
         self.log.wake_senders();
     }
 
-    /// The queues of what its nodes deliver themselves.
+    /// Returns the queues of output that its nodes deliver themselves.
     pub(super) fn queues(&self) -> impl Iterator<Item = &Queue> {
         self.nodes.iter().flat_map(|node| &node.queues)
     }
@@ -109,7 +110,7 @@ impl Task {
         last
     }
 
-    /// The run has ended under it.
+    /// Records that the run has ended before the task.
     pub(super) fn lost(&self, reason: &str) {
         if self.running.swap(0, Ordering::AcqRel) > 0 {
             self.fail(0, NodeError::Run(reason.into()));

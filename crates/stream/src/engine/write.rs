@@ -1,9 +1,8 @@
-//! A write: from bytes to batches on the edges of the tasks that want them.
+//! A write: from bytes to batches on the edges of the tasks that take them.
 //!
-//! Lines are parsed, then the write waits until all tasks that want points of them have capacity. An engine
-//! with a [log](super::write_log) logs it next. Then everything is given to all tasks at once, without waiting. So
-//! a write that is refused has given nothing to any task, and one whose request is cancelled has given
-//! everything to all of them, or nothing.
+//! Lines are parsed; then the write waits until all tasks that take its points have capacity. An engine with a
+//! [log](super::write_log) then logs it. Finally all points are given to all tasks at once, without waiting. So a
+//! refused write has given nothing to any task, and a cancelled write has given everything to all of them, or nothing.
 
 use super::entrance::Entrance;
 use super::write_log::{self, Submission};
@@ -36,12 +35,12 @@ pub struct WriteReport {
     pub accepted: usize,
     /// Invalid lines.
     pub rejected: usize,
-    /// The first of them, at most [`WriteReport::MOST_ERRORS`].
+    /// The errors of the first invalid lines, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,
 }
 
 impl WriteReport {
-    /// The most bad lines that an answer describes.
+    /// The maximum number of bad lines that an answer describes.
     pub const MOST_ERRORS: usize = 100;
 }
 
@@ -50,7 +49,7 @@ impl WriteReport {
 pub struct BadLine {
     /// The kind of fault, for programs.
     pub code: &'static str,
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
     /// The fault, its position and its remedy.
     pub message: String,
@@ -62,10 +61,10 @@ pub enum WriteError {
     /// Too many writes are in progress.
     #[error("{limit} writes are under way already; try again in a moment, or write larger batches")]
     Busy {
-        /// How many may be.
+        /// The maximum number of concurrent writes.
         limit: usize,
     },
-    /// A task that wants points of it does not keep up.
+    /// A task that takes its points does not keep up.
     #[error(
         "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
     )]
@@ -81,13 +80,13 @@ pub enum WriteError {
     Closed,
 }
 
-/// Lines as blocks, and the tasks that want them.
+/// Lines as blocks, with the tasks that take them.
 #[derive(Debug)]
 pub(crate) struct ParsedWrite {
     blocks: Vec<(Arc<Block>, Vec<Arc<Entrance>>)>,
-    /// Tasks that want the points of all measurements, in the order of their lines.
+    /// Tasks that take the points of all measurements, in the order of their lines.
     takers_of_all: Vec<Arc<Entrance>>,
-    /// Rows of blocks, in the order of lines; empty if no task wants all.
+    /// Rows of blocks, in the order of lines; empty if no task takes all points.
     order: Vec<(usize, Rows)>,
     written: WriteReport,
     /// The generation of the routes with which it was parsed.
@@ -110,15 +109,14 @@ impl ParsedWrite {
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Engine {
-    /// Parses lines and gives their points to all tasks that want them. Waits until those whose
-    /// policy is to block have room. Points of one measurement keep the order of the lines, and so do
-    /// all points for tasks that take every measurement. Points without a timestamp get the time of
-    /// the write. Bad lines are left out.
+    /// Parses lines and gives their points to all tasks that take them. Waits until tasks whose policy is to block have
+    /// capacity. Points of one measurement keep the order of the lines, and for tasks that take every measurement all
+    /// points do. Points without a timestamp get the time of the write. Bad lines are left out.
     ///
-    /// Dropped before it is ready, it has given its points to all of these tasks, or to none.
+    /// If the future is dropped before it is ready, the points have been given to all of these tasks, or to none.
     ///
     /// # Errors
-    /// See [`WriteError`]; nothing was accepted then.
+    /// See [`WriteError`]; in that case nothing was accepted.
     pub async fn write(&self, to: &Write, lines: &[u8]) -> Result<WriteReport, WriteError> {
         if self.shared.closed.load(Ordering::SeqCst) {
             return Err(WriteError::Closed);
@@ -165,7 +163,7 @@ impl Engine {
         Ok(written)
     }
 
-    /// Parses lines into blocks. `grow` reserves memory besides that of the lines; `None`: it was refused.
+    /// Parses lines into blocks. `grow` reserves memory in addition to that of the lines; `None` if it was refused.
     pub(crate) fn parse(
         &self,
         to: &Write,

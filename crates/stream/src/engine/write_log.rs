@@ -1,10 +1,10 @@
 //! The write-ahead log: accepted writes on disk, in the order in which they are given to tasks.
 //!
-//! A write is appended before it is given to any task and before it is answered, so a killed process loses
-//! none. One thread appends: it takes all writes that wait as one record, appends it, syncs it if
-//! [`Durability::Always`] asks for that, and gives the writes to their tasks in this order. A checkpoint notes
-//! the position of the last write before its barrier; after a crash the writes behind that position are given
-//! again, to the tasks that took points when the write was parsed.
+//! A write is appended to the log before it is given to any task and before it is answered, so a killed process loses
+//! none. One thread appends: it takes all waiting writes as one record, appends the record, syncs it with
+//! [`Durability::Always`], and gives the writes to their tasks in this order. A checkpoint records the position of the
+//! last write before its barrier. After a crash the writes behind that position are given again, to the tasks that took
+//! points when they were parsed.
 
 use super::write::{ParsedWrite, WriteReport};
 use super::{Engine, EngineState, Write, WriteError};
@@ -23,24 +23,24 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// The crash after which answered writes are not lost.
+/// The kind of crash that answered writes survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// No log: a kill loses the writes since the last checkpoint.
+    /// There is no log: a kill loses the writes since the last checkpoint.
     Memory,
     /// A kill loses nothing; a power failure may lose the writes of the last interval.
     Interval(Duration),
-    /// Neither a kill nor a power failure loses a write: it is synced before it is answered.
+    /// Neither a kill nor a power failure loses a write, because it is synced before it is answered.
     Always,
 }
 
 /// Why a write-ahead log cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// Its files cannot be read or written, or are damaged.
+    /// The files cannot be read or written, or are damaged.
     #[error("{0}; to start without it, move the directory away")]
     Journal(#[from] JournalError),
-    /// It continues another state.
+    /// The log belongs to another state.
     #[error(
         "the log in {directory} belongs to another saved state; bring back the file `saved` that was beside it, or move both away"
     )]
@@ -48,12 +48,12 @@ pub enum LogError {
         /// The directory of the log.
         directory: String,
     },
-    /// The system has no thread or no random numbers for it.
+    /// The system has no thread or no random numbers for the log.
     #[error("cannot start the log: {0}")]
     System(#[from] io::Error),
 }
 
-/// Writes of at most this many bytes are one record, if each of them is smaller.
+/// The maximum size of a record of several writes, in bytes.
 const LARGEST_RECORD: usize = 1 << 20;
 
 /// An entry of the log.
@@ -157,10 +157,9 @@ impl WriteLog {
 }
 
 impl Engine {
-    /// Opens the write-ahead log in this directory, or creates it. First gives the tasks the writes that are in
-    /// the log and not in the restored state; so tasks are to be added before, and points written after. From
-    /// then on each write is logged before it is given to tasks. Returns the number of writes that were given
-    /// again.
+    /// Opens the write-ahead log in this directory, or creates it. First it gives the tasks the writes that are in the
+    /// log but not in the restored state, so add tasks before this call and write points after it. From then on each
+    /// write is logged before it is given to tasks. Returns the number of writes that were given again.
     ///
     /// # Errors
     /// See [`LogError`].
@@ -263,7 +262,7 @@ impl Engine {
     }
 }
 
-/// A number that other logs do not have.
+/// Returns a random number that identifies a log.
 fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;

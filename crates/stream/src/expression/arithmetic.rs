@@ -1,4 +1,4 @@
-//! Calculations with many rows.
+//! Arithmetic on many rows.
 
 use super::Binary;
 use super::compare::{cell_by_cell, mismatch};
@@ -10,7 +10,7 @@ use super::vector::{Lane, Vector};
 use crate::Value;
 use std::borrow::Cow;
 
-/// `+ - * / %` of the rows of two operands.
+/// Computes `+ - * / %` for the rows of two operands.
 pub(super) fn arithmetic(
     operator: Binary,
     left: &Vector<'_>,
@@ -54,7 +54,7 @@ pub(super) fn arithmetic(
     }
 }
 
-/// The operator is decided once, outside of the loop.
+/// Chooses the operator once, outside of the loop.
 fn lane<T: Arithmetic>(
     operator: Binary,
     left: &Side<'_, T>,
@@ -96,7 +96,8 @@ fn each<T: Copy, U: Copy + Default>(
     }
 }
 
-/// Missing cells are not calculated, because their placeholder might cause a division by zero.
+/// Computes the cells. Missing cells are skipped, because their placeholder might cause a division
+/// by zero.
 #[inline]
 fn collect<T, U: Default>(
     pairs: impl ExactSizeIterator<Item = (T, T)>,

@@ -36,19 +36,19 @@ macro_rules! operators {
 operators! {
     /// Whether both are equal.
     eq Equal;
-    /// Whether they differ.
+    /// True if the operands differ.
     ne NotEqual;
-    /// Whether it is less.
+    /// True if the first operand is less.
     lt Less;
-    /// Whether it is less or equal.
+    /// True if the first operand is less or equal.
     le LessOrEqual;
-    /// Whether it is greater.
+    /// True if the first operand is greater.
     gt Greater;
-    /// Whether it is greater or equal.
+    /// True if the first operand is greater or equal.
     ge GreaterOrEqual;
     /// Whether both are true.
     and And;
-    /// Whether one of both is true.
+    /// True if one of the operands is true.
     or Or;
 }
 
@@ -126,7 +126,7 @@ literals! {
 }
 
 impl From<Duration> for Expression {
-    /// At most 292 years, the longest that 64 bits of nanoseconds hold.
+    /// Converts a duration; at most 292 years, which is the limit of 64 bits of nanoseconds.
     fn from(duration: Duration) -> Expression {
         Expression::Duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
     }

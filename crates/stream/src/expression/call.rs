@@ -1,4 +1,4 @@
-//! Functions of expressions: each is one entry of the table, with its name, its work and its doc.
+//! Functions of expressions: a table with the name, the implementation and the documentation of each.
 
 use super::text::MAX_TEXT;
 use super::vector::Vector;
@@ -198,7 +198,7 @@ functions! {
     Year "year" Calendar(|at| at.year);
 }
 
-/// Why a function has no result. The caller knows its position.
+/// A function has no result. The caller adds the position.
 enum Unfit {
     /// The function does not accept these arguments.
     Argument(String),
@@ -207,13 +207,13 @@ enum Unfit {
 }
 
 impl Function {
-    /// The function with this name.
+    /// Returns the function with this name.
     pub fn named(name: &str) -> Option<Function> {
         let mut all = Function::ALL.iter();
         all.find(|function| function.name() == name).copied()
     }
 
-    /// The number of arguments that it takes.
+    /// Returns the number of its arguments.
     pub fn arguments(self) -> usize {
         match self.work() {
             Work::Float(_) | Work::Text(_) | Work::Calendar(_) => 1,
@@ -328,7 +328,7 @@ fn replace(values: &[Value]) -> Result<Option<Value>, Unfit> {
     Ok(Some(text(&one.replacen(&**old, new, most))))
 }
 
-/// Towards zero, if 64 bits hold it.
+/// Rounds towards zero, if the result fits into 64 bits.
 fn whole(number: f64) -> Option<i64> {
     let limit = 9_223_372_036_854_775_808.0;
     (-limit..limit).contains(&number).then_some(number as i64)
@@ -345,7 +345,7 @@ pub(crate) fn written(value: &Value) -> Arc<str> {
     }
 }
 
-/// A function of these rows. There is at least one.
+/// Evaluates a function for these rows, of which there is at least one.
 pub(super) fn call<'a>(
     whole: &Expression,
     function: Function,

@@ -9,7 +9,7 @@ use super::vector::{Lane, Vector};
 use crate::Value;
 use std::borrow::Cow;
 
-/// A comparison of the rows of two operands.
+/// Compares the rows of two operands.
 pub(super) fn compare(
     operator: Binary,
     left: &Vector<'_>,
@@ -131,7 +131,7 @@ pub(super) fn cell_by_cell(
         .map(|cells| Vector::Mixed(Cow::Owned(cells)))
 }
 
-/// Operands that do not go together: that is wrong if a row has both.
+/// Handles operands that cannot be compared, which is an error if a row has both.
 pub(super) fn mismatch(left: &Vector<'_>, right: &Vector<'_>) -> Result<Vector<'static>, Fault> {
     let together = match left.both_present(right) {
         Some(present) => present.contains(&true),

@@ -1,4 +1,4 @@
-//! The program `corsair-stream-load`: how fast streams are.
+//! The program `corsair-stream-load`, which measures the speed of streams.
 
 mod deliver;
 mod write;

@@ -1,4 +1,4 @@
-//! The program `corsair-stream`: points over HTTP or from a file, through tasks.
+//! The program `corsair-stream`, which sends points from HTTP or a file through tasks.
 
 mod arguments;
 mod replay;
@@ -13,7 +13,7 @@ use clap::Parser;
 use std::process::ExitCode;
 use terminal::complain;
 
-/// The exit code where something was refused, or a task has failed.
+/// The exit code if something was refused, or a task has failed.
 const REFUSED: u8 = 2;
 
 /// Runs the command line and returns its exit code.

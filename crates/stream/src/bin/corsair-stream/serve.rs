@@ -388,5 +388,5 @@ async fn stop_engine(
     Ok(code)
 }
 
-/// How long telling how it went may take.
+/// The time limit for logging the final result.
 const TELLING: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! `corsair-stream show`: a task of a running server.
+//! `corsair-stream show`: prints a task of a running server.
 
 use crate::terminal::print;
 use anyhow::{Context, bail};
@@ -32,7 +32,7 @@ enum Format {
     Json,
 }
 
-/// How long the server may take.
+/// The time limit for the server's answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The largest answer that is printed.
 const MOST: u64 = 256 << 20;

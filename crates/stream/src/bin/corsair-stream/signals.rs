@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-/// Signals that ask the program to end, from the moment that it listens to them.
+/// Signals that ask the program to end, received from the creation of this value on.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -20,7 +20,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -29,7 +29,7 @@ impl Signals {
     }
 }
 
-/// Ctrl-C, from the moment that the program listens to it.
+/// Ctrl-C, received from the creation of this value on.
 #[cfg(not(unix))]
 pub(crate) struct Signals;
 
@@ -39,7 +39,7 @@ impl Signals {
         Ok(Signals)
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.context("no handler").is_err() {
             std::future::pending::<()>().await;

@@ -27,7 +27,7 @@ pub(crate) struct TaskArgs {
 }
 
 impl TaskArgs {
-    /// Starts them all.
+    /// Starts all tasks.
     pub(crate) async fn start(&self, engine: &Engine) -> anyhow::Result<()> {
         for path in &self.tasks {
             let text = fs::read_to_string(path)
@@ -46,7 +46,7 @@ impl TaskArgs {
     }
 }
 
-/// A runtime for what surrounds the engine.
+/// Creates a runtime for everything outside of the engine.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread()
         .thread_name("corsair-http")
@@ -55,7 +55,7 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
         .context("no threads for the server")
 }
 
-/// The exit code: whether a task has failed.
+/// Returns the exit code, which depends on whether a task has failed.
 pub(crate) fn failed(engine: &Engine) -> ExitCode {
     let failed = |task: &TaskStatus| matches!(task.state, TaskState::Failed { .. });
     match engine.statuses().iter().any(failed) {

@@ -29,8 +29,8 @@ pub(crate) fn complain(what: impl Display) {
     stderr().send(format!("corsair-stream: {what}\n").into_bytes());
 }
 
-/// Shows what the library logs, warnings and errors, on stderr. A node that warns of a point must not
-/// wait for a pipe that is not read.
+/// Shows warnings and errors of the library on stderr. A node that logs a warning about a point must not wait for a
+/// pipe that is not read.
 pub(crate) fn log_to_stderr() {
     tracing_subscriber::fmt()
         .with_writer(stderr)
@@ -50,12 +50,12 @@ pub(crate) fn flush() {
 
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Lines that may wait for stderr; more are left out.
+/// The maximum number of lines that wait for stderr; further ones are left out.
 const WAITING: usize = 1024;
 
 enum Line {
     Text(Vec<u8>),
-    /// Answered once all before it are written.
+    /// Requests a reply when all earlier lines have been written.
     Flush(mpsc::Sender<()>),
 }
 

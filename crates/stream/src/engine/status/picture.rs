@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// The width of a letter.
 const WIDTH: usize = 7;
 const LINE: usize = 16;
-/// Around the words in a box, and around the picture.
+/// The margin around the words in a box, and around the picture.
 const MARGIN: usize = 8;
 /// The space between two boxes in a column.
 const BETWEEN: usize = 24;
@@ -117,7 +117,7 @@ impl TaskStatus {
         svg
     }
 
-    /// The writes, and all nodes in their places.
+    /// Returns a shape for the writes and for each node, with their positions.
     fn shapes(&self, edges: &[(usize, usize, &EdgeStatus)]) -> Vec<Shape<'_>> {
         let writes = Shape {
             lines: vec!["stream".into()],
@@ -156,7 +156,7 @@ impl TaskStatus {
     }
 }
 
-/// The name of a node, and its counters that have counted something.
+/// Returns the name of a node, and its counters that are not zero.
 fn lines(node: &NodeStatus) -> Vec<String> {
     let counted = node.counters.iter().filter(|(_, count)| *count > 0);
     let counted = counted.map(|(name, count)| format!("{name} {count}"));
@@ -179,7 +179,7 @@ fn hint(edge: &EdgeStatus) -> String {
     hint
 }
 
-/// Text as it may stand in XML and HTML.
+/// Escapes text for XML and HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
