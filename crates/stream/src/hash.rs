@@ -1,4 +1,4 @@
-//! Hashing of keys that come from outside: seeded, so that no sender can make keys collide.
+//! Hashing of keys from outside. It is seeded, so that no sender can make keys collide.
 
 /// The hasher of tables with keys from outside.
 pub(crate) use foldhash::fast::RandomState as Seeded;

@@ -14,9 +14,9 @@
 //! | `GET /ping`, `GET /health` | 204, and that all is well; no token is asked for |
 //! | `GET` or `POST /query?q=` | an empty result for what clients ask before they write; else 400 |
 //!
-//! Every refusal is a JSON object with a `code` for programs and a `message` that says what to do, also
-//! under the name `error`, where clients of InfluxDB look for it. What is busy is 503 with
-//! `Retry-After`: writers such as telegraf try that again, and drop a batch that is answered with 4xx.
+//! Every refusal is a JSON object with a `code` for programs and a `message` that says what to do. The message is
+//! repeated under `error`, where InfluxDB clients look for it. A busy server answers 503 with `Retry-After`, because
+//! writers such as telegraf retry such a request, but drop a batch that is answered with 4xx.
 
 mod access;
 mod answer;
@@ -47,12 +47,11 @@ pub use serve::{Limits, serve};
 /// Access control and time limits of HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// Asked of every request but `/ping`, if there is one.
+    /// The token that every request except `/ping` must carry, if there is one.
     pub token: Option<String>,
-    /// How long the body of a request may take.
+    /// The time limit for receiving the body of a request.
     pub body_timeout: Duration,
-    /// The memory of long answers that are being sent, in bytes: those of `http_out`, `/tasks` and
-    /// `/metrics`.
+    /// The memory for long answers that are being sent (`http_out`, `/tasks` and `/metrics`), in bytes.
     pub answer_memory: usize,
     /// The store of tasks that were added over HTTP.
     pub store: Option<Arc<Store>>,

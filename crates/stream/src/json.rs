@@ -1,10 +1,10 @@
-//! Points as JSON: series of rows, in the form in which InfluxDB answers queries.
+//! Points as JSON: series of rows, in the format in which InfluxDB answers queries.
 //!
 //! ```json
 //! {"series":[{"name":"cpu","tags":{"host":"a"},"columns":["time","count"],"values":[[1000000000,4]]}]}
 //! ```
-//! Times are nanoseconds since 1970; columns are in the order of their names. A point by itself has all its
-//! tags under `tags`; in windows and batches, tags by which points are not grouped are columns like fields.
+//! Times are nanoseconds since 1970; columns are ordered by name. A single point has all its tags under `tags`; in
+//! windows and batches, tags by which points are not grouped are columns, like fields.
 
 use crate::Value;
 use crate::batch::{Batch, Flow};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::sync::Arc;
 
-/// Flows as JSON.
+/// Formats flows as JSON.
 pub(crate) fn json(flows: &[Flow]) -> String {
     serde_json::to_string(&Document { flows }).expect("strings and numbers are always written")
 }
@@ -20,7 +20,7 @@ pub(crate) fn json(flows: &[Flow]) -> String {
 /// The JSON document of flows.
 #[derive(Clone, Copy, Debug)]
 struct Document<'a> {
-    /// A series each.
+    /// The flows, each of which becomes a series.
     flows: &'a [Flow],
 }
 
@@ -66,7 +66,7 @@ impl<'a> Series<'a> {
         Series { flow, columns }
     }
 
-    /// The tags of the group, or of the point if there is one only.
+    /// Returns the tags of the group, or those of the point if there is only one.
     fn tags(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let mut tags = self.flow.group().tags.clone();
         if let Some((batch, row)) = single(self.flow) {
@@ -84,7 +84,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// The point, if there is one that belongs to no window.
+/// Returns the point, if there is only one and it belongs to no window.
 fn single(flow: &Flow) -> Option<(&Batch, usize)> {
     match flow {
         Flow::Points(batch) if batch.rows.len() == 1 => Some((batch, batch.rows.get(0))),

@@ -11,8 +11,8 @@
 //!
 //! # Grammar
 //!
-//! In EBNF; words in quotes stand for themselves. Space and comments (`//` or `#` to the end of the
-//! line) may stand between all tokens.
+//! The grammar is in EBNF; quoted words are literal. White space and comments (`//` or `#` to the end of the line) may
+//! appear between all tokens.
 //!
 //! ```text
 //! program    = { "var" name "=" ( chain | constant ) | chain } ;
@@ -86,28 +86,26 @@
 //! name       = ( letter | "_" ) { letter | digit | "_" } ;
 //! ```
 //!
-//! A var of a constant may stand wherever the constant may; a bare word that is none is a key.
+//! A var with a constant may be used wherever the constant may; any other bare word is a key.
 //!
-//! Nothing may be given twice, and what a node needs may not be left out. A chain that is only a name
-//! must stand behind a `var`, and every var must be used. What [`Rule`](crate::pipeline::Rule) asks
-//! of nodes is checked afterwards.
+//! Nothing may be given twice, and nothing that a node requires may be left out. A chain that is only a name must
+//! follow a `var`, and every var must be used. The rules of [`Rule`](crate::pipeline::Rule) are checked afterwards.
 //!
-//! `AND OR NOT TRUE FALSE` may be written in small letters; keys of these names, and of the names
-//! `lambda` and `unsigned`, are written in double quotes. No space may stand within a dotted key. In
-//! quotes, a backslash makes a quote of the same kind or another backslash a character like others;
-//! before anything else it stands for itself. An integer beyond 2⁶³ − 1 is unsigned; a minus before a number belongs to it.
-//! Parentheses, `NOT` and signs nest at most
+//! `AND OR NOT TRUE FALSE` may be written in lower case; keys with these names, and with the names `lambda` and
+//! `unsigned`, must be in double quotes. A dotted key contains no space. In quotes, a backslash escapes a quote of the
+//! same kind or another backslash; before any other character it means itself. An integer beyond 2⁶³ − 1 is unsigned; a
+//! minus before a number belongs to it. Parentheses, `NOT` and signs nest at most
 //! [`MAX_DEPTH`](crate::expression::Expression::MAX_DEPTH) deep, and at most
 //! [`MAX_CHAIN`](crate::expression::Expression::MAX_CHAIN) operators follow one another.
 //!
 //! # What is left out
 //!
 //! - `window(10s)`: `every` is the period.
-//! - `count(value)`: the result is called as the function is.
-//! - `window(10s)` is a grid: windows end at multiples of `every`, and the last one is handed on when the
-//!   stream ends. `window().period(10s)` begins with the first point of its group, as kapacitor's does.
-//! - `m1 | join(m2)`: the fields are prefixed with the names of the vars, and with `left` if the
-//!   chain begins with `stream`; the tolerance is zero.
+//! - `count(value)`: the result has the name of the function.
+//! - `window(10s)` is a grid: windows end at multiples of `every`, and the last one is sent when the stream ends.
+//!   `window().period(10s)` begins with the first point of its group, as in kapacitor.
+//! - `m1 | join(m2)`: the fields get the names of the vars as prefixes, and `left` if the chain begins with `stream`;
+//!   the tolerance is zero.
 
 mod error;
 mod expression;
@@ -130,7 +128,7 @@ use crate::pipeline::Pipeline;
 /// Parses a pipeline. O(text).
 ///
 /// # Errors
-/// The first fault and its position.
+/// The first error with its position.
 pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
     statements::parse(text).map_err(|failure| LanguageError::new(text, *failure))
 }
@@ -138,7 +136,7 @@ pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
 /// Parses an expression, such as `value > 10 AND host = 'a'`. O(text).
 ///
 /// # Errors
-/// The first fault and its position.
+/// The first error with its position.
 pub fn parse_expression(text: &str) -> Result<Expression, LanguageError> {
     let mut parser = Parser::new(text);
     parser

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! A write is parsed into [blocks](block::Block): the points of one measurement, column by column.
-//! What travels between the nodes of a task is a [`Batch`](batch::Batch), a selection of rows of a
-//! shared block: a point is never copied on its way, however many tasks it goes to. Every node is
-//! an actor, and every arrow is an [edge](corsair::edge).
+//! Nodes exchange [batches](batch::Batch), which are selections of rows of a shared block, so a
+//! point is never copied, however many tasks take it. Every node is an actor, and every arrow is an
+//! [edge](corsair::edge).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

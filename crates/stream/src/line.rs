@@ -21,52 +21,50 @@
 //! ```
 //!
 //! # What is a line
-//! - **Lines** end at a newline that is in no string, or at the end of the text; a carriage return
-//!   before that belongs to the end. Spaces and tabs at the beginning do not count. Lines with
-//!   nothing else are skipped, and comments, which begin with `#`.
-//! - **Tags** are optional and have a value; **fields** are not optional. Between tags and fields,
-//!   and before the timestamp, are one or more spaces. A key of a tag is there once, or the line is
-//!   bad; of a field that is there twice the last value counts.
-//! - **Names** (measurement, keys, values of tags) are of one or more characters. A comma and a space
-//!   are escaped by a backslash, and but in the measurement an equals sign, too. A backslash before
-//!   anything else is itself, so that a name cannot end with one. Double quotes are nothing special
-//!   in a name.
-//! - **Values** of fields are floats (`1`, `-1.5`, `.5`, `1e3`), integers (`1i`), unsigned integers
-//!   (`1u`), booleans (`t`, `T`, `true`, `True`, `TRUE`, and likewise false), or strings in double
-//!   quotes, in which a double quote and a backslash are escaped and a newline is itself. Numbers are
-//!   finite and fit into 64 bits.
+//! - **Lines** end at a newline outside of strings, or at the end of the text; a carriage return before the newline is
+//!   part of the line end. Spaces and tabs at the beginning are ignored. Empty lines are skipped, and so are comments,
+//!   which begin with `#`.
+//! - **Tags** are optional and have a value; at least one **field** is required. Tags and fields are separated by one
+//!   or more spaces, and so is the timestamp. A duplicate tag makes the line invalid; of a duplicate field the last
+//!   value counts.
+//! - **Names** (measurement, keys, values of tags) have one or more characters. A backslash escapes a comma and a
+//!   space, and, except in the measurement, an equals sign. Before any other character a backslash means itself, so a
+//!   name cannot end with one. Double quotes have no special meaning in a name.
+//! - **Values** of fields are floats (`1`, `-1.5`, `.5`, `1e3`), integers (`1i`), unsigned integers (`1u`), booleans
+//!   (`t`, `T`, `true`, `True`, `TRUE`, and likewise false), or strings in double quotes, in which double quotes and
+//!   backslashes are escaped and a newline means itself. Numbers are finite and fit into 64 bits.
 //! - The **timestamp** is an optional integer.
-//! - **Reserved** are the key `time`, and as tags `_field` and `_measurement`.
-//! - All of it is UTF-8.
+//! - **Reserved names** are the key `time`, and the tags `_field` and `_measurement`.
+//! - The whole text is UTF-8.
 //!
 //! # What follows a bad line
-//! A line is bad at its first fault, whose place its error tells. What remains of it is skipped up to
-//! the first newline at or behind the fault, even if that is meant to be within a string: past a
-//! fault is unknown. A newline in a string that was closed before the fault does not count. A
-//! string without end is at fault where it begins, so that the line after is read again. So every line
-//! yields one point or one error, and no text takes more than linear time: a string without end is
-//! the last one of the text, since any quote after it would be its end.
+//! A line is invalid at its first error, whose position is reported. The rest of it is skipped up to the first newline
+//! at or after the error, even if that newline was meant to be within a string, because the structure after an error is
+//! unknown. A newline in a string that was closed before the error does not count. The error of an unterminated string
+//! is at its beginning, so the following line is read again. So every line gives one point or one error, and no text
+//! takes more than linear time: an unterminated string is the last one of the text, because any later quote would end
+//! it.
 //!
 //! # What differs from others on purpose
-//! InfluxDB 1.x (its package `models`) defines the format. It differs in these:
+//! InfluxDB 1.x (its package `models`) defines the format. This module differs from it as follows:
 //! - `\r\n` ends a line here; there, a carriage return after a timestamp is an error.
-//! - A backslash before a newline does not continue the line; a name has no newlines.
-//! - Unescaped commas in the key of a field are an error here; there, some pass.
-//! - A zero byte is a character like any other; there, it is a space where spaces may be.
-//! - A field `time` is an error; there, the field is dropped, and the point if it has no other.
+//! - A backslash before a newline does not continue the line; names cannot contain newlines.
+//! - Unescaped commas in the key of a field are an error here; InfluxDB accepts some.
+//! - A zero byte is an ordinary character; in InfluxDB it counts as a space where spaces are allowed.
+//! - A field `time` is an error; InfluxDB drops the field, and the point if it has no other field.
 //! - Text that is not UTF-8 is refused.
-//! - Names of any length are accepted; there, up to 64 KiB.
+//! - Names may have any length; in InfluxDB up to 64 KiB.
 //!
-//! The crate `influxdb-line-protocol` of InfluxDB 3, with which tests compare this one, differs from
-//! this module and from InfluxDB 1.x in these:
-//! - Two backslashes in a name are one backslash there, two here.
-//! - Tabs end names there, and are characters like any other here.
-//! - An unescaped equals sign may be in the value of a tag there; an unescaped comma may be in keys.
-//! - `.5` and `5.` are no numbers there.
-//! - A carriage return at the end of a line is a fault there, and so is a zero byte in a measurement.
-//! - It finds duplicate tags only when asked to, and knows no reserved keys.
+//! The crate `influxdb-line-protocol` of InfluxDB 3, with which tests compare this module, differs from it and from
+//! InfluxDB 1.x as follows:
+//! - Two backslashes in a name mean one backslash there and two here.
+//! - Tabs end names there, and are ordinary characters here.
+//! - There, the value of a tag may contain an unescaped equals sign, and keys an unescaped comma.
+//! - `.5` and `5.` are not numbers there.
+//! - A carriage return at the end of a line is an error there, and so is a zero byte in a measurement.
+//! - It checks for duplicate tags only on request, and has no reserved keys.
 //! - It reads `1e999` as infinity.
-//! - It takes UTF-8 only, so that a broken character is a matter of its caller.
+//! - It takes only UTF-8, so its caller has to handle invalid text.
 
 mod complete;
 mod cursor;

@@ -1,4 +1,4 @@
-//! The present time.
+//! The current time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,8 +1,8 @@
-//! Writes that are not settled yet: some node, edge or sink still has points of them.
+//! Writes that are not settled yet, because a node, edge or sink still has points of them.
 //!
-//! Every write has a [`PendingWrite`], a token that travels with all that is made of its points.
-//! Whatever ends a point's way, a node without followers, an abort, or a full edge, drops its token; a
-//! write has settled when the last one is dropped. Nothing is counted per point or per edge.
+//! Every write has a [`PendingWrite`], a token that all data derived from its points carries. Whatever ends the path of
+//! a point (a node without followers, an abort, or a full edge) drops its token; a write has settled when the last
+//! token is dropped. Nothing is counted per point or per edge.
 
 use crate::batch::Flow;
 use crate::checkpoint::Barrier;
@@ -20,7 +20,7 @@ pub(crate) struct PendingWrites(Arc<Writes>);
 #[derive(Debug, Default)]
 struct Writes {
     under_way: Mutex<UnderWay>,
-    /// One has settled.
+    /// Notified when a write has settled.
     gone: Notify,
 }
 
@@ -30,7 +30,7 @@ struct UnderWay {
     next: u64,
 }
 
-/// Held by all that is made of one write.
+/// A token held by all data derived from one write.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingWrite(#[expect(dead_code, reason = "it is held, not read")] Arc<Begun>);
 
@@ -43,9 +43,9 @@ struct Begun {
 /// An element of an edge.
 #[derive(Clone, Debug)]
 pub(crate) enum Element {
-    /// Points or windows.
+    /// Points or a window.
     Flow(FlowElement),
-    /// The mark between the points of before and after a checkpoint.
+    /// The barrier between the points before and after a checkpoint.
     Barrier(Barrier),
 }
 
@@ -54,11 +54,11 @@ pub(crate) enum Element {
 pub(crate) struct FlowElement {
     pub(crate) flow: Flow,
     pub(crate) pending: PendingWrite,
-    /// What it weighs on its task; `None`: it was not written, but made at the end of the stream.
+    /// The bytes that count against its task; `None` for data created at the end of the stream.
     pub(crate) load: Option<Load>,
 }
 
-/// Bytes of a write that a task holds, until all that is made of it has left the task's edges.
+/// Bytes of a write that a task holds, until all data derived from it has left the task's edges.
 #[derive(Clone, Debug)]
 pub(crate) struct Load(#[expect(dead_code, reason = "it is held, not read")] Arc<HeldBytes>);
 
@@ -69,7 +69,7 @@ struct HeldBytes {
 }
 
 impl Load {
-    /// Adds bytes to what a task holds.
+    /// Adds bytes to the total of a task.
     pub(crate) fn new(bytes: usize, by: &Arc<AtomicUsize>) -> Load {
         by.fetch_add(bytes, Ordering::Relaxed);
         let by = by.clone();
@@ -103,7 +103,7 @@ impl Weigh<Element> for Points {
 }
 
 impl PendingWrites {
-    /// A write begins.
+    /// Registers a write.
     pub(crate) fn begin(&self) -> PendingWrite {
         let mut under_way = self.0.under_way.lock();
         let write = under_way.next;
@@ -114,7 +114,7 @@ impl PendingWrites {
         PendingWrite(Arc::new(Begun { write, of }))
     }
 
-    /// Waits until every write that has begun by now has gone its way.
+    /// Waits until every write that has begun before this call has settled.
     pub(crate) async fn settle(&self) {
         let next = self.0.under_way.lock().next;
         loop {

@@ -1,8 +1,8 @@
-//! A task's graph: nodes, and which of them feeds which.
+//! A task's graph: its nodes, and the connections between them.
 //!
-//! A pipeline that exists is sound: see [`Pipeline`]. There are two ways to one, which share the
-//! same check: [`Pipeline::build`] in Rust, and [`language::parse`](crate::language::parse) from
-//! text. Its `Display` is text that parses to an equal pipeline.
+//! An existing pipeline is valid: see [`Pipeline`]. It can be made by [`Pipeline::build`] in Rust or by
+//! [`language::parse`](crate::language::parse) from text, with the same checks. Its `Display` is text that parses to an
+//! equal pipeline.
 //!
 //! ```
 //! use corsair_stream::expression::key;
@@ -38,40 +38,39 @@ pub(crate) use writer::{Field, Text, Time, Writer};
 
 use std::sync::Arc;
 
-/// A checked graph of nodes: it has no cycle, every node but `from` has what feeds it, and windows
-/// and points meet only nodes that take them. Built by [`Pipeline::build`] or from text by
-/// [`language::parse`](crate::language::parse).
+/// A valid graph of nodes: it has no cycle, every node except `from` has its inputs, and windows and points only reach
+/// nodes that accept them. Made by [`Pipeline::build`], or from text by [`language::parse`](crate::language::parse).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
-    /// In an order in which every node comes after those that feed it.
+    /// The nodes, in an order in which every node follows its inputs.
     pub(crate) nodes: Vec<Node>,
 }
 
 /// A node of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Unique in its pipeline: its kind and its place, such as `window2`.
+    /// The unique name in its pipeline, made of its kind and its index, such as `window2`.
     pub name: Arc<str>,
-    /// What it does, with its properties.
+    /// The kind of the node, with its properties.
     pub what: What,
-    /// The places of the nodes that feed it: none for `from`, several for `join` and `union`, else one.
+    /// The indices of its inputs: none for `from`, several for `join` and `union`, otherwise one.
     pub inputs: Vec<usize>,
 }
 
 impl Pipeline {
-    /// Its nodes, each after those that feed it.
+    /// Returns the nodes, each after its inputs.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Which node feeds which, as places in [`Pipeline::nodes`], ordered by the node that is fed.
-    /// The left input of a join comes first. A node that joins with itself is there twice.
+    /// Returns the connections, as pairs of indices into [`Pipeline::nodes`], ordered by the receiving node. The left
+    /// input of a join comes first. A node that is joined with itself appears twice.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(to, node)| node.inputs.iter().map(move |from| (*from, to)))
     }
 
-    /// Which of its nodes hand on windows. O(nodes).
+    /// Returns for each node whether it sends windows. O(nodes).
     pub fn windows(&self) -> Vec<bool> {
         let mut windows: Vec<bool> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -81,7 +80,7 @@ impl Pipeline {
         windows
     }
 
-    /// The node of this name. O(nodes).
+    /// Returns the node with this name. O(nodes).
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| &*node.name == name)
     }

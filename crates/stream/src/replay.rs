@@ -1,5 +1,4 @@
-//! Replays a recording: lines from a file into an engine, as fast as it takes them or in the points'
-//! own time.
+//! Replays a recording: writes lines from a file to an engine, as fast as possible or with their original timing.
 
 use crate::engine::{BadLine, Engine, Write, WriteError, WriteReport};
 use crate::line::{self, Precision};
@@ -9,23 +8,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// How fast lines are written.
+/// The speed of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// As fast as the engine takes them.
+    /// As fast as the engine accepts lines.
     Fast,
-    /// As far apart as their timestamps, divided by this.
+    /// With the distances of the timestamps, divided by this factor.
     Own(f64),
 }
 
-/// What was replayed.
+/// The result of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Lines accepted.
     pub accepted: usize,
-    /// Lines that are none.
+    /// Invalid lines.
     pub rejected: usize,
-    /// The first of them, at most [`WriteReport::MOST_ERRORS`].
+    /// The errors of the first invalid lines, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,
     /// Bytes read.
     pub bytes: u64,
@@ -42,13 +41,13 @@ pub enum ReplayError {
     Write(#[from] WriteError),
 }
 
-/// Bytes per read.
+/// The number of bytes that are read at once.
 const CHUNK: usize = 1 << 18;
 
 /// Writes all lines of `from` to the engine. Memory: one chunk of 256 KiB, or the longest line.
 ///
 /// # Errors
-/// See [`ReplayError`]; what was written before stays written.
+/// See [`ReplayError`]; lines that were written before the error stay written.
 pub async fn replay(
     engine: &Engine,
     to: &Write,
@@ -84,11 +83,11 @@ pub async fn replay(
 /// The longest line of a kapacitor recording.
 const MOST: u64 = 64 << 20;
 
-/// Writes all points of a kapacitor recording of a stream (`.srpl`, plain or gzip): each is three lines,
-/// its database, its retention policy, and itself.
+/// Writes all points of a kapacitor recording of a stream (`.srpl`, plain or gzip). Each point has three lines: its
+/// database, its retention policy, and the point.
 ///
 /// # Errors
-/// See [`ReplayError`]; what was written before stays written.
+/// See [`ReplayError`]; points that were written before the error stay written.
 pub async fn replay_recording(
     engine: &Engine,
     precision: Precision,
@@ -194,14 +193,14 @@ impl Replayed {
 /// When lines are due.
 struct Clock {
     pace: Pace,
-    /// The first timestamp, and when it was replayed.
+    /// The first timestamp, and the time at which it was replayed.
     origin: Option<(i64, Instant)>,
 }
 
-/// As good as forever, and no instant overflows.
+/// The maximum wait, which is practically forever, but cannot overflow an instant.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Lines that are due so soon after each other are written together.
+/// Lines that are due within this time of each other are written together.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 impl Clock {
@@ -209,7 +208,7 @@ impl Clock {
         Clock { pace, origin: None }
     }
 
-    /// Waits until the first of these lines is due, and says how many bytes of them are by then.
+    /// Waits until the first of these lines is due, and returns how many bytes of the lines are due by then.
     async fn until_due(&mut self, lines: &[u8], to: &Write) -> usize {
         let Pace::Own(speed) = self.pace else {
             return lines.len();

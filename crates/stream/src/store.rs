@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
-    /// Locked as long as this exists, so that no other process uses the directory.
+    /// Locked while the store exists, so that no other process uses the directory.
     _lock: File,
 }
 
@@ -30,7 +30,7 @@ struct TaskFile {
     overflow: String,
     /// Missing in files of earlier versions.
     origin: Option<TaskOrigin>,
-    /// CRC-32 of the text. Missing in files that were written by hand.
+    /// The CRC-32 of the text; missing in files that were written by hand.
     checksum: Option<u32>,
 }
 
@@ -39,24 +39,24 @@ struct TaskFile {
 pub struct StoredTask {
     /// Its text.
     pub text: String,
-    /// How it runs.
+    /// The options of the task.
     pub options: TaskOptions,
-    /// Where it began, if its file says so.
+    /// The origin of the task, if the file contains it.
     pub origin: Option<TaskOrigin>,
 }
 
-/// A stored task, or why its file cannot be used.
+/// A stored task, or the reason why its file cannot be used.
 pub type TaskResult = Result<StoredTask, StoreError>;
 
-/// Why a data directory, or a file in it, cannot be used.
+/// An error of a data directory or a file in it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file cannot be read or written.
     #[error("{path}: {error}")]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
     /// Another process uses the directory.
@@ -67,12 +67,12 @@ pub enum StoreError {
         /// The directory.
         directory: PathBuf,
     },
-    /// The file of a task is damaged, or has something else in it.
+    /// The file of a task is damaged, or contains something else.
     #[error("{path} is not a task file ({reason}); delete it and add the task again")]
     Task {
         /// Which.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The saved state of the tasks cannot be read.
@@ -90,7 +90,7 @@ impl Store {
     /// it until this one drops the store, or ends.
     ///
     /// # Errors
-    /// If it cannot be created, or another process uses it.
+    /// If the directory cannot be created, or another process uses it.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Store, StoreError> {
         let directory = directory.into();
         let tasks = directory.join("tasks");
@@ -115,7 +115,7 @@ impl Store {
     /// Stores a task.
     ///
     /// # Errors
-    /// If its file cannot be written.
+    /// If the file cannot be written.
     pub fn put(&self, name: &str, task: &StoredTask) -> io::Result<()> {
         let file = TaskFile {
             text: task.text.clone(),
@@ -131,7 +131,7 @@ impl Store {
     /// Removes a stored task.
     ///
     /// # Errors
-    /// If its file cannot be removed.
+    /// If the file cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match fs::remove_file(self.task(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -142,7 +142,7 @@ impl Store {
     /// Reads all stored tasks, in the order of their names.
     ///
     /// # Errors
-    /// If the directory cannot be read. A file that cannot be used is an error beside its name.
+    /// If the directory cannot be read. A file that cannot be used is returned as an error with its name.
     pub fn tasks(&self) -> Result<Vec<(String, TaskResult)>, StoreError> {
         let directory = self.directory.join("tasks");
         let mut tasks = Vec::new();
@@ -160,7 +160,7 @@ impl Store {
     /// Reads the saved state of the tasks; `None` if there is none.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the state cannot be read.
     pub fn saved(&self) -> Result<Option<EngineSnapshot>, StoreError> {
         let path = self.directory.join("saved");
         match fs::read(&path) {
@@ -180,7 +180,7 @@ impl Store {
         self.save_bytes(&saved.to_bytes())
     }
 
-    /// Replaces the saved state of the tasks by what [`EngineSnapshot::to_bytes`] has returned.
+    /// Replaces the saved state of the tasks by the result of [`EngineSnapshot::to_bytes`].
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -223,7 +223,7 @@ fn read_task(path: &Path) -> Result<StoredTask, StoreError> {
     })
 }
 
-/// Writes a file beside the one of this name, and puts it in its place once it is on disk.
+/// Writes a temporary file, and renames it when it is on disk.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = File::create(&beside)?;

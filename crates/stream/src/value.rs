@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of a field, or a tag's (always [`Value::Text`]).
+/// The value of a field or a tag; tags are always [`Value::Text`].
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Value {
     /// 64 bits, IEEE 754; finite.
@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 impl Value {
-    /// Its type.
+    /// Returns the type of the value.
     pub fn kind(&self) -> Kind {
         match self {
             Value::Float(_) => Kind::Float,

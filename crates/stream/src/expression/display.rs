@@ -34,7 +34,8 @@ impl Binary {
         }
     }
 
-    /// The least levels of the operands. All group to the left, but comparisons do not chain.
+    /// Returns the lowest levels of the operands. All operators are left-associative, except comparisons, which cannot
+    /// be chained.
     pub(crate) fn operands(self) -> (Level, Level) {
         match self.level() {
             Level::Or => (Level::Or, Level::And),
@@ -68,7 +69,7 @@ impl Expression {
         }
     }
 
-    /// A minus before a number belongs to the number, except in parentheses.
+    /// True if the expression is a number. A minus directly before a number belongs to it, except in parentheses.
     pub(super) fn is_number(&self) -> bool {
         match self {
             Expression::Duration(_) => true,
@@ -156,7 +157,7 @@ pub(crate) fn write_quoted(text: &str, quote: char, f: &mut impl fmt::Write) -> 
     f.write_char(quote)
 }
 
-/// A key, bare if it can be.
+/// Writes a key, without quotes if possible.
 pub(crate) fn write_key(name: &str, f: &mut impl fmt::Write) -> fmt::Result {
     let word = |part: &str| part.starts_with(is_word_start) && part.chars().all(is_word_part);
     let first = name.split('.').next().unwrap_or_default();
@@ -167,7 +168,7 @@ pub(crate) fn write_key(name: &str, f: &mut impl fmt::Write) -> fmt::Result {
     }
 }
 
-/// Whether a bare word may begin with it.
+/// True if a bare word may begin with this character.
 pub(crate) fn is_word_start(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
@@ -177,7 +178,7 @@ pub(crate) fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Words that are no keys unless they are quoted.
+/// True if the word is not a key unless it is quoted.
 pub(crate) fn is_reserved(word: &str) -> bool {
     ["AND", "OR", "NOT", "TRUE", "FALSE", "lambda", "unsigned"]
         .iter()

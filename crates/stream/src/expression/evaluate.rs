@@ -16,14 +16,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Expression {
-    /// The rows, out of these, for which it is true, as a condition. A range if they follow one
-    /// another, and no copy if they are all of them. O(rows × size).
+    /// Returns those of these rows for which the expression is true, as a condition. The result is a range if the rows
+    /// are consecutive, and is not a copy if it contains all rows. O(rows × size).
     ///
     /// # Errors
     /// A row has no result, or its result is not a boolean.
     ///
     /// # Panics
-    /// If the block has no such rows.
+    /// If a row does not exist in the block.
     pub fn select(&self, block: &Block, rows: &Rows) -> Result<Rows, ExpressionError> {
         Ok(match self.truth(block, rows)? {
             Truth::Constant(true) => rows.clone(),
@@ -41,11 +41,11 @@ impl Expression {
         Ok(truth.equals(true, rows.len()).into_owned())
     }
 
-    /// The rows, out of these, for which it has a result; the number of the others, and why the last
-    /// of them has none. `condition`: a result must be a boolean.
+    /// Returns those of these rows for which the expression has a result, the number of other rows, and the error of
+    /// the last of them. With `condition` a result must be a boolean.
     ///
-    /// Halves the rows until it finds those that are at fault: O(rows), if none is, and a factor of
-    /// their logarithm for each that is.
+    /// It halves the rows until it finds the faulty ones: O(rows) without faults, and a logarithmic factor for each
+    /// fault.
     pub(crate) fn sound(
         &self,
         block: &Block,
@@ -79,17 +79,18 @@ impl Expression {
         (Rows::from_iter(sound), faulty, why)
     }
 
-    /// Its values as a column of the block: a cell for every row, those of other rows missing.
+    /// Evaluates the expression to a column of the block: a cell for every row, which is missing for rows that were not
+    /// requested.
     ///
-    /// This is what a new column beside the others of the block needs. It costs O(block) memory
-    /// even for few rows; see [`Expression::values`]. Strings come as [`Data::Text`], also those of
-    /// tags. Floats may be infinite or not a number, after a division.
+    /// Use it for a new column beside the others of the block. It costs O(block) memory even for few rows; see
+    /// [`Expression::values`]. Strings, including those of tags, are [`Data::Text`]. After a division, floats may be
+    /// infinite or NaN.
     ///
     /// # Errors
-    /// If it has no result for one of the rows.
+    /// If a row has no result.
     ///
     /// # Panics
-    /// If the block has no such rows.
+    /// If a row does not exist in the block.
     pub fn column(&self, block: &Block, rows: &Rows) -> Result<Data, ExpressionError> {
         let values = self.values(block, rows)?;
         if rows.len() == block.rows() {
@@ -98,14 +99,14 @@ impl Expression {
         Ok(spread(values, rows, block.rows()))
     }
 
-    /// Its values for these rows only, in their order: [`Expression::column`] without the other
+    /// Evaluates the expression for these rows only, in their order, like [`Expression::column`] without the other
     /// rows. O(rows × size).
     ///
     /// # Errors
-    /// If it has no result for one of the rows.
+    /// If a row has no result.
     ///
     /// # Panics
-    /// If the block has no such rows.
+    /// If a row does not exist in the block.
     pub fn values(&self, block: &Block, rows: &Rows) -> Result<Data, ExpressionError> {
         let vector = match rows.is_empty() {
             true => Vector::Missing,
@@ -172,7 +173,7 @@ impl Expression {
         }
     }
 
-    /// `=~` or `!~`.
+    /// Evaluates `=~` or `!~`.
     fn matches(
         &self,
         operand: &Vector<'_>,
@@ -233,8 +234,8 @@ impl Expression {
         })
     }
 
-    /// A comparison without further operations: so cheap that rows are compared in vain rather than
-    /// gathered.
+    /// True for a comparison without further operations, which is so cheap that comparing unneeded rows costs less than
+    /// gathering the needed ones.
     fn is_plain_comparison(&self) -> bool {
         match self {
             Expression::Binary(operator, left, right) => {
@@ -282,8 +283,8 @@ impl Expression {
     }
 }
 
-/// `OR` if the value that decides is true, `AND` if it is false. The right side is evaluated where
-/// the left one does not decide.
+/// Evaluates `OR` if the deciding value is true, and `AND` if it is false. The right side is evaluated only for rows
+/// that the left side does not decide.
 fn connect<'a>(
     decides: bool,
     left: Truth<'a>,

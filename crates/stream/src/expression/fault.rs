@@ -1,8 +1,8 @@
-//! Faults of operations.
+//! Faults of operators.
 
 use crate::Kind;
 
-/// Why an operation has no result. The caller knows its position in the expression.
+/// The reason why an operation has no result. The caller adds its position in the expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Types(Kind, Kind),

@@ -13,7 +13,7 @@ impl Expression {
     /// The maximum length of a chain of operators, as in `a OR b OR c`, including the operators around it.
     pub const MAX_CHAIN: usize = 500;
 
-    /// The fields and tags that it refers to, each once, from left to right. O(size).
+    /// Returns the fields and tags of the expression, each once, from left to right. O(size).
     pub fn keys(&self) -> Vec<&Arc<str>> {
         let mut seen = FxHashSet::default();
         let mut keys = Vec::new();
@@ -37,7 +37,7 @@ impl Expression {
         found
     }
 
-    /// Whether it has a number that no text can stand for.
+    /// True if it contains a number that has no text form.
     pub(crate) fn has_infinite_literal(&self) -> bool {
         let mut found = false;
         self.visit(|part, _| {
@@ -83,7 +83,7 @@ impl Expression {
 /// The depth of a part of an expression.
 #[derive(Clone, Copy, Debug, Default)]
 struct Depth {
-    /// How many operators are above it.
+    /// The number of operators above it.
     above: usize,
     /// The number of operators that use stack: all except those of which it is the left side without
     /// parentheses.

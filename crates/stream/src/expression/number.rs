@@ -1,4 +1,4 @@
-//! Numbers of one or of many rows, and how two types of them meet.
+//! Numeric operands, and the common type of two of them.
 
 use super::Binary;
 use super::fault::Fault;
@@ -13,7 +13,7 @@ pub(super) enum Numbers<'v> {
     Unsigned(Side<'v, u64>),
 }
 
-/// Two operands in a common type. Wide combines integers with unsigned ones; its result is an integer.
+/// Two operands of a common type. `Wide` combines integers with unsigned integers; its result is an integer.
 pub(super) enum Pair<'v> {
     Float(Side<'v, f64>, Side<'v, f64>),
     Integer(Side<'v, i64>, Side<'v, i64>),
@@ -71,8 +71,8 @@ impl<'v> Pair<'v> {
         }
     }
 
-    /// The type for comparing. The literal `10` is an integer: with a column of unsigned integers
-    /// it is compared as one of them.
+    /// Returns the operands in a type for comparison. The literal `10` is an integer; against a column of unsigned
+    /// integers it is compared as an unsigned integer.
     pub(super) fn comparable(left: Numbers<'v>, right: Numbers<'v>) -> Pair<'v> {
         use Numbers::{Integer, Unsigned};
         match (left, right) {
@@ -87,11 +87,11 @@ impl<'v> Pair<'v> {
     }
 }
 
-/// Numbers that `+ - * / %` are defined for.
+/// Types for which `+ - * / %` are defined.
 pub(super) trait Arithmetic: Copy {
     type Result: Copy + Default;
 
-    /// The result of one operation.
+    /// Applies one operation.
     fn apply(self, operator: Binary, right: Self) -> Result<Self::Result, Fault>;
 }
 

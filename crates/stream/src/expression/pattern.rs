@@ -1,4 +1,4 @@
-//! Regular expressions: what `=~` and `!~` look for.
+//! Regular expressions, for `=~` and `!~`.
 
 use regex::{Regex, RegexBuilder};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
-/// Why a text is not a regular expression.
+/// An error in a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PatternError(String);
@@ -19,7 +19,7 @@ impl Pattern {
     /// Compiles the text between the slashes.
     ///
     /// # Errors
-    /// If the text is not a regular expression, or the expression needs too much memory.
+    /// If the text is not a regular expression, or needs too much memory.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         let built = RegexBuilder::new(text).size_limit(SIZE).build();
         // The last line contains the fault, the lines before it the position.
@@ -36,12 +36,12 @@ impl Pattern {
         self.0.as_str()
     }
 
-    /// Whether it is found anywhere in a text.
+    /// True if the pattern matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// Returns the text with all matches replaced; `None`: the result would have more bytes than `most`.
+    /// Replaces all matches in a text; `None` if the result would be longer than `most` bytes.
     pub(super) fn replace(&self, text: &str, with: &str, most: usize) -> Option<String> {
         let (mut replaced, mut end) = (String::new(), 0);
         for found in self.0.captures_iter(text) {

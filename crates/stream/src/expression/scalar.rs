@@ -23,7 +23,7 @@ pub(super) fn compare(operator: Binary, left: &Value, right: &Value) -> Result<b
     Ok(operator.holds(order))
 }
 
-/// `+ - * / %` of two values.
+/// Computes `+ - * / %` of two values.
 pub(super) fn arithmetic(operator: Binary, left: &Value, right: &Value) -> Result<Value, Fault> {
     if let (Value::Text(left), Value::Text(right)) = (left, right)
         && operator == Binary::Add

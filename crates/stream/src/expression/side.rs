@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Numbers of one type: the same for all rows, or one per row.
+/// Numeric values of one type: one value for all rows, or one per row.
 pub(super) enum Side<'v, T: Copy> {
     One(T),
     Each(Cow<'v, [T]>),
@@ -19,7 +19,7 @@ impl<'v, T: Copy> Side<'v, T> {
     /// The number of the first row.
     ///
     /// # Panics
-    /// If there is no row.
+    /// If the row does not exist.
     pub(super) fn first(&self) -> T {
         match self {
             Side::One(value) => *value,

@@ -12,7 +12,7 @@ pub(super) struct Calendar {
     pub(super) month: i64,
     /// The day, from 1.
     pub(super) day: i64,
-    /// 0 is Sunday.
+    /// The day of the week; 0 is Sunday.
     pub(super) weekday: i64,
     pub(super) hour: i64,
     pub(super) minute: i64,
@@ -20,7 +20,8 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
-    /// Years of 400 have 146,097 days. Counted from the first of March of year 0, leap days come last.
+    /// Computes the calendar. 400 years have 146,097 days. Counted from the first of March of year 0, leap days come
+    /// last.
     pub(super) fn of(nanos: i64) -> Calendar {
         let seconds = nanos.div_euclid(SECOND);
         let (days, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 pub(super) enum Truth<'a> {
     /// No row has a value.
     Missing,
-    /// The same for every row.
+    /// The same truth value for every row.
     Constant(bool),
     Each(Lane<'a, bool>),
 }
 
 impl<'a> Truth<'a> {
-    /// The vector as a condition.
+    /// Returns the vector as a condition.
     ///
     /// # Errors
     /// The type of the first value that is not a boolean.
@@ -50,7 +50,7 @@ impl<'a> Truth<'a> {
         }
     }
 
-    /// `NOT`.
+    /// Negates the condition.
     pub(super) fn not(self) -> Truth<'a> {
         match self {
             Truth::Missing => Truth::Missing,
@@ -82,7 +82,7 @@ impl<'a> Truth<'a> {
         }
     }
 
-    /// `OR` if the value that decides is true, `AND` if it is false.
+    /// Combines two conditions: `OR` if the deciding value is true, `AND` if it is false.
     pub(super) fn combine(self, decides: bool, other: Truth<'_>, rows: usize) -> Truth<'static> {
         match (&self, &other) {
             (Truth::Missing, Truth::Missing) => return Truth::Missing,

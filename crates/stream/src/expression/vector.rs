@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(super) enum Vector<'a> {
     /// No row has a value.
     Missing,
-    /// Every row has this value.
+    /// The same value for every row.
     Constant(Value),
     Float(Lane<'a, f64>),
     Integer(Lane<'a, i64>),
@@ -23,7 +23,7 @@ pub(super) enum Vector<'a> {
     Mixed(Cow<'a, [Option<Value>]>),
 }
 
-/// Values of one type, one for each row. Rows without a value have an arbitrary one.
+/// Values of one type, one for each row. Rows without a value contain an arbitrary one.
 #[derive(Debug)]
 pub(super) struct Lane<'a, T: Copy> {
     pub(super) values: Cow<'a, [T]>,
@@ -78,7 +78,7 @@ fn chosen<'a, T: Clone>(cells: &'a [T], rows: &'a Rows) -> Cow<'a, [T]> {
 }
 
 impl<'a> Vector<'a> {
-    /// The cells of these rows of a column.
+    /// Reads the cells of these rows of a column.
     pub(super) fn read(data: &'a Data, rows: &'a Rows) -> Vector<'a> {
         match data {
             Data::Float(cells) => Vector::Float(Lane::read(cells, rows)),
@@ -113,7 +113,7 @@ impl<'a> Vector<'a> {
         }
     }
 
-    /// The type of all values, if they are bound to have one.
+    /// Returns the type of all values, if they must have the same type.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self {
             Vector::Missing | Vector::Mixed(_) => None,
@@ -226,7 +226,7 @@ fn gathered(cells: Vec<Option<Value>>) -> Data {
     }
 }
 
-/// Spreads the cells of some rows over all rows of their block; the others are missing.
+/// Distributes the cells of some rows over all rows of their block; the other cells are missing.
 pub(super) fn spread(data: Data, rows: &Rows, total: usize) -> Data {
     fn cells<T: Clone + Default>(cells: Cells<T>, rows: &Rows, total: usize) -> Cells<T> {
         let mut values = vec![T::default(); total];

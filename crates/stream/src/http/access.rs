@@ -42,7 +42,7 @@ fn refusal(server: &Server, request: &Request) -> Option<Refusal> {
 
 /// True if a browser sends the request for a page of another origin. Programs send no origin.
 ///
-/// `open`: no token is required. The owner of a name can point it at any address, so a page that was loaded
+/// `open` means that no token is required. The owner of a name can point it at any address, so a page that was loaded
 /// under a name counts as local only if a token is required.
 fn is_of_another_origin(headers: &HeaderMap, open: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
@@ -70,7 +70,7 @@ fn is_address(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
-/// The token of a request. Clients of InfluxDB 1 send it as a password.
+/// Returns the token of a request. InfluxDB 1 clients send it as a password.
 fn given(headers: &HeaderMap) -> Option<String> {
     let (scheme, given) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let given = given.trim();

@@ -13,15 +13,15 @@ use std::task::{Context, Poll};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-/// The bytes that are sent at a time.
+/// The number of bytes that are sent at a time.
 const PIECE: usize = 64 << 10;
 
-/// Returns the number of permits for an answer of this length, at most all.
+/// Returns the number of permits for an answer of this length, at most all permits.
 pub(super) fn permits(bytes: usize, options: &HttpOptions) -> usize {
     body::kibibytes(bytes.min(options.answer_memory)).max(1)
 }
 
-/// An answer that may be long. Waits for others to be sent; 503 if that takes too long.
+/// Sends an answer that may be long. Waits until others are sent; 503 if that takes too long.
 pub(super) async fn long(
     server: &Server,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! Bodies of requests: memory for them is reserved before they are read.
+//! Bodies of requests, for which memory is reserved before they are read.
 
 use super::Server;
 use super::refusal::Refusal;
@@ -13,23 +13,23 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The bytes that a body without a length reserves at a time.
+/// The number of bytes that are reserved at a time for a body of unknown length.
 const STEP: usize = 64 << 10;
 
-/// Memory for one body, given back when this is dropped.
+/// Memory for one body, which is released when this is dropped.
 #[derive(Debug)]
 pub(super) struct Reserved {
     memory: Arc<Semaphore>,
     permits: Option<OwnedSemaphorePermit>,
     patience: Duration,
-    /// Reserved, in bytes.
+    /// The reserved memory in bytes.
     bytes: usize,
     limit: usize,
     /// The memory for all bodies.
     all: usize,
 }
 
-/// How many permits a number of bytes takes.
+/// Returns the number of permits for a number of bytes.
 pub(super) fn kibibytes(bytes: usize) -> usize {
     bytes.div_ceil(1 << 10).min(Semaphore::MAX_PERMITS)
 }
@@ -58,7 +58,7 @@ impl Reserved {
         Ok(())
     }
 
-    /// The same without waiting.
+    /// Like [`grow`](Self::grow), without waiting.
     fn try_grow(&mut self, bytes: usize) -> Result<(), Refusal> {
         if let Some(permits) = self.permits_for(bytes)? {
             match self.memory.clone().try_acquire_many_owned(permits) {
@@ -87,7 +87,7 @@ impl Reserved {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
-    /// How many more permits this many bytes need.
+    /// Returns the number of further permits that this many bytes need.
     fn permits_for(&mut self, bytes: usize) -> Result<Option<u32>, Refusal> {
         if bytes > self.limit {
             return Err(too_large(self.limit));
@@ -105,8 +105,7 @@ impl Reserved {
     }
 }
 
-/// Reads a body of at most `limit` bytes, for which there must be memory, within the time that bodies
-/// may take.
+/// Reads a body of at most `limit` bytes within the time limit, if there is memory for it.
 pub(super) async fn read(
     server: &Server,
     headers: &HeaderMap,
@@ -157,7 +156,7 @@ async fn read_all(
     Ok((read.into(), reserved))
 }
 
-/// Whether a body has to be unpacked.
+/// True if a body must be unpacked.
 pub(super) fn is_packed(headers: &HeaderMap) -> Result<bool, Refusal> {
     let Some(encoding) = headers.get(CONTENT_ENCODING) else {
         return Ok(false);
@@ -175,8 +174,8 @@ pub(super) fn is_packed(headers: &HeaderMap) -> Result<bool, Refusal> {
     Err(Refusal::new(status, "encoding", message))
 }
 
-/// Unpacks a body, as far as there is memory. Takes long for a large one: not for the threads that
-/// serve requests.
+/// Unpacks a body, if there is memory for it. A large body takes long, so do not call it on threads that serve
+/// requests.
 pub(super) fn unpack(packed: &[u8], reserved: &mut Reserved) -> Result<Bytes, Refusal> {
     let mut unpacked = Vec::new();
     let mut decoder = MultiGzDecoder::new(packed);

@@ -43,8 +43,8 @@ pub(super) struct InfluxQuery {
 /// The largest form that is read.
 const MOST: usize = 64 << 10;
 
-/// Databases and policies need not be made: these statements are answered as if they had been. There is
-/// nothing to be asked.
+/// Answers statements that create or list databases and policies as if they were executed, because databases and
+/// policies need not be created. Other queries are refused.
 pub(super) async fn query(
     State(server): State<Server>,
     asked: Result<Query<InfluxQuery>, QueryRejection>,

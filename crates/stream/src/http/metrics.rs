@@ -31,10 +31,10 @@ pub(super) async fn metrics(State(server): State<Server>) -> Result<Response, Re
 #[derive(Debug)]
 struct Counts(Engine);
 
-/// A value, and the labels under which it is found.
+/// A value with its labels.
 type Sample<'a> = (Vec<(&'static str, &'a str)>, u64);
 
-/// A metric with all its samples.
+/// Writes a metric with all its samples.
 fn family<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help, kind): (&str, &str, MetricType),

@@ -1,6 +1,6 @@
 //! `GET /`: the graphs of all tasks with their counters, on a page that reloads itself.
 //!
-//! The page has no script, and its policy allows none.
+//! The page has no script, and its content policy forbids scripts.
 
 use super::refusal::Refusal;
 use super::{Server, answer};
@@ -22,7 +22,7 @@ const PICTURE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbo
 
 #[derive(serde::Deserialize)]
 pub(super) struct PageQuery {
-    /// The name of the first task that is shown.
+    /// The name of the first task on the page.
     from: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn style() -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/css")], include_str!("page.css"))
 }
 
-/// The graph of a task as an answer.
+/// Answers with the graph of a task.
 pub(super) async fn picture(server: &Server, status: TaskStatus) -> Result<Response, Refusal> {
     let make = move || status.svg().into_bytes();
     let picture = answer::long(server, "image/svg+xml", make).await?;

@@ -8,8 +8,8 @@ use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// A status, and a JSON object with `code`, `message` and perhaps more. `error` is the message again,
-/// where clients of InfluxDB look for it.
+/// A refusal: a status, and a JSON object with `code`, `message` and possibly more. `error` repeats the message,
+/// because InfluxDB clients look for it there.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
@@ -84,7 +84,7 @@ impl From<TaskError> for Refusal {
     }
 }
 
-/// The refusal for an error of the server.
+/// Returns the refusal for an internal error of the server.
 pub(super) fn internal() -> Refusal {
     Refusal::new(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -22,13 +22,13 @@ use tower::ServiceExt;
 /// The limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The maximum number; a further connection is answered with 503 and closed.
+    /// The maximum number of connections; a further one is answered with 503 and closed.
     pub connections: usize,
-    /// The time limit of a request's head, also while the connection is idle.
+    /// The time limit for a request's head, which also applies to idle connections.
     pub head: Duration,
-    /// How long a client may take to receive anything of an answer.
+    /// The time limit for a client to receive a part of an answer.
     pub write: Duration,
-    /// The time limit of running requests at shutdown.
+    /// The time limit for running requests at shutdown.
     pub grace: Duration,
 }
 
@@ -43,13 +43,13 @@ impl Default for Limits {
     }
 }
 
-/// Bytes that a connection buffers; the head of a request has to fit.
+/// The buffer of a connection in bytes, which must hold the head of a request.
 const BUFFER: usize = 16 << 10;
 /// The pause after the system has refused a connection, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until `stop` is ready, then lets running requests end within the time of grace, and closes the
-/// others.
+/// Serves until `stop` is ready, then waits for running requests within the time limit, and closes all other
+/// connections.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -120,7 +120,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|&stopped| stopped).await;
 }
 
-/// Answers a client beyond the limit of connections.
+/// Answers a client that exceeds the limit of connections.
 async fn turn_away(mut stream: TcpStream, most: usize) {
     let message = format!("there are {most} connections already; try again in a moment");
     let body = format!(r#"{{"code":"connections","message":"{message}","error":"{message}"}}"#);
@@ -135,7 +135,7 @@ async fn turn_away(mut stream: TcpStream, most: usize) {
     let _ = timeout(Duration::from_secs(1), answered).await;
 }
 
-/// A socket on which no write takes longer than a time.
+/// A socket whose writes have a time limit.
 struct TimedWrites {
     stream: TcpStream,
     time: Duration,

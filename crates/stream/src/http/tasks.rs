@@ -1,4 +1,4 @@
-//! `/tasks`: what runs, and more or fewer of it.
+//! `/tasks`: lists, adds and deletes tasks.
 
 use super::refusal::{Refusal, internal};
 use super::{Server, answer, body, page};
@@ -141,7 +141,7 @@ pub(super) async fn endpoint(
     }
 }
 
-/// Runs `work` to its end, also if the client disconnects.
+/// Runs `work` to its end, even if the client disconnects.
 async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
 ) -> Result<T, Refusal> {

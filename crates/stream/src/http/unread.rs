@@ -1,9 +1,9 @@
 //! Request bodies that a handler has not read completely.
 //!
-//! A client that sends its whole body before it reads the answer never sees an answer if the server closes
-//! the connection first. So the rest of a body is read and dropped before the answer is sent, within limits
-//! of time and bytes. Beyond them, the answer says that the connection closes, because the next request could
-//! not be found behind the body.
+//! A client that sends its whole body before it reads the answer never sees the answer if the server closes the
+//! connection first. So the rest of a body is read and dropped before the answer is sent, within limits of time and
+//! bytes. Beyond these limits the answer says that the connection closes, because the start of the next request is
+//! unknown.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The most bytes of a body that are dropped, and the longest time that this takes.
+/// The maximum number of bytes of a body that are dropped, and the time limit for that.
 const DROPPED: usize = 256 << 20;
 const DROPPING: Duration = Duration::from_secs(10);
 
@@ -47,7 +47,7 @@ pub(super) async fn close(request: Request, next: Next) -> Response {
     response
 }
 
-/// Reads a body to its end. False if it has too many bytes, or breaks off.
+/// Reads a body to its end. False if it is too long or incomplete.
 async fn drop_rest(body: &mut Body) -> bool {
     let mut bytes = 0;
     while let Some(frame) = body.frame().await {

@@ -17,7 +17,7 @@ pub(super) struct Parameters {
     precision: Option<String>,
 }
 
-/// Bodies from this size on are parsed on a thread that may take its time.
+/// The size from which on bodies are parsed on a separate thread.
 const LARGE: usize = 64 << 10;
 
 /// No task gets points before all waits are over, so a client that disconnects leaves no partial write.
@@ -38,7 +38,7 @@ pub(super) struct ParametersV2 {
     precision: Option<String>,
 }
 
-/// The write of InfluxDB 2. Its organisation is nothing here.
+/// Handles the write of InfluxDB 2, whose organisation is ignored.
 pub(super) async fn write_v2(
     State(server): State<Server>,
     parameters: Result<Query<ParametersV2>, QueryRejection>,

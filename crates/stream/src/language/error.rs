@@ -27,7 +27,7 @@ pub enum Problem {
     /// A character that begins nothing.
     #[error("the character `{0}` has no meaning here")]
     Character(char),
-    /// A string or a quoted key without an end.
+    /// A string or a quoted key does not end.
     #[error("the closing {0} is missing")]
     Unterminated(char),
     /// Digits with letters that are no unit.
@@ -36,19 +36,19 @@ pub enum Problem {
     /// A whole number beyond 64 bits.
     #[error("`{0}` does not fit into 64 bits")]
     Number(String),
-    /// A float beyond what floats hold.
+    /// A float exceeds the range of floats.
     #[error("`{0}` is larger than any float")]
     Float(String),
-    /// A pattern that is not a regular expression.
+    /// A pattern is not a regular expression.
     #[error("this is not a regular expression: {0}")]
     Pattern(PatternError),
     /// A pattern where a value should be.
     #[error("a regular expression stands behind `=~` or `!~` only")]
     PatternAlone,
-    /// `isPresent` of something else than a key.
+    /// The argument of `isPresent` is not a key.
     #[error("`isPresent` is asked for a field or tag: `isPresent(\"value\")`")]
     IsPresent,
-    /// An unknown function.
+    /// A function is unknown.
     #[error("there is no function `{name}`")]
     UnknownFunction {
         /// The name in the text.
@@ -56,15 +56,15 @@ pub enum Problem {
         /// The nearest known name.
         like: Option<&'static str>,
     },
-    /// A function with more or fewer arguments than it takes.
+    /// A function has too few or too many arguments.
     #[error("`{}` takes {} arguments, not {found}", .function.name(), .function.arguments())]
     Arguments {
         /// The function.
         function: Function,
-        /// How many there are.
+        /// The number of arguments.
         found: usize,
     },
-    /// A feature of kapacitor that is missing here.
+    /// A feature of kapacitor is missing here.
     #[error("`{node}` of kapacitor is not here: {instead}")]
     NotHere {
         /// A node, or a property with its node.
@@ -85,7 +85,7 @@ pub enum Problem {
     /// `a = NOT b`
     #[error("`NOT` must stand in parentheses here: `(NOT …)`")]
     Not,
-    /// A word of the language where a key should be.
+    /// A reserved word is used as a key.
     #[error("`{0}` is a word of the language: a key of this name is written \"{0}\"")]
     Reserved(String),
     /// An unknown node after `|`.
@@ -99,7 +99,7 @@ pub enum Problem {
     /// An unknown property after `.`.
     #[error("`{node}` has no property `{name}`, and there is no node of this name")]
     UnknownProperty {
-        /// The node before it.
+        /// The node before the position.
         node: &'static str,
         /// The name in the text.
         name: String,
@@ -122,19 +122,19 @@ pub enum Problem {
         /// The nearest known name.
         like: Option<String>,
     },
-    /// `stream` without `from`.
+    /// `stream` is not followed by `from`.
     #[error("`stream` must be followed by `| from()`")]
     Stream,
-    /// `from` elsewhere.
+    /// `from` is not at the beginning of a chain.
     #[error("`from` stands only at the beginning of a chain: `stream | from()`")]
     From,
     /// A chain without further nodes.
     #[error("`{0}` alone does nothing: a node should follow, as in `{0} | log()`")]
     Alone(String),
-    /// A `var` of a name that has a meaning.
+    /// A `var` has a name with another meaning.
     #[error("a var cannot be called `{0}`: it is a word of the language")]
     VarReserved(String),
-    /// Two `var`s with the same name.
+    /// Two `var`s have the same name.
     #[error("there already is a var `{0}`")]
     VarTwice(String),
     /// A `var` that nothing follows.
@@ -151,7 +151,7 @@ pub enum Problem {
         /// The missing part.
         what: &'static str,
     },
-    /// Too many arguments of a node.
+    /// A node has too many arguments.
     #[error("`{node}` takes {takes}")]
     Surplus {
         /// The node or property.
@@ -159,12 +159,12 @@ pub enum Problem {
         /// The arguments that it accepts.
         takes: &'static str,
     },
-    /// `.as` with more or fewer names than there are results.
+    /// `.as` has more or fewer names than there are results.
     #[error("`as` needs a name for each result: {expected}, not {found}")]
     Names {
-        /// How many there should be.
+        /// The expected number of names.
         expected: usize,
-        /// How many there are.
+        /// The number of names.
         found: usize,
     },
     /// The nodes are no pipeline.
@@ -186,12 +186,12 @@ impl LanguageError {
         &self.problem
     }
 
-    /// The line where it is, from 1.
+    /// Returns the line of the error, from 1.
     pub fn line(&self) -> usize {
         self.excerpt.line
     }
 
-    /// The character in this line at which it begins, from 1.
+    /// Returns the first character of the error within its line, from 1.
     pub fn column(&self) -> usize {
         self.excerpt.column
     }
@@ -213,7 +213,7 @@ fn help(problem: &Problem) -> String {
 /// The number of characters of a long line that are shown on either side of the position.
 const AROUND: usize = 60;
 
-/// A line of the text with a mark under a part of it.
+/// A line of the text with a mark below a part of it.
 #[derive(Clone, Debug, PartialEq)]
 struct Excerpt {
     line: usize,
@@ -261,7 +261,7 @@ impl Excerpt {
     }
 }
 
-/// Control characters could do anything to a terminal.
+/// Replaces control characters, which could harm a terminal.
 fn plain(text: &str) -> String {
     let visible = |c: char| {
         if c.is_control() && c != '\t' {

@@ -25,7 +25,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression of operators that bind at least so tightly.
+    /// Parses operators that bind at least this tightly.
     fn operation(&mut self, least: Level) -> Parsed<Measured> {
         let (mut left, mut depth) = self.prefixed(least)?;
         loop {
@@ -110,7 +110,7 @@ impl Parser<'_> {
         Ok((Expression::Unary(operator, Box::new(operand)), depth + 1))
     }
 
-    /// Guards the stack.
+    /// Limits the nesting, to protect the stack.
     fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<Measured>) -> Parsed<Measured> {
         if self.nesting == Expression::MAX_DEPTH {
             return fail(Problem::Deep, self.span);
@@ -121,7 +121,8 @@ impl Parser<'_> {
         result
     }
 
-    /// A literal, a key, or something in parentheses. A minus before a number belongs to it.
+    /// Parses a literal, a key, or an expression in parentheses. A minus directly before a number
+    /// belongs to it.
     fn primary(&mut self, negative: bool) -> Parsed<Measured> {
         let expression = match self.token {
             Token::Integer(number) => self.integer(number, negative)?,
@@ -236,7 +237,7 @@ impl Parser<'_> {
         Ok(Expression::Literal(value))
     }
 
-    /// The next token is too large, or too small, for its type.
+    /// Fails, because the next number is out of range for its type.
     fn beyond<T>(&self) -> Parsed<T> {
         fail(Problem::Number(self.written().into()), self.span)
     }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token<'t> {
     Word(&'t str),
-    /// In double quotes.
+    /// A key in double quotes.
     Key(Arc<str>),
-    /// In single quotes.
+    /// A string in single quotes.
     Text(Arc<str>),
     Integer(u64),
     Float(f64),
-    /// In nanoseconds.
+    /// A duration in nanoseconds.
     Duration(u64),
-    /// Between slashes.
+    /// A regular expression between slashes.
     Pattern(Pattern),
     Symbol(&'static str),
     /// An invalid token, after which nothing is read.
@@ -31,7 +31,7 @@ const SYMBOLS: [&str; 26] = [
     "+", "-", "*", "/", "%", "!", ":", "[", "]",
 ];
 
-/// The tokens of a text, one after the other.
+/// Splits a text into tokens.
 #[derive(Debug)]
 pub(crate) struct Lexer<'t> {
     text: &'t str,
@@ -49,7 +49,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The next token; at the end, and after a bad one, the end forever.
+    /// Returns the next token. At the end, and after an invalid token, it always returns the end.
     pub(crate) fn next(&mut self) -> (Token<'t>, Span) {
         self.skip_space();
         let start = self.at;
@@ -69,7 +69,7 @@ impl<'t> Lexer<'t> {
         &self.text[self.at..]
     }
 
-    /// The characters from here on for which this holds.
+    /// Returns the characters from here on for which the condition holds.
     fn take_while(&mut self, holds: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.find(|c| !holds(c)).unwrap_or(rest.len());
@@ -261,7 +261,7 @@ impl<'t> Lexer<'t> {
 /// The micro sign and the Greek letter mu, as which it is often written.
 const MICRO: [char; 2] = ['\u{b5}', '\u{3bc}'];
 
-/// True if the unit is written so; `u` may be written `µ`.
+/// True if the unit is written like this; `u` may also be written `µ`.
 fn is_unit(name: &str, written: &str) -> bool {
     let mut letters = written.chars();
     let micro = letters.next().is_some_and(|c| MICRO.contains(&c)) && letters.next().is_none();

@@ -1,6 +1,6 @@
 //! Features of kapacitor that are missing here, with alternatives.
 
-/// The sentence of each; nodes first, then properties.
+/// The message for each missing feature: nodes first, then properties.
 pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ("autoscale", SCALE),
     (
@@ -120,7 +120,7 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Functions of expressions.
+/// The messages for missing functions of expressions.
 pub(crate) const FUNCTIONS_NOT_HERE: &[(&str, &str)] = &[
     ("count", MEMORY),
     ("sigma", MEMORY),

@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A part of the program, or the first thing that is wrong.
+/// A part of the program, or the first error.
 pub(crate) type Parsed<T> = Result<T, Box<Failure>>;
 
-/// Reads a text from left to right; it looks at most two tokens ahead.
+/// Parses a text from left to right, with a look-ahead of at most two tokens.
 #[derive(Debug)]
 pub(crate) struct Parser<'t> {
     text: &'t str,
@@ -25,7 +25,7 @@ pub(crate) struct Parser<'t> {
     following_span: Span,
     /// The end of the last taken token.
     taken: usize,
-    /// How many parentheses and prefixes are open.
+    /// The number of open parentheses and prefixes.
     pub(crate) nesting: usize,
     /// Values with a name.
     pub(crate) constants: FxHashMap<&'t str, Constant>,
@@ -36,7 +36,7 @@ pub(crate) struct Parser<'t> {
 pub(crate) enum Constant {
     /// A literal, or a `lambda`.
     Expression(Expression),
-    /// Between slashes.
+    /// A regular expression.
     Pattern(Pattern),
 }
 
@@ -128,7 +128,7 @@ impl<'t> Parser<'t> {
         self.token == Token::Symbol(symbol)
     }
 
-    /// Takes this symbol if it is next.
+    /// Takes this symbol, if it is next.
     pub(crate) fn eat(&mut self, symbol: &'static str) -> bool {
         let found = self.is(symbol);
         if found {
@@ -149,7 +149,7 @@ impl<'t> Parser<'t> {
         matches!(self.token, Token::Word(found) if found.eq_ignore_ascii_case(word))
     }
 
-    /// A word.
+    /// Takes a word.
     pub(crate) fn word(&mut self, expected: &'static str) -> Parsed<(&'t str, Span)> {
         match self.token {
             Token::Word(word) => Ok((word, self.advance().1)),
@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A string.
+    /// Takes a string.
     pub(crate) fn string(&mut self) -> Parsed<Arc<str>> {
         if let Some(Expression::Literal(Value::Text(text))) = self.literal() {
             let text = text.clone();
@@ -209,7 +209,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A key, bare or quoted; there is one.
+    /// Takes a key, bare or quoted; fails if there is none.
     pub(crate) fn key(&mut self) -> Parsed<Arc<str>> {
         let (token, span) = self.advance();
         let word = match token {
@@ -234,7 +234,7 @@ impl<'t> Parser<'t> {
             && self.span.end == self.following_span.start
     }
 
-    /// The name of a field or tag: a key, or a string.
+    /// Takes the name of a field or tag: a key or a string.
     pub(crate) fn field(&mut self) -> Parsed<Arc<str>> {
         if let Some(Expression::Literal(Value::Text(_))) = self.literal() {
             return self.string();

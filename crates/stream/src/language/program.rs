@@ -1,4 +1,4 @@
-//! A program as far as it has been read: its nodes and its vars.
+//! The part of a program that has been read: its nodes and its vars.
 
 use super::error::{Problem, nearest};
 use super::parser::{Parsed, Parser, fail};
@@ -20,7 +20,7 @@ pub(crate) struct Program<'t> {
 /// A chain with a name.
 #[derive(Debug)]
 pub(super) struct Var {
-    /// The last node.
+    /// The index of the last node.
     pub(super) place: usize,
     pub(super) used: bool,
     pub(super) span: Span,
@@ -34,7 +34,7 @@ pub(crate) struct Call<'t> {
     /// The canonical name.
     pub(crate) node: &'static str,
     pub(crate) span: Span,
-    /// The var with which the chain begins, if it does.
+    /// The var with which the chain begins, if it begins with one.
     pub(crate) var: Option<&'t str>,
     /// The indices of its input nodes.
     pub(crate) inputs: Vec<usize>,

@@ -11,14 +11,14 @@ use crate::node::Kind;
 use crate::nodes::{self, filter, from, group_by};
 use crate::pipeline::{GroupBy, Pipeline, PipelineError};
 
-/// A chain as far as it has been read.
+/// The part of a chain that has been read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain<'t> {
-    /// The last node.
+    /// The index of the last node.
     pub(super) place: usize,
-    /// The var with which it begins, if it does.
+    /// The var with which the chain begins, if it begins with one.
     pub(super) var: Option<&'t str>,
-    /// Its `from`, while properties of it may follow.
+    /// The index of its `from`, while properties of it may follow.
     from: Option<usize>,
 }
 
@@ -115,7 +115,7 @@ impl<'t> Program<'t> {
         }
     }
 
-    /// `@name(…)`: a function that another process of the user's evaluates.
+    /// Refuses `@name(…)`, a user-defined function that kapacitor runs in another process.
     fn user_defined<T>(&self) -> Parsed<T> {
         let rest = self.parser.rest();
         let name = rest.split(|c| !is_word_part(c)).next().unwrap_or(rest);
@@ -167,7 +167,7 @@ impl<'t> Program<'t> {
         fail(problem, span)
     }
 
-    /// A property of `from`, or a node in the older spelling, after `.`.
+    /// Parses a property of `from`, or a node in the older spelling, after `.`.
     fn dotted(&mut self, chain: &mut Chain<'t>) -> Parsed<()> {
         let (name, span) = self.parser.word("a property, such as `as`")?;
         if chain.from.is_some() && name == "groupByMeasurement" {

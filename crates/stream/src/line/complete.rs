@@ -3,9 +3,9 @@
 use super::lines::parse;
 use super::{LineError, LineErrorKind};
 
-/// Returns how many bytes at the start of a text are complete lines, whatever follows them. The rest is the
-/// beginning of a line; it may contain newlines inside a string that has not ended. A string of
-/// more than `max_line` bytes is treated as one that never ends.
+/// Returns how many bytes at the start of a text are complete lines, whatever follows. The rest is the beginning of a
+/// line; it may contain newlines inside an unfinished string. A string of more than `max_line` bytes is treated as
+/// unterminated.
 ///
 /// ```
 /// use corsair_stream::line::complete;
@@ -13,7 +13,7 @@ use super::{LineError, LineErrorKind};
 /// assert_eq!(complete(b"log text=\"one\ntwo\nth", 1000), 0);
 /// ```
 ///
-/// O(bytes); where there are no double quotes, as fast as memory.
+/// O(bytes); without double quotes, as fast as memory.
 pub fn complete(text: &[u8], max_line: usize) -> usize {
     let Some(last) = memchr::memrchr(b'\n', text) else {
         return 0;

@@ -1,9 +1,8 @@
-//! Where the bytes are that mean something, 64 at a time.
+//! The positions of structural bytes, found 64 bytes at a time.
 //!
-//! A block of 64 bytes is compared with all bytes that structure a line at once; what follows then
-//! walks over set bits and never over bytes, so that it costs the same whether names are short or
-//! long (the first stage of Langdale, Lemire: "Parsing Gigabytes of JSON per Second", VLDB Journal
-//! 28, 2019).
+//! A block of 64 bytes is compared with all structural bytes at once. The next stage iterates over
+//! set bits instead of bytes, so it costs the same for short and long names (the first stage of
+//! Langdale, Lemire: "Parsing Gigabytes of JSON per Second", VLDB Journal 28, 2019).
 
 /// Bytes of a block.
 const BLOCK: usize = 64;
@@ -15,7 +14,7 @@ pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     /// The start of the current block: a multiple of [`BLOCK`].
     block: usize,
-    /// A bit for each structural byte of the block that is still ahead.
+    /// A bit for each remaining structural byte of the block.
     ahead: u64,
 }
 
@@ -37,7 +36,7 @@ impl<'a> Cursor<'a> {
         self.bytes
     }
 
-    /// The byte there, or a newline from the end on.
+    /// Returns the byte at this position; a newline at and after the end.
     #[inline(always)]
     pub fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(b'\n')
@@ -66,8 +65,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A bit for each structural byte of the block that begins at `from`; after the last byte of the
-/// text, one for its end.
+/// Returns a bit for each structural byte of the block that begins at `from`, and a bit for the end
+/// of the text.
 #[inline(never)]
 fn structural(bytes: &[u8], from: usize) -> u64 {
     let rest = &bytes[from..];
@@ -82,7 +81,7 @@ fn structural(bytes: &[u8], from: usize) -> u64 {
     }
 }
 
-/// A bit for each structural byte of a block. The first loop is one that compilers turn into SIMD.
+/// Returns a bit for each structural byte of a block. Compilers turn the first loop into SIMD.
 #[inline]
 fn compare(block: &[u8; BLOCK]) -> u64 {
     let mut marks = [0_u8; BLOCK];

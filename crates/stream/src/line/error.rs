@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// Characters of a line that a message shows.
+/// The maximum number of characters of a line in a message.
 const EXCERPT: usize = 40;
 
-/// A line that is no point: where it is wrong, and what to write instead.
+/// An invalid line: the position of the error, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {kind}{}", Near(excerpt))]
 pub struct LineError {
@@ -101,7 +101,7 @@ pub enum LineErrorKind {
 }
 
 impl LineErrorKind {
-    /// A short name of it that will not change, for programs.
+    /// Returns a short name of the error that stays stable, for programs.
     pub fn code(self) -> &'static str {
         match self {
             LineErrorKind::MissingMeasurement => "missing_measurement",

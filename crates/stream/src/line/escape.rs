@@ -1,4 +1,4 @@
-//! Names and strings as they are spelled in a line, and back.
+//! Names and strings in the escaped form of a line, and their conversion.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ impl Role {
 }
 
 impl<'a> Escaped<'a> {
-    /// Creates it from the text of a line.
+    /// Creates a value from the text of a line.
     #[inline]
     pub(crate) fn new(spelling: &'a str, role: Role) -> Escaped<'a> {
         Escaped { spelling, role }
@@ -89,7 +89,7 @@ impl<'a> Escaped<'a> {
     }
 }
 
-/// Compares with a text without escapes. O(length), without an allocation.
+/// Compares with an unescaped text. O(length), without an allocation.
 impl PartialEq<str> for Escaped<'_> {
     fn eq(&self, other: &str) -> bool {
         let mut rest = Some(other);
@@ -100,7 +100,7 @@ impl PartialEq<str> for Escaped<'_> {
     }
 }
 
-/// Whether it means this.
+/// True if the unescaped text equals this one.
 impl PartialEq<&str> for Escaped<'_> {
     fn eq(&self, other: &&str) -> bool {
         *self == **other

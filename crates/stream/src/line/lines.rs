@@ -7,21 +7,21 @@ use super::reader::Reader;
 use super::scan::{Scanner, Tokens};
 use std::fmt;
 
-/// The lines of a text, good and bad. See [`parse`].
+/// The lines of a text, valid and invalid. See [`parse`].
 #[derive(Debug)]
 pub struct Lines<'a> {
     reader: Reader<'a>,
     tokens: Tokens,
 }
 
-/// A line: one point. It borrows the text and has been checked.
+/// A valid line: one point, which borrows the text.
 #[derive(Clone, Copy)]
 pub struct Line<'a> {
     /// Up to the end of the line.
     text: &'a str,
     measurement: Span,
     fields_at: usize,
-    /// The time in the precision of the write, which a line does not contain.
+    /// The timestamp in the precision of the write, which the line does not contain.
     pub time: Option<i64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Tags<'a> {
 pub struct Fields<'a> {
     text: &'a str,
     scanner: Scanner<'a>,
-    /// The next field, if there is one.
+    /// The position of the next field, if there is one.
     next: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Debug for Line<'_> {
     }
 }
 
-/// A token as a name or string.
+/// Returns a token as a name or string.
 #[inline]
 fn piece(text: &str, span: Span, role: Role) -> Escaped<'_> {
     Escaped::new(&text[span.from..span.to], role)

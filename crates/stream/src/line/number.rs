@@ -3,20 +3,19 @@
 use super::error::LineErrorKind;
 use super::raw::RawValue;
 
-/// Powers of ten that a float holds exactly, enough for numbers of fewer than [`DIGITS`] digits.
+/// Powers of ten that floats represent exactly, enough for numbers of fewer than [`DIGITS`] digits.
 const POWERS: [f64; 20] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19,
 ];
 
-/// Up to here every integer is a float.
+/// The limit up to which floats represent every integer.
 const EXACT: u64 = 1 << 53;
 
 /// Digits that surely fit into 64 bits.
 const DIGITS: usize = 19;
 
-/// The number or boolean at `from..to`, which is followed by what no value contains, or by the end.
-/// Linear in its length.
+/// Parses the number or boolean at `from..to`. The next byte cannot be part of a value. Linear in its length.
 #[inline(always)]
 pub(super) fn unquoted(bytes: &[u8], from: usize, to: usize) -> Result<RawValue, LineErrorKind> {
     match bytes.get(from) {
@@ -34,9 +33,9 @@ fn boolean(text: &[u8]) -> Result<RawValue, LineErrorKind> {
     }
 }
 
-/// An integer, an unsigned integer or a float. Where all digits of a float fit into 53 bits and the
-/// power of ten is exact, one division rounds once and so is right (Clinger: "How to Read Floating
-/// Point Numbers Accurately", PLDI 1990).
+/// Parses an integer, an unsigned integer or a float. If all digits of a float fit into 53 bits and the power of ten is
+/// exact, one division rounds once and is therefore correct (Clinger: "How to Read Floating Point Numbers Accurately",
+/// PLDI 1990).
 #[inline(always)]
 fn number(bytes: &[u8], from: usize, to: usize) -> Result<RawValue, LineErrorKind> {
     let negative = bytes[from] == b'-';
@@ -130,7 +129,7 @@ fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {
     }
 }
 
-/// The next eight bytes; zeros behind the end.
+/// Returns the next eight bytes, with zeros after the end.
 #[inline(always)]
 fn eight_bytes(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Pieces of a line as they are spelled.
+//! Parts of a line, still in escaped form.
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

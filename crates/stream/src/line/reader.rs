@@ -1,7 +1,7 @@
-//! Lines of bytes that need not be text.
+//! Reads lines from bytes that may not be valid text.
 //!
-//! Everything up to the first broken character is checked to be UTF-8 at once. A line that reaches
-//! there is bad; after it, the next region begins.
+//! The text up to the first invalid character is checked to be UTF-8 at once. A line that reaches this character is
+//! invalid; the next region begins after it.
 
 use super::error::{LineError, LineErrorKind, excerpt};
 use super::raw::Span;
@@ -13,7 +13,7 @@ pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     /// The start of the current region.
     base: usize,
-    /// The region: UTF-8 from `base` on, up to the end or the first broken character.
+    /// The region: valid UTF-8 from `base` up to the end or the first invalid character.
     region: &'a str,
     scanner: Scanner<'a>,
     /// The start of the next line in the region; beyond the end of the region once it is read.
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// The text that the tokens of the last line are places of.
+    /// Returns the text to which the tokens of the last line refer.
     #[inline]
     pub fn region(&self) -> &'a str {
         self.region
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         self.scanner = Scanner::new(self.region.as_bytes(), 0);
     }
 
-    /// Whether a line that ends here does so because the region does.
+    /// True if a line that ends here ends only because the region does.
     #[inline]
     fn cut(&self, end: usize) -> bool {
         end == self.region.len() && self.base + end < self.bytes.len()

@@ -1,7 +1,7 @@
-//! One line, checked and cut into tokens.
+//! Checks one line and splits it into tokens.
 //!
-//! Tokens are places in the text, still as they are spelled there. Within a role a name has exactly
-//! one spelling, since what may be escaped must be: equal spellings are equal names.
+//! Tokens are positions in the escaped text. Within a role a name has exactly one spelling, because
+//! everything that may be escaped must be escaped: equal spellings are equal names.
 
 use super::cursor::Cursor;
 use super::error::LineErrorKind;
@@ -12,9 +12,9 @@ use super::raw::{RawValue, Span};
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
     pub measurement: Span,
-    /// Keys and values.
+    /// The keys and values of tags.
     pub tags: Vec<(Span, Span)>,
-    /// Keys and values; empty for lines whose fields are not stored.
+    /// The keys and values of fields; empty for lines whose fields are not stored.
     pub fields: Vec<(Span, RawValue)>,
     /// The start of the fields.
     pub fields_at: usize,
@@ -40,8 +40,8 @@ impl Fault {
     }
 }
 
-/// Reads lines off a text, token by token. Everything that it returns as an end is the place of a
-/// comma, space or newline (the end of the text is one), and the next token begins right after it.
+/// Reads lines token by token. Every returned end is the position of a comma, space or newline (the
+/// end of the text counts as a newline), and the next token begins right after it.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'a> {
     cursor: Cursor<'a>,
@@ -54,7 +54,7 @@ impl<'a> Scanner<'a> {
         Scanner { cursor }
     }
 
-    /// The byte there, or a newline from the end on.
+    /// Returns the byte at this position; a newline at and after the end.
     #[inline(always)]
     pub fn byte(&self, at: usize) -> u8 {
         self.cursor.byte(at)
@@ -92,8 +92,8 @@ impl<'a> Scanner<'a> {
         Some(newline)
     }
 
-    /// The line at `from`, which is neither blank nor a comment; returns where it ends. `keep` is
-    /// asked for the measurement whether to keep the fields.
+    /// Reads the line at `from`, which is neither blank nor a comment, and returns its end. `keep`
+    /// decides for a measurement whether its fields are stored.
     #[inline(always)]
     pub fn line(
         &mut self,
@@ -180,7 +180,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Up to an unescaped equals sign, which must come before comma, space and end.
+    /// Reads up to an unescaped equals sign, which must come before a comma, a space and the end.
     #[inline(always)]
     fn key(
         &mut self,
@@ -202,7 +202,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A key and its value, which ends at an unescaped comma or space.
+    /// Reads a key and its value, which ends at an unescaped comma or space.
     #[inline(always)]
     pub fn tag(&mut self, from: usize) -> Result<(Span, Span, usize), Fault> {
         let no_key = LineErrorKind::MissingTagKey;
@@ -228,7 +228,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A key and its value.
+    /// Reads a key and its value.
     #[inline(always)]
     pub fn field(&mut self, from: usize) -> Result<(Span, RawValue, usize), Fault> {
         let no_value = LineErrorKind::MissingFieldValue;
@@ -321,7 +321,7 @@ impl<'a> Scanner<'a> {
         span.to - span.from == word.len() && span.of(self.cursor.bytes()) == word
     }
 
-    /// A number below 64 that differs for most pairs of keys.
+    /// Returns a number below 64 that differs for most pairs of keys.
     #[inline(always)]
     fn signature(&self, key: Span) -> u32 {
         let first = u32::from(self.byte(key.from));

@@ -1,11 +1,11 @@
-//! A file to which a sink appends, exactly once for each line, also over crashes.
+//! A file to which a sink appends each line exactly once, even over crashes.
 //!
-//! A checkpoint notes how many bytes of the file precede the lines that were not delivered. After a crash the
-//! lines behind that place are made again. Those that are in the file already, in the same order, are skipped;
-//! a torn last line is completed. Nothing in the file is ever removed, so other writers of it lose nothing.
+//! A checkpoint records the length of the file before the lines that were not delivered. After a crash the lines after
+//! that position are produced again. Lines that the file already contains, in the same order, are skipped; a torn last
+//! line is completed. Nothing is ever removed from the file, so other writers lose nothing.
 //!
-//! A file that is renamed or removed, as programs that rotate logs do, is finished, and the next line begins another one. A crash
-//! before the next checkpoint then makes the lines of the last interval again.
+//! If the file is renamed or removed, for example by log rotation, the next line begins a new file. A crash before the
+//! next checkpoint then repeats the lines of the last interval.
 
 use parking_lot::Mutex;
 use std::fs::{File, Metadata};
@@ -20,11 +20,11 @@ pub(crate) struct Append(Arc<Mutex<Inner>>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    /// Open while it works.
+    /// The file, while it works.
     file: Option<File>,
-    /// The length of the file when everything that was pushed is in it. `None`: nothing was pushed.
+    /// The length of the file when everything that was pushed has been written. `None` if nothing was pushed.
     end: Option<u64>,
-    /// The lines behind a checkpoint that a crashed process has written; they are made again.
+    /// The lines after a checkpoint that a crashed process has written; they are produced again.
     written: Option<BufReader<File>>,
 }
 
@@ -53,7 +53,7 @@ impl Append {
         }
     }
 
-    /// The length of the file when everything that was pushed is in it.
+    /// Returns the length of the file when everything that was pushed has been written.
     pub(crate) fn end(&self) -> u64 {
         let inner = self.0.lock();
         inner.end.unwrap_or_else(|| inner.length())
@@ -120,7 +120,7 @@ impl Inner {
         })
     }
 
-    /// Closes a file that is not at its path any more.
+    /// Closes a file that is no longer at its path.
     fn leave_if_moved(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());
@@ -137,7 +137,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The part of the text that is not in the file yet; `None` if all of it is.
+    /// Returns the part of the text that the file does not contain yet; `None` if it contains all of it.
     fn missing<'a>(&mut self, text: &'a str) -> Option<&'a str> {
         let Some(written) = &mut self.written else {
             return Some(text);

@@ -22,7 +22,7 @@ pub(crate) struct Inputs {
     edges: Vec<Option<Receiver>>,
     /// Received elements of one input that have not been handled, the last first.
     arrived: Vec<Element>,
-    /// The input on which it has arrived.
+    /// The input on which the received elements arrived.
     from: usize,
     /// The edge that is asked first.
     turn: usize,
@@ -37,7 +37,7 @@ struct Alignment {
     blocked: Vec<bool>,
     /// Elements received after the barrier, with their input, the last first.
     deferred: Vec<(usize, Vec<Element>)>,
-    /// The same of the last barrier, which has been received from all inputs.
+    /// The elements received after the last barrier, which has arrived on all inputs.
     released: Vec<(usize, Vec<Element>)>,
 }
 
@@ -65,7 +65,7 @@ impl Inputs {
         }
     }
 
-    /// Waits for the next arrival. Dropped before it is ready, it has taken nothing.
+    /// Waits for the next arrival. Dropping the future before it is ready loses nothing.
     async fn next(&mut self) -> Arrival {
         loop {
             match self.arrived.pop() {
@@ -99,7 +99,7 @@ impl Inputs {
         }
     }
 
-    /// Waits until something has arrived on an input, or an input has ended.
+    /// Waits until an element has arrived on an input, or an input has ended.
     async fn fill(&mut self) {
         if let [edge] = &mut self.edges[..] {
             let count = match edge {
@@ -160,7 +160,7 @@ impl Alignment {
         self.deferred.push((input, rest));
     }
 
-    /// The barrier, if it has been received from all inputs that have not ended.
+    /// Returns the barrier, if it has arrived on all inputs that have not ended.
     fn complete(&mut self, edges: &[Option<Receiver>]) -> Option<Barrier> {
         self.barrier.as_ref()?;
         let mut inputs = edges.iter().zip(&self.blocked);
@@ -197,7 +197,7 @@ async fn next(inputs: &mut Inputs, clock: Option<&mut Clock>) -> Next {
 /// The edges to the following nodes.
 pub(crate) type Outputs = FanOut<Element, Ring<Points>>;
 
-/// Why the inputs of a node have ended.
+/// The reason why the inputs of a node have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The stream has ended.

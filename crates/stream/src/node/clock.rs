@@ -1,4 +1,4 @@
-//! A clock that strikes at an interval of the wall clock.
+//! A clock that ticks at an interval of the wall clock.
 
 use crate::now::now;
 use std::pin::Pin;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Strikes every interval of the clock on the wall.
+/// Ticks at every interval of the wall clock.
 pub(crate) struct Clock {
     /// Nanoseconds between two strikes.
     interval: i64,
-    /// Whether it strikes at multiples of that.
+    /// True if it ticks at multiples of the interval.
     align: bool,
     /// The next tick in nanoseconds since 1970.
     next: i64,
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// The time at which it strikes, once it does. Strikes that were missed are left out.
+    /// Returns the time of a tick, when there is one. Missed ticks are skipped.
     pub(crate) fn poll_strike(&mut self, context: &mut Context<'_>) -> Poll<i64> {
         std::task::ready!(self.sleep.as_mut().poll(context));
         let (time, now) = (self.next, now());

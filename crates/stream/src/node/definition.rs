@@ -1,8 +1,8 @@
-//! What a kind of node is: how it is written, checked, displayed and built.
+//! The definition of a kind of node: its text form, checks, display and construction.
 //!
-//! Each kind has one file in [`nodes`](crate::nodes), with a [`Definition`] for its properties, a
-//! [`Kind`] for its names and its parser, and an [`Operator`] or a [`Sink`] for its work. Nothing else
-//! names a kind of node, so that adding one takes its file and a line in the list.
+//! Each kind has one file in [`nodes`](crate::nodes), with a [`Definition`] for its properties, a [`Kind`] for its
+//! names and its parser, and an [`Operator`] or a [`Sink`] for its work. No other code names a kind of node, so adding
+//! one takes its file and a line in the list.
 
 use super::counter::Counters;
 use super::faults::Faults;
@@ -28,21 +28,21 @@ pub(crate) struct Kind {
     pub(crate) names: &'static [&'static str],
     /// The properties that may follow it after a `.`.
     pub(crate) properties: &'static [&'static str],
-    /// Reads its arguments and properties. Its name has been read.
+    /// Parses its arguments and properties, after its name.
     pub(crate) parse: for<'t> fn(&mut Program<'t>, &mut Call<'t>) -> Parsed<What>,
 }
 
-/// The properties of one node, and what follows from them.
+/// The properties of one node, and everything that depends on them.
 pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
     /// The name under which it is displayed.
     fn name(&self) -> &'static str;
 
-    /// True if it sends windows. `of_windows`: its input does.
+    /// True if the node sends windows; `of_windows` is true if its input does.
     fn gives_windows(&self, of_windows: bool) -> bool {
         of_windows
     }
 
-    /// Checks what feeds it.
+    /// Checks the inputs of the node.
     fn check_inputs(&self, _: &[Input<'_>]) -> Result<(), Rule> {
         Ok(())
     }
@@ -57,13 +57,13 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         Vec::new()
     }
 
-    /// Writes its arguments and properties so that they parse back.
+    /// Writes its arguments and properties as text that parses back.
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result;
 
     /// Builds the node.
     fn build(&self, context: &Context<'_>) -> Built;
 
-    /// The points that it takes from writes, if it begins a chain.
+    /// Returns the points that it takes from writes, if it begins a chain.
     fn subscription(&self) -> Option<&Subscription> {
         None
     }
@@ -73,23 +73,23 @@ pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
         false
     }
 
-    /// The name under which its latest result can be fetched.
+    /// Returns the name under which its latest result can be fetched.
     fn endpoint(&self) -> Option<&Arc<str>> {
         None
     }
 
-    /// The URLs to which it posts.
+    /// Returns the URLs to which it posts.
     fn urls(&self) -> &[Arc<str>] {
         &[]
     }
 
-    /// The files to which it appends.
+    /// Returns the files to which it appends.
     fn files(&self) -> &[Arc<str>] {
         &[]
     }
 }
 
-/// Copies and compares definitions behind `dyn`. Implemented for all of them.
+/// Copies and compares definitions behind `dyn`. It is implemented for all definitions.
 pub(crate) trait Same {
     fn copy(&self) -> Box<dyn Definition>;
     fn is_same(&self, other: &dyn Definition) -> bool;
@@ -116,7 +116,7 @@ pub(crate) struct Input<'a> {
 pub struct What(Box<dyn Definition>);
 
 impl What {
-    /// The name of its kind in the language: `groupBy`, `http_out`, `mean`.
+    /// Returns the name of its kind in the language: `groupBy`, `http_out`, `mean`.
     pub fn kind_name(&self) -> &'static str {
         self.0.name()
     }
@@ -179,7 +179,7 @@ impl fmt::Debug for What {
     }
 }
 
-/// The surroundings of a node that is being built.
+/// The context in which a node is built.
 pub(crate) struct Context<'a> {
     pub(crate) task: Arc<str>,
     /// The creation time of the task in nanoseconds since 1970.
@@ -190,7 +190,7 @@ pub(crate) struct Context<'a> {
     pub(crate) name: String,
     /// The nodes that feed it.
     pub(crate) inputs: Vec<&'a What>,
-    /// True if it is fed windows.
+    /// True if its input consists of windows.
     pub(crate) of_windows: bool,
     /// True if a node that groups points follows somewhere.
     pub(crate) regrouped: bool,
@@ -203,7 +203,7 @@ pub(crate) struct Context<'a> {
 
 /// The delivery options of sinks.
 pub(crate) struct Delivery<'a> {
-    /// The longest that one request may take.
+    /// The time limit of one request.
     pub(crate) timeout: Duration,
     /// Bytes that a queue may hold.
     pub(crate) memory: usize,
@@ -215,7 +215,7 @@ pub(crate) struct Delivery<'a> {
     pub(crate) log_overflow: Overflow,
 }
 
-/// A node that is ready to run, and what others see of it.
+/// A node that is ready to run, with the parts of it that others use.
 pub(crate) struct Built {
     pub(crate) work: Work,
     pub(crate) counters: Counters,

@@ -1,12 +1,12 @@
-//! Expressions over the rows of a batch, with faults counted.
+//! Evaluates expressions over the rows of a batch, and counts faults.
 
 use super::faults::Faults;
 use crate::batch::{Batch, Rows};
 use crate::block::{Block, Column};
 use crate::expression::{Expression, ExpressionError};
 
-/// Returns the rows of a batch for which an expression has a result, and what `get` makes of them. Other
-/// rows are counted as faults. `condition`: a result must be a boolean.
+/// Returns the rows of a batch for which an expression has a result, with the value that `get` computes from them. All
+/// other rows are counted as faults. With `condition` a result must be a boolean.
 pub(crate) fn evaluate<T>(
     expression: &Expression,
     condition: bool,
@@ -25,7 +25,7 @@ pub(crate) fn evaluate<T>(
     (rows, result)
 }
 
-/// A copy of the block with one more field, which replaces a field of the same name.
+/// Returns a copy of the block with one more field, which replaces a field of the same name.
 pub(crate) fn with_field(block: &Block, field: Column) -> Block {
     let mut block = block.clone();
     let same = |column: &&mut Column| !column.is_tag() && column.name == field.name;

@@ -1,4 +1,4 @@
-//! Points that a node cannot take: a mistyped value, a division by zero.
+//! Points that a node cannot process, for example because of a wrong type or a division by zero.
 
 use super::counter::Counter;
 use parking_lot::Mutex;
@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Counts the points that a node cannot take, and logs the reason at most once in [`PAUSE`].
+/// Counts the points that a node cannot process, and logs the reason at most once in [`PAUSE`].
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     errors: Counter,
@@ -19,7 +19,7 @@ struct Last {
     node: String,
     reason: Option<String>,
     logged: Option<Instant>,
-    /// Points since it was logged.
+    /// The number of points since the last log entry.
     points: usize,
 }
 
@@ -59,7 +59,7 @@ impl Faults {
         self.errors.clone()
     }
 
-    /// The reason for which the last one was left out.
+    /// Returns the reason for which the last point was dropped.
     pub(crate) fn last(&self) -> Option<String> {
         self.last.lock().reason.clone()
     }

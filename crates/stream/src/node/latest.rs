@@ -57,7 +57,8 @@ impl Latest {
         }
     }
 
-    /// Returns them as JSON, a series for each group, ordered by the values of the tags.
+    /// Returns the latest flows as JSON, a series for each group, ordered by the values of the
+    /// tags.
     pub fn json(&self) -> Vec<u8> {
         let shown = self.0.lock();
         let mut flows: Vec<Flow> = shown.flows.iter().map(|(_, flow)| flow.clone()).collect();
@@ -113,7 +114,7 @@ impl Latest {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct SavedFlow {
     group: Group,
-    /// The end and the length of a window. `None`: points.
+    /// The end and the length of a window; `None` for points.
     window: Option<(i64, i64)>,
     blocks: Vec<Block>,
 }

@@ -1,4 +1,4 @@
-//! The work of a node, without edges and without waiting: flows in, flows out.
+//! The work of a node, without edges and without waiting: it turns flows into flows.
 
 use super::clock::Clock;
 use super::counter::Counters;
@@ -18,7 +18,7 @@ pub(crate) trait Operator: Send + 'static {
         usize::MAX
     }
 
-    /// The clock that drives [`strike`](Operator::strike). Asked for once.
+    /// Returns the clock that drives [`strike`](Operator::strike). Called once.
     fn clock(&mut self) -> Option<Clock> {
         None
     }
@@ -48,10 +48,10 @@ pub(crate) trait Operator: Send + 'static {
     fn restore(&mut self, _: &State) {}
 }
 
-/// Why a node stopped. Its task is aborted with this reason.
+/// The reason why a node stopped. Its task is aborted with this reason.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NodeError {
-    /// Its code panicked.
+    /// The node's code panicked.
     #[error("it panicked; the panic's message is in the log")]
     Panicked,
     /// The run of all nodes has ended.

@@ -1,4 +1,4 @@
-//! The queue of a sink: bodies on their way from a node to the thread that delivers them.
+//! The queue of a sink: bodies that a separate thread delivers.
 //!
 //! A node never waits for a file, a pipe or a socket. It puts a body into a [`Queue`], which is bounded in
 //! bytes; a separate thread delivers them in order. The thread is started with the first body and ends after
@@ -26,7 +26,7 @@ pub(crate) struct Body {
     /// The count of the body in the counters.
     pub(crate) count: usize,
     pub(crate) counts: Counts,
-    /// Its write is pending until this is dropped.
+    /// The write of the body, which is pending until this is dropped.
     pub(crate) pending: Option<PendingWrite>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Undelivered {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) delivered: Counter,
-    /// Tried, and refused.
+    /// Bodies that were tried and refused.
     pub(crate) failed: Counter,
     /// Bodies that were dropped because the queue was full.
     pub(crate) dropped: Counter,
@@ -70,19 +70,19 @@ struct Inner {
     name: String,
     limit: usize,
     state: Mutex<State>,
-    /// A body has come, or it is over.
+    /// Notified when a body has arrived, or the queue is closed.
     filled: Condvar,
     /// Notified when the queue has capacity, is empty, or is closed.
     drained: Notify,
     deliver: Mutex<Deliver>,
-    /// The file that it fills, if it fills one.
+    /// The file that the queue appends to, if it does.
     file: Option<Append>,
 }
 
 #[derive(Default)]
 struct State {
     bodies: VecDeque<Body>,
-    /// Bytes of bodies, that which is being delivered included.
+    /// The bytes of bodies, including the one that is being delivered.
     bytes: usize,
     /// The body that is being delivered.
     current: Option<Undelivered>,
@@ -112,7 +112,7 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// An empty queue that holds this many bytes, or one body.
+    /// Creates a queue for this many bytes, or one body.
     pub(crate) fn new(name: String, limit: usize, deliver: Deliver) -> Queue {
         Queue(Arc::new(Inner {
             name,
@@ -125,7 +125,7 @@ impl Queue {
         }))
     }
 
-    /// An empty queue of lines that are appended to a file.
+    /// Creates a queue of lines that are appended to a file.
     pub(crate) fn of_file(name: String, limit: usize, file: Append) -> Queue {
         let to = file.clone();
         let deliver: Deliver = Box::new(move |body, _| {
@@ -146,14 +146,14 @@ impl Queue {
         self.0.file.as_ref().map_or(Ok(()), Append::sync)
     }
 
-    /// The length of the file without the undelivered bodies, if it fills a file.
+    /// Returns the length of the file without the undelivered bodies, if the queue appends to a file.
     pub(crate) fn delivered_length(&self, rest: &[Undelivered]) -> Option<u64> {
         let end = self.0.file.as_ref()?.end();
         let rest: usize = rest.iter().map(|body| body.text.len()).sum();
         Some(end.saturating_sub(rest as u64))
     }
 
-    /// Continues a file behind the length that was saved.
+    /// Continues a file after the saved length.
     pub(crate) fn restore_file(&self, length: u64) {
         if let Some(file) = &self.0.file {
             file.restore(length);
@@ -249,8 +249,8 @@ impl Queue {
         self.0.drained.notify_waiters();
     }
 
-    /// The bodies that have not been delivered, the oldest first. Whether the one that is being delivered
-    /// has arrived is unknown: it is among them.
+    /// Returns the bodies that have not been delivered, the oldest first. They include the one that is being delivered,
+    /// because it is unknown whether it has arrived.
     pub(crate) fn rest(&self) -> Vec<Undelivered> {
         let state = self.0.state.lock();
         let rest = state.bodies.iter().map(|body| Undelivered {
@@ -296,7 +296,7 @@ impl Queue {
         self.0.drained.notify_waiters();
     }
 
-    /// Wakes the thread; starts it if there is none.
+    /// Wakes the thread, or starts it if there is none.
     fn wake(&self, state: &mut State) {
         if state.mode != Mode::Deliver || state.bodies.is_empty() {
             return;
@@ -323,7 +323,7 @@ impl State {
 }
 
 impl Inner {
-    /// Delivers until there has been nothing to deliver for a while.
+    /// Delivers bodies, until there has been nothing to deliver for some time.
     fn run(&self) {
         let mut deliver = self.deliver.lock();
         let mut state = self.state.lock();

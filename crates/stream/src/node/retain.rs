@@ -1,9 +1,9 @@
-//! Retained points must not keep the blocks that they came in.
+//! Bounds the memory of retained points, which would otherwise keep the blocks that they arrived in.
 //!
-//! A retained batch shares its block; one retained row of a hundred thousand would keep all of them in
-//! memory. So a node records the blocks of its retained rows. When they have grown to a multiple of the
-//! needed memory at the last check, it copies the retained rows out of those blocks of which most rows are
-//! not retained. So memory is linear in the retained rows, and the copying costs a constant factor.
+//! A retained batch shares its block; one retained row of a hundred thousand would keep the whole block in memory. So a
+//! node records the blocks of its retained rows. When they have grown to a multiple of the memory that was needed at
+//! the last check, the node copies the retained rows out of those blocks of which most rows are not retained. So memory
+//! is linear in the retained rows, and the copying costs a constant factor.
 
 use crate::batch::{Batch, Rows};
 use crate::block::Block;
@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// Bytes that may be held without regard to how many of them are needed.
+/// The number of bytes up to which blocks are not checked.
 const FREE: usize = 4 << 20;
-/// Beyond that, blocks grow by this factor before the next look.
+/// The factor by which blocks may grow before the next check.
 const GROWTH: usize = 3;
-/// A block is not copied if more than one row in this many is retained.
+/// The inverse of the fraction of retained rows above which a block is not copied.
 const SPARSE: usize = 2;
 
 /// The blocks that arrive at once, group by group, on the inputs of a node.
@@ -47,7 +47,7 @@ struct Arriving {
 }
 
 impl Retained {
-    /// Creates it for a node that may retain this many bytes.
+    /// Creates the record for a node that may retain this many bytes.
     pub(crate) fn new(limit: usize) -> Retained {
         Retained {
             arriving: VecDeque::with_capacity(ARRIVING),
@@ -89,7 +89,7 @@ impl Retained {
         fitted
     }
 
-    /// Bytes of blocks that are held, as far as is known.
+    /// Returns the bytes of the recorded blocks.
     pub(crate) fn held(&self) -> usize {
         self.noted + self.needed
     }

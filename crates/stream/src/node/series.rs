@@ -1,4 +1,4 @@
-//! The state of a node for each group: bounded by number, by bytes and by time.
+//! The state of a node for each group, bounded in number, bytes and time.
 
 use super::counter::Counter;
 use super::state::State;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The limits of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Groups.
+    /// The maximum number of groups.
     pub(crate) series: usize,
     /// The time without points after which a group is removed.
     pub(crate) idle: Duration,
@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub(crate) bytes: usize,
 }
 
-/// A value per group. The hasher is seeded: no sender can make groups collide.
+/// A value for each group. The hasher is seeded, so that no sender can make groups collide.
 #[derive(Debug)]
 pub(crate) struct Series<V> {
     entries: HashMap<Arc<Group>, Entry<V>>,
@@ -35,7 +35,7 @@ pub(crate) struct Series<V> {
     over_memory: Counter,
     expired: Counter,
     now: Instant,
-    /// How often it was asked since the clock was read.
+    /// The number of look-ups since the clock was read.
     asked: u32,
     swept: Instant,
 }
@@ -46,7 +46,7 @@ struct Entry<V> {
     used: Instant,
 }
 
-/// The clock is read once per this many points or batches.
+/// The number of look-ups after which the clock is read.
 const READS: u32 = 64;
 
 impl<V> Series<V> {
@@ -66,7 +66,7 @@ impl<V> Series<V> {
         }
     }
 
-    /// Returns the value of a group, created if there is none. `None`, and its points are counted, if the
+    /// Returns the value of a group, which is created if there is none. Returns `None`, and counts the points, if the
     /// number or the memory of groups is at its limit.
     pub(crate) fn entry(
         &mut self,
@@ -180,7 +180,7 @@ impl<V> Series<V> {
 }
 
 impl<V: Serialize> Series<V> {
-    /// All groups and their values, as a node saves them.
+    /// Returns all groups and their values, in the saved form of a node.
     pub(crate) fn save(&self) -> State {
         let groups: Vec<(&Group, &V)> = self
             .iter()
@@ -192,13 +192,13 @@ impl<V: Serialize> Series<V> {
 
 /// An operator whose result for a point depends on the previous points of the same group.
 pub(crate) trait PerGroup {
-    /// What it keeps of a group.
+    /// The state that it stores for a group.
     type Value: Default;
 
     /// The groups.
     fn series(&mut self) -> &mut Series<Self::Value>;
 
-    /// The results of a batch. `value` is that of the batch's group.
+    /// Returns the results of a batch; `value` is the state of the batch's group.
     fn results(&self, batch: &Batch, value: &mut Self::Value) -> Batch;
 
     /// The numbers that a value keeps in memory of its own.

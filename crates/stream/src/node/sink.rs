@@ -1,4 +1,4 @@
-//! A node that delivers what arrives through a queue, and passes it on.
+//! A node that delivers its input through a queue, and passes it on.
 
 use super::counter::Counters;
 use super::queue::{Body, Counts, Queue, Undelivered};
@@ -17,7 +17,7 @@ pub(crate) struct Sink {
     /// The overflow policy of the queue.
     pub(crate) overflow: Overflow,
     pub(crate) body: MakeBody,
-    /// Bodies that were made, which numbers them.
+    /// The number of bodies so far, which numbers them.
     pub(crate) posted: u64,
     pub(crate) counters: Counters,
 }

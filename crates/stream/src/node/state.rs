@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 /// The state of a node between two points.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct State {
-    /// Points and bodies in it, for reports.
+    /// The number of points and bodies in it, for reports.
     pub(crate) points: usize,
     bytes: Vec<u8>,
 }
@@ -18,7 +18,8 @@ impl State {
         State { points, bytes }
     }
 
-    /// Reads it back. `None`, with a warning in the log, if another version of the node wrote it.
+    /// Deserializes the state. Returns `None`, with a warning in the log, if another version of the
+    /// node wrote it.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
         postcard::from_bytes(&self.bytes)
             .inspect_err(|error| tracing::warn!("the state of a node cannot be read: {error}"))

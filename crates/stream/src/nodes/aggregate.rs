@@ -1,11 +1,11 @@
 //! `count`, `sum`, `mean` and others: one point for a window; `distinct`: a window of points.
 //!
-//! The point's time is the window's end, its tags are those of the group. `min`, `max`, `percentile`,
-//! `first` and `last` select a point: the result has its tags and other fields, and its time with
-//! `usePointTimes`. A window in which no point has the field has no result, except that `count` is zero.
-//! Values that are not numbers are left out, and so is a window whose sum does not fit into 64 bits.
+//! The result has the time of the window's end, and the tags of the group. `min`, `max`, `percentile`, `first` and
+//! `last` select a point: the result has its tags and other fields, and its time with `usePointTimes`. A window in
+//! which no point has the field has no result, except that `count` is zero. Values that are not numbers are left out,
+//! and so is a window whose sum does not fit into 64 bits.
 //!
-//! Points that are in no window are aggregated by time: all points of one time, once a point of another
+//! Points outside of windows are aggregated by time: all points with the same time, as soon as a point with another
 //! time has arrived.
 
 mod number;
@@ -53,14 +53,14 @@ pub enum Aggregate {
     Min,
     /// The largest value.
     Max,
-    /// The value at this share of the values, in percent from 0 to 100, as InfluxDB counts: of n values
-    /// in order the one with the number n · percent / 100, rounded; none, if that number is 0.
+    /// The value at this percentage of the values, from 0 to 100, by InfluxDB's rule: of n sorted values the one with
+    /// the number n · percent / 100, rounded. There is no result if that number is 0.
     Percentile(f64),
     /// The value of the first point.
     First,
     /// The value of the last point.
     Last,
-    /// The value in the middle, or the mean of the two in the middle.
+    /// The median: the middle value, or the mean of the two middle values.
     Median,
     /// The difference between the largest and the smallest value.
     Spread,

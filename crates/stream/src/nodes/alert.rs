@@ -1,10 +1,9 @@
-//! `alert`: points that are worth an alert, and points at which the alert ends.
+//! `alert`: passes on points that raise an alert, and points at which an alert ends.
 //!
-//! Each group has a level, OK at first. A point takes the highest level whose condition is true for it,
-//! but stays at the level of the point before if that level has a reset condition that is false. Points
-//! of another level than OK are passed on, and so is the point at which a group returns to OK. A window
-//! has the highest level of its points, or with `.all()` the lowest. A point for which a condition has no
-//! result changes nothing.
+//! Each group has a level, OK at first. A point gets the highest level whose condition is true for it. It keeps the
+//! level of the previous point, however, if that level has a reset condition that is false. Points of a level other
+//! than OK are passed on, and so is the point at which a group returns to OK. A window has the highest level of its
+//! points, or with `.all()` the lowest. A point for which a condition has no result changes nothing.
 
 mod operator;
 
@@ -56,7 +55,7 @@ const PROPERTIES: [&str; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len
     all
 };
 
-/// Passes on the points that are worth an alert. The highest level whose condition is true counts.
+/// Passes on the points that raise an alert. The highest level whose condition is true counts.
 ///
 /// ```
 /// use corsair_stream::expression::key;
@@ -74,16 +73,16 @@ const PROPERTIES: [&str; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alert {
-    /// The [template](crate::pipeline::Template) of its id; default: `{{ .Name }}:{{ .Group }}`.
+    /// The [template](crate::pipeline::Template) of the alert's id; default: `{{ .Name }}:{{ .Group }}`.
     pub id: Option<Arc<str>>,
-    /// The template of its message; default: `{{ .ID }} is {{ .Level }}`.
+    /// The template of the alert's message; default: `{{ .ID }} is {{ .Level }}`.
     pub message: Option<Arc<str>>,
     /// Conditions of the levels INFO, WARNING and CRITICAL.
     pub levels: [Option<Expression>; 3],
-    /// Conditions under which a level ends. `None`: the level ends when its condition is false.
+    /// Conditions under which a level ends. With `None` a level ends when its condition is false.
     pub resets: [Option<Expression>; 3],
-    /// Passes on a point only if its level differs from that of the point before, or if this time has
-    /// passed since the last one was passed on. Zero: only if the level differs.
+    /// Passes on a point only if its level differs from the previous point's, or if this time has passed since the last
+    /// point that was passed on. With zero only a different level counts.
     pub changes_only: Option<Duration>,
     /// True if a window has the lowest level of its points, not the highest.
     pub all: bool,
@@ -91,7 +90,7 @@ pub struct Alert {
     pub no_recoveries: bool,
     /// Fields and tags that are added to the point, with their names.
     pub adds: Vec<(Added, Arc<str>)>,
-    /// Files to which alerts are appended as JSON, a line each.
+    /// Files to which alerts are appended as JSON, one per line.
     pub logs: Vec<Arc<str>>,
     /// URLs to which alerts are posted as JSON.
     pub posts: Vec<Arc<str>>,
@@ -220,7 +219,7 @@ impl Alert {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds an `alert`: passes on the points that are worth one, and those at which it ends.
+    /// Adds an `alert`, which passes on points that raise an alert, and points at which an alert ends.
     pub fn alert(self, alert: Alert) -> Chain<'p> {
         self.then(alert)
     }

@@ -1,10 +1,10 @@
-//! `window().period(…)` and `window().periodCount(…)`: windows as Kapacitor has them.
+//! `window().period(…)` and `window().periodCount(…)`: windows as in Kapacitor.
 //!
-//! A window by time ends `every` after the first point of its group, or at a multiple of `every` if it is
-//! aligned, and is sent when a point arrives that is not before its end. The next one ends `every` after
-//! that point. A point goes into the window being filled, however old it is; points older than the
-//! period are dropped from the front. A window by count holds the last points. The window being filled
-//! when the stream ends is not sent; when the engine is suspended, it is saved.
+//! A window by time ends `every` after the first point of its group, or at a multiple of `every` if it is aligned, and
+//! is sent when a point arrives that is not before its end. The next one ends `every` after that point. A point goes
+//! into the window being filled, however old it is; points older than the period are dropped from the front. A window
+//! by count contains the last points. The window being filled when the stream ends is not sent; when the engine is
+//! suspended, it is saved.
 
 use crate::batch::{Batch, Flow, Group, Window as Filled};
 use crate::block::Block;
@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Properties of a window whose period does not stand in the parentheses.
+/// The properties of a window whose period is not in the parentheses.
 pub(super) const PROPERTIES: &[&str] = &[
     "period",
     "every",
@@ -28,8 +28,8 @@ pub(super) const PROPERTIES: &[&str] = &[
     "everyCount",
 ];
 
-/// A window as Kapacitor has it: it begins with the first point of its group, and is sent when a point
-/// arrives that lies beyond its end. The window being filled when the stream ends is not sent.
+/// A window as in Kapacitor: it begins with the first point of its group, and is sent when a point arrives that is
+/// beyond its end. The window being filled when the stream ends is not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// The points of a period of time.
@@ -43,7 +43,7 @@ pub enum Buffer {
         /// True if the first window waits until its period is full.
         fill_period: bool,
     },
-    /// The last points.
+    /// The last points, by number.
     Count {
         /// The number of points in a window.
         period: u64,
@@ -55,13 +55,13 @@ pub enum Buffer {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds a `window().period(…)` or `window().periodCount(…)`: windows as Kapacitor has them.
+    /// Adds a `window().period(…)` or `window().periodCount(…)`: windows as in Kapacitor.
     pub fn buffer(self, buffer: Buffer) -> Chain<'p> {
         self.then(buffer)
     }
 }
 
-/// Reads the properties of a `window` without a period in its parentheses. `every`: what stood there.
+/// Parses the properties of a `window` without a period in its parentheses; `every` is the content of the parentheses.
 pub(super) fn parse(
     parser: &mut Parser<'_>,
     call: &Call<'_>,
@@ -256,13 +256,13 @@ enum Shape {
         every: i64,
         fill: bool,
     },
-    /// Points of one time, once another time has come.
+    /// Points with the same time, complete when another time has arrived.
     Moment,
 }
 
 /// The collected points of a group.
 struct Filling {
-    /// The end of the window being filled; or how many points it takes.
+    /// The end of the window being filled, or the number of points until it is full.
     next: i64,
     /// In the order of arrival.
     parts: VecDeque<Batch>,
@@ -270,7 +270,7 @@ struct Filling {
 }
 
 impl BufferOperator {
-    /// Collects points of one time.
+    /// Collects points with the same time.
     pub(crate) fn moments(limits: Limits) -> BufferOperator {
         BufferOperator::of(Shape::Moment, limits)
     }
@@ -379,7 +379,7 @@ impl Operator for BufferOperator {
     }
 }
 
-/// The points that a group may hold, and the counter of points beyond them.
+/// The number of points that a group may hold, and the counter of points beyond it.
 struct Capacity {
     most: usize,
     over: Counter,
@@ -457,7 +457,7 @@ impl Filling {
         }
     }
 
-    /// Drops points before this time, up to the first that is not.
+    /// Drops the points before this time, up to the first that is not.
     fn keep_from(&mut self, oldest: i64) {
         while let Some(part) = self.parts.pop_front() {
             let times = &part.block.times;
@@ -541,10 +541,10 @@ impl Shape {
     }
 }
 
-/// Seconds from the begin of year 1, which multiples are counted from, to 1970.
+/// The seconds from the beginning of year 1, from which multiples are counted, to 1970.
 const SINCE_YEAR_1: i128 = 62_135_596_800;
 
-/// The last multiple of `every` that is not after `time`.
+/// Returns the last multiple of `every` that is not after `time`.
 fn truncated(time: i64, every: i64) -> i64 {
     let since = i128::from(time) + SINCE_YEAR_1 * 1_000_000_000;
     let over = since.rem_euclid(i128::from(every.max(1)));

@@ -1,6 +1,7 @@
-//! `changeDetect`: points at which one of some fields differs from the point passed on before.
+//! `changeDetect`: passes on points at which one of some fields differs from the point passed on
+//! before.
 //!
-//! A field that a point lacks does not count as a change. Each window starts again.
+//! A field that a point lacks does not count as a change. Each window is treated separately.
 
 use crate::Value;
 use crate::batch::{Batch, Flow, Rows};
@@ -66,7 +67,7 @@ impl Definition for ChangeDetect {
     }
 }
 
-/// The fields of the point of a group that was passed on last; empty at first.
+/// The fields of the last point of a group that was passed on; empty at first.
 type Last = Vec<Option<Value>>;
 
 /// The operator of a `changeDetect`.

@@ -1,10 +1,10 @@
-//! `combine`: points of one time, combined with each other.
+//! `combine`: combines points with the same time.
 //!
-//! A time belongs to the nearest multiple of the tolerance. Points of a group whose times belong to the same multiple are
+//! Times are rounded to the nearest multiple of the tolerance. Points of a group with the same rounded time are
 //! collected until a point of another time arrives. Each choice of as many points as there are conditions becomes a
-//! point, if each condition holds for one of them: in their order, each condition takes the first point that is left and
-//! fulfils it. Fields and tags are named after the condition's name in `as`, for example `first.value`; the tags of the
-//! group keep their names. More than `max` choices, a million by default, are refused and counted.
+//! point, if each condition holds for one of them: in their order, each condition takes the first remaining point that
+//! fulfils it. Fields and tags are prefixed with the condition's name in `as`, for example `first.value`; the tags of
+//! the group keep their names. More than `max` choices, a million by default, are refused and counted.
 
 use super::moments::Moments;
 use crate::Value;
@@ -32,18 +32,18 @@ pub(crate) const KIND: Kind = Kind {
 /// The default of [`Combine::max`].
 const MOST: u64 = 1_000_000;
 
-/// Combines points of one time.
+/// Combines points with the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combine {
     /// A condition for each point of a combination.
     pub conditions: Vec<Expression>,
     /// A name for each condition.
     pub names: Vec<Arc<str>>,
-    /// Times belong to the nearest multiple of this.
+    /// Times are rounded to the nearest multiple of this.
     pub tolerance: Duration,
     /// The separator between a condition's name and the name of a field or tag.
     pub delimiter: Arc<str>,
-    /// The most choices of points of one time.
+    /// The maximum number of choices of points with the same time.
     pub max: u64,
 }
 
@@ -138,7 +138,7 @@ struct CombineOperator {
     moments: Moments,
 }
 
-/// Why points of one time are not combined.
+/// The reason why points of one time are not combined.
 #[derive(Debug, thiserror::Error)]
 #[error("{points} points of one time have more than {max} combinations; raise `max`, or group them by more tags")]
 struct TooMany {
@@ -147,7 +147,7 @@ struct TooMany {
 }
 
 impl CombineOperator {
-    /// The combinations of the points of one time.
+    /// Returns the combinations of the points of one time.
     fn combined(&self, moment: &Window) -> Option<Batch> {
         let points: usize = moment.batches.iter().map(|batch| batch.rows.len()).sum();
         let slots = self.combine.conditions.len();
@@ -178,7 +178,7 @@ impl CombineOperator {
         (!rows[0].is_empty()).then(|| self.merged(moment, &rows))
     }
 
-    /// For each point of one time, whether it fulfils a condition.
+    /// Returns, for each point of one time, whether it fulfils a condition.
     fn fulfilling(&self, condition: &Expression, moment: &Window) -> Vec<bool> {
         let mut fulfils = Vec::new();
         for batch in &moment.batches {
@@ -214,7 +214,7 @@ impl CombineOperator {
     }
 }
 
-/// One block of all points, in order.
+/// Returns one block of all points, in order.
 fn together(batches: &[Batch]) -> Block {
     type Cells = Vec<Option<Value>>;
     let points: usize = batches.iter().map(|batch| batch.rows.len()).sum();
@@ -262,7 +262,7 @@ fn tag(cells: Vec<Option<Value>>) -> Data {
     Data::Tag(Words { codes, words })
 }
 
-/// The number of ways to choose `slots` of `points`; saturates.
+/// Returns the number of ways to choose `slots` of `points`; saturates.
 fn choices(points: usize, slots: usize) -> u128 {
     if slots > points {
         return 0;
@@ -272,7 +272,7 @@ fn choices(points: usize, slots: usize) -> u128 {
     })
 }
 
-/// Gives each choice of `slots` of `points` to `each`, in ascending order.
+/// Calls `each` with every choice of `slots` of `points`, in ascending order.
 fn each_choice(points: usize, slots: usize, mut each: impl FnMut(&[usize])) {
     let mut choice: Vec<usize> = (0..slots).collect();
     loop {

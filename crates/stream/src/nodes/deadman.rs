@@ -1,6 +1,7 @@
 //! `deadman`: an alert on groups that fall silent.
 //!
-//! It stands for three nodes: the `stats` of its input, their `derivative`, and an `alert` on that.
+//! It is short for three nodes: the `stats` of its input, their `derivative`, and an `alert` on the
+//! result.
 
 use super::alert::{self, Alert};
 use super::derivative::Derivative;
@@ -20,7 +21,7 @@ pub(crate) const KIND: Kind = Kind {
 };
 
 impl<'p> Chain<'p> {
-    /// Adds a `deadman`: an alert when at most `threshold` points have come in an interval.
+    /// Adds a `deadman`: an alert if at most `threshold` points arrive in an interval.
     ///
     /// ```
     /// # use corsair_stream::pipeline::{Alert, Pipeline};
@@ -63,7 +64,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     Ok(What::from(with_defaults(alert, &node, threshold, interval)))
 }
 
-/// Points per interval, from the counts of a `stats`.
+/// Returns the points per interval, from the counts of a `stats`.
 fn rate(interval: Duration) -> Derivative {
     Derivative {
         field: "emitted".into(),
@@ -73,7 +74,8 @@ fn rate(interval: Duration) -> Derivative {
     }
 }
 
-/// Fills what the alert leaves open as Kapacitor does. `node`: the node that must send points.
+/// Sets the properties that the alert leaves open, like Kapacitor; `node` is the node that must
+/// send points.
 fn with_defaults(mut alert: Alert, node: &str, threshold: f64, interval: Duration) -> Alert {
     let id = || format!("{{{{ .Group }}}}:{node} for task '{{{{ .TaskName }}}}'").into();
     let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);

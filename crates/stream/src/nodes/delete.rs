@@ -1,6 +1,6 @@
-//! `delete`: points without some of their fields and tags.
+//! `delete`: removes fields and tags from points.
 //!
-//! A tag that is deleted is no longer part of the group. A point without fields is left out.
+//! A deleted tag is no longer part of the group. A point without remaining fields is left out.
 
 use crate::batch::{Batch, Flow, Group};
 use crate::block::Block;

@@ -1,7 +1,7 @@
 //! `derivative`: the change of a field from point to point, per unit of time.
 //!
-//! The first point of a group, or of a window, has no result; nor has a point at the time of the point
-//! before.
+//! The first point of a group, or of a window, has no result, and neither has a point with the same time as the
+//! previous one.
 
 use super::stats::Stats;
 use crate::batch::{Batch, Flow, Group};
@@ -111,7 +111,7 @@ struct DerivativeOperator {
     unit: f64,
     /// Time and value of the last point of each group.
     last: Series<Option<(i64, f64)>>,
-    /// True if points before a stop of the engine are used after it.
+    /// True if points before a stop of the engine are still used after it.
     continues: bool,
     faults: Faults,
 }

@@ -41,28 +41,28 @@ pub(crate) const KIND: Kind = Kind {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eval {
-    /// Name and expression of each result. An expression may refer to the results before it.
+    /// The name and the expression of each result. An expression may refer to earlier results.
     pub fields: Vec<(Arc<str>, Expression)>,
     /// Results that become tags.
     pub tags: Vec<Arc<str>>,
-    /// Other fields of the point that are passed on.
+    /// The other fields of the point that are passed on.
     pub keep: Keep,
 }
 
 /// The fields that an `eval` passes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// Its results.
+    /// Only the results.
     #[default]
     Results,
-    /// Its results and all fields of the point.
+    /// The results and all fields of the point.
     All,
     /// These results or fields of the point.
     These(Vec<Arc<str>>),
 }
 
 impl Eval {
-    /// Results under these names, which replace the fields of the point.
+    /// Creates an `eval` with results under these names, which replace the fields of the point.
     pub fn new<N: Into<Arc<str>>, E: Into<Expression>>(
         fields: impl IntoIterator<Item = (N, E)>,
     ) -> Eval {
@@ -74,7 +74,7 @@ impl Eval {
         }
     }
 
-    /// Passes on the fields of the point, too.
+    /// Also passes on the fields of the point.
     #[must_use]
     pub fn keep(self) -> Eval {
         let keep = Keep::All;
@@ -83,7 +83,7 @@ impl Eval {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds an `eval`: results under these names, which replace the fields of the point.
+    /// Adds an `eval` with results under these names, which replace the fields of the point.
     pub fn eval<N: Into<Arc<str>>, E: Into<Expression>>(
         self,
         fields: impl IntoIterator<Item = (N, E)>,
@@ -224,7 +224,7 @@ impl EvalOperator {
         self.kept(batch, &before)
     }
 
-    /// The rows for which this holds; the others are faults.
+    /// Returns the rows for which the condition holds; all others are counted as faults.
     fn without(&self, rows: Rows, fault: &Fault, holds: impl Fn(usize) -> bool) -> Rows {
         let bad = rows.iter().filter(|&row| !holds(row)).count();
         if bad == 0 {
@@ -281,7 +281,7 @@ impl EvalOperator {
     }
 }
 
-/// A field of strings as a tag.
+/// Converts a field of strings to a tag.
 fn tag_column(field: &Column, rows: &Rows) -> Column {
     let mut codes = vec![Words::MISSING; field.data.rows()];
     let mut places: FxHashMap<Arc<str>, u32> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! `where`: the points for which a condition is true.
+//! `where`: passes on the points for which a condition is true.
 
 use crate::batch::{Batch, Flow};
 use crate::expression::Expression;
@@ -25,7 +25,7 @@ pub struct Where {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds a `where`: the points for which the condition is true.
+    /// Adds a `where`, which passes on the points for which the condition is true.
     pub fn filter(self, condition: impl Into<Expression>) -> Chain<'p> {
         let condition = condition.into();
         self.then(Where { condition })

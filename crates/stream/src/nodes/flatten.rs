@@ -1,8 +1,8 @@
-//! `flatten`: the points of one time become one point, whose fields are named after the tags of each.
+//! `flatten`: combines the points of one time to one point, whose fields are named after their tags.
 //!
-//! A time belongs to the nearest multiple of the tolerance. Points of a group whose times belong to the same multiple are
-//! collected until a point of another time arrives. A field of the result is named after the values of the tags in
-//! `on` and the field, for example `auth.server01.value`; of two fields with one name the later one stays. A point
+//! Times are rounded to the nearest multiple of the tolerance. Points of a group with the same rounded time are
+//! collected until a point of another time arrives. A field of the result is named after the values of the tags in `on`
+//! and the field, for example `auth.server01.value`; of two fields with the same name the later one is kept. A point
 //! without one of the tags is left out and counted.
 
 use super::moments::Moments;
@@ -26,21 +26,21 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// Makes one point of the points of one time.
+/// Combines the points of one time to one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flatten {
     /// The tags whose values name the fields.
     pub on: Vec<Arc<str>>,
-    /// Times belong to the nearest multiple of this.
+    /// Times are rounded to the nearest multiple of this.
     pub tolerance: Duration,
-    /// What stands between the parts of a name.
+    /// The separator between the parts of a name.
     pub delimiter: Arc<str>,
     /// True if the name of the field itself is left out.
     pub drop_original_field_name: bool,
 }
 
 impl Flatten {
-    /// Fields are named after the values of these tags.
+    /// Creates a `flatten` whose fields are named after the values of these tags.
     pub fn new<T: Into<Arc<str>>>(on: impl IntoIterator<Item = T>) -> Flatten {
         Flatten {
             on: on.into_iter().map(Into::into).collect(),
@@ -132,7 +132,7 @@ struct FlattenOperator {
 struct MissingTag(Arc<str>);
 
 impl FlattenOperator {
-    /// The point that stands for points of one time; `None` if none of them has all tags, and a field.
+    /// Returns the combined point of points of one time; `None` if none of them has all tags and a field.
     fn flattened(&self, moment: &Window) -> Option<Batch> {
         let mut fields = BTreeMap::new();
         for batch in &moment.batches {

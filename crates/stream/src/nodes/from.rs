@@ -1,4 +1,4 @@
-//! `from`: the begin of a chain, which takes points from writes.
+//! `from`: the beginning of a chain, which takes points from writes.
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Problem, Program, Span, fail, set};
@@ -16,7 +16,7 @@ pub(crate) const KIND: Kind = Kind {
 };
 
 impl<'p> Stream<'p> {
-    /// Begins a chain: the points of all writes, unless the source narrows them.
+    /// Begins a chain with the points of all writes, unless the source restricts them.
     pub fn from(self) -> Source<'p> {
         Source(self.push(What::from(Subscription::default()), Vec::new()))
     }
@@ -51,12 +51,12 @@ impl<'p> Source<'p> {
     }
 }
 
-/// A `from` within a chain, where it cannot stand.
+/// Refuses a `from` within a chain.
 fn parse(_: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     fail(Problem::From, call.span)
 }
 
-/// Reads a `from` that begins a chain. Its properties follow as long as the chain allows them.
+/// Parses a `from` that begins a chain. Its properties may follow as long as the chain allows them.
 pub(crate) fn begin(parser: &mut Parser<'_>) -> Parsed<What> {
     let mut measurement = None;
     parser.arguments(|parser| {
@@ -118,7 +118,7 @@ impl Definition for Subscription {
     }
 }
 
-/// Passes all points on: the routes decide what a `from` takes.
+/// Passes on all points, because the routes decide which points a `from` gets.
 struct FromOperator;
 
 impl Operator for FromOperator {

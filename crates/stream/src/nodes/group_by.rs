@@ -1,7 +1,7 @@
 //! `groupBy`: separates points by the values of tags.
 //!
-//! The points of a batch leave group by group, which is all that nodes of single groups need. If another
-//! `groupBy` follows, groups meet again in it, and their points leave in the order in which they came.
+//! The points of a batch leave group by group, which is sufficient for nodes that handle single groups. If another
+//! `groupBy` follows, groups are merged in it, and their points leave in the order in which they arrived.
 
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Data, Words};
@@ -22,15 +22,15 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// Separates points by the values of tags. Points that were grouped before are grouped again. A tag that
-/// a point does not have counts as empty.
+/// Separates points by the values of tags. Points that were already grouped are grouped again. A missing tag counts as
+/// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupBy {
     /// These tags, ordered by name.
     pub tags: Vec<Arc<str>>,
     /// All tags of a point: `groupBy(*)`.
     pub all: bool,
-    /// Tags that do not count, ordered by name.
+    /// Tags that are ignored, ordered by name.
     pub except: Vec<Arc<str>>,
     /// True if the measurement counts, too.
     pub measurement: bool,
@@ -121,19 +121,19 @@ impl Definition for GroupBy {
 /// The operator of a `groupBy`.
 struct GroupByOperator {
     by: GroupBy,
-    /// True if points of different groups keep their order, because they meet again.
+    /// True if points of different groups keep their order, because groups are merged later.
     in_order: bool,
-    /// Known groups by the values of their tags, so that each is made once. The cache is cleared when it
-    /// is full, and from time to time.
+    /// Known groups by the values of their tags, so that each is created once. The cache is cleared when it is full,
+    /// and from time to time.
     groups: HashMap<Key, Arc<Group>>,
-    /// Their approximate memory.
+    /// The approximate memory of the groups.
     bytes: usize,
     limits: Limits,
     forgotten: Instant,
     empty: Arc<str>,
 }
 
-/// The measurement, if it counts, and the values of the tags.
+/// The measurement, if points are grouped by it, and the values of the tags.
 type Key = (Option<Arc<str>>, Vec<Option<Arc<str>>>);
 
 /// The rows of one group.
@@ -143,7 +143,7 @@ struct GroupRows {
 }
 
 impl GroupByOperator {
-    /// The batches of each group, in the order in which the groups appear.
+    /// Returns the batches of each group, in the order in which the groups appear.
     fn separate(&mut self, batch: &Batch) -> Vec<Batch> {
         if self.forgotten.elapsed() > self.limits.idle {
             self.forget();
@@ -168,7 +168,7 @@ impl GroupByOperator {
         }
     }
 
-    /// A tag's codes are small numbers: no hash is needed.
+    /// Separates by a single tag, whose codes are small numbers, so no hash is needed.
     fn separate_by_one(&mut self, batch: &Batch, names: &[Arc<str>], words: &Words) -> Vec<Batch> {
         // The last index is for points without the tag.
         let place = |row: usize| (words.codes[row] as usize).min(words.words.len());
@@ -247,7 +247,7 @@ impl GroupByOperator {
         self.forgotten = Instant::now();
     }
 
-    /// The tags by which the points of a block are grouped.
+    /// Returns the tags by which the points of a block are grouped.
     fn names(&self, block: &Block) -> Vec<Arc<str>> {
         if !self.by.all {
             return self.by.tags.clone();
@@ -305,7 +305,7 @@ impl GroupByOperator {
     }
 }
 
-/// The names of tags that have a value.
+/// Returns the names of tags that have a value.
 fn present<'a>(
     names: &'a [Arc<str>],
     values: &'a [Option<Arc<str>>],
@@ -356,7 +356,7 @@ impl Operator for GroupByOperator {
     }
 }
 
-/// The same points in their own order: a batch for each run of rows of one group.
+/// Returns the same points in their original order: a batch for each sequence of rows of one group.
 fn in_order(groups: &[Batch]) -> Vec<Batch> {
     let rows = groups.iter().enumerate();
     let rows =

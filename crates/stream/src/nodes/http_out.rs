@@ -1,4 +1,4 @@
-//! `http_out`: the latest window or point of every group, over HTTP.
+//! `http_out`: serves the latest window or point of every group over HTTP.
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program};
@@ -24,7 +24,7 @@ pub struct HttpOut {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds an `http_out`: the latest of its input can be fetched under this name. Passes its input on.
+    /// Adds an `http_out`: the latest window or point of its input can be fetched under this name. Passes its input on.
     pub fn http_out(self, endpoint: impl Into<Arc<str>>) -> Chain<'p> {
         let endpoint = endpoint.into();
         self.then(HttpOut { endpoint })

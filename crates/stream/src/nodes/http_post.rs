@@ -1,7 +1,8 @@
-//! `http_post`: each window or batch posted to a URL as JSON.
+//! `http_post`: posts each window or batch to a URL as JSON.
 //!
-//! A post is tried three times, then counted as failed: a receiver that is down must not stop the task. A crash
-//! or a retry may repeat a post; the header `Idempotency-Key` is the same then, and of no other post.
+//! A post is tried three times, then counted as failed, because a receiver that is down must not stop the task. After a
+//! crash or a retry a post may be repeated; it then has the same header `Idempotency-Key`, and no other post has that
+//! key.
 
 use crate::json::json;
 use crate::language::{Call, Parsed, Parser, Program, Token};
@@ -87,10 +88,10 @@ impl Definition for HttpPost {
 
 /// The pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
-/// How often a pause looks whether to give up.
+/// The interval at which a pause checks whether to give up.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A queue of bodies that are posted to a URL.
+/// Creates a queue of bodies that are posted to a URL.
 pub(crate) fn queue(context: &Context<'_>, url: &Arc<str>) -> Queue {
     let url = url.clone();
     let timeout = Some(context.delivery.timeout);

@@ -1,10 +1,9 @@
-//! `join`: points of several inputs that belong to one time.
+//! `join`: joins points of several inputs that have the same time.
 //!
-//! A time belongs to the nearest multiple of the tolerance. Points of one group whose times belong to the
-//! same multiple are joined, the first with the first, the second with the second. Once every input has
-//! passed a time, or all have ended, its points without a partner are filled, or counted and left out;
-//! so are the oldest points when too many wait. With `.on`, [`matching`] decides which points belong
-//! together.
+//! Times are rounded to the nearest multiple of the tolerance. Points of one group with the same rounded time are
+//! joined, the first with the first, the second with the second. When every input has passed a time, or all have ended,
+//! points without a partner are filled, or counted and left out. If too many points wait, the oldest are also left out.
+//! With `.on`, [`matching`] decides which points are joined.
 
 mod matching;
 mod operator;
@@ -32,15 +31,15 @@ pub(crate) const KIND: Kind = Kind {
 pub struct Join {
     /// The prefix of the fields of each input.
     pub names: Vec<Arc<str>>,
-    /// Times that belong to the same multiple of it are one time; zero joins equal times only.
+    /// Times that round to the same multiple of this are equal; with zero only equal times are joined.
     pub tolerance: Duration,
     /// The separator between a prefix and the name of a field.
     pub delimiter: Arc<str>,
-    /// The measurement of the joined points. `None`: the first point's.
+    /// The measurement of the joined points; `None` for that of the first point.
     pub stream_name: Option<Arc<str>>,
     /// The treatment of a point without a partner.
     pub fill: Fill,
-    /// Inputs that are grouped by these tags alone join each group of the inputs grouped by more.
+    /// Inputs that are grouped by these tags alone are joined with each group of inputs that are grouped by more tags.
     pub on: Vec<Arc<str>>,
 }
 
@@ -57,7 +56,7 @@ pub enum Fill {
 }
 
 impl Join {
-    /// Creates a join of inputs whose fields get these prefixes, followed by a point.
+    /// Creates a join of inputs whose fields get these prefixes, followed by a dot.
     pub fn new<T: Into<Arc<str>>>(names: impl IntoIterator<Item = T>, tolerance: Duration) -> Join {
         Join {
             names: names.into_iter().map(Into::into).collect(),
@@ -134,7 +133,7 @@ fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<What> {
     }))
 }
 
-/// Reads the value that fills the fields of an input without a partner.
+/// Parses the value that fills the fields of an input without a partner.
 fn filling(parser: &mut Parser<'_>) -> Parsed<Fill> {
     Ok(match parser.value()? {
         Value::Text(word) if &*word == "null" => Fill::Null,

@@ -1,4 +1,4 @@
-//! `log`: points as lines of the line protocol, to a target that all `log` nodes share.
+//! `log`: writes points as lines of the line protocol to a target that all `log` nodes share.
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program, set};
@@ -79,7 +79,7 @@ impl Definition for Log {
     }
 }
 
-/// The lines of a flow as one body, so that lines of different nodes do not mix.
+/// Returns the lines of a flow as one body, so that lines of different nodes are not mixed.
 fn body(prefix: &str, lost: &Counter, flow: &Flow) -> Body {
     let mut text = String::new();
     for batch in flow.batches() {
@@ -120,7 +120,7 @@ pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
     Queue::new("log".into(), limit, deliver)
 }
 
-/// A queue of lines that are appended to a file, which is created if it does not exist.
+/// Creates a queue of lines that are appended to a file, which is created if it does not exist.
 pub(crate) fn file(context: &Context<'_>, path: &str) -> Queue {
     let file = Append::new(PathBuf::from(path));
     if let Some(&length) = context.file_lengths.get(path) {

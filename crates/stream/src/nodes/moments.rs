@@ -1,4 +1,4 @@
-//! The points of one time, together: what `flatten` and `combine` work on.
+//! Collects points with the same time, for `flatten` and `combine`.
 
 use super::buffer::{BufferOperator, nearest};
 use crate::batch::{Batch, Flow, Rows, Window};
@@ -61,7 +61,7 @@ impl Moments {
         times
     }
 
-    /// The points with the times to which theirs belong.
+    /// Returns the points with their times rounded.
     fn rounded(&self, batch: &Batch) -> Batch {
         if self.step <= 1 {
             return batch.clone();

@@ -1,8 +1,8 @@
-//! `elapsed`, `difference`, `movingAverage` and `cumulativeSum`: a number for each point, from it and the points of
-//! its group before it.
+//! `elapsed`, `difference`, `movingAverage` and `cumulativeSum`: a number for each point, computed from it and the
+//! earlier points of its group.
 //!
-//! The result is the point's only field. A point without the field, or with one that is not a number, is counted
-//! and left out. Each window starts again.
+//! The result is the point's only field. A point without the field, or with a value that is not a number, is counted
+//! and left out. Each window is treated separately.
 
 use crate::Value;
 use crate::batch::{Batch, Flow};
@@ -29,9 +29,9 @@ pub(crate) const KIND: Kind = Kind {
 /// A number for each point, computed from the point and the earlier points of its group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Running {
-    /// The function.
+    /// The function to compute.
     pub function: RunningFunction,
-    /// The field.
+    /// The field that it is computed from.
     pub field: Arc<str>,
     /// The name of the result.
     pub into: Arc<str>,
@@ -42,9 +42,9 @@ pub struct Running {
 pub enum RunningFunction {
     /// The time since the previous point, in whole units; none for the first point.
     Elapsed(Duration),
-    /// The change since the point before; none for the first point.
+    /// The change since the previous point; the first point has no result.
     Difference,
-    /// The mean of this many points, ending with the point; none before there are that many.
+    /// The mean of this many points, up to the current one; there is no result until there are that many.
     MovingAverage(u64),
     /// The sum up to the point.
     CumulativeSum,
@@ -148,7 +148,7 @@ impl Definition for Running {
     }
 }
 
-/// The points of a group before the next one.
+/// The state of a group before the next point.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Before {
     /// Time and value of the last point, or the sum up to it.
@@ -169,7 +169,7 @@ struct RunningOperator {
 struct NotANumber(Arc<str>);
 
 impl RunningFunction {
-    /// The result of a point, if it has one.
+    /// Returns the result of a point, if it has one.
     fn next(self, before: &mut Before, time: i64, value: Value, number: f64) -> Option<Value> {
         match self {
             RunningFunction::Elapsed(unit) => {
@@ -203,7 +203,7 @@ impl RunningFunction {
     }
 }
 
-/// Two numbers combined: integers as integers if the result fits, all others as floats.
+/// Combines two numbers: integers give an integer if the result fits, all others give a float.
 fn combined(
     value: &Value,
     other: &Value,

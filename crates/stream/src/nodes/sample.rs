@@ -19,7 +19,7 @@ pub(crate) const KIND: Kind = Kind {
 /// Passes on some points of each group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
-    /// The first of each this many points. Windows start to count again.
+    /// The first of each group of this many points. Each window is counted separately.
     Count(u64),
     /// Points whose time is a multiple of this.
     Every(Duration),

@@ -1,4 +1,4 @@
-//! `shift`: points and windows at an earlier or later time.
+//! `shift`: moves points and windows to an earlier or later time.
 
 use crate::batch::{Batch, Flow};
 use crate::block::Block;

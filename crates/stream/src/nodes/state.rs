@@ -1,7 +1,7 @@
-//! `stateDuration` and `stateCount`: how long, or for how many points, a condition has been true.
+//! `stateDuration` and `stateCount`: for how long, or for how many points, a condition has been true.
 //!
-//! A point for which the condition is false gets -1. A point for which the condition has no result is
-//! counted and left out. Each window starts again.
+//! A point for which the condition is false gets -1. A point for which the condition has no result is counted and left
+//! out. Each window is treated separately.
 
 use crate::Value;
 use crate::batch::{Batch, Flow};
@@ -42,7 +42,7 @@ pub struct TrackState {
     pub condition: Expression,
     /// The name of the field.
     pub into: Arc<str>,
-    /// The unit of the duration, a float. `None`: the number of points, an integer.
+    /// The unit of the duration, which is a float. `None` counts points, as an integer.
     pub unit: Option<Duration>,
 }
 

@@ -1,8 +1,8 @@
-//! `stats`: how many points each group has had, by the wall clock.
+//! `stats`: the number of points of each group, by the wall clock.
 //!
-//! Every interval each group sends a point of the measurement `stats`, whose field `emitted` is the
-//! number of its points since the start. While there has been no point at all, one point without tags
-//! says so. The points that arrive are not passed on.
+//! At every interval each group sends a point of the measurement `stats`, whose field `emitted` is the number of its
+//! points since the start. As long as there has been no point at all, a single point without tags is sent. The points
+//! that arrive are not passed on.
 
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Cells, Column, Data, Origin, Words};
@@ -24,7 +24,7 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// How many points each group has had, every `interval` of the wall clock.
+/// Counts the points of each group, and reports every `interval` of the wall clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stats {
     /// The time between two reports.
@@ -94,7 +94,7 @@ struct StatsOperator {
     clock: Option<Clock>,
 }
 
-/// A group has a row in a block of at most this many.
+/// The maximum number of groups in a block.
 const ROWS: usize = 65_536;
 
 impl Operator for StatsOperator {
@@ -142,7 +142,7 @@ impl Operator for StatsOperator {
         self.counts.counters()
     }
 
-    /// A group that falls silent during a stop is reported after it.
+    /// Saves the counts, so that a group that falls silent during a stop is reported after it.
     fn save(&self) -> Option<State> {
         let counts = self.counts.iter();
         let counts: Vec<(&Group, i64)> = counts.map(|(group, count)| (&**group, *count)).collect();

@@ -1,7 +1,7 @@
-//! `union`: the points of several inputs as one stream, in the order of time.
+//! `union`: merges the points of several inputs, in the order of time.
 //!
-//! A point waits until every input has reached its time. When too many points wait, the oldest are sent
-//! on; so are they when the stream has ended.
+//! A point waits until every input has reached its time. If too many points wait, or the stream has ended, the oldest
+//! are sent on.
 
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Origin};
@@ -25,7 +25,7 @@ pub(crate) const KIND: Kind = Kind {
 /// The points of all inputs, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Union {
-    /// The measurement of the points. `None`: each point keeps its own.
+    /// The measurement of the points; `None` if each point keeps its own.
     pub rename: Option<Arc<str>>,
 }
 
@@ -122,7 +122,7 @@ impl UnionOperator {
         Batch { block, ..batch }
     }
 
-    /// Hands on the points that are not after `mark`, the earliest first.
+    /// Sends the points that are not after `mark`, the earliest first.
     fn hand_on(&mut self, mark: i64, out: &mut Vec<Flow>) {
         loop {
             let time = |input: &Side| {

@@ -1,11 +1,10 @@
 //! `window`: collects points by their own time.
 //!
-//! A window of a group ends at a multiple of `every` and reaches `period` back. It is sent when a point of
-//! the group arrives that is not older than its end. A point that is older than the beginning of the
-//! window being filled is late: it is counted and left out, unless it lies in the gap between two
-//! windows, where it belongs to none. Windows without points are not made. When the stream ends, the
-//! window being filled is sent as it is; when the engine is suspended, it is saved. A group that is idle
-//! for too long is sent as it is and forgotten.
+//! A window of a group ends at a multiple of `every` and covers the `period` before it. It is sent when a point of the
+//! group arrives that is not before its end. A point that is older than the beginning of the window being filled is
+//! late: it is counted and left out. A point in the gap between two windows belongs to no window. Windows without
+//! points are not created. When the stream ends, the window being filled is sent as it is; when the engine is
+//! suspended, it is saved. A group that is idle for too long is sent as it is and forgotten.
 
 use super::buffer::{self, Buffer};
 use crate::batch::{Batch, Flow, Group, Rows, Window as Filled};
@@ -27,7 +26,7 @@ pub(crate) const KIND: Kind = Kind {
     parse,
 };
 
-/// Properties of a window whose period stands in the parentheses.
+/// The properties of a window whose period is in the parentheses.
 const PROPERTIES: &[&str] = &["period", "every"];
 
 /// Collects the points of `period`, ending at each multiple of `every`, by the points' own time.
@@ -136,7 +135,7 @@ struct WindowOperator {
     counts: Counts,
 }
 
-/// How long windows are, and how far apart, in nanoseconds.
+/// The length of windows and the distance between their ends, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Shape {
     period: i64,
@@ -157,7 +156,7 @@ struct Capacity<'a> {
     over: &'a Counter,
 }
 
-/// What a group has collected.
+/// The points that a group has collected.
 struct Filling {
     /// When the window being filled ends.
     end: i64,
@@ -272,7 +271,7 @@ impl Operator for WindowOperator {
 }
 
 impl WindowOperator {
-    /// Lets go of blocks of which little is kept, when it is time.
+    /// Releases blocks of which few rows are retained, when necessary.
     fn compact(&mut self) {
         if self.retained.is_due() {
             let groups = &mut self.groups;
@@ -286,8 +285,7 @@ impl WindowOperator {
 }
 
 impl Filling {
-    /// Adds the points from one place of a batch to another, all of them before the end, as far as
-    /// there is room.
+    /// Adds the points of a range of a batch, all of which are before the end, up to the capacity.
     fn add(
         &mut self,
         batch: &Batch,
@@ -327,8 +325,7 @@ impl Filling {
         self.parts.push(Chunk { batch, first, last });
     }
 
-    /// Sends the windows on their way that end at or before `time`, and forgets what no later one
-    /// reaches back to.
+    /// Sends the windows that end at or before `time`, and drops points that no later window contains.
     fn advance(&mut self, time: i64, shape: Shape, out: &mut Vec<Flow>) {
         while self.end <= time {
             out.extend(self.window(shape));
@@ -362,7 +359,7 @@ impl Filling {
 }
 
 impl Chunk {
-    /// Its points from `begin` to before `end`.
+    /// Returns the points from `begin` up to, but not including, `end`.
     fn between(&self, begin: i64, end: i64) -> Option<Batch> {
         if self.first >= begin && self.last < end {
             return Some(self.batch.clone());

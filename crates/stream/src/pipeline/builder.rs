@@ -7,24 +7,24 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// The begin of all chains of a pipeline.
+/// The beginning of all chains of a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'p> {
     drafts: &'p RefCell<Vec<Draft>>,
-    /// Chains of two pipelines are of two types, so that they cannot be joined.
+    /// Makes chains of two pipelines different types, so that they cannot be joined.
     pipeline: PhantomData<fn(&'p ()) -> &'p ()>,
 }
 
 /// A node to which others can be chained. Each node chained to it gets everything that it sends.
 ///
-/// Every kind of node adds a method of its own.
+/// Every kind of node adds its own method.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain<'p> {
     stream: Stream<'p>,
     place: usize,
 }
 
-/// The begin of a chain: the points of all writes, unless the database, policy or measurement is named.
+/// The beginning of a chain: the points of all writes, unless the database, policy or measurement is restricted.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'p>(pub(crate) Chain<'p>);
 
@@ -87,12 +87,12 @@ impl<'p> From<Source<'p>> for Chain<'p> {
 }
 
 impl<'p> Chain<'p> {
-    /// Adds a node that this one feeds.
+    /// Adds a node that follows this one.
     pub(crate) fn then(self, what: impl Into<What>) -> Chain<'p> {
         self.then_with([], what)
     }
 
-    /// Adds a node that this one and others feed.
+    /// Adds a node that follows this one and others.
     pub(crate) fn then_with(
         self,
         others: impl IntoIterator<Item = Chain<'p>>,
@@ -103,12 +103,12 @@ impl<'p> Chain<'p> {
         self.stream.push(what.into(), inputs)
     }
 
-    /// Changes its node.
+    /// Changes the last node.
     pub(crate) fn change(self, change: impl FnOnce(&mut What)) {
         change(&mut self.stream.drafts.borrow_mut()[self.place].what);
     }
 
-    /// The name that its node will have.
+    /// Returns the name that the last node will have.
     pub(crate) fn name(self) -> String {
         self.stream.drafts.borrow()[self.place].name(self.place)
     }

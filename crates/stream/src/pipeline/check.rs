@@ -1,4 +1,4 @@
-//! The rules that nodes must obey to be a pipeline. The builder and the language share them.
+//! The rules for valid pipelines, which the builder and the language share.
 
 use super::error::MAX_WINDOWS;
 use super::{Node, Pipeline, PipelineError, Rule};
@@ -19,14 +19,14 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The name that it gets at this place.
+    /// Returns the name of the node at this index.
     pub(crate) fn name(&self, place: usize) -> String {
         format!("{}{place}", self.what.kind_name())
     }
 }
 
 impl Pipeline {
-    /// The nodes as a pipeline, if they obey the rules. O(size).
+    /// Checks the rules and returns the nodes as a pipeline. O(size).
     pub(crate) fn check(drafts: Vec<Draft>) -> Result<Pipeline, PipelineError> {
         if drafts.is_empty() {
             return Err(PipelineError::Empty);
@@ -89,7 +89,7 @@ impl CheckedNodes {
 }
 
 impl Input<'_> {
-    /// The name of the first input that sends windows.
+    /// Returns the name of the first input that sends windows.
     pub(crate) fn of_windows(inputs: &[Input<'_>]) -> Option<Arc<str>> {
         let mut inputs = inputs.iter();
         let found = inputs.find(|input| input.windows)?;
@@ -97,7 +97,7 @@ impl Input<'_> {
     }
 }
 
-/// Checks a URL to which something is posted.
+/// Checks a URL that is posted to.
 pub(crate) fn posted_to(url: &Arc<str>) -> Result<(), Rule> {
     let good = url.parse::<Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
@@ -155,7 +155,7 @@ fn sound(expression: &Expression) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Drops a node's expressions without recursion: one that is refused may be too deep for it.
+/// Drops a node's expressions without recursion, because a refused one may be too deep for it.
 fn dismantle(mut what: What) {
     let parts = what.definition_mut().expressions();
     let empty = || Expression::Literal(Value::Boolean(false));

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Why nodes are no pipeline.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PipelineError {
-    /// There is nothing.
+    /// The pipeline has no nodes.
     #[error("there is no `from`: a pipeline begins with `stream | from()`")]
     Empty,
     /// A node breaks a rule.
@@ -15,9 +15,9 @@ pub enum PipelineError {
     Node {
         /// Its name.
         node: Arc<str>,
-        /// Its place among the nodes, from 0, in the order in which they were written.
+        /// The index of the node, from 0, in the order of writing.
         place: usize,
-        /// What is wrong.
+        /// The violated rule.
         rule: Rule,
     },
 }
@@ -25,16 +25,16 @@ pub enum PipelineError {
 /// The most windows that may overlap.
 pub(super) const MAX_WINDOWS: u128 = 10_000;
 
-/// The most points of a window that is given by their number.
+/// The maximum number of points of a window by count.
 pub(crate) const MAX_COUNT: u64 = 1_000_000;
 
-/// The shortest time between two strikes of a clock.
+/// The minimum interval of a clock.
 pub(crate) const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What a node must heed.
+/// A rule that a node violates.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rule {
-    /// Windows hold points.
+    /// Windows contain points, not windows.
     #[error("`{input}` already gives windows: a window cannot be put into another")]
     WindowOfWindows {
         /// The node that feeds it.
@@ -54,12 +54,12 @@ pub enum Rule {
         /// `period` or `every`.
         property: &'static str,
     },
-    /// A point goes into every window that reaches back to it.
+    /// Too many windows overlap; a point is stored in every window that contains it.
     #[error(
         "a point would be in {windows} windows, and at most {MAX_WINDOWS} overlap: make `every` longer or `period` shorter"
     )]
     Overlap {
-        /// How many `every` a `period` has.
+        /// The number of overlapping windows.
         windows: u128,
     },
     /// 64 bits of nanoseconds.
@@ -67,18 +67,18 @@ pub enum Rule {
     TooLong {
         /// `period`, `every` or `tolerance`.
         property: &'static str,
-        /// What it is.
+        /// The given duration.
         duration: Duration,
     },
-    /// A clock that would strike all the time.
+    /// A clock would tick too often.
     #[error("`{property}` is {duration:?}, and the shortest is {MIN_INTERVAL:?}: make it longer")]
     TooShort {
         /// `interval`.
         property: &'static str,
-        /// What it is.
+        /// The given duration.
         duration: Duration,
     },
-    /// Percent.
+    /// A percentage is out of range.
     #[error("a percentile lies between 0 and 100, and this is {0}")]
     Percentile(f64),
     /// A name for two things.
@@ -87,36 +87,36 @@ pub enum Rule {
     /// A name of no letters.
     #[error("a name must not be empty")]
     EmptyName,
-    /// Nothing to compute.
+    /// There is nothing to compute.
     #[error("it needs at least one expression: `eval(value * 2).as('double')`")]
     NoExpressions,
-    /// Nothing to give.
+    /// There are no default values.
     #[error("it needs a field or a tag: `.field('value', 0.0)` or `.tag('host', 'none')`")]
     NoDefaults,
     /// A name that no result has.
     #[error("it has no result '{0}'")]
     NoResult(Arc<str>),
-    /// Inputs and names that are not as many.
+    /// The numbers of inputs and names differ.
     #[error("`as` needs a name for each input: {inputs}, not {names}")]
     JoinNames {
-        /// How many inputs there are.
+        /// The number of inputs.
         inputs: usize,
-        /// How many names.
+        /// The number of names.
         names: usize,
     },
-    /// A place of a text that alerts do not fill.
+    /// A template contains a placeholder that alerts do not fill.
     #[error(
         "alerts fill no `{0}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, .Duration, index .Tags \"…\", index .Fields \"…\", printf of these, and if eq or ne … else … end"
     )]
     Template(String),
-    /// A list of points that is too long.
+    /// A list of points is too long.
     #[error("`{property}` is {count}, and a window holds at most {most} points")]
     TooMany {
         /// `periodCount` or `everyCount`.
         property: &'static str,
-        /// What it is.
+        /// The given number.
         count: u64,
-        /// What it may be.
+        /// The maximum.
         most: u64,
     },
     /// Unions are of points.
@@ -128,7 +128,7 @@ pub enum Rule {
     /// An alert that can never be.
     #[error("it needs a condition: `.info(…)`, `.warn(…)` or `.crit(…)`")]
     NoCondition,
-    /// Two outputs at one address.
+    /// Two outputs have the same address.
     #[error("`{other}` already has the endpoint '{endpoint}': a task's endpoints must differ")]
     DuplicateEndpoint {
         /// The address.
@@ -136,7 +136,7 @@ pub enum Rule {
         /// The node that has it.
         other: Arc<str>,
     },
-    /// An endpoint that cannot be a segment of a URL.
+    /// An endpoint cannot be a segment of a URL.
     #[error(
         "the endpoint '{0}' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~`"
     )]
@@ -144,14 +144,14 @@ pub enum Rule {
     /// An address that cannot be posted to.
     #[error("'{0}' is not a URL to post to; expected 'http://host/path' or 'https://host/path'")]
     Url(Arc<str>),
-    /// An expression on which evaluation would run out of stack.
+    /// An expression is so deep that its evaluation would overflow the stack.
     #[error(
         "operators are nested more than {} deep, or more than {} follow one another",
         Expression::MAX_DEPTH,
         Expression::MAX_CHAIN
     )]
     TooDeep,
-    /// A float that is infinite or not a number.
+    /// A float is infinite or NaN.
     #[error("a number in an expression must be finite")]
     NotFinite,
 }

@@ -24,7 +24,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Which of the three it names, as bits: the database in the lowest.
+    /// Returns which of the three are given, as bits; the database is the lowest bit.
     pub(crate) fn shape(&self) -> usize {
         usize::from(self.database.is_some())
             | usize::from(self.policy.is_some()) << 1

@@ -1,7 +1,8 @@
-//! Texts with places for what an alert is about: `{{ .Name }} of {{ index .Tags "host" }}`.
+//! Templates with placeholders for properties of an alert: `{{ .Name }} of {{ index .Tags "host"
+//! }}`.
 //!
-//! They are written as Go's templates are, of which this is a part: places, `printf`, and
-//! `{{ if eq .Level "OK" }}…{{ else if … }}…{{ else }}…{{ end }}` with `eq` and `ne`.
+//! They are a subset of Go's templates: placeholders, `printf`, and `{{ if eq .Level "OK" }}…{{
+//! else if … }}…{{ else }}…{{ end }}` with `eq` and `ne`.
 
 mod format;
 
@@ -17,7 +18,7 @@ pub struct Template(Vec<Segment>);
 enum Segment {
     Text(String),
     Field(AlertField, Option<Format>),
-    /// The first template whose test holds.
+    /// The first template whose test is true.
     Either(Vec<(Test, Template)>),
 }
 
@@ -37,7 +38,7 @@ pub(crate) enum AlertField {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Test {
-    /// Whether the place is one of these texts, or none of them.
+    /// True if the placeholder is one of these texts, or none of them.
     Is {
         place: AlertField,
         one_of: Vec<String>,
@@ -46,7 +47,7 @@ enum Test {
     Always,
 }
 
-/// What the places are called.
+/// The names of placeholders.
 const PLACES: [(&str, AlertField); 7] = [
     (".ID", AlertField::Id),
     (".Name", AlertField::Name),
@@ -57,14 +58,14 @@ const PLACES: [(&str, AlertField); 7] = [
     (".Duration", AlertField::Duration),
 ];
 
-/// An `if` stands within at most this many others.
+/// The maximum nesting depth of `if`.
 const MAX_DEPTH: usize = 16;
 
 impl Template {
-    /// Reads it.
+    /// Parses a template.
     ///
     /// # Errors
-    /// The place that is none, as it is written.
+    /// The text of the first invalid placeholder.
     pub fn new(text: &str) -> Result<Template, String> {
         let mut reader = Reader { rest: text };
         let (template, end) = reader.template(0)?;
@@ -74,7 +75,8 @@ impl Template {
         }
     }
 
-    /// The text, with what `look` knows of each place; `None` leaves it empty.
+    /// Returns the text, with the value that `look` returns for each placeholder; `None` leaves it
+    /// empty.
     pub(crate) fn fill(&self, look: &dyn Fn(&AlertField) -> Option<Value>) -> String {
         let mut text = String::new();
         self.fill_into(look, &mut text);
@@ -116,7 +118,7 @@ impl Template {
     }
 }
 
-/// A duration as Go writes it: `1m30s`, `500ms`.
+/// Formats a duration like Go: `1m30s`, `500ms`.
 pub(crate) fn written_duration(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let all = nanos.unsigned_abs();
@@ -146,7 +148,7 @@ pub(crate) fn written_duration(nanos: i64) -> String {
     }
 }
 
-/// What ended a part of a template.
+/// The end of a part of a template.
 enum End<'t> {
     Text,
     /// A field that is not complete in itself: its text and its words.
@@ -168,7 +170,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// Up to the end of the text, or to an `else` or `end`.
+    /// Parses up to the end of the text, or to an `else` or `end`.
     fn template(&mut self, depth: usize) -> Result<(Template, End<'t>), String> {
         let mut parts = Vec::new();
         while let Some((before, written, place)) = self.next()? {
@@ -197,7 +199,7 @@ impl<'t> Reader<'t> {
         Ok((Template(parts), End::Text))
     }
 
-    /// What follows an `if`, up to its `end`.
+    /// Parses the rest of an `if`, up to its `end`.
     fn either(&mut self, begun: &str, words: &[Word], depth: usize) -> Result<Segment, String> {
         let mut test = test(words).ok_or(begun)?;
         let mut branches = Vec::new();
@@ -219,7 +221,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The text before the next place, the place as it is written, and what is within its braces.
+    /// Returns the text before the next placeholder, the placeholder as written, and its content.
     fn next(&mut self) -> Result<Option<(String, &'t str, &'t str)>, String> {
         let Some(begin) = self.rest.find("{{") else {
             return Ok(None);
@@ -243,7 +245,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The words of a place; `None`: a string has no end.
+/// Splits the content of a placeholder into words; `None` if a string does not end.
 fn words(place: &str) -> Option<Vec<Word>> {
     let mut words = Vec::new();
     let mut rest = place.trim_start();
@@ -272,7 +274,7 @@ fn words(place: &str) -> Option<Vec<Word>> {
     Some(words)
 }
 
-/// A string up to its quote, and what follows.
+/// Splits a string at its closing quote, and returns the rest.
 fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut letters = text.char_indices();
@@ -290,7 +292,7 @@ fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     None
 }
 
-/// `PLACE`, `PLACE | printf "…"`, `printf "…" PLACE` or `printf "…" (PLACE)`.
+/// Parses `PLACE`, `PLACE | printf "…"`, `printf "…" PLACE` or `printf "…" (PLACE)`.
 fn piped(words: &[Word]) -> Option<(AlertField, Option<Format>)> {
     let printf = |word: &Word| matches!(word, Word::Bare(word) if word == "printf");
     match words {
@@ -326,7 +328,7 @@ fn place(words: &[Word]) -> Option<AlertField> {
     }
 }
 
-/// `eq PLACE "…" …` or `ne PLACE "…"`; the place may be in parentheses.
+/// Parses `eq PLACE "…" …` or `ne PLACE "…"`; the place may be in parentheses.
 fn test(words: &[Word]) -> Option<Test> {
     let Word::Bare(operator) = words.first()? else {
         return None;
@@ -366,7 +368,7 @@ fn test(words: &[Word]) -> Option<Test> {
 mod tests {
     use super::*;
 
-    /// What is known of an alert.
+    /// Returns the test values of an alert.
     fn look(place: &AlertField) -> Option<Value> {
         Some(match place {
             AlertField::Name => Value::Text("cpu".into()),

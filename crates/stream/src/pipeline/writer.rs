@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl fmt::Display for Pipeline {
-    /// Chains as long as can be, in an order that gives every node its place again. What is used
-    /// further on is a `var` with the node's name.
+    /// Writes chains as long as possible, in an order that preserves the index of each node. A node
+    /// that is used later is a `var` with the node's name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // How often a node is used, but for the one behind it in its chain.
         let mut uses = vec![0; self.nodes.len()];
@@ -51,7 +51,7 @@ impl fmt::Display for Pipeline {
     }
 }
 
-/// A node of a pipeline as it is written.
+/// A node of a pipeline in text form.
 struct NodeText<'p>(&'p Pipeline, &'p Node);
 
 impl fmt::Display for NodeText<'_> {
@@ -61,7 +61,7 @@ impl fmt::Display for NodeText<'_> {
 }
 
 impl Pipeline {
-    /// One of its nodes as it is written, without what feeds it.
+    /// Returns the text form of a node, without its inputs.
     pub(crate) fn written<'p>(&'p self, node: &'p Node) -> impl fmt::Display + 'p {
         NodeText(self, node)
     }
@@ -81,7 +81,7 @@ impl Pipeline {
 /// Writes the arguments and properties of a node.
 pub(crate) struct Writer<'w, 'f> {
     out: &'w mut fmt::Formatter<'f>,
-    /// The names of all inputs but the first.
+    /// The names of all inputs except the first.
     others: &'w [&'w str],
 }
 

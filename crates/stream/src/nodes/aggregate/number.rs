@@ -1,9 +1,9 @@
-//! Numbers for aggregates: whole numbers are compared and added exactly.
+//! Numbers for aggregates; integers are compared and added exactly.
 
 use crate::Value;
 use std::cmp::Ordering;
 
-/// The one in the middle, or the mean of both.
+/// Returns the middle value, or the mean of the two middle values.
 pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn stddev(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
 }
 
-/// A number, exactly.
+/// A number without loss of precision.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number {
     Float(f64),
@@ -115,7 +115,7 @@ impl Sum {
         (self.count > 0).then(|| (self.float + self.whole as f64) / self.count as f64)
     }
 
-    /// `Some(None)`: of nothing; `None`: too large.
+    /// Returns the sum: `Some(None)` for no numbers, `None` if it is too large.
     pub(super) fn value(&self) -> Option<Option<Value>> {
         Some(Some(match self {
             Sum { count: 0, .. } => return Some(None),

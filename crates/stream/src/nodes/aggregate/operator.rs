@@ -20,7 +20,7 @@ pub(super) struct AggregateOperator {
     pub(super) moments: Option<BufferOperator>,
 }
 
-/// A point of a window, and its value.
+/// A point of a window, with its value.
 struct Selected<'a> {
     batch: &'a Batch,
     row: usize,
@@ -288,7 +288,7 @@ impl AggregateOperator {
         }
     }
 
-    /// The points that stand for a window, one for each value.
+    /// Returns the points that represent a window, one for each value.
     fn point(&self, window: &Window, mut values: Vec<Value>) -> Batch {
         let rows = values.len();
         let result = Column {
@@ -317,7 +317,7 @@ fn distinct_key(value: &Value) -> (Kind, u64, Option<Arc<str>>) {
     (value.kind(), bits, text)
 }
 
-/// How many of the rows have a value.
+/// Returns the number of rows that have a value.
 fn count(data: &Data, rows: &Rows) -> usize {
     match data {
         Data::Tag(words) => rows.iter().filter(|&row| words.get(row).is_some()).count(),

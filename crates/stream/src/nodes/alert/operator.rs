@@ -1,4 +1,4 @@
-//! The work of an `alert`: the level of each group, and what is reported of it.
+//! The work of an `alert`: the level of each group, and the reported alerts.
 
 use super::{Added, Alert};
 use crate::Value;
@@ -23,7 +23,7 @@ pub(super) struct AlertOperator {
     /// Files and receivers to which alerts go.
     handlers: Vec<Handler>,
     alerts: Counter,
-    /// Alerts that were handed to handlers, which numbers them.
+    /// The number of alerts that were passed to handlers, which numbers them.
     handed: u64,
     faults: Faults,
 }
@@ -41,11 +41,11 @@ impl Handler {
     }
 }
 
-/// The state of a group. Times are those of points.
+/// The state of a group. Times are the points' times.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct GroupLevel {
     level: u8,
-    /// The time when it was last OK, or the first alert since then.
+    /// The time when the level was last OK, or the first alert since then.
     since: i64,
     /// The time of the last alert.
     told: Option<i64>,
@@ -145,7 +145,7 @@ impl AlertOperator {
         Some(batch)
     }
 
-    /// The texts of the rows of a block; empty if they are shown nowhere.
+    /// Returns the texts of the rows of a block; empty if they are not used.
     fn texts(&self, block: &Block, group: &Group, events: &[Event]) -> Vec<Texts> {
         let shown = self.alert.adds.iter().any(|(added, _)| added.is_text());
         if self.handlers.is_empty() && !shown {
@@ -207,7 +207,7 @@ impl AlertOperator {
         Some(window.clone())
     }
 
-    /// The fields and tags that are asked for.
+    /// Adds the requested fields and tags.
     fn with_added(&self, block: &Block, events: &[Event], texts: &[Texts]) -> Block {
         let mut block = block.clone();
         let names = NAMES.map(Arc::<str>::from);
@@ -301,7 +301,7 @@ impl AlertOperator {
     }
 }
 
-/// The level of a row in a group of this level.
+/// Returns the level of a row in a group that has the level `current`.
 fn next_level(marks: &Marks, at: usize, current: u8) -> u8 {
     let is = |place: usize| marks[place].as_ref().is_some_and(|marks| marks[at]);
     let highest = |below: u8, least: u8| {
@@ -354,7 +354,7 @@ impl GroupLevel {
     }
 }
 
-/// The tags of a group, as kapacitor writes them.
+/// Formats the tags of a group like kapacitor.
 fn written_group(group: &Group) -> String {
     let tags = group
         .tags

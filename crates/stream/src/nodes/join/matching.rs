@@ -1,5 +1,5 @@
-//! `.on`: points that are grouped by more tags than those are joined with points that are grouped by
-//! just those, each of them with all that belong to its time.
+//! `.on`: joins points that are grouped by more tags with points that are grouped by the given tags only; each of the
+//! latter is joined with all matching points of its time.
 //!
 //! A point of more tags waits for one of just those, and takes its tags to it. Once every input of just
 //! those has gone past its time it goes alone, to be filled or left out.
@@ -21,9 +21,9 @@ pub(super) struct Matching {
     /// Points in all groups.
     points: usize,
     most: usize,
-    /// The last block of each input, and how many there have been.
+    /// The last block of each input, and the number of blocks so far.
     blocks: Vec<(Weak<Block>, u64)>,
-    /// For each input: true if its points have more tags; `None`: it had no points.
+    /// For each input: true if its points have more tags; `None` if it has had no points.
     specific: Vec<Option<bool>>,
 }
 
@@ -141,7 +141,7 @@ impl Matching {
         }
     }
 
-    /// Takes a point; returns those that can now go to their groups.
+    /// Takes a point; returns the points that can now go to their groups.
     pub(super) fn take(&mut self, input: usize, point: Batch, time: i64) -> Vec<JoinPoint> {
         let mut sent = Vec::new();
         let specific = point.group.tags.len() > self.on.len();
@@ -212,7 +212,7 @@ impl Matching {
         sent
     }
 
-    /// The values of the tags that are matched.
+    /// Returns the values of the matched tags.
     fn group(&self, group: &Group) -> Group {
         let tags = group.tags.iter().filter(|(name, _)| self.on.contains(name));
         Group {
@@ -221,7 +221,7 @@ impl Matching {
         }
     }
 
-    /// Points that have found no match, at the end.
+    /// Returns the points without a match, at the end.
     pub(super) fn rest(&mut self) -> Vec<JoinPoint> {
         let groups = self.groups.take().into_iter();
         groups
@@ -234,7 +234,7 @@ impl Matching {
         self.groups.bytes() + self.points * (size_of::<JoinPoint>() * 2 + 64)
     }
 
-    /// Calls a function with each batch that is kept.
+    /// Calls a function with each stored batch.
     pub(super) fn each(&mut self, each: &mut dyn FnMut(&mut Batch)) {
         for buffers in self.groups.values_mut() {
             let Buffers {
@@ -286,7 +286,7 @@ impl Matching {
     }
 }
 
-/// The same point in another group.
+/// Returns the same point in another group.
 fn with_group((input, batch, time): &JoinPoint, group: &Arc<Group>) -> JoinPoint {
     let batch = Batch {
         group: group.clone(),

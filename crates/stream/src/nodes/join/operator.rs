@@ -1,4 +1,4 @@
-//! The work of a `join`: which points wait for a partner, and what becomes of a set of partners.
+//! The work of a `join`: points that wait for partners, and the joining of complete sets.
 
 use super::matching::{self, Matching};
 use super::{Fill, Join};
@@ -13,17 +13,17 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The most cells of a block of joined points, beside [`CELLS_PER_VALUE`] for each value: points
-/// that have no fields in common would make a block of the square of their number.
+/// The maximum number of cells of a block of joined points, besides [`CELLS_PER_VALUE`] for each value, because points
+/// without common fields would make a block of quadratic size.
 const FREE_CELLS: usize = 1024;
 const CELLS_PER_VALUE: usize = 4;
-/// Names of fields that are remembered under their prefix.
+/// The number of field names that are cached with their prefix.
 const NAMES: usize = 4096;
 
 /// See the [module](self).
 pub(super) struct JoinOperator {
     join: Join,
-    /// At least 1.
+    /// The tolerance in nanoseconds, at least 1.
     tolerance: i64,
     inputs: usize,
     groups: Series<Waiting>,
@@ -43,7 +43,7 @@ pub(super) struct JoinOperator {
 /// The points of a group that wait for partners.
 #[derive(Default)]
 struct Waiting {
-    /// By time, and then by input.
+    /// The waiting points by time, and then by input.
     times: BTreeMap<i64, Box<[VecDeque<Point>]>>,
     /// The progress of each input.
     heads: Box<[Option<i64>]>,
@@ -51,7 +51,7 @@ struct Waiting {
 
 struct Point {
     number: u64,
-    /// One row.
+    /// A batch of one row.
     batch: Batch,
 }
 
@@ -68,7 +68,7 @@ struct JoinState {
     heads: Vec<(Group, Vec<Option<i64>>)>,
     /// Points that wait in groups: input, time.
     waiting: Vec<(u32, i64, Group, Block)>,
-    /// Points that may have a partner in another group.
+    /// Points that may still get a partner from another group.
     matching: matching::MatchingState,
 }
 
@@ -114,7 +114,7 @@ impl JoinOperator {
         self.waiting += 1;
     }
 
-    /// Takes the sets of a group that are complete or will never be; all, if the stream has ended.
+    /// Takes the sets of a group that are complete or can never become complete; all sets, if the stream has ended.
     fn take_ready(&mut self, group: &Arc<Group>, all: bool) -> Vec<Set> {
         let mut sets = Vec::new();
         let Some(waiting) = self.groups.get_mut(group) else {
@@ -148,7 +148,7 @@ impl JoinOperator {
         sets
     }
 
-    /// Joins what can be joined of a group.
+    /// Joins all sets of a group that are ready.
     fn pair(&mut self, group: &Arc<Group>, all: bool, out: &mut Vec<Flow>) {
         let sets = self.take_ready(group, all);
         let mut sets = sets.into_iter().peekable();
@@ -158,8 +158,8 @@ impl JoinOperator {
         }
     }
 
-    /// A block of as many of the sets as may be in one: the tags of the group, the fields of all
-    /// inputs under their prefixes.
+    /// Returns a block of as many sets as fit into one: with the tags of the group, and the fields of all inputs with
+    /// their prefixes.
     fn joined(
         &mut self,
         group: &Arc<Group>,
@@ -281,7 +281,7 @@ impl JoinOperator {
         }
     }
 
-    /// Bytes that it keeps beside the blocks of points.
+    /// Returns the bytes that it stores besides the blocks of points.
     fn bytes(&self) -> usize {
         // A point, its place in the order, and its share of a tree's node.
         let each = size_of::<Point>() + size_of::<(Arc<Group>, i64, u32, u64)>() + 128;

@@ -1,4 +1,4 @@
-//! `printf`: a text with one place for a value, such as `%0.3f`.
+//! `printf`: a text with one placeholder for a value, such as `%0.3f`.
 
 use crate::Value;
 use crate::expression;
@@ -16,7 +16,7 @@ pub(super) struct Format {
     after: String,
 }
 
-/// The most that a width or precision may be.
+/// The maximum width or precision.
 const MOST: usize = 99;
 
 impl Format {
@@ -54,7 +54,7 @@ impl Format {
         })
     }
 
-    /// Appends the text with the value in its place. A value that has no such form is written as it is.
+    /// Appends the text with the value. A value that cannot be formatted in this way is written unformatted.
     pub(super) fn write(&self, value: Option<&Value>, text: &mut String) {
         text.push_str(&self.before);
         let (mut shown, number) = self.shown(value);
@@ -80,7 +80,7 @@ impl Format {
         text.push_str(&self.after);
     }
 
-    /// The value, and whether it is written as a number.
+    /// Returns the formatted value, and whether it is formatted as a number.
     fn shown(&self, value: Option<&Value>) -> (String, bool) {
         let Some(value) = value else {
             return (String::new(), false);
@@ -118,7 +118,7 @@ impl Format {
     }
 }
 
-/// The text before a verb, and what follows its `%`, if there is one. `%%` is a `%`.
+/// Returns the text before a verb, and the text after its `%`, if there is one. `%%` stands for `%`.
 fn literal(text: &str) -> (String, Option<&str>) {
     let mut found = String::new();
     let mut rest = text;
@@ -136,7 +136,7 @@ fn literal(text: &str) -> (String, Option<&str>) {
     (found, None)
 }
 
-/// The number that a text begins with, 0 if there is none, and what follows. `None`: too large.
+/// Parses the number at the start of a text, or 0, and returns the rest. `None` if it is too large.
 fn number(text: &str) -> Option<(usize, &str)> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())
