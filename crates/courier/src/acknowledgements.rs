@@ -1,7 +1,7 @@
-//! Acknowledgements on their way to the log: only the furthest of each session, many in one entry.
+//! Acknowledgements before they are in the log: only the highest of each session, many in one entry.
 //!
-//! They are written a moment after they arrive. If the node is killed in between, or the session resumes at
-//! another node, messages are sent again with the same sequence numbers.
+//! They are written shortly after they arrive. If the node is killed in between, or the session resumes at another
+//! node, messages are sent again with the same sequence numbers.
 
 use crate::command::{Acknowledgement, Command};
 use crate::model::SessionId;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How long an acknowledgement may wait.
+/// The maximum time for which an acknowledgement waits.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// The maximum number in one entry of the log.
 const TOGETHER: usize = 1024;
@@ -25,7 +25,7 @@ pub(crate) struct Acknowledgements {
 #[derive(Debug, Default)]
 struct Inner {
     waiting: HashMap<SessionId, Acknowledgement>,
-    /// Acknowledgements on their way to the log that are not known to be applied.
+    /// Acknowledgements that were submitted to the log but are not known to be applied.
     under_way: HashMap<SessionId, Acknowledgement>,
 }
 

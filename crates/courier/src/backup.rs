@@ -1,7 +1,6 @@
 //! Copies of a node's data, made while it serves.
 //!
-//! A backup is one file: the index as it stood at one entry of the log, which is all that the service knows
-//! then.
+//! A backup is one file: the index at one entry of the log, which contains all data of the service at that point.
 
 use crate::disk::blocking;
 use crate::error::StartError;

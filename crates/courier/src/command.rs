@@ -1,21 +1,19 @@
 //! Commands of the log, and their results.
 //!
-//! A command is any change of the service's data. The log puts commands into one order, in which they are
-//! applied; the result of a command depends only on the commands before it. So all nodes that apply the same
-//! log have the same data.
+//! A command is any change of the service's data. The log puts commands into one order, in which they are applied. The
+//! result of a command depends only on the commands before it, so all nodes that apply the same log have the same data.
 
 use crate::model::{ConversationId, Message, Millis, SessionId, UserId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A change, as the log keeps it. New variants go to the end, with a [version](Command::version) of their
-/// own: their index is part of the format, and what a variant does never changes, because nodes of two
-/// versions apply it.
+/// A change, as stored in the log. New variants are added at the end, with a new [version](Command::version): their
+/// index is part of the format, and the effect of a variant never changes, because nodes of two versions apply it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
     CreateUser {
         name: String,
-        /// A PHC string.
+        /// The password's hash as a PHC string.
         password: String,
         at: Millis,
     },
@@ -44,39 +42,39 @@ pub(crate) enum Command {
         expires: Millis,
         at: Millis,
     },
-    /// Closes all sessions of a user but one.
+    /// Closes all sessions of a user except one.
     CloseOtherSessions {
         user: UserId,
         kept: Option<SessionId>,
     },
-    /// Changes the password, and closes all sessions but the one that asks.
+    /// Changes the password, and closes all sessions except the one that requests it.
     ChangePassword {
         user: UserId,
-        /// A PHC string.
+        /// The new password's hash as a PHC string.
         password: String,
-        /// The PHC string that it was checked against.
+        /// The PHC string against which the old password was checked.
         before: String,
         kept: SessionId,
     },
-    /// Creates a conversation, or finds the one that the key or the pair has made before.
+    /// Creates a conversation, or finds the one that was created earlier with the same key or as the same pair.
     BeginConversation {
         creator: UserId,
         recipients: Vec<UserId>,
-        /// Empty if it has none.
+        /// The title; empty if there is none.
         title: String,
         /// The hash of the idempotency key.
         key: Option<[u8; 16]>,
-        /// Whether it is the one conversation of this kind between the two.
+        /// True if it is the only conversation of this kind between its two members.
         pair: bool,
         at: Millis,
     },
-    /// Deletes an account: its name, password, sessions and memberships. What it has posted stays.
+    /// Deletes an account: its name, password, sessions and memberships. Messages that the user has posted stay.
     DeleteUser {
         user: UserId,
-        /// The PHC string that the password was checked against.
+        /// The PHC string against which the password was checked.
         before: String,
     },
-    /// Posts a message that its sender's queue gets, too, for the sender's other devices.
+    /// Posts a message that is also added to its sender's queue, for the sender's other devices.
     Send(Posting),
     /// Adds members to a conversation.
     AddMembers {
@@ -99,7 +97,7 @@ pub(crate) enum Command {
         conversation: ConversationId,
         title: String,
     },
-    /// Removes the oldest messages: of the chunks up to this one, at most a number of them.
+    /// Removes the oldest messages, up to this chunk, and at most this number of them.
     Expire {
         through: u64,
         most: u32,
@@ -107,7 +105,7 @@ pub(crate) enum Command {
     /// Creates a user, unless the name is taken or looks like the name of another user.
     RegisterUser {
         name: String,
-        /// A PHC string.
+        /// The password's hash as a PHC string.
         password: String,
         at: Millis,
     },
@@ -125,8 +123,8 @@ pub(crate) struct Posting {
 }
 
 impl Posting {
-    /// The command that posts it. The queue of the sender gets it too if `to_sender`, which nodes of
-    /// version 2 do not know.
+    /// Returns the command that posts the message. With `to_sender` the sender's queue gets it too, which nodes of
+    /// version 2 do not support.
     pub fn command(self, to_sender: bool) -> Command {
         match to_sender {
             false => Command::Post(self),
@@ -134,7 +132,7 @@ impl Posting {
         }
     }
 
-    /// The message of this number in its conversation.
+    /// Returns the message with this number in its conversation.
     pub fn into_message(self, number: u64) -> Message {
         Message {
             conversation: self.conversation,
@@ -146,7 +144,7 @@ impl Posting {
     }
 }
 
-/// Sessions of a user; one more closes the one that expires first.
+/// The maximum number of sessions of a user; a further one closes the session that expires first.
 pub(crate) const MOST_SESSIONS: usize = 100;
 
 impl Command {
@@ -155,7 +153,7 @@ impl Command {
         matches!(self, Command::Send(_))
     }
 
-    /// The first version that knows it.
+    /// Returns the first version of the service that knows the command.
     pub fn version(&self) -> u8 {
         match self {
             Command::CreateUser { .. }
@@ -178,7 +176,7 @@ impl Command {
         }
     }
 
-    /// About how many bytes it has beside its own size.
+    /// Returns the approximate memory of the command besides its own size.
     pub fn weight(&self) -> usize {
         match self {
             Command::Post(posting) | Command::Send(posting) => posting.text.len(),
@@ -205,7 +203,7 @@ impl Command {
     }
 }
 
-/// A session has got everything up to this sequence number.
+/// The acknowledgement that a session has received everything up to this sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Acknowledgement {
     pub user: UserId,
@@ -229,13 +227,14 @@ pub(crate) enum CommandResult {
         /// True if it had been stored before, under the same idempotency key.
         repeated: bool,
     },
-    /// A session was opened or closed, acknowledgements taken, or a conversation changed.
+    /// The command was applied and has no result: a session was opened or closed, acknowledgements recorded, or a
+    /// conversation changed.
     Noted,
     /// This number of the oldest messages was removed.
     Expired(u32),
 }
 
-/// Why a command was refused. A refused command changes nothing.
+/// The reason why a command was refused. A refused command changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the name '{0}' is taken; choose another one, or log in")]

@@ -1,13 +1,13 @@
-//! Requests of the data's owner to a running node, over a socket in the data directory.
+//! Requests of the owner of the data to a running node, over a socket in the data directory.
 //!
-//! One line each way: `backup PATH` or `compact`; `ok …` or `error …`.
+//! Each side sends one line: `backup PATH` or `compact`; `ok …` or `error …`.
 
 use crate::backup::BackupError;
 use crate::inner::Inner;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The socket in the directory of the data.
+/// The name of the socket in the data directory.
 const SOCKET: &str = "control.sock";
 
 /// A request to a running node.
@@ -115,7 +115,7 @@ mod unix {
         Ok(line.trim_end_matches('\n').to_owned())
     }
 
-    /// Asks the node that runs on these data; `None` if there is none.
+    /// Sends a request to the node that runs on these data; `None` if no node does.
     pub(crate) async fn ask(data: &Path, request: &Request) -> Result<Option<String>, BackupError> {
         let path = data.join(SOCKET);
         let failed = |source| BackupError::File {

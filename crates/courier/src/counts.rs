@@ -1,4 +1,4 @@
-//! The use of limited resources by key: sockets of a user, connections of an address, bytes of answers.
+//! Counts of limited resources by key: sockets of a user, connections of an address, bytes of answers.
 
 use crate::model::UserId;
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! Files of redb.
+//! Database files of redb.
 
 use crate::error::StartError;
 use crate::guard::guard;
@@ -39,7 +39,7 @@ pub(crate) fn open(
     }
 }
 
-/// Opens this file, or makes it.
+/// Opens this file, or creates it.
 pub(crate) fn open_file(path: &Path, cache: usize) -> Result<Database, redb::Error> {
     let mut options = private_file();
     let file = options.read(true).truncate(false);
@@ -63,8 +63,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// A file that is written to disk in parts, with a pause after each part that is as long as its write.
 ///
-/// A commit writes up to a hundred megabytes. If the disk got all of them at once, it would delay the few
-/// bytes of the log, for which clients wait.
+/// A commit writes up to a hundred megabytes. If the disk got them all at once, they would delay the few bytes of the
+/// log, for which clients wait.
 #[derive(Debug)]
 struct InParts {
     file: FileBackend,

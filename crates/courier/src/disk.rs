@@ -1,4 +1,4 @@
-//! The disk of the data: changes are refused while its free space is too small.
+//! The free space on the disk of the data: changes are refused while it is too small.
 //!
 //! A database whose disk is full must be reopened before it works again. So the node refuses changes while
 //! some space is left, reports it, and recovers by itself when space is free.
@@ -10,18 +10,18 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long an answer of the system is good for.
+/// The time for which the system's answer is reused.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Disk {
-    /// `None`: the data are in memory.
+    /// The directory; `None` if the data are in memory.
     directory: Option<PathBuf>,
     reserve: u64,
     /// Bytes that were free, and when.
     looked: Mutex<Option<(Instant, u64)>>,
-    /// True once the log says that the disk is full.
+    /// True if the log already contains a message that the disk is full.
     is_logged: AtomicBool,
 }
 
@@ -35,7 +35,7 @@ impl Disk {
         }
     }
 
-    /// Whether this many bytes can be taken and the reserve stays free.
+    /// Checks that this many bytes can be written while the reserve stays free.
     pub fn has(&self, bytes: u64) -> bool {
         let Some(directory) = &self.directory else {
             return true;
@@ -47,7 +47,7 @@ impl Disk {
     /// True if the disk has space for more.
     ///
     /// # Errors
-    /// A sentence that says how much there is, and how much is needed.
+    /// A sentence with the available and the required space.
     pub fn room(&self) -> Result<(), String> {
         let Some(directory) = &self.directory else {
             return Ok(());

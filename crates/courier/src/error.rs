@@ -39,12 +39,12 @@ pub enum StartError {
     Format {
         /// The file.
         path: PathBuf,
-        /// The format found there.
+        /// The format of the file.
         found: u32,
-        /// The one wanted.
+        /// The supported format.
         wanted: u32,
     },
-    /// The log that belongs to the index is missing, or was replaced by another one.
+    /// The log of the index is missing, or was replaced by another one.
     #[error(
         "{} belongs to another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
@@ -52,7 +52,7 @@ pub enum StartError {
         /// The index.
         path: PathBuf,
     },
-    /// The log lacks what the index has applied.
+    /// The log lacks entries that the index has applied.
     #[error(
         "{} has applied {applied} entries, and the log beside it ends at {last}: the log has lost entries; bring it back, or use another directory", path.display()
     )]
@@ -67,7 +67,7 @@ pub enum StartError {
     /// A setting makes no sense.
     #[error("{0}")]
     Setting(String),
-    /// The key of several nodes cannot be used.
+    /// The common key of the nodes cannot be used.
     #[error("cannot use the key {}: {reason}", path.display())]
     Key {
         /// The file.

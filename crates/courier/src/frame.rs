@@ -1,4 +1,4 @@
-//! What goes over a WebSocket: JSON in text frames.
+//! The content of WebSockets: JSON in text frames.
 //!
 //! To the client: `message:new`, `users:online`, `users:connect`, `users:disconnect`,
 //! `conversation:changed`, `error`.
@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 
 /// Users in a `users:online` frame; `GET /users/online` lists the rest.
 pub(crate) const MOST_LISTED: usize = 50;
-/// Bytes of a frame about users. Longer news take several.
+/// The maximum bytes of a frame about users; longer lists take several frames.
 const LARGEST_UPDATE: usize = 8 << 10;
 
-/// The size of the largest frame for texts of this many bytes; JSON may write a byte as six.
+/// Returns the size of the largest frame for texts of this many bytes; JSON may write a byte as six.
 pub(crate) fn largest(text: usize) -> usize {
     (6 * text + ENVELOPE).max(2 * LARGEST_UPDATE)
 }
@@ -23,7 +23,7 @@ pub(crate) fn largest(text: usize) -> usize {
 /// The maximum size of a message's frame without its text.
 pub(crate) const ENVELOPE: usize = 256;
 
-/// Bytes of a text as JSON.
+/// Returns the length of a text in JSON, in bytes.
 pub(crate) fn encoded(text: &str) -> usize {
     let bytes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d => 2,
@@ -46,24 +46,24 @@ impl Outgoing {
         Outgoing { message, rest }
     }
 
-    /// Whether it is this message.
+    /// True if it is this message.
     pub fn is(&self, message: &Arc<Message>) -> bool {
         Arc::ptr_eq(&self.message, message)
     }
 
-    /// About how long its frame is.
+    /// Returns the approximate length of its frame.
     pub fn length(&self) -> usize {
         encoded(&self.message.text) + ENVELOPE
     }
 
-    /// Returns the frame for the recipient for whom it has this sequence.
+    /// Returns the frame for the recipient who gets the message under this sequence number.
     pub fn frame(&self, sequence: u64) -> Utf8Bytes {
         let rest = self.rest.get_or_init(|| rest(&self.message));
         framed(sequence, rest)
     }
 }
 
-/// The frame of one message for one recipient.
+/// Returns the frame of a message for one recipient.
 pub(crate) fn message_frame(sequence: u64, message: &Message) -> Utf8Bytes {
     framed(sequence, &rest(message))
 }
@@ -77,7 +77,7 @@ fn framed(sequence: u64, rest: &str) -> Utf8Bytes {
     format!("{{\"type\":\"message:new\",\"sequence\":{sequence}{rest}").into()
 }
 
-/// A user as others see one.
+/// The public data of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UserInfo {
     /// The number.
@@ -98,7 +98,7 @@ pub(crate) enum ServerFrame<'a> {
         expect(dead_code, reason = "it is put together from parts that many share")
     )]
     Message {
-        /// Counts the messages of this user, from 1 on, without gaps.
+        /// The number of the message in this user's queue, from 1 on, without gaps.
         sequence: u64,
         message: &'a Message,
     },
@@ -111,8 +111,8 @@ pub(crate) enum ServerFrame<'a> {
     /// Users who went offline.
     #[serde(rename = "users:disconnect")]
     Disconnect { users: &'a [UserInfo] },
-    /// A conversation has another title or other members; `GET /conversations/{id}` has them. Not
-    /// every change is sent: read the conversations again after connecting.
+    /// A conversation has a new title or other members; `GET /conversations/{id}` returns them. Not every change is
+    /// sent, so read the conversations again after connecting.
     #[serde(rename = "conversation:changed")]
     Changed { conversation: ConversationId },
     /// The client has sent something invalid.
@@ -158,7 +158,7 @@ impl ServerFrame<'_> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub(crate) enum ClientFrame {
-    /// The client has everything up to this sequence.
+    /// The client has received everything up to this sequence number.
     #[serde(rename = "ack")]
     Ack { sequence: u64 },
 }

@@ -9,8 +9,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs code that reads or writes a database file. A panic is converted to the error that the file is
-/// damaged. Values borrowed by `work` must not be used afterwards.
+/// Runs code that reads or writes a database file. A panic is converted to an error that says the file is damaged.
+/// Values borrowed by `work` must not be used after an error.
 pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let before = GUARDED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));

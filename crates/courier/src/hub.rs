@@ -1,18 +1,16 @@
-//! Where messages meet sockets: a run of the core in which every online user is an actor.
+//! Connects messages to sockets: a run of the core in which every online user is an actor.
 //!
-//! The run shares the tokio runtime of the HTTP side; a thread of its own waits for its end. Its
-//! [`Root`](root::Root) gives every online user an [actor](user), which holds the user's
-//! connections, writes to them what comes, and reads from them what the client says. Actors outlive
-//! their users and serve others later, so that there are as many as there ever were users online at
-//! once.
+//! The run uses the tokio runtime of the HTTP side; a separate thread waits for its end. Its [`Root`](root::Root)
+//! assigns an [actor](user) to every online user. The actor owns the user's connections, writes messages to them, and
+//! reads the client's frames. Actors are reused for other users, so there are as many as there were users online at the
+//! same time.
 //!
-//! **Nothing is lost on the way, and nothing piles up.** A message for a user who is online goes
-//! through the actor's mailbox, which holds [`MAILBOX`] units of 2 KiB, and a queue of
-//! [`connection::OUTBOX`] frames for each socket, bounded in bytes, too. A frame that does not fit into one of
-//! them is left out: it lies in the user's durable queue, from where the actor takes it when the
-//! socket has capacity again. The sequence numbers, which have no gaps, show that something was left
-//! out; where no later message would show it, [`OnlineUser::overflowed`] does. So a slow reader costs
-//! its own user a few pages read from the index, and other users nothing.
+//! **Nothing is lost, and nothing accumulates.** A message for an online user goes through the actor's mailbox, which
+//! holds [`MAILBOX`] units of 2 KiB, and through a queue of [`connection::OUTBOX`] frames for each socket, which is
+//! also bounded in bytes. A frame that does not fit is skipped: it is in the user's durable queue, from which the actor
+//! reads it when the socket has capacity again. A gap in the sequence numbers shows that a frame was skipped; if no
+//! later message would show it, [`OnlineUser::overflowed`] does. So a slow reader costs its own user a few pages read
+//! from the index, and costs other users nothing.
 
 mod connection;
 mod root;
@@ -49,18 +47,18 @@ use tokio::sync::mpsc;
 pub(crate) const MAILBOX: u32 = 128;
 /// Requests that may wait for the root.
 const REQUESTS: usize = 1024;
-/// Messages that are handed to the root at a time, so that others have their turn.
+/// The number of messages that are passed to the root at a time, so that other work has its turn.
 const TOGETHER: usize = 512;
 
 /// Messages of the root to actors of users.
 #[derive(Debug)]
 pub(crate) enum HubMessage {
-    /// A message for this user.
+    /// A message for the actor's user.
     Message {
         user: UserId,
         sequence: u64,
         message: Arc<Outgoing>,
-        /// The mailbox capacity that it uses.
+        /// The number of mailbox units that it uses.
         weight: u32,
     },
     /// Users who came online and went offline.
@@ -68,7 +66,7 @@ pub(crate) enum HubMessage {
         user: UserId,
         update: Arc<PresenceUpdate>,
     },
-    /// A notice whose loss does no harm.
+    /// A frame whose loss is harmless.
     Hint { user: UserId, frame: Utf8Bytes },
     /// Look at your [`OnlineUser`].
     Look,
@@ -100,9 +98,9 @@ pub(crate) enum HubRequest {
     Deliver(Vec<Dispatch>),
     CloseSession(UserId, SessionId),
     Tell(Arc<PresenceUpdate>),
-    /// Tell these users something that need not arrive.
+    /// Sends these users a frame that need not arrive.
     Hint(Vec<Arc<OnlineUser>>, Utf8Bytes),
-    /// Close all sockets, and end when they are closed or the time is over.
+    /// Closes all sockets, and ends when they are closed or the time is over.
     Close,
 }
 
@@ -119,11 +117,11 @@ pub(crate) struct OnlineUser {
     info: UserInfo,
     /// The actor that serves the user.
     actor: Addr,
-    /// The last sequence that was to be delivered.
+    /// The sequence number of the last message for this user.
     latest: AtomicU64,
     /// The use of the mailbox.
     waiting: AtomicU32,
-    /// True if a message did not fit into the mailbox since the actor last checked.
+    /// True if a message did not fit into the mailbox since the actor's last check.
     overflowed: AtomicBool,
     requests: Mutex<Requests>,
 }
@@ -171,7 +169,7 @@ pub(crate) struct Deliverer {
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// The parts of the hub; [`Parts::start`] starts the run when there is an index to read from.
+/// The parts of the hub; [`Parts::start`] starts the run when there is an index.
 pub(crate) struct Parts {
     requests: mpsc::Sender<HubRequest>,
     received: mpsc::Receiver<HubRequest>,
@@ -259,7 +257,7 @@ impl Hub {
         !self.requests.is_closed()
     }
 
-    /// Counts one more socket of a user on this node, unless there are as many as may be.
+    /// Counts a further socket of a user on this node, unless the user has the maximum number.
     pub fn admit(&self, user: UserId) -> Option<Reservation<UserId>> {
         let most = self.state.limits.sockets;
         self.state.sockets.take(user, 1, most)

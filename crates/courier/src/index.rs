@@ -52,12 +52,12 @@ use std::sync::atomic::Ordering::Acquire;
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
-/// The index's file in the directory of the data.
+/// The name of the index's file in the data directory.
 pub(crate) const FILE: &str = "index.redb";
-/// Pages that redb keeps in memory, in bytes, if nothing else is asked for.
+/// The default size of redb's cache in bytes.
 pub(crate) const CACHE: usize = 128 << 20;
 
-/// Effects of applied entries, besides the answers to their submitters.
+/// The effects of applied entries, besides the answers to their submitters.
 pub(crate) trait Effects: Send + 'static {
     /// Called with durable messages that are in the queues of their recipients.
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>);
@@ -65,22 +65,22 @@ pub(crate) trait Effects: Send + 'static {
     /// Called at the end of a user's session.
     fn session_closed(&mut self, user: UserId, session: SessionId);
 
-    /// A conversation has another title or other members; these are to hear of it.
+    /// A conversation has a new title or other members; these users are notified.
     fn conversation_changed(&mut self, conversation: ConversationId, members: &[UserId]);
 }
 
 /// See the [module](self). Clones share one index.
 #[derive(Clone)]
 pub(crate) struct Index {
-    /// The file, unless it is in memory.
+    /// The file; `None` if the index is in memory.
     path: Option<PathBuf>,
-    /// Bytes of its pages that are kept in memory.
+    /// The size of redb's cache in bytes.
     cache: usize,
     database: Current,
     progress: Arc<Progress>,
     tails: Tails,
     wanted: Sender<Want>,
-    /// Only one compaction runs at a time.
+    /// Held by a compaction, so that only one runs at a time.
     compacting: Arc<tokio::sync::Mutex<()>>,
     applied: watch::Receiver<u64>,
     /// Closed with the thread.
@@ -90,9 +90,9 @@ pub(crate) struct Index {
 /// The progress of the thread.
 #[derive(Debug)]
 struct Progress {
-    /// Applied, and visible to its own transaction.
+    /// The last applied entry, which only its own transaction sees.
     applied: AtomicU64,
-    /// Visible to everybody.
+    /// The last entry that readers see.
     committed: AtomicU64,
 }
 
@@ -132,12 +132,12 @@ impl Opened {
         Opened::open_file(dir, FILE, CACHE)
     }
 
-    /// As [`Opened::open`], with this many bytes of its pages in memory.
+    /// Like [`Opened::open`], with this many bytes of cache.
     pub fn open_with(dir: Option<&Path>, cache: usize) -> Result<Opened, StartError> {
         Opened::open_file(dir, FILE, cache)
     }
 
-    /// Whether there is an index in this directory.
+    /// True if there is an index in this directory.
     pub fn is_in(dir: &Path) -> bool {
         dir.join(FILE).exists()
     }
@@ -178,7 +178,7 @@ impl Opened {
         })
     }
 
-    /// The last entry that it knows.
+    /// Returns the last applied entry.
     pub fn applied(&self) -> Applied {
         Applied {
             position: self.state.position,
@@ -186,12 +186,12 @@ impl Opened {
         }
     }
 
-    /// The newest version of a command that it has applied.
+    /// Returns the newest version of an applied command.
     pub fn version(&self) -> u8 {
         self.state.version
     }
 
-    /// Reads all of it. Returns the identity of the log that was applied, and the last entry of it that was.
+    /// Reads and checks the whole index. Returns the identity of its log, and the last applied entry.
     ///
     /// # Errors
     /// If something is damaged.
@@ -204,15 +204,15 @@ impl Opened {
     /// Opens a copy of an index, of another name.
     ///
     /// # Errors
-    /// If it is something else, or damaged.
+    /// If the index belongs to something else, or is damaged.
     pub fn copy_in(directory: &Path, file: &str) -> Result<Opened, StartError> {
         Opened::open_file(Some(directory), file, CACHE)
     }
 
-    /// Reads all of another node's index, which has to be of this log and to have come to this position.
+    /// Reads and checks the index of another node, which must belong to this log and end at this position.
     ///
     /// # Errors
-    /// If it is something else, or damaged.
+    /// If the index belongs to something else, or is damaged.
     pub fn verify_copy(directory: &Path, file: &str, of: (u64, u64)) -> Result<(), StartError> {
         let found = Opened::copy_in(directory, file)?;
         if found.verify()? == of {
@@ -225,7 +225,7 @@ impl Opened {
     /// Continues from another node's index, which was [verified](Opened::verify_copy).
     ///
     /// # Errors
-    /// If it cannot be put in place.
+    /// If the file cannot be replaced.
     pub fn replace(self, directory: &Path, file: &str) -> Result<Opened, StartError> {
         if self.in_memory {
             let found = Opened::copy_in(directory, file)?;
@@ -251,7 +251,7 @@ impl Opened {
     /// Copies it into a new file.
     ///
     /// # Errors
-    /// If it cannot be read, or the copy not be written.
+    /// If the index cannot be read, or the copy cannot be written.
     pub fn copy_to(&self, path: PathBuf) -> Result<(), StartError> {
         let copied = guard(|| {
             copy::copy(
@@ -265,7 +265,7 @@ impl Opened {
     /// Compacts its file. Returns its bytes before and after.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn compact(mut self) -> Result<(u64, u64), StartError> {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
         let before = length(&self.path);
@@ -304,7 +304,7 @@ impl Opened {
     /// Sets the log to apply. [`Opened::record_log`] makes the choice durable.
     ///
     /// # Errors
-    /// If the index belongs to another log, also one of which it has applied nothing yet.
+    /// If the index belongs to another log, even if it has applied nothing of it yet.
     pub fn adopt(&mut self, log: u64) -> Result<(), StartError> {
         if self.state.log == 0 && self.state.position == 0 {
             self.state.log = log;
@@ -316,8 +316,8 @@ impl Opened {
         Ok(())
     }
 
-    /// Writes down which log the index belongs to, once that log is on disk. If the log is lost before the
-    /// index has applied any of it, the next start finds out.
+    /// Records which log the index belongs to, once that log is on disk. If the log is lost before the index has
+    /// applied any of it, the next start detects it.
     ///
     /// # Errors
     /// If the index cannot be written.
@@ -329,7 +329,7 @@ impl Opened {
         }
     }
 
-    /// Continues with another log, of which this entry is the last that the index has applied.
+    /// Continues with another log, in which this entry is the last one that the index has applied.
     ///
     /// # Errors
     /// If the index cannot be written.
@@ -355,7 +355,7 @@ impl Opened {
         written.map_err(|error| StartError::database(&self.path, error))
     }
 
-    /// True if the index belongs to the log of a single node, as far as the log's identity says.
+    /// True if the index belongs to the log of a single node, according to the log's identity.
     pub fn has_own_log(&self) -> bool {
         embedded::is_identity(self.state.log)
     }
@@ -438,7 +438,7 @@ fn make_tables(database: &Database) -> Result<(), redb::Error> {
     Ok(())
 }
 
-/// The version of the layout, if there is one yet. The first had no table for it.
+/// Returns the version of the layout, if the index has one. The first layout had no table for it.
 fn format(database: &Database) -> Result<Option<u32>, redb::Error> {
     let txn = database.begin_read()?;
     match txn.open_table(tables::FORMATS) {
@@ -455,12 +455,12 @@ fn format(database: &Database) -> Result<Option<u32>, redb::Error> {
 }
 
 impl Index {
-    /// Whether its thread runs.
+    /// True if its thread runs.
     pub fn is_up(&self) -> bool {
         self.applied.has_changed().is_ok()
     }
 
-    /// Returns when its thread has ended: it has failed, or the log has.
+    /// Waits until its thread has ended, because the index or the log has failed.
     pub async fn ended(&self) {
         let mut running = self.running.clone();
         while running.changed().await.is_ok() {}
@@ -478,8 +478,7 @@ impl Index {
         reached.map(drop).map_err(|_| IndexError::Stopped)
     }
 
-    /// Reads, on a thread that may block, a state in which all is applied that was before the
-    /// call.
+    /// Reads a state that contains everything applied before the call, on a thread that may block.
     pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,

@@ -42,7 +42,7 @@ pub(crate) struct Inner {
     pub limits: Limits,
     pub origins: Arc<[String]>,
     pub registration: Registration,
-    /// The OpenAPI document, once it was asked for.
+    /// The OpenAPI document, made on the first request.
     pub document: OnceLock<bytes::Bytes>,
     /// The start options.
     pub options: Options,
@@ -86,12 +86,12 @@ impl Inner {
         Ok(outcome?)
     }
 
-    /// The newest version of commands that all nodes read.
+    /// Returns the newest version of commands that all nodes can read.
     pub fn reads(&self) -> u8 {
         self.log.reads()
     }
 
-    /// Waits until everything is applied that was durable, on any node, before this was called.
+    /// Waits until everything is applied that was durable, on any node, before this call.
     pub async fn caught_up(&self) -> Result<(), Failure> {
         let end = self.log.end().await?;
         Ok(self.index.reached(end).await?)
@@ -124,8 +124,7 @@ impl Inner {
             && !*self.closing.borrow()
     }
 
-    /// Returns when the node cannot use its open files any more, because one of them could
-    /// not be written or read.
+    /// Waits until the node cannot use its open files any more, because one of them could not be written or read.
     pub async fn failed(&self) {
         self.index.ended().await;
         // Reopening does not help a log that has lost entries.

@@ -1,9 +1,11 @@
-//! A messaging service: POST in, WebSocket out, nothing lost.
+//! A messaging service: messages are posted over HTTP and received over WebSockets, and none is
+//! lost.
 //!
-//! What it guarantees:
+//! Guarantees:
 //! - a POST is answered with success only when its message is durable;
 //! - every recipient gets every message, in the order of its conversation, with a sequence number
-//!   that has no gaps; what was not acknowledged comes again, on whichever node the client is next;
+//!   that has no gaps; unacknowledged messages are sent again, at whichever node the client
+//!   connects to;
 //! - a POST that is repeated with the same `Idempotency-Key` stores one message;
 //! - a client that reads slowly costs other clients nothing.
 //!
@@ -14,7 +16,7 @@
 //!                       hub: an actor per online user ──▶ its WebSockets
 //! ```
 //!
-//! A [`Node`] is all of it in one process; [`serve`] puts it on a socket.
+//! A [`Node`] is the complete service in one process; [`serve`] listens for connections.
 #![forbid(unsafe_code)]
 
 mod acknowledgements;

@@ -7,49 +7,50 @@ use std::time::Duration;
 /// The limits of a node. Each refusal is counted in `courier_refused_total`.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of a request's body; more is 413.
+    /// The maximum bytes of a request's body (413).
     pub body: usize,
-    /// Bytes of a message's text; more is 413.
+    /// The maximum bytes of a message's text (413).
     pub text: usize,
     /// Recipients of a conversation; more is 413.
     pub recipients: usize,
-    /// Connections at a time; one more is answered 503 and closed.
+    /// The maximum number of connections; a further one is answered with 503 and closed.
     pub connections: usize,
-    /// Connections from one address, other than a trusted proxy; one more is answered 503 and closed.
+    /// The maximum number of connections from one address, except a trusted proxy; a further one is answered with 503
+    /// and closed.
     pub address_connections: usize,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
-    /// Sockets of one user on this node; one more is 429.
+    /// The maximum number of sockets of one user on this node (429).
     pub sockets: usize,
     /// Requests of one user per second, which is also the burst; further ones are answered with 429. The
     /// limit also applies to frames of a socket.
     pub rate: NonZeroU32,
-    /// Recipients of one user's messages per second, and at once; more is 429.
+    /// The maximum number of recipients of one user's messages per second, and in a burst (429).
     pub fanout: NonZeroU32,
-    /// Logins, new users and wrong tokens from one IP address per second, and at once; as many logins
-    /// to one account; more is 429.
+    /// The maximum number of logins, new users and wrong tokens per second from one IP address, and in a burst. The
+    /// same limit applies to logins to one account (429).
     pub strangers: NonZeroU32,
-    /// Bytes of a WebSocket message from a client; a larger one closes the socket (1009).
+    /// The maximum bytes of a WebSocket message from a client; a larger one closes the socket (1009).
     pub frame: usize,
-    /// Messages or conversations of one page; a request for more gets this many.
+    /// The maximum number of messages or conversations on one page, whatever a request asks for.
     pub page: usize,
-    /// Bytes of one page; it ends before the item that exceeds this, but has one item at least.
+    /// The maximum bytes of one page, which nevertheless has at least one item.
     pub page_bytes: usize,
-    /// Bytes of one user's pages that the client has not read yet; more is 429.
+    /// The maximum bytes of one user's pages that the client has not read yet (429).
     pub unread: usize,
-    /// Bytes of messages that wait for one socket; what follows stays in the durable queue.
+    /// The maximum bytes of messages that wait for one socket; further messages stay in the durable queue.
     pub outbox: usize,
     /// The time in which a client must read 4 KiB of an answer before its connection is closed.
     pub write: Duration,
     /// The interval of pings. A socket that is silent for three intervals is dead.
     pub heartbeat: Duration,
-    /// How long a token is good for.
+    /// The time for which a token is valid.
     pub session: Duration,
     /// The time in which a client must send the head of a request, and then its body (408).
     pub head: Duration,
-    /// Memory that the hash of a password takes, in KiB; less is faster, for tests.
+    /// The memory that hashing a password takes, in KiB; less is faster, for tests.
     pub password_memory: u32,
-    /// Bytes to leave free on the disk of the data. While there are fewer nothing is taken (503).
+    /// The bytes to leave free on the disk of the data. If fewer are free, writes are refused (503).
     pub reserve: u64,
 }
 
@@ -85,7 +86,7 @@ impl Limits {
     /// Checks that the limits are consistent.
     ///
     /// # Errors
-    /// A sentence about the first limit that is not.
+    /// A sentence about the first invalid limit.
     pub fn check(&self) -> Result<(), String> {
         const SHORTEST: Duration = Duration::from_millis(1);
         const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -144,7 +145,7 @@ pub(crate) const LONGEST_PASSWORD: usize = 1024;
 pub(crate) const LONGEST_TITLE: usize = 256;
 /// Bytes of an idempotency key.
 pub(crate) const LONGEST_KEY: usize = 255;
-/// Bytes of pages, of all users together, that clients have not read yet; more is 503.
+/// The maximum bytes of pages of all users that clients have not read yet (503).
 pub(crate) const MOST_UNREAD: usize = 256 << 20;
 /// The maximum number of recipients of messages in the log at a time. Messages to fewer than [`FEW`] do not
 /// count, so they never wait for messages to many.

@@ -1,9 +1,9 @@
-//! Where commands become durable, and are put into the one order in which they are applied.
+//! The log, which makes commands durable and puts them into the one order in which they are applied.
 //!
 //! A [`Log`] guarantees that
-//! - a command comes out of its feed only once it is durable;
-//! - commands come out in the order of their positions, each once, the same on every node;
-//! - a submitted command comes out with its reply, or its reply gets the error.
+//! - A command leaves the feed only when it is durable.
+//! - Commands leave the feed in the order of their positions, each once, and in the same order on every node.
+//! - A submitted command leaves the feed with its reply, or its reply gets the error.
 //!
 //! Two implementations: [`Embedded`](embedded::Embedded) for one node, and
 //! [`JetStream`](jetstream::JetStream) for several.
@@ -21,11 +21,11 @@ use tokio::sync::oneshot;
 /// The receiver of a command's result.
 pub(crate) type Reply = oneshot::Sender<Result<Outcome, LogError>>;
 
-/// A durable command on its way to be applied.
+/// A durable command that is to be applied.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub position: u64,
-    /// `None` if it is not a command of this service: it occupies its position and does nothing.
+    /// The command; `None` if the entry is not a command of this service and has no effect.
     pub command: Option<Command>,
     /// The time at which the log accepted it, by the log's clock.
     pub taken: Millis,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub reply: Option<Reply>,
 }
 
-/// A hash of an entry in the log; zeros if it cannot be replaced.
+/// A hash of an entry in the log; zeros if the entry cannot be replaced.
 pub(crate) type Digest = [u8; 16];
 
 /// The channel to the thread that applies the entries of a log.
@@ -49,16 +49,16 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// [`LogError::Busy`] if too many are in progress.
     fn submit(&self, command: Command, reply: Reply) -> Result<(), LogError>;
 
-    /// The position of the last entry that was reported durable to any node.
+    /// Returns the position of the last entry that was reported durable to any node.
     fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>>;
 
-    /// The entries up to this position are durable elsewhere too: this node will not ask for them.
+    /// Releases the entries up to this position, which are durable elsewhere: this node will not need them.
     fn forget(&self, position: u64);
 
-    /// Returns the time limit of a command; `None`: as long as the local disk takes.
+    /// Returns the time limit of a command; `None` if only the local disk limits it.
     fn patience(&self) -> Option<Duration>;
 
-    /// The newest version of commands that all nodes read.
+    /// Returns the newest version of commands that all nodes can read.
     fn reads(&self) -> u8;
 
     /// Whether the log takes commands now.
@@ -71,11 +71,11 @@ pub(crate) trait Log: Send + Sync + 'static {
     fn close(&self);
 }
 
-/// Why a command failed at the log. Unless the variant says otherwise, the command may or may not have become
-/// durable.
+/// The reason why a command failed at the log. Unless the variant says otherwise, the command may or may not have
+/// become durable.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LogError {
-    /// It was not accepted.
+    /// The command was not accepted.
     #[error("more than {0} changes are under way; try again in a moment")]
     Busy(usize),
     /// The disk or server failed.
@@ -89,13 +89,13 @@ pub(crate) enum LogError {
     /// The disk is full.
     #[error("{0}")]
     Full(String),
-    /// A node that cannot read this command runs still.
+    /// A node that cannot read this command is still running.
     #[error("nodes of an older version run still; this can be done when all are upgraded")]
     OlderNodes,
-    /// The log has lost or changed entries: the node serves nothing until it is started again.
+    /// The log has lost or changed entries: the node refuses all requests until it is restarted.
     #[error("this node has stopped: {0}")]
     Stopped(String),
-    /// The node is shutting down, or reopens its files.
+    /// The node is shutting down, or is reopening its files.
     #[error("this node is closing; try again in a moment, with the same Idempotency-Key")]
     Closed,
 }

@@ -1,4 +1,4 @@
-//! What a node counts, as Prometheus reads it.
+//! The counters of a node, for Prometheus.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt;
 
-/// What a node counts. Clones count together.
+/// The counters of a node. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     pub requests: Family<Status, Counter>,
@@ -37,7 +37,7 @@ pub(crate) struct Status {
     pub status: u16,
 }
 
-/// The label of a refusal: which limit.
+/// The label of a refusal, which names the limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct RefusalLabel {
     pub why: &'static str,
@@ -73,7 +73,7 @@ impl Metrics {
         self.refused.get_or_create(&RefusalLabel { why }).inc();
     }
 
-    /// All of it as text.
+    /// Formats all counters as text.
     pub fn render(&self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("courier");
         let all = self.clone();

@@ -1,4 +1,4 @@
-//! What the service is about: users, conversations, messages, sessions.
+//! The data model of the service: users, conversations, messages, sessions.
 
 use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 use utoipa::ToSchema;
 
-/// A user, by number. Numbers begin at 1 and are never used again.
+/// The number of a user. Numbers begin at 1 and are never reused.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
 )]
 #[serde(transparent)]
 pub struct UserId(pub u64);
 
-/// A conversation, by number. Numbers begin at 1 and are never used again.
+/// The number of a conversation. Numbers begin at 1 and are never reused.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
 )]
@@ -52,11 +52,11 @@ impl Millis {
     }
 }
 
-/// What is kept of a user.
+/// The stored data of a user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct User {
     pub name: String,
-    /// As a PHC string, with its salt and cost.
+    /// The password's hash as a PHC string, with its salt and cost.
     pub password: String,
     pub created: Millis,
 }
@@ -66,7 +66,7 @@ pub(crate) struct User {
 pub(crate) struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    /// Reads what is displayed; `None` if it is none.
+    /// Parses the displayed form; `None` if the text is not one.
     pub fn parse(text: &str) -> Option<SessionId> {
         let mut id = [0; 16];
         match BASE64URL_NOPAD.decode_len(text.len()) {
@@ -84,28 +84,28 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// What is kept of a login.
+/// The stored data of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub user: UserId,
     /// The hash of the token's secret half.
     pub proof: [u8; 32],
     pub expires: Millis,
-    /// When it was opened, if that is known.
+    /// The time at which the session was opened, if that is known.
     pub opened: Option<Millis>,
 }
 
-/// Who talks with whom.
+/// A conversation and its members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Conversation {
     pub creator: UserId,
-    /// In ascending order, the creator among them.
+    /// The members in ascending order, including the creator.
     pub members: Vec<UserId>,
     pub created: Millis,
 }
 
 impl Conversation {
-    /// Whether this user is part of it.
+    /// True if this user is a member.
     pub fn has(&self, user: UserId) -> bool {
         self.members.binary_search(&user).is_ok()
     }
@@ -114,14 +114,14 @@ impl Conversation {
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Message {
-    /// Where it was posted.
+    /// The conversation of the message.
     pub conversation: ConversationId,
     /// Its number in the conversation, from 1 on.
     pub number: u64,
-    /// Who posted it.
+    /// The sender of the message.
     pub sender: UserId,
-    /// When the POST came in, in milliseconds since 1970.
+    /// The time at which the POST arrived, in milliseconds since 1970.
     pub sent: Millis,
-    /// What it says.
+    /// The text of the message.
     pub text: String,
 }

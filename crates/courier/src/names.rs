@@ -1,13 +1,12 @@
-//! Names of users: what they may look like.
+//! The rules for names of users.
 //!
-//! Two names that look the same are the same, as far as that can be had: names are compared in
-//! Unicode's normal form C, and characters that show nothing, or turn the direction of what follows,
-//! are refused.
+//! As far as possible, names that look the same are the same name: names are compared in Unicode's normal form C, and
+//! characters that are invisible or change the direction of text are refused.
 
 use crate::limits::LONGEST_NAME;
 use unicode_normalization::UnicodeNormalization;
 
-/// Characters that are not seen, or change how others are seen.
+/// Characters that are invisible, or change how other characters are displayed.
 const INVISIBLE: &[(char, char)] = &[
     ('\u{ad}', '\u{ad}'),        // soft hyphen
     ('\u{34f}', '\u{34f}'),      // combining grapheme joiner
@@ -29,15 +28,15 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{e0000}', '\u{10ffff}'), // tags, selectors, private use
 ];
 
-/// A name in the form in which names are kept.
+/// Returns a name in the stored form.
 pub(crate) fn normalized(name: &str) -> String {
     name.nfc().collect()
 }
 
-/// The name in the form in which it is kept, if it may be one.
+/// Returns the stored form of a name, if the name is valid.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why the name is invalid.
 pub(crate) fn check(name: &str) -> Result<String, String> {
     // Normal form C is at most three times as long.
     let name = match name.len() <= 3 * LONGEST_NAME {

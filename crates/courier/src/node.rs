@@ -1,4 +1,4 @@
-//! A node: the log, the index of it, the hub, and what goes between them.
+//! A node: the log, the index of the log, the hub, and their connections.
 
 use crate::acknowledgements::{Acknowledgements, PATIENCE};
 use crate::backup::BackupError;
@@ -32,10 +32,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
-/// How often rates of users who have not asked for long are forgotten.
+/// The interval at which rates of inactive users are removed.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// A running node. Clones are the same node.
+/// A running node. Clones share it.
 #[derive(Clone)]
 pub struct Node {
     pub(crate) inner: Arc<Inner>,
@@ -210,13 +210,13 @@ impl Node {
     /// the log that the copy contains.
     ///
     /// # Errors
-    /// If the file is there already or cannot be written.
+    /// If the file already exists or cannot be written.
     pub async fn backup(&self, to: &Path) -> Result<u64, BackupError> {
         self.inner.backup(to).await
     }
 
-    /// Returns the space of removed messages to the disk while the node serves. Returns the bytes of
-    /// the index before and after.
+    /// Returns the space of removed messages to the system while the node serves. Returns the bytes of the index before
+    /// and after.
     ///
     /// # Errors
     /// If the copy cannot be written.
@@ -230,7 +230,7 @@ impl Node {
         self.inner.hub.close().await;
     }
 
-    /// Closes all sockets, has what was taken made durable, and ends what the node runs.
+    /// Closes all sockets, waits until accepted commands are durable, and stops the node.
     pub async fn close(&self) {
         let inner = &self.inner;
         self.close_sockets().await;
@@ -265,7 +265,7 @@ pub(crate) async fn connect(
     Ok((connected, key))
 }
 
-/// The key in this file.
+/// Reads the key in this file.
 fn key(path: Option<&Path>) -> Result<Key, StartError> {
     const SHORTEST: usize = 16;
     let Some(path) = path else {
@@ -288,14 +288,14 @@ fn key(path: Option<&Path>) -> Result<Key, StartError> {
     Ok(Key::new(secret))
 }
 
-/// Writes acknowledgements to the log, now and then.
+/// Writes acknowledgements to the log at intervals.
 async fn write_acknowledgements(node: Arc<Inner>) {
     while wait(&node, PATIENCE).await {
         node.flush_acknowledgements().await;
     }
 }
 
-/// Tells all users who comes and goes.
+/// Sends all users the changes of presence.
 async fn tell(node: Arc<Inner>) {
     let mut pause = Duration::ZERO;
     while wait(&node, pause).await {

@@ -1,8 +1,8 @@
-//! The data in a directory, copied, compacted and brought back, whether a node runs on them or not.
+//! Copies, compacts and restores the data in a directory, whether a node runs on them or not.
 //!
-//! A node that runs is asked over a [socket](crate::control) in the directory, which only the owner of the
-//! directory can reach. A backup that is brought back begins a log of its own after the last entry that it
-//! knows; a node of several begins to read their stream there.
+//! A running node is asked over a [socket](crate::control) in the directory, which only the owner of the directory can
+//! reach. A restored backup begins its own log after the last entry that it contains; a node with a shared stream
+//! continues reading the stream there.
 
 use crate::backup::{BackupError, begin, finish, part, unusable};
 use crate::disk::blocking;
@@ -14,14 +14,14 @@ use crate::options::Options;
 use corsair_journal::{private_directory, private_file};
 use std::path::Path;
 
-/// The index as long as it is being restored.
+/// The name of the index during a restore.
 const RESTORED: &str = "index.restore";
 
-/// Copies the data in this directory into a new file, whether a node runs on them or not. Returns the last entry
-/// of the log that the copy contains.
+/// Copies the data in this directory into a new file, whether a node runs on them or not. Returns the last entry of the
+/// log in the copy.
 ///
 /// # Errors
-/// If the file is there already or cannot be written, or there are no data.
+/// If the file already exists or cannot be written, or there are no data.
 pub async fn backup(data: &Path, to: &Path) -> Result<u64, BackupError> {
     let to = std::path::absolute(to).map_err(unusable(to))?;
     match crate::control::ask(data, &crate::control::Request::Backup(to.clone())).await? {
@@ -45,7 +45,7 @@ pub async fn backup(data: &Path, to: &Path) -> Result<u64, BackupError> {
     }
 }
 
-/// Gives the room of removed messages back to the disk. Returns the bytes of the index before and after.
+/// Returns the space of removed messages to the system. Returns the bytes of the index before and after.
 ///
 /// # Errors
 /// If the copy cannot be written, or the directory has no data.
@@ -69,17 +69,17 @@ pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
     }
 }
 
-/// The answer of a node of another version.
+/// Returns the error for an unexpected answer, which a node of another version may give.
 fn unexpected(answer: &str) -> BackupError {
     BackupError::Refused(format!(
         "the node has answered {answer:?}; is it of another version?"
     ))
 }
 
-/// Data on which no node runs.
+/// Data on which no node is running.
 pub(crate) enum Offline {
     Node(Node),
-    /// What a node of several has beside their stream.
+    /// The index of a node whose log is a shared stream.
     Index(Opened),
 }
 
@@ -103,11 +103,10 @@ pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
     Ok(Offline::Index(index))
 }
 
-/// Brings a backup back into a directory that holds no data yet. All of it is read, so that a damaged one
-/// is found now.
+/// Restores a backup into a directory without data. It reads the whole backup, so that damage is found now.
 ///
 /// # Errors
-/// If there are data already, or the backup cannot be read.
+/// If the directory contains data, or the backup cannot be read.
 pub async fn restore(from: &Path, data: &Path) -> Result<(), BackupError> {
     let (from, data) = (from.to_owned(), data.to_owned());
     blocking(move || Ok(bring_back(&from, &data))).await?
@@ -138,7 +137,7 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     brought
 }
 
-/// Copies a file into a new one that its owner alone may read.
+/// Copies a file into a new one that only its owner may read.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut from = std::fs::File::open(from)?;
     std::io::copy(&mut from, &mut private_file().truncate(true).open(to)?)?;

@@ -1,4 +1,4 @@
-//! How a node is to run.
+//! The options of a node.
 
 use crate::limits::Limits;
 use crate::log::jetstream::without_secrets;
@@ -6,42 +6,43 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a node is to run.
+/// The options of a node.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Where the data are. Without it they are in memory, and gone with the process.
+    /// The data directory. Without it the data are in memory, and are lost with the process.
     pub data: Option<PathBuf>,
-    /// The URL of a NATS server with JetStream, where several nodes share one log.
+    /// The URL of a NATS server with JetStream, if several nodes share one log.
     pub nats: Option<String>,
-    /// A file with the common key of those nodes: entries without it are ignored.
+    /// A file with the common key of the nodes; entries that are not sealed with it are ignored.
     pub nats_key: Option<PathBuf>,
-    /// The stream that they share; without it one that all services on that server share.
+    /// The stream that the nodes share; without it the stream with the default name.
     pub nats_stream: Option<String>,
-    /// Servers that keep a copy of it.
+    /// The number of servers with a copy of the stream.
     pub nats_replicas: Option<u8>,
     /// A file with `USER:PASSWORD` or a token for the server.
     pub nats_credentials: Option<PathBuf>,
-    /// A file with the certificates that the server's is signed with.
+    /// A file with the certificates of the authority that has signed the server's certificate.
     pub nats_ca: Option<PathBuf>,
-    /// Entries of the stream after which a snapshot is stored for new nodes; without it a million.
+    /// The number of entries of the stream after which a snapshot is stored for new nodes; by default a million.
     pub nats_snapshot: Option<u64>,
-    /// Origins from which browsers may connect, besides the one they were served from.
+    /// Origins from which browsers may connect, besides the node's own.
     pub origins: Vec<String>,
-    /// Who may make an account.
+    /// The users who may create an account.
     pub registration: Registration,
     /// Messages older than this are removed.
     pub keep: Option<Duration>,
-    /// The oldest messages are removed while all have more bytes than this.
+    /// The maximum bytes of all messages, beyond which the oldest are removed.
     pub keep_bytes: Option<u64>,
-    /// The index is compacted when this many bytes of its file, and half of it, are not used; without it 256 MiB.
+    /// The number of unused bytes in the index's file at which it is compacted, if they are also half of it; by default
+    /// 256 MiB.
     pub waste: Option<u64>,
-    /// Bytes of the index's pages that are kept in memory; without it 128 MiB.
+    /// The size of the index's cache in bytes; by default 128 MiB.
     pub cache: Option<usize>,
     /// The limits.
     pub limits: Limits,
 }
 
-/// Who may make an account.
+/// The users who may create an account.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Registration {
     /// Everybody.

@@ -1,4 +1,5 @@
-//! Passwords, hashed by Argon2id on threads that may block, as many at a time as there are cores.
+//! Passwords, hashed with Argon2id on threads that may block, at most as many at once as there are
+//! cores.
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
@@ -15,8 +16,8 @@ pub(crate) struct Passwords {
     params: Params,
     turns: Arc<Semaphore>,
     waiting: Semaphore,
-    /// The hash of no password, checked for unknown users, so that names cannot be found out
-    /// by the time an answer takes.
+    /// The hash of a dummy password, which is checked for unknown users, so that the time of an
+    /// answer does not reveal whether a name exists.
     absent: OnceLock<String>,
 }
 
@@ -30,7 +31,7 @@ pub(crate) enum PasswordError {
 }
 
 impl Passwords {
-    /// Memory per hash, in KiB; at least 8.
+    /// Creates the hasher, with this memory per hash in KiB, at least 8.
     pub fn new(memory: u32) -> Passwords {
         let params = Params::new(memory.max(Params::MIN_M_COST), 2, 1, None);
         Passwords {
@@ -43,13 +44,13 @@ impl Passwords {
         }
     }
 
-    /// The hash of a password, with its salt and cost.
+    /// Returns the hash of a password, with its salt and cost.
     pub async fn hash(&self, password: String) -> Result<String, PasswordError> {
         let params = self.params.clone();
         self.blocking(move || hash(params, &password)).await
     }
 
-    /// Whether this password has this hash. Without a hash it takes as long and is wrong.
+    /// Checks a password against a hash. Without a hash it takes as long and fails.
     pub async fn check(
         &self,
         password: String,

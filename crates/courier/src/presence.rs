@@ -1,8 +1,8 @@
-//! Who is online, on this node and on others.
+//! The online users, on this node and on others.
 //!
-//! A user is online as long as there is a socket anywhere. Changes are sent to all users in
-//! batches: a batch waits longer the more users there are to tell, so that ten thousand who come at
-//! once do not cost a hundred million frames.
+//! A user is online while there is a socket on any node. Changes are sent to all users in batches.
+//! A batch waits longer the more users there are, so that ten thousand users who connect at once do
+//! not cause a hundred million frames.
 
 pub(crate) mod shared;
 
@@ -15,20 +15,20 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A batch waits at least this long,
+/// The minimum time for which a batch waits.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// and this long for every recipient.
+/// The additional time for each recipient.
 const EACH: Duration = Duration::from_micros(50);
 /// Changes kept for other nodes; beyond this number other nodes receive a complete list again.
 const MOST_CHANGES: usize = 1 << 14;
 
-/// Frames about who came and went, the same for everybody.
+/// Frames about users who came online and went offline, which are the same for all recipients.
 #[derive(Debug)]
 pub(crate) struct PresenceUpdate {
     pub frames: Vec<Utf8Bytes>,
 }
 
-/// A node of the service, for as long as one process runs it.
+/// The identity of a node, for the lifetime of its process.
 pub(crate) type NodeId = u64;
 
 /// See the [module](self).
@@ -49,7 +49,7 @@ struct Inner {
 #[derive(Debug)]
 struct Online {
     name: Arc<str>,
-    /// Where there are sockets. This node is [`HERE`].
+    /// The nodes on which the user has sockets. This node is [`HERE`].
     nodes: Vec<NodeId>,
 }
 
@@ -71,25 +71,25 @@ impl Changes {
     }
 }
 
-/// The unique number of this node.
+/// The number that stands for this node.
 const HERE: NodeId = 0;
 
 impl Presence {
-    /// A user has come to this node.
+    /// Records that a user has connected to this node.
     pub fn came(&self, info: UserInfo) {
         let mut inner = self.inner.lock();
         inner.came(HERE, info.clone());
         inner.note(info, true);
     }
 
-    /// A user has no socket on this node any more.
+    /// Records that a user has no socket on this node any more.
     pub fn left(&self, info: UserInfo) {
         let mut inner = self.inner.lock();
         inner.left(HERE, info.id);
         inner.note(info, false);
     }
 
-    /// A user has come to another node.
+    /// Records that a user has connected to another node.
     pub fn came_to(&self, node: NodeId, info: UserInfo) {
         self.inner.lock().came(node, info);
     }
@@ -99,7 +99,7 @@ impl Presence {
         self.inner.lock().left(node, user);
     }
 
-    /// These users, and no others, are on another node.
+    /// Records that exactly these users are on another node.
     pub fn are_on(&self, node: NodeId, users: Vec<UserInfo>) {
         let mut inner = self.inner.lock();
         let gone = inner.on(node);
@@ -112,26 +112,27 @@ impl Presence {
         }
     }
 
-    /// Who is on this node.
+    /// Returns the users on this node.
     pub fn here(&self) -> Vec<UserInfo> {
         self.inner.lock().on(HERE)
     }
 
-    /// What has changed on this node since this was last asked. From the first call on, changes are
-    /// kept for the next.
+    /// Returns the changes on this node since the last call. From the first call on, changes are
+    /// recorded for the next one.
     pub fn changes(&self) -> Changes {
         let mut inner = self.inner.lock();
         let none = Changes::Some(Vec::new());
         inner.changes.replace(none).unwrap_or(Changes::TooMany)
     }
 
-    /// How many are online, and the first of them.
+    /// Returns the number of online users, and the first of them.
     pub fn first(&self, limit: usize) -> (usize, Vec<UserInfo>) {
         let (total, users, _) = self.page(UserId(0), limit);
         (total, users)
     }
 
-    /// How many are online, those after `after` up to a limit, and whether there are more.
+    /// Returns the number of online users, the users after `after` up to a limit, and whether there
+    /// are more.
     pub fn page(&self, after: UserId, limit: usize) -> (usize, Vec<UserInfo>, bool) {
         let inner = self.inner.lock();
         let mut rest = inner.users.range((Excluded(after), Unbounded));

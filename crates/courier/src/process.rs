@@ -1,12 +1,12 @@
-//! What a program that runs a node asks of its process: open files, and the signals that end it.
+//! Settings of the process that runs a node: its limit of open files, and the signals that end it.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The exit code of a process that a signal has ended.
 pub const INTERRUPTED: u8 = 130;
 
-/// Allows as many open files as the system lets this process have: every connection is one. If the
-/// system refuses, the limit stays, and connections beyond it wait.
+/// Raises the limit of open files to the maximum for this process, because every connection is one. If the system
+/// refuses, the limit stays, and connections beyond it wait.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,4 +1,4 @@
-//! How often somebody may ask.
+//! Rate limits of requests.
 
 use crate::limits::Limits;
 use crate::model::UserId;
@@ -8,20 +8,20 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Tokens that are looked up for an address, for each that may be wrong.
+/// The number of token look-ups per address for each allowed wrong token.
 const LOOKUPS: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 
 /// Rates of users, and of addresses and account names from which no login has succeeded yet.
 #[derive(Debug)]
 pub(crate) struct Rates {
     users: DefaultKeyedRateLimiter<UserId>,
-    /// Recipients of what a user posts.
+    /// The rates of recipients of a user's messages.
     recipients: DefaultKeyedRateLimiter<UserId>,
     most_recipients: NonZeroU32,
     strangers: DefaultKeyedRateLimiter<IpAddr>,
-    /// Tokens that the node does not know yet.
+    /// The rates of look-ups of unknown tokens.
     lookups: DefaultKeyedRateLimiter<IpAddr>,
-    /// Logins to an account, by the hash of its name.
+    /// The rates of logins to an account, by the hash of its name.
     accounts: DefaultKeyedRateLimiter<u64>,
     clock: DefaultClock,
 }
@@ -40,12 +40,13 @@ impl Rates {
         }
     }
 
-    /// Counts a request of a user; an error says how long to wait, as for all of these.
+    /// Counts a request of a user. The error of this and the following methods is the time to wait.
     pub fn user(&self, user: UserId) -> Result<(), Duration> {
         self.users.check_key(&user).map_err(|no| self.wait(&no))
     }
 
-    /// Counts the recipients of a message. One message to more than the limit uses all of it up.
+    /// Counts the recipients of a message. A single message to more than the limit uses up the
+    /// whole limit.
     pub fn recipients(&self, user: UserId, count: u32) -> Result<(), Duration> {
         let count = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
         let count = count.min(self.most_recipients);
@@ -62,7 +63,7 @@ impl Rates {
         checked.map_err(|no| self.wait(&no))
     }
 
-    /// Counts a token that has to be looked up.
+    /// Counts the look-up of a token.
     pub fn lookup(&self, address: IpAddr) -> Result<(), Duration> {
         let checked = self.lookups.check_key(&address);
         checked.map_err(|no| self.wait(&no))

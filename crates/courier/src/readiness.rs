@@ -1,8 +1,8 @@
-//! Whether the node could make a write durable just now.
+//! Checks whether the node was able to make a write durable recently.
 //!
-//! Every command that comes out of the log is evidence. If there was none for [`FRESH`], a probe is written: a
-//! command that changes nothing and takes the same way through log and index as a message. There is one probe
-//! at a time, however many clients ask.
+//! Every command that leaves the log proves it. If there was none for [`FRESH`], a probe is written: a command that
+//! changes nothing and passes through log and index like a message. Only one probe is in progress at a time, however
+//! many clients ask.
 
 use crate::command::Command;
 use crate::inner::Inner;
@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-/// How long a write is evidence.
+/// The time for which a durable write proves that the node is ready.
 const FRESH: Duration = Duration::from_secs(5);
-/// How long a probe may take.
+/// The time limit of a probe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// See the [module](self).
@@ -44,7 +44,7 @@ impl Readiness {
         *self.last_write.lock() = Some(Instant::now());
     }
 
-    /// How long ago a command became durable; without any, how long ago the node started.
+    /// Returns the time since a command became durable, or since the node started.
     fn age(&self) -> Duration {
         self.last_write.lock().unwrap_or(self.started).elapsed()
     }
@@ -57,7 +57,7 @@ impl Readiness {
 }
 
 impl Inner {
-    /// Checks that a write became durable recently, by a probe if need be.
+    /// Checks that a write became durable recently, with a probe if necessary.
     ///
     /// # Errors
     /// The time since the last durable write.

@@ -1,4 +1,4 @@
-//! How many recipients conversations have, as far as they were used.
+//! A cache of the numbers of recipients of conversations.
 
 use crate::index::{Index, IndexError};
 use crate::model::ConversationId;
@@ -7,19 +7,21 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// The cache is emptied when it has this many.
+/// The number of entries at which the cache is emptied.
 const CACHED: usize = 1 << 20;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Recipients {
     known: RwLock<HashMap<ConversationId, u32>>,
-    /// Changes of members so far: what was read before one is not put into the cache.
+    /// The number of changes of members so far: a number that was read before a change is not
+    /// cached.
     changes: AtomicU64,
 }
 
 impl Recipients {
-    /// How many recipients a message in this conversation has; 1 if the conversation is not known.
+    /// Returns the number of recipients of a message in this conversation; 1 if the conversation is
+    /// unknown.
     pub async fn of(&self, id: ConversationId, index: &Index) -> Result<u32, IndexError> {
         let known = {
             let known = self.known.read();

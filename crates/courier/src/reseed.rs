@@ -1,8 +1,7 @@
-//! Beginning a stream from the data of one node.
+//! Begins a stream from the data of one node.
 //!
-//! This is for a server that has lost entries for good, and for a single node that is to become one of several.
-//! The index of the node that knows most becomes the first snapshot of an empty stream, and every other node
-//! begins from that.
+//! Use it for a server that has lost entries permanently, and for a single node that becomes one of several. The index
+//! of the most advanced node becomes the first snapshot of an empty stream, and every other node starts from it.
 
 use crate::backup::BackupError;
 use crate::disk::blocking;
@@ -14,12 +13,12 @@ use crate::node::connect;
 use crate::offline::{Offline, opened};
 use crate::options::Options;
 
-/// Begins an empty stream on the server of `options.nats` from the data in `options.data`, on which no node
-/// runs. Returns the last entry of the old log that the data contain.
+/// Begins an empty stream on the server of `options.nats` from the data in `options.data`, on which no node may run.
+/// Returns the last entry of the old log in the data.
 ///
 /// # Errors
-/// If the stream has entries, there are no data, or something cannot be read or written. A stream that is
-/// incomplete has to be removed from the server before the next attempt.
+/// If the stream has entries, there are no data, or something cannot be read or written. An incomplete stream must be
+/// removed from the server before the next attempt.
 pub async fn reseed(options: Options) -> Result<u64, BackupError> {
     let setting = |reason: &str| StartError::Setting(reason.to_owned());
     let data = options.data.clone();

@@ -1,7 +1,7 @@
-//! Removing what is older, or more, than is to be kept.
+//! Removes messages beyond the configured age or size.
 //!
-//! What is removed is a command like any other, so that all nodes that share a log remove the same; the
-//! shortest time and the smallest size configured on any node count.
+//! Messages are removed by a command, so all nodes that share a log remove the same ones; the shortest time and the
+//! smallest size configured on any node apply.
 
 use crate::command::{Command, CommandResult};
 use crate::index::{Chunk, IndexError, Stock};
@@ -10,9 +10,9 @@ use crate::model::Millis;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often it is looked whether there is something to remove,
+/// The maximum interval of checks for messages to remove.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// but at least ten times while a message is kept, and no more often than this.
+/// The minimum interval. Checks are made at least ten times within the age limit.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// Messages that are removed at a time.
 const TOGETHER: u32 = 256;
@@ -28,7 +28,7 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Keeps messages for this long, and this many bytes of them.
+    /// Creates the rule: messages are kept for this time, and up to this many bytes.
     pub fn new(keep: Option<Duration>, keep_bytes: Option<u64>) -> Retention {
         let often = keep.map_or(LONGEST_PAUSE, |keep| keep / 10);
         Retention {
@@ -38,7 +38,7 @@ impl Retention {
         }
     }
 
-    /// Removes what is to be removed, for as long as the node runs.
+    /// Removes messages as long as the node runs.
     pub async fn run(self, node: Arc<Inner>) {
         // With a size, what came since the last look may be much.
         let pause = match self.keep_bytes {
@@ -73,7 +73,7 @@ impl Retention {
         Ok(())
     }
 
-    /// The oldest chunk, if it is to be removed.
+    /// Returns the oldest chunk, if it must be removed.
     async fn over(&self, node: &Inner) -> Result<Option<Chunk>, IndexError> {
         let Stock { bytes, oldest } = node.index.stock().await?;
         let Some((chunk, newest)) = oldest else {

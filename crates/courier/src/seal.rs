@@ -1,9 +1,8 @@
-//! What nodes tell each other over NATS, sealed with a key that only they have.
+//! Messages between nodes over NATS, sealed with a key that only the nodes have.
 //!
-//! Any client of a NATS server can publish what it likes. A message is believed if it begins with
-//! the keyed hash of the rest. The rest begins with the version that can read it: a message of a newer
-//! version is not read as something else, and one that its own version cannot read is unreadable for
-//! every node alike.
+//! Any client of a NATS server can publish anything. A message is accepted if it begins with the keyed hash of the
+//! rest. The rest begins with the version that can read it: a message of a newer version is not misread, and a message
+//! that its own version cannot read is unreadable for every node.
 //!
 //! ```text
 //!   magic (4) │ keyed hash (32) │ version (1) │ postcard
@@ -14,15 +13,14 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 
 const MAGIC: &[u8; 4] = b"cou2";
-/// The newest version of what this program reads. Raise it with every change of a command: a new
-/// variant at the end has the new version (see [`Command::version`](crate::command::Command::version)),
-/// all others keep theirs.
+/// The newest version that this program can read. Raise it with every change of a command: a new variant at the end has
+/// the new version (see [`Command::version`](crate::command::Command::version)), all others keep theirs.
 pub(crate) const NEWEST: u8 = 4;
 /// The first version.
 pub(crate) const FIRST: u8 = 1;
 const HASH: usize = 32;
 const HEAD: usize = MAGIC.len() + HASH + 1;
-/// So that the key is good for nothing else.
+/// The purpose of the key, so that it cannot be used for anything else.
 const CONTEXT: &str = "corsair-courier 2026-11 messages between nodes";
 
 /// A key that nodes have in common.
@@ -33,26 +31,26 @@ pub(crate) struct Key([u8; 32]);
 #[derive(Debug)]
 pub(crate) enum Opened<T> {
     Read(T),
-    /// It was not sealed with this key.
+    /// The message was not sealed with this key.
     Foreign,
-    /// It was sealed with this key, and is not what its version says. No node can read it.
+    /// The message was sealed with this key, but does not match its version. No node can read it.
     Unreadable(String),
-    /// It was sealed with this key by a newer version.
+    /// The message was sealed with this key by a newer version.
     Newer(u8),
 }
 
 impl Key {
-    /// A key made from what is in a key file.
+    /// Creates a key from the content of a key file.
     pub fn new(secret: &[u8]) -> Key {
         Key(blake3::derive_key(CONTEXT, secret))
     }
 
-    /// A key for another use, made from this one.
+    /// Derives a key for another purpose.
     pub fn of(&self, context: &str) -> Key {
         Key(blake3::derive_key(context, &self.0))
     }
 
-    /// Makes the keyed hash of what is too long to be sealed.
+    /// Returns a hasher for the keyed hash of data that is too long to be sealed.
     pub fn hasher(&self) -> blake3::Hasher {
         blake3::Hasher::new_keyed(&self.0)
     }
@@ -60,7 +58,7 @@ impl Key {
     /// Seals a value that this version, and all later ones, can read.
     ///
     /// # Errors
-    /// If it cannot be encoded.
+    /// If the value cannot be encoded.
     pub fn seal(&self, version: u8, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
         let mut bytes = Vec::with_capacity(256);
         bytes.extend_from_slice(MAGIC);
@@ -72,7 +70,7 @@ impl Key {
         Ok(bytes)
     }
 
-    /// Reads what [`Key::seal`] has made.
+    /// Opens the result of [`Key::seal`].
     pub fn open<T: DeserializeOwned>(&self, bytes: &[u8]) -> Opened<T> {
         if bytes.len() < HEAD || &bytes[..MAGIC.len()] != MAGIC {
             return Opened::Foreign;

@@ -1,4 +1,4 @@
-//! Who a token belongs to.
+//! Looks up the user of a token.
 
 use crate::index::{Index, IndexError};
 use crate::model::{Millis, Session, SessionId, UserId};
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// The cache is emptied when it holds this many.
+/// The number of entries at which the cache is emptied.
 const CACHED: usize = 1 << 20;
 
-/// Sessions that were asked for, so that a request need not read the index.
+/// A cache of sessions, so that a request need not read the index.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     known: RwLock<HashMap<SessionId, CachedSession>>,
-    /// How many were closed so far: what was read before one was is not put into the cache.
+    /// The number of sessions closed so far: a session that was read before a close is not cached.
     closed: AtomicU64,
     closing: Mutex<()>,
 }
@@ -28,7 +28,7 @@ struct CachedSession {
 }
 
 impl CachedSession {
-    /// Who shows this token, if it is good.
+    /// Returns the user of this token, if the token is valid.
     fn bearer(self, token: &Token) -> Option<Bearer> {
         let good = token.proves(&self.session.proof) && Millis::now() < self.session.expires;
         good.then_some(Bearer {
@@ -40,7 +40,7 @@ impl CachedSession {
     }
 }
 
-/// A user who has shown a token that is good.
+/// A user with a valid token.
 #[derive(Clone, Debug)]
 pub(crate) struct Bearer {
     pub user: UserId,
@@ -50,14 +50,14 @@ pub(crate) struct Bearer {
 }
 
 impl Sessions {
-    /// Whose token it is, if its session is in the cache: `Some(None)` if the token is wrong.
+    /// Returns the user of a token, if its session is cached: `Some(None)` if the token is wrong.
     pub fn cached(&self, token: &Token) -> Option<Option<Bearer>> {
         let known = self.known.read();
         let known = known.get(&token.session).cloned()?;
         Some(known.bearer(token))
     }
 
-    /// Whose token it is; `None` if it is not valid, or not any more.
+    /// Returns the user of a token; `None` if the token is not valid, or no longer valid.
     pub async fn find(&self, token: &Token, index: &Index) -> Result<Option<Bearer>, IndexError> {
         if let Some(found) = self.cached(token) {
             return Ok(found);
@@ -90,7 +90,7 @@ impl Sessions {
         Ok(Some(known))
     }
 
-    /// This session is over.
+    /// Removes a closed session.
     pub fn forget(&self, id: SessionId) {
         let closing = self.closing.lock();
         self.closed.fetch_add(1, SeqCst);

@@ -1,4 +1,4 @@
-//! Nodes of several that begin from a snapshot, and make one for others now and then.
+//! Starts nodes from a snapshot, and makes snapshots for other nodes.
 
 use crate::disk::blocking;
 use crate::error::StartError;
@@ -11,24 +11,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file of a snapshot, in the directory of the data, while it is made or read.
+/// The name of a snapshot's file in the data directory, while it is made or read.
 const FILE: &str = "index.snapshot";
-/// How often a node tries to begin from the newest snapshot.
+/// The number of attempts of a node to start from the newest snapshot.
 const ATTEMPTS: u32 = 3;
-/// Between two attempts.
+/// The pause between two attempts.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often it is looked whether a snapshot is due,
+/// The interval of checks whether a snapshot is due.
 const PAUSE: Duration = Duration::from_secs(2);
 /// and after an attempt that has failed.
 const FAILED: Duration = Duration::from_secs(60);
-/// Entries between two snapshots, if nothing else is asked for.
+/// The default number of entries between two snapshots.
 pub(crate) const EVERY: u64 = 1 << 20;
 
-/// Brings an index that does not reach the stream's beginning, or is empty, to the newest snapshot, if there
-/// is one.
+/// Replaces an index that does not reach the stream's beginning, or is empty, by the newest snapshot, if there is one.
 ///
 /// # Errors
-/// If entries are missing between the index or the newest snapshot and the stream.
+/// If entries are missing between the index, or the newest snapshot, and the stream.
 pub(crate) async fn begin(
     connected: &Connected,
     mut opened: Opened,
@@ -87,10 +86,10 @@ pub(crate) async fn begin(
     }
 }
 
-/// Stores a snapshot of an index that no node runs on.
+/// Stores a snapshot of an index on which no node runs.
 ///
 /// # Errors
-/// If the index cannot be copied, or the server does not take the copy.
+/// If the index cannot be copied, or the server refuses the copy.
 pub(crate) async fn store(
     connected: &Connected,
     opened: Opened,
@@ -110,7 +109,7 @@ pub(crate) async fn store(
     }
 }
 
-/// Reads a snapshot and looks at all of it.
+/// Downloads a snapshot and verifies all of it.
 async fn fetch(
     connected: &Connected,
     snapshots: &Snapshots,
@@ -124,10 +123,10 @@ async fn fetch(
     verified.map_err(|error| error.to_string())
 }
 
-/// Where a snapshot lies until this is dropped.
+/// The location of a snapshot, which is removed when this is dropped.
 struct Scratch {
     directory: PathBuf,
-    /// The directory was made for it, as the node has none of its own.
+    /// True if the directory was created for it, because the node has no data directory.
     is_own: bool,
 }
 
@@ -164,7 +163,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes snapshots: on the first node of those that run, whenever enough was stored since the last.
+/// Makes snapshots on the first of the running nodes, whenever enough entries were stored since the last one.
 pub(crate) struct Snapshotter {
     pub snapshots: Snapshots,
     /// Whether this is the first node.
@@ -175,7 +174,7 @@ pub(crate) struct Snapshotter {
 }
 
 impl Snapshotter {
-    /// Does so for as long as the node runs.
+    /// Makes snapshots as long as the node runs.
     pub async fn run(self, node: Arc<Inner>) {
         let mut said = String::new();
         let mut pause = PAUSE;
@@ -195,7 +194,7 @@ impl Snapshotter {
         }
     }
 
-    /// Makes a snapshot if one is due, and trims the stream up to the one before.
+    /// Makes a snapshot if one is due, and trims the stream up to the previous one.
     async fn keep(&self, node: &Inner) -> Result<(), String> {
         let newest = self.snapshots.newest().await?;
         let held = self.snapshots.held().await?;
@@ -223,8 +222,8 @@ impl Snapshotter {
     }
 }
 
-/// Whether there are enough entries since the last snapshot for another one. A long one is made more seldom,
-/// so that storing it is not more work than storing the new entries.
+/// True if there are enough entries since the last snapshot for another one. Long snapshots are made less often, so
+/// that storing them is not more work than storing the new entries.
 fn is_due(entries: u64, every: u64, held: u64, length: u64) -> bool {
     entries >= every && held >= length / 2
 }

@@ -1,7 +1,7 @@
-//! Tokens: what a client shows to be let in.
+//! Tokens, with which clients authenticate.
 //!
-//! A token is the public name of a session, by which it is found, and a secret of 256 random bits.
-//! Only the secret's hash is kept, and it is compared in constant time. Neither half is ever
+//! A token is the public id of a session, by which it is found, and a secret of 256 random bits.
+//! Only the secret's hash is stored, and it is compared in constant time. Neither part is ever
 //! printed.
 
 use crate::model::SessionId;
@@ -9,7 +9,7 @@ use data_encoding::BASE64URL_NOPAD;
 use std::fmt;
 use subtle::ConstantTimeEq;
 
-/// So that people and scanners of leaked secrets know one when they see it.
+/// The prefix of tokens, by which people and scanners for leaked secrets recognise them.
 const PREFIX: &str = "courier_";
 
 /// A token. See the [module](self).
@@ -29,7 +29,7 @@ impl Token {
         Ok(Token { session, secret })
     }
 
-    /// Reads what [`Token::reveal`] wrote; `None` if it is none.
+    /// Parses the result of [`Token::reveal`]; `None` if the text is not a token.
     pub fn parse(text: &str) -> Option<Token> {
         let encoded = text.strip_prefix(PREFIX)?;
         let mut bytes = [0; 48];
@@ -54,12 +54,12 @@ impl Token {
         format!("{PREFIX}{}", BASE64URL_NOPAD.encode(&bytes))
     }
 
-    /// What is kept of it.
+    /// Returns the stored part of the token.
     pub fn proof(&self) -> [u8; 32] {
         *blake3::hash(&self.secret).as_bytes()
     }
 
-    /// Whether this is the token of which `proof` was kept.
+    /// True if `proof` was stored for this token.
     pub fn proves(&self, proof: &[u8; 32]) -> bool {
         self.proof().ct_eq(proof).into()
     }

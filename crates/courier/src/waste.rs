@@ -1,7 +1,7 @@
-//! Compacting the index by itself, when much of its file is not used.
+//! Compacts the index automatically when much of its file is unused.
 //!
-//! What is removed leaves room in the file that is used again. So there is nothing to do as long as about as
-//! much comes as goes; only when less is kept than before, the file stays longer than it has to be.
+//! Space of removed data is reused within the file. So nothing needs to be done while the amount of data stays about
+//! the same; only when it shrinks, the file stays longer than necessary.
 
 use crate::index::IndexSize;
 use crate::inner::{Inner, wait};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// Between two looks at the file.
 const PAUSE: Duration = Duration::from_secs(3);
-/// Bytes that may be unused, if nothing else is asked for.
+/// The default number of unused bytes.
 pub(crate) const MOST: u64 = 256 << 20;
 
-/// Compacts the index whenever `most` bytes of its file, and half of it, are not used.
+/// Compacts the index whenever `most` bytes of its file, and half of it, are unused.
 pub(crate) async fn run(node: Arc<Inner>, most: u64) {
     // The file's length after the last attempt: what did not help then does not help now.
     let mut before = 0;

@@ -1,4 +1,4 @@
-//! The page to chat with: files that are part of the program, and may load nothing else.
+//! The chat page: files that are part of the program, and cannot load anything else.
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};

@@ -1,4 +1,4 @@
-//! Conversations: who talks with whom.
+//! Conversations and their members.
 
 use super::fanout;
 use super::messages::Key;

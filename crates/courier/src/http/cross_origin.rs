@@ -1,4 +1,4 @@
-//! Requests of pages from other origins, as far as the node was started with them (CORS).
+//! Requests of pages from other origins, if the node was started with these origins (CORS).
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -44,7 +44,7 @@ pub(super) async fn answer(
     response
 }
 
-/// The origin of a request, if it is one of these.
+/// Returns the origin of a request, if it is one of these.
 fn allowed(headers: &HeaderMap, origins: &[String]) -> Option<HeaderValue> {
     if origins.is_empty() {
         return None;

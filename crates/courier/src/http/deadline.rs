@@ -1,4 +1,4 @@
-//! Connections whose clients must read their answers in time.
+//! Connections whose clients must read answers in time.
 //!
 //! The unread answers of a client use the node's memory. So while a write cannot continue, [`STEP`] bytes
 //! must leave within a time limit, or the connection is closed. This does not apply to WebSockets: their
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes that a client has to take within the time.
+/// The number of bytes that a client has to read within the time limit.
 const STEP: usize = 4 << 10;
 
 /// See the [module](self).
@@ -25,7 +25,7 @@ pub(super) struct WriteDeadline<S> {
     lifted: Arc<AtomicBool>,
     /// Runs while a write waits for the client.
     running: Option<Pin<Box<Sleep>>>,
-    /// Bytes written since it runs.
+    /// The bytes written since the timer was started.
     written: usize,
 }
 

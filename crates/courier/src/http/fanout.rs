@@ -7,7 +7,7 @@ use crate::model::UserId;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How long what goes to many waits for its turn.
+/// The maximum wait of a message to many recipients for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
 /// Charges a message, or a new conversation, by its recipients. A message to many waits for its turn, and

@@ -1,4 +1,4 @@
-//! Pages of lists: bounded in bytes, and counted until the client has read them.
+//! Pages of lists, which are bounded in bytes and counted until the client has read them.
 
 use super::problem::Problem;
 use crate::counts::Reservation;
@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde::Serialize;
 use std::time::Duration;
 
-/// A header that says that the page may lack messages of other nodes, because the log cannot be reached.
+/// A header which says that the page may lack messages of other nodes, because the log cannot be reached.
 const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
 
 /// Capacity for one page.

@@ -45,7 +45,7 @@ impl Problem {
         }
     }
 
-    /// A request beyond a rate limit, to be retried later.
+    /// Creates the answer to a request beyond a rate limit, which should be retried later.
     pub fn too_many(code: &'static str, message: impl Into<String>, wait: Duration) -> Problem {
         Problem {
             retry_after: Some(wait),
@@ -53,7 +53,7 @@ impl Problem {
         }
     }
 
-    /// The node cannot do this now.
+    /// Creates the answer of a node that is temporarily unable to serve a request.
     pub fn busy(code: &'static str, message: impl Into<String>, wait: Duration) -> Problem {
         Problem {
             retry_after: Some(wait),
@@ -66,7 +66,7 @@ impl Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, code, message)
     }
 
-    /// Invalid values.
+    /// Creates the answer to a request with invalid values.
     pub fn invalid(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
     }

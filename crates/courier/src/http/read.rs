@@ -22,14 +22,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A connection, as an extension of its requests.
+/// The client's side of a connection, as an extension of its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     /// The address of the peer.
     pub address: SocketAddr,
     /// Counts the connection while it is open.
     pub counted: Arc<dyn ConnectionGuard>,
-    /// Set when it has become a WebSocket, whose reader may be slow.
+    /// Set when the connection has become a WebSocket, whose reader may be slow.
     pub upgraded: Arc<AtomicBool>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) trait ConnectionGuard: Any + Debug + Send + Sync {}
 
 impl<T: Any + Debug + Send + Sync> ConnectionGuard for T {}
 
-/// A user with a token that is good, within the rate.
+/// A user with a valid token, within the rate limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Authenticated(pub Bearer);
 
@@ -103,8 +103,8 @@ async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
     found.map_err(Failure::from)?.ok_or_else(wrong)
 }
 
-/// The token in the headers: of `Authorization`, or, as browsers cannot set that for a WebSocket,
-/// of the subprotocol after `courier`.
+/// Returns the token in the headers: of `Authorization`, or of the subprotocol after `courier`, because browsers cannot
+/// set `Authorization` for a WebSocket.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
@@ -119,7 +119,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
         .find(|protocol| protocol.starts_with("courier_"))
 }
 
-/// A client without a token, within the rate of its address.
+/// A client without a token, within the rate limit of its address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stranger;
 

@@ -1,8 +1,8 @@
 //! Recovery of a node after its disk has failed.
 //!
-//! A database that could not write does not work any more: only reopening the file shows which of its last
-//! changes are on disk. So the node is closed and started again until that succeeds. Until then every request
-//! is answered by 503 and the reason.
+//! A database that could not write does not work any more: only reopening the file shows which of its last changes are
+//! on disk. So the node is closed and restarted until that succeeds. Until then every request is answered with 503 and
+//! the reason.
 
 use super::problem::Problem;
 use crate::metrics::Metrics;

@@ -30,11 +30,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
-/// Bytes that a connection buffers; a request's head has to fit.
+/// The buffer of a connection in bytes, which must hold the head of a request.
 const BUFFER: usize = 16 << 10;
 /// The time limit of running requests when the node shuts down.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long a client for whom there is no room may take to hear so.
+/// The time limit for sending the refusal to a client beyond the limit of connections.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Concurrent 503 answers to refused connections; further ones are closed without an answer.
 const MOST_TURNED_AWAY: usize = 256;
@@ -170,10 +170,10 @@ impl Serving {
     }
 }
 
-/// The data of connections. It holds nothing of a node that has to be restarted.
+/// The shared data of connections. It holds nothing of a node that may have to be restarted.
 #[derive(Clone, Debug)]
 struct Service {
-    /// The routes of the node that runs now.
+    /// The routes of the current node.
     router: watch::Receiver<Router>,
     audience: Audience,
     access_log: bool,
@@ -270,7 +270,7 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
     let _ = tokio::time::timeout(GRACE, room.acquire_many(all)).await;
 }
 
-/// Serves a connection, under TLS if that is asked for.
+/// Serves a connection, with TLS if there is a certificate.
 async fn secured(
     stream: TcpStream,
     peer: Peer,

@@ -1,4 +1,4 @@
-//! Sessions: logging in and out, and the password.
+//! Sessions: logging in and out, and changing the password.
 
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, account};
@@ -108,7 +108,7 @@ pub(crate) async fn log_in(
     }
 }
 
-/// Opens a session for a user who has proved to be one.
+/// Opens a session for an authenticated user.
 pub(super) async fn open_session(node: &Inner, user: UserId) -> Result<LoggedIn, Problem> {
     let token = Token::random().map_err(|error| {
         let message = format!("the system has no random numbers: {error}");
@@ -145,7 +145,7 @@ pub(super) async fn open_session(node: &Inner, user: UserId) -> Result<LoggedIn,
     })
 }
 
-/// Whether this can be a password.
+/// Checks that a text can be a password.
 pub(super) fn check_new(password: &str) -> Result<(), Problem> {
     if password.chars().count() >= SHORTEST_PASSWORD && password.len() <= LONGEST_PASSWORD {
         return Ok(());
@@ -308,7 +308,7 @@ pub(crate) async fn delete_account(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the hash of the caller's password, if the given one is right; `field` is its name in the request.
+/// Returns the hash of the caller's password, if the given password is right; `field` is its name in the request.
 async fn proved(
     node: &Inner,
     who: &Bearer,

@@ -1,10 +1,10 @@
-//! Connections under TLS, if the program was built with the feature `tls`.
+//! Connections with TLS, if the program was built with the feature `tls`.
 
 use crate::error::StartError;
 use std::path::Path;
 use tokio::net::TcpStream;
 
-/// A certificate and its private key. Clones share them, so [`Tls::reload`] changes them for a node that serves.
+/// A certificate and its private key. Clones share them, so [`Tls::reload`] also changes them for a running node.
 #[derive(Clone)]
 pub struct Tls {
     #[cfg(feature = "tls")]
@@ -36,7 +36,7 @@ pub(super) type Secured = TcpStream;
 
 #[cfg(feature = "tls")]
 impl Tls {
-    /// Reads a certificate, with those that vouch for it, and its private key, from PEM files.
+    /// Reads a certificate, its chain, and its private key, from PEM files.
     ///
     /// # Errors
     /// If a file cannot be read, or the two do not belong together.
@@ -93,7 +93,7 @@ impl Tls {
         Ok(Arc::new(config).into())
     }
 
-    /// Agrees with a client on how to speak.
+    /// Performs the TLS handshake with a client.
     pub(super) async fn accept(&self, stream: TcpStream) -> std::io::Result<Secured> {
         let acceptor = self.files.acceptor.read().clone();
         acceptor.accept(stream).await

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Bytes that are dropped before the answer, and the longest time that this takes.
+/// The maximum bytes that are dropped before the answer, and the time limit for that.
 const SHORT: usize = 64 << 10;
 const SHORT_TIME: Duration = Duration::from_secs(1);
-/// Bytes that are dropped after the answer, and the longest time that this takes.
+/// The maximum bytes that are dropped after the answer, and the time limit for that.
 const LONG: usize = 256 << 20;
 const LONG_TIME: Duration = Duration::from_secs(30);
 
@@ -75,7 +75,7 @@ pub(super) async fn finish(rest: Option<Remaining>, answer: &mut Response<Body>)
     tokio::spawn(async move { discard(&mut rest, LONG, LONG_TIME).await });
 }
 
-/// Drops a body. Returns false if it has more bytes, takes longer or breaks off.
+/// Drops a body. Returns false if it is too long, takes too long or is incomplete.
 async fn discard(rest: &mut Remaining, bytes: usize, time: Duration) -> bool {
     let read = async {
         let mut left = bytes;

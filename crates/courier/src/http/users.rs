@@ -1,4 +1,4 @@
-//! Users: who there is, and who is online.
+//! Users, and who of them is online.
 
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
@@ -127,13 +127,13 @@ pub(crate) async fn online(
 }
 
 impl After {
-    /// How many to give.
+    /// Returns the number of items to return.
     pub fn limit(&self, node: &Inner) -> usize {
         limit(node, self.limit)
     }
 }
 
-/// How many items a page has for the number that was asked for.
+/// Returns the number of items of a page, given the requested number.
 pub(super) fn limit(node: &Inner, wanted: Option<usize>) -> usize {
     let most = node.limits.page;
     wanted.unwrap_or(most).clamp(1, most)

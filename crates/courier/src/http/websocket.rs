@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use utoipa::IntoParams;
 
-/// The bytes of a socket's buffers: frames are short.
+/// The size of a socket's read buffer, which can be small because frames are short.
 const READ_BUFFER: usize = 1 << 10;
 const WRITE_BUFFER: usize = 8 << 10;
 

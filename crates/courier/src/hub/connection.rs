@@ -1,9 +1,9 @@
 //! One WebSocket of a user.
 //!
-//! A connection is *live* when it has been given every message there is: the next one is written as
-//! it comes. Otherwise it is *behind*, and reads page after page from the user's durable queue until
-//! it has caught up. A connection whose outbox is full, in frames or in bytes, falls behind; a new
-//! one begins so. Either way each sequence is given to the socket once, in order, without a gap.
+//! A connection is *live* when all messages so far were queued for it; further ones are written as they arrive.
+//! Otherwise it is *behind*, and reads page after page from the user's durable queue until it has caught up. A
+//! connection whose outbox is full, in frames or in bytes, falls behind; a new connection starts behind. In both states
+//! each message is sent to the socket once, in order, without a gap.
 
 use super::HubState;
 use crate::command::Acknowledgement;
@@ -27,27 +27,27 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// Frames that may wait for one socket, besides what its connection buffers.
+/// The maximum number of frames that wait for one socket, besides the buffer of its connection.
 pub(super) const OUTBOX: usize = 64;
 /// Messages read from the durable queue at a time.
 const PAGE: usize = 64;
-/// Frames taken from a socket before others have their turn.
+/// The number of frames that are read from a socket before other sockets have their turn.
 const TURN: usize = 16;
 /// The number of invalid frames after which a client is ignored.
 const MOST_FAULTS: u8 = 16;
-/// Heartbeats without a sign of life; at the next the peer is dead.
+/// The number of heartbeats without a sign of life after which the peer counts as dead.
 const MOST_SILENT: u8 = 2;
-/// How long a client may take to answer a close frame.
+/// The time limit for the client's answer to a close frame.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// An accepted socket on its way to its user's actor.
+/// An accepted socket that is passed to its user's actor.
 pub(crate) struct Attachment {
     pub user: UserId,
     pub name: Arc<str>,
     pub session: SessionId,
     /// The time at which the session's token expires.
     pub expires: Millis,
-    /// The client has everything up to this sequence.
+    /// The client has received everything up to this sequence number.
     pub after: u64,
     /// The session has acknowledged everything up to this sequence.
     pub acknowledged: u64,
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Attachment {
 /// The surroundings of a connection.
 pub(super) struct UserContext<'a> {
     pub user: UserId,
-    /// The last sequence that was to be delivered to this user.
+    /// The sequence number of the last message for this user.
     pub latest: &'a AtomicU64,
     pub hub: &'a HubState,
 }
@@ -94,7 +94,7 @@ pub(super) struct Connection {
     reading: Option<Reading>,
     unflushed: bool,
     closing: Closing,
-    /// `Some` if the client wants presence; `true` if it needs a complete list again.
+    /// `Some` if the client wants presence, with true if it needs a complete list again.
     presence: Option<bool>,
     silent: u8,
     faults: u8,
@@ -106,9 +106,9 @@ pub(super) struct Connection {
 /// The progress of closing a connection.
 enum Closing {
     No,
-    /// The close frame is written; then the client may answer for a while.
+    /// The close frame was written; the client has some time to answer.
     Ours(Option<Pin<Box<Sleep>>>),
-    /// The client has closed; it is answered.
+    /// The client has closed, and gets an answer.
     Theirs,
 }
 
@@ -179,7 +179,7 @@ impl Connection {
         self.session
     }
 
-    /// A message has come for the user.
+    /// Handles a new message for the user.
     pub fn offer(&mut self, sequence: u64, message: &Outgoing, hub: &HubState) {
         if self.behind || sequence <= self.sent || self.is_closing() {
             return;
@@ -202,13 +202,13 @@ impl Connection {
         metrics.delivered.inc();
     }
 
-    /// Messages up to `latest`, or a change of presence, may have been left out.
+    /// Records that messages up to `latest`, or a change of presence, may have been skipped.
     pub fn missed(&mut self, latest: u64) {
         self.behind |= latest > self.sent;
         self.presence = self.presence.map(|_| true);
     }
 
-    /// Sends who came online and went offline.
+    /// Sends frames about users who came online and went offline.
     pub fn tell(&mut self, frames: &[Utf8Bytes]) {
         if self.presence == Some(false) && !self.is_closing() {
             if self.outbox.len() + frames.len() <= OUTBOX {
@@ -220,15 +220,15 @@ impl Connection {
         }
     }
 
-    /// An optional frame: it is sent if the outbox has capacity.
+    /// Sends an optional frame, if the outbox has capacity.
     pub fn hint(&mut self, frame: &Utf8Bytes) {
         if self.outbox.len() < OUTBOX && !self.is_closing() {
             self.outbox.push_back(Message::Text(frame.clone()));
         }
     }
 
-    /// A heartbeat: asks whether the peer lives, or decides that it does not, if it has not answered
-    /// for too long. A token that has expired ends its connections.
+    /// Handles a heartbeat: pings the peer, or closes the connection if the peer was silent for too long. An expired
+    /// token also closes its connections.
     pub fn heartbeat(&mut self, metrics: &Metrics) {
         if self.silent > MOST_SILENT {
             return;
@@ -264,7 +264,7 @@ impl Connection {
         self.outbox.is_empty() && !self.unflushed
     }
 
-    /// Reads and writes what can be. Ready when the connection is over.
+    /// Reads and writes as much as possible. Ready when the connection is over.
     pub fn poll(&mut self, task: &mut Context<'_>, context: &UserContext<'_>) -> Poll<()> {
         if self.silent > MOST_SILENT || self.poll_heard(task, context).is_ready() {
             return Poll::Ready(());
@@ -286,7 +286,7 @@ impl Connection {
         Poll::Pending
     }
 
-    /// Everything is written. Ready if that was the last.
+    /// Continues closing after everything was written. Ready when it is complete.
     fn poll_farewell(&mut self, task: &mut Context<'_>) -> Poll<()> {
         match &mut self.closing {
             Closing::No => Poll::Pending,
@@ -383,7 +383,7 @@ impl Connection {
         }
     }
 
-    /// Writes queued frames; when there are none, fetches those that were left out.
+    /// Writes queued frames; when there are none, fetches frames that were skipped.
     fn poll_write(
         &mut self,
         task: &mut Context<'_>,

@@ -19,13 +19,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
-/// Actors are made this many at a time.
+/// The number of actors that are spawned at a time.
 const SPAWNED: u32 = 64;
 /// The time limit for closing connections at shutdown, and the interval of counting them.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
-/// Messages dispatched before other work has its turn. Each wakes a task, and a new POST waits
-/// behind all of them.
+/// The number of messages that are dispatched before other work has its turn. Each wakes a task,
+/// and a new POST waits behind all of them.
 const TURN: usize = 16;
 /// The bytes of text that count as one unit of the mailbox.
 const UNIT: usize = 2 << 10;
@@ -108,7 +108,7 @@ impl Root {
         cx.send(actor, HubMessage::Look);
     }
 
-    /// Puts a socket where its user's actor finds it, and returns the actor.
+    /// Assigns a socket to its user's actor, and returns the actor.
     fn assign(&self, socket: Box<Attachment>) -> Addr {
         let mut online = self.hub.online_mut();
         if let Some(user) = online.get(&socket.user) {
@@ -140,7 +140,7 @@ impl Root {
         actor
     }
 
-    /// Puts a message into a mailbox, or leaves it to the durable queue.
+    /// Puts a message into a mailbox, or leaves it in the durable queue.
     fn deliver<C: AsyncContext<HubMessage>>(&self, cx: &mut C, dispatch: Dispatch) {
         let Dispatch {
             user,
@@ -202,7 +202,7 @@ impl Root {
         }
     }
 
-    /// An actor has ended, which only a panic can cause: its user is not online any more.
+    /// Handles the end of an actor, which only a panic can cause: its user is no longer online.
     fn actor_ended(&self, who: Addr) {
         let mut online = self.hub.online_mut();
         let user = online.values().find(|user| user.actor == who).cloned();

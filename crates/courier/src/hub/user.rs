@@ -69,8 +69,8 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Waits for an event while connections are read and written. All pending events
-    /// already are handled before anything is written, so that a burst is one write.
+    /// Waits for an event, and reads and writes connections during the wait. Pending events are all
+    /// handled before anything is written, so a burst is written at once.
     async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> Woken {
         let mut event = pin!(cx.recv());
         poll_fn(|task| {
@@ -175,7 +175,7 @@ impl<'s> ActiveUser<'s> {
         }
     }
 
-    /// Removes the user from the list, unless a connection has come in the meantime.
+    /// Removes the user from the list, unless a new connection was opened in the meantime.
     fn leave(&self) -> bool {
         let mut online = self.hub.online_mut();
         if !self.user.requests.lock().attached.is_empty() {

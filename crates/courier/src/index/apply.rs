@@ -1,7 +1,7 @@
 //! The effects of commands: the only place where the index changes.
 //!
-//! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other node. Its
-//! fields besides the tables are a cache of them.
+//! [`Machine::apply`] is a function of the commands so far; it uses no clock, no random numbers and no other node. Its
+//! fields besides the tables are a cache of the tables.
 
 use super::chunk::Chunk;
 use super::conversations::NewConversation;
@@ -160,7 +160,7 @@ impl Machine {
         Ok(Ok(CommandResult::User(UserId(id))))
     }
 
-    /// Stores a message; if it is the sender's `own`, too, for the sender's queue as well.
+    /// Stores a message; with `own` also in the sender's queue.
     fn post(
         &mut self,
         tables: &mut Tables<'_>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Messages of a chunk.
 const MOST: u32 = 1 << 10;
-/// Milliseconds between the first message of a chunk and the last.
+/// The maximum time in milliseconds between the first and the last message of a chunk.
 const SPAN: u64 = 60 * 1000;
 
 /// See the [module](self).
@@ -33,7 +33,7 @@ impl OpenChunk {
         }
     }
 
-    /// The chunk of a message that came at this time.
+    /// Returns the chunk of a message that arrived at this time.
     pub fn add(&mut self, taken: Millis) -> Chunk {
         // The clock may also have been set back.
         if self.count >= MOST || taken.0.abs_diff(self.begun.0) >= SPAN {

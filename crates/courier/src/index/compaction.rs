@@ -22,18 +22,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Entries that may be left for the thread that applies the log.
+/// The number of entries that may be left for the thread that applies the log.
 const FEW: usize = 1 << 11;
 /// Rounds of applying entries that arrived during the copy.
 const MOST_ROUNDS: usize = 100;
-/// Bytes of entries that are kept at a time.
+/// The maximum bytes of entries that are stored during a copy.
 const MOST_KEPT: usize = 256 << 20;
-/// Bytes of a file with nothing in it.
+/// The size of an empty file in bytes.
 const LEAST: u64 = 4 << 20;
-/// Entries in one transaction.
+/// The number of entries in one transaction.
 const TOGETHER: usize = 1 << 12;
 
-/// A log entry that was applied; `None` if it did nothing.
+/// An applied log entry; `None` if it had no effect.
 pub(super) type Applied = (At, Option<Command>);
 
 /// Requests to the thread that applies the log, between two transactions.
@@ -43,15 +43,15 @@ pub(super) enum Want {
     /// Returns a transaction that reads everything applied so far, which is on disk. With `true` later
     /// entries are stored.
     Snapshot(bool, oneshot::Sender<ReadTransaction>),
-    /// The entries that were kept since they were last asked for; `None` if they were too many.
+    /// Returns the entries that were stored since the last request; `None` if there were too many.
     CompactionBacklog(oneshot::Sender<Option<Vec<Applied>>>),
     /// Stops storing entries.
     Forget,
-    /// Continue with this file.
+    /// Continues with this file.
     Replace(Box<Replacement>, oneshot::Sender<Result<(), String>>),
 }
 
-/// A copy of the index that has applied all entries but those that are kept still.
+/// A copy of the index that has applied all entries except those that are still stored.
 pub(super) struct Replacement {
     pub path: PathBuf,
     pub database: Database,
@@ -102,7 +102,7 @@ impl Replacement {
         })
     }
 
-    /// Applies entries that were applied to the original; in the end `to_disk`.
+    /// Applies entries that were applied to the original; the last call is with `to_disk`.
     pub fn apply(&mut self, entries: Vec<Applied>, to_disk: bool) -> Result<(), Error> {
         let mut entries = entries.into_iter().peekable();
         loop {
@@ -146,7 +146,7 @@ impl Replacement {
     }
 }
 
-/// Creates the file of a copy, and replaces the rest of an earlier attempt.
+/// Creates the file of a copy, and replaces any file of an earlier attempt.
 pub(super) fn create(path: &Path, cache: usize) -> Result<Database, Error> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -161,8 +161,8 @@ pub(super) fn beside(path: &Path) -> PathBuf {
 }
 
 impl Index {
-    /// Copies the data applied so far into a new file, while more is applied. Returns the position of the
-    /// last entry in it.
+    /// Copies the data applied so far into a new file, while further entries are applied. Returns the position of the
+    /// last entry in the copy.
     ///
     /// # Errors
     /// If the file cannot be written, or the index not be read.
@@ -208,7 +208,7 @@ impl Index {
     /// Returns the committed size of its file; `None` if it has none.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the size cannot be read.
     pub async fn room(&self) -> Result<Option<IndexSize>, IndexError> {
         let Some(path) = self.path.clone() else {
             return Ok(None);
@@ -270,13 +270,13 @@ impl Index {
 /// The size of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexSize {
-    /// Bytes of its file.
+    /// The length of its file in bytes.
     pub length: u64,
     /// Maximum bytes of all rows in a new file, by their number and usual length.
     pub needed: u64,
 }
 
-/// About how many bytes all rows need. Tables know how many rows they have.
+/// Estimates the bytes of all rows, from the number of rows in each table.
 fn needed(txn: &ReadTransaction) -> Result<u64, Error> {
     let state = copy::state(txn)?.unwrap_or_default();
     let mut bytes = state.bytes;

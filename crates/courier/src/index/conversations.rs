@@ -13,7 +13,7 @@ pub(super) struct NewConversation {
     pub creator: UserId,
     pub recipients: Vec<UserId>,
     pub title: String,
-    /// The hashed idempotency key, and the day on which it came.
+    /// The hash of the idempotency key, and the day on which it arrived.
     pub key: Option<([u8; 16], u64)>,
     pub pair: bool,
     pub at: Millis,
@@ -50,7 +50,7 @@ impl Machine {
         Ok(Ok(CommandResult::Conversation(ConversationId(id))))
     }
 
-    /// Creates a conversation, unless it was begun before.
+    /// Creates a conversation, unless it already exists.
     pub(super) fn begin_conversation(
         &mut self,
         tables: &mut Tables<'_>,
@@ -220,7 +220,7 @@ impl Machine {
     }
 }
 
-/// A conversation that this user is part of.
+/// Returns a conversation of which this user is a member.
 fn conversation_of(
     tables: &Tables<'_>,
     user: UserId,
@@ -236,7 +236,7 @@ fn conversation_of(
     })
 }
 
-/// Whether it is the one conversation of its kind between two.
+/// True if it is the only conversation of its kind between its two members.
 fn is_pair(
     tables: &Tables<'_>,
     conversation: &Conversation,

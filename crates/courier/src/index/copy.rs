@@ -16,10 +16,10 @@ use redb::{
 use std::borrow::Borrow;
 use std::ops::Bound;
 
-/// Rows of one transaction.
+/// The number of rows in one transaction.
 const TOGETHER: usize = 1 << 13;
 
-/// Copies everything.
+/// Copies all tables.
 pub(super) fn copy(from: &ReadTransaction, to: &Database) -> Result<(), Error> {
     table(from, to, FORMATS)?;
     table(from, to, META)?;
@@ -55,7 +55,7 @@ pub(super) fn copy(from: &ReadTransaction, to: &Database) -> Result<(), Error> {
     Ok(())
 }
 
-/// The counters, if there are any.
+/// Returns the counters, if there are any.
 pub(super) fn state(txn: &ReadTransaction) -> Result<Option<State>, Error> {
     let meta = match txn.open_table(META) {
         Ok(meta) => meta,

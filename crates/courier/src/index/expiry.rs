@@ -1,12 +1,12 @@
 //! Expiry of old messages.
 //!
-//! Messages that are stored within a minute of each other form a *chunk*. The index has the time of each
-//! chunk's newest message, and its last message of each conversation. So old messages are found without a row
-//! for each. A [`Command::Expire`](crate::command::Command::Expire) removes a bounded number of them, so that
-//! posts do not wait for it.
+//! Messages that are stored within a minute of each other form a *chunk*. The index stores the time of each chunk's
+//! newest message, and the last message of each conversation in it. So old messages are found without a row for each
+//! message. A [`Command::Expire`](crate::command::Command::Expire) removes a bounded number of them, so that posts do
+//! not wait for it.
 //!
-//! The first remaining number of each conversation is stored. A queue may still refer to earlier messages,
-//! which are skipped.
+//! The first remaining number of each conversation is stored. Queues may still refer to earlier messages, which readers
+//! skip.
 
 use super::chunk::Chunk;
 use super::machine::Machine;
@@ -16,7 +16,7 @@ use crate::command::{CommandResult, Outcome};
 use crate::model::ConversationId;
 use redb::ReadableTable;
 
-/// The number of the first message of a conversation that was not removed.
+/// Returns the number of the first message of a conversation that was not removed.
 pub(super) fn first_kept(
     firsts: &impl ReadableTable<u64, Number>,
     of: ConversationId,
@@ -27,7 +27,7 @@ pub(super) fn first_kept(
 }
 
 impl Machine {
-    /// Removes at most a number of the oldest messages, of chunks up to this one.
+    /// Removes at most `most` of the oldest messages, from chunks up to this one.
     pub(super) fn expire(
         &mut self,
         tables: &mut Tables<'_>,

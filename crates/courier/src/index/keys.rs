@@ -1,11 +1,11 @@
-//! Idempotency keys: the message for which a user's key was used.
+//! Idempotency keys, with the message for which a user's key was used.
 //!
-//! They are in a table for each day, by the log's clock, and are looked up in the tables of the last [`KEPT`]
-//! days with keys. So a key is remembered for at least a day, and forgetting only deletes a table.
+//! Keys are stored in a table for each day, by the log's clock, and are looked up in the tables of the last [`KEPT`]
+//! days with keys. So a key is remembered for at least a day, and old keys are removed by deleting a table.
 //!
-//! The clock may be wrong. A new table is created when the clock reaches a day without one; if the clock goes
-//! back, the last table is used. So a clock that was years ahead for a while creates one table, which counts
-//! as one of the three, and has no other effect.
+//! The clock may be wrong. A new table is created when the clock reaches a day without one; if the clock goes back, the
+//! last table is used. So a clock that was temporarily years ahead creates one table, which counts as one of the three,
+//! and has no other effect.
 
 use super::tables::{Keys, keys_of_day, open_keys};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
@@ -25,7 +25,7 @@ pub(super) struct Days {
 }
 
 impl Days {
-    /// Whether a key of this day changes nothing here.
+    /// True if a key of this day changes nothing here.
     pub fn has_come_to(&self, day: u64) -> bool {
         day == self.last && !self.tables.is_empty()
     }
@@ -46,7 +46,7 @@ pub(super) struct Recent<'t> {
 
 /// A user and a hashed key.
 pub(super) type Place = (u64, [u8; 16]);
-/// Conversation, number and fingerprint of the message that a key was used for.
+/// The conversation, number and fingerprint of the message for which a key was used.
 pub(super) type Use = (u64, u64, u64);
 
 impl<'t> Recent<'t> {
@@ -64,7 +64,7 @@ impl<'t> Recent<'t> {
         })
     }
 
-    /// The days, as they are to be kept.
+    /// Returns the days in their stored form.
     pub fn days(&self) -> Days {
         Days {
             tables: self.days.iter().map(|&(day, _)| day).collect(),
@@ -105,7 +105,7 @@ impl<'t> Recent<'t> {
         Ok(None)
     }
 
-    /// Remembers it in the latest table.
+    /// Stores a key in the latest table.
     pub fn insert(&mut self, row: Place, value: Use) -> Result<(), redb::Error> {
         if let Some((_, keys)) = self.days.last_mut() {
             keys.insert(row, value)?;
@@ -120,7 +120,7 @@ impl<'t> Recent<'t> {
     }
 }
 
-/// A hash of a text, which distinguishes messages under one key.
+/// Returns a hash of a text, which distinguishes messages with the same key.
 pub(super) fn fingerprint(text: &str) -> u64 {
     let hash = blake3::hash(text.as_bytes());
     let (first, _) = hash.as_bytes().split_at(8);

@@ -7,14 +7,14 @@ use super::tables::Tables;
 use redb::ReadableTable;
 use unicode_security::confusable_detection;
 
-/// The skeleton of a name by [UTS 39](https://www.unicode.org/reports/tr39/#Confusable_Detection): equal for
-/// names that look alike in common fonts. It is part of the format, because all nodes have to refuse the same
-/// names: other tables of Unicode need a new version of the command that creates users.
+/// Returns the skeleton of a name by [UTS 39](https://www.unicode.org/reports/tr39/#Confusable_Detection), which is
+/// equal for names that look alike in common fonts. It is part of the format, because all nodes must refuse the same
+/// names: new tables of Unicode need a new version of the command that creates users.
 fn skeleton(name: &str) -> String {
     confusable_detection::skeleton(name).collect()
 }
 
-/// How many users have names with one skeleton.
+/// The number of users whose names have the same skeleton.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Holders {
     ascii: u64,
@@ -22,7 +22,7 @@ struct Holders {
 }
 
 impl Holders {
-    /// The count to which a name belongs.
+    /// Returns the counter for a name.
     fn of(&mut self, name: &str) -> &mut u64 {
         match name.is_ascii() {
             true => &mut self.ascii,
@@ -69,7 +69,7 @@ fn change(tables: &mut Tables<'_>, name: &str, to: impl Fn(u64) -> u64) -> Resul
     Ok(())
 }
 
-/// Records all names of an index that did not know which look alike.
+/// Records the names of an index that was created without this table.
 pub(super) fn add_all(tables: &mut Tables<'_>) -> Result<(), redb::Error> {
     let names = tables.names.iter()?;
     let names = names.map(|row| Ok(row?.0.value().to_owned()));

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Caches are emptied when they hold about this many entries.
+/// The approximate number of entries at which caches are emptied.
 const CACHED: usize = 1 << 20;
-/// Runs of queues that are over and wait until there are as many, to be neighbours when they are written.
+/// The number of completed ranges of queues that are collected before they are written, so that they are neighbours.
 const MANY_RUNS: usize = 1 << 12;
-/// Rows written at a time, so that new commands need not wait for all.
+/// The number of rows that are written at a time, so that new commands need not wait for all of them.
 const SLICE: usize = 1 << 7;
 /// Beyond this number all rows are written at once, because they arrive too fast.
 const MOST_RUNS: usize = 1 << 19;
@@ -42,13 +42,13 @@ pub(super) struct State {
     pub version: u8,
 }
 
-/// The consequences of applied entries besides their results.
+/// The effects of applied entries, besides their results.
 #[derive(Debug, Default)]
 pub(super) struct Caused {
     pub deliveries: Vec<Delivery>,
     /// Sessions that are over.
     pub closed: Vec<(UserId, SessionId)>,
-    /// Conversations that were changed, and who is to hear of it.
+    /// Changed conversations, with the users to be notified.
     pub changed: Vec<(ConversationId, Vec<UserId>)>,
 }
 
@@ -66,7 +66,7 @@ impl Caused {
 pub(super) struct At {
     pub position: u64,
     pub digest: Digest,
-    /// The time at which the log accepted it.
+    /// The time at which the log accepted the entry.
     pub taken: Millis,
 }
 
@@ -113,12 +113,12 @@ impl Machine {
         *self = with;
     }
 
-    /// How many rows of queues were written since this was last asked.
+    /// Returns the number of queue rows that were written since the last call.
     pub fn take_written(&mut self) -> usize {
         self.queues.take_written()
     }
 
-    /// Whether no more may be applied before what was is written.
+    /// True if applied changes must be written before more are applied.
     pub fn is_full(&self) -> bool {
         self.pending.are_too_many() || self.queues.waiting() >= MOST_RUNS
     }
@@ -154,7 +154,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Writes down how far it has come; if all of it is to go to disk, the tails of queues, too.
+    /// Writes the current position and counters; with `to_disk` also the tails of queues.
     pub fn save(&mut self, tables: &mut Tables<'_>, to_disk: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
         if to_disk {

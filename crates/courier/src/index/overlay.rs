@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 /// The keys known during a commit, and the messages applied during it.
 pub(super) struct CommitOverlay {
-    /// The keys of the last days, before the transaction.
+    /// The idempotency keys of the last days, before the transaction.
     before: Vec<ReadOnlyTable<Place, Use>>,
     /// Keys that the transaction adds.
     added: Keyed,
@@ -97,7 +97,7 @@ impl DeferredWrites {
 /// The result of applying a command without the tables.
 pub(super) enum Deferral {
     Applied(Outcome),
-    /// Deferred: it has no effects, and is answered when it is in the tables.
+    /// The command is deferred: it has no effects, and is answered when it is in the tables.
     Waits,
     /// It must wait for the tables.
     NeedsTables(Command),

@@ -27,12 +27,12 @@ pub(super) struct Pending {
     /// The position of each message in `bytes`, and its chunk.
     messages: Vec<(MessageKey, Range<usize>, Chunk)>,
     bytes: Vec<u8>,
-    /// The chunks of all of them, and the newest of each.
+    /// The chunks of these messages, and the time of the newest message of each.
     chunks: Vec<(Chunk, Millis)>,
 }
 
 impl Pending {
-    /// Adds a message; its number is above those its conversation had before.
+    /// Adds a message, whose number is greater than all earlier ones of its conversation.
     pub fn message(&mut self, place: MessageKey, stored: &[u8], chunk: Chunk, taken: Millis) {
         match self.chunks.last_mut() {
             Some((last, newest)) if *last == chunk => *newest = taken.max(*newest),
@@ -48,7 +48,7 @@ impl Pending {
         self.bytes.len() >= TOO_MANY_BYTES || self.messages.len() >= TOO_MANY_ROWS
     }
 
-    /// Whether it is time to write them.
+    /// True if there are enough messages to write them.
     pub fn are_many(&self) -> bool {
         self.messages.len() >= MOST_ROWS || self.bytes.len() >= MOST_BYTES
     }

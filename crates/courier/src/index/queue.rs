@@ -1,10 +1,9 @@
-//! The queue of every user: which message has which sequence.
+//! The queue of every user, which maps sequence numbers to messages.
 //!
-//! A queue is a list of *runs*: messages of one conversation, one after the other. A message that
-//! continues the last run of a user makes it longer, which costs a step of a counter in memory and no
-//! row; so a conversation of thousands costs a row for each of its members now and then, and not for
-//! every message. The last run of a user is written when it is over, and at a checkpoint; until then
-//! readers use [`Tails`].
+//! A queue is a list of *ranges*: consecutive messages of one conversation. A message that continues the last range of
+//! a user extends it, which increments a counter in memory and needs no row. So a message to a conversation of
+//! thousands does not cost a row for each member. The last range of a user is written when it is complete, and at a
+//! checkpoint; until then readers use [`Tails`].
 
 use super::row::{decode, encode};
 use super::tables::{QUEUES, Row, TAILS, Tables};
@@ -16,27 +15,27 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Tails that are noted at every checkpoint instead of being written.
+/// The maximum number of tails that are stored compactly at a checkpoint instead of being written as rows.
 const MOST_NOTED: usize = 1 << 15;
 /// Tails in a row of theirs.
 const TAILS_TOGETHER: usize = 1 << 10;
-/// Rows of one queue that are removed at a time.
+/// The number of rows of one queue that are removed at a time.
 const MOST_REMOVED: usize = 1 << 10;
 
-/// Messages of one conversation that follow each other in a queue.
+/// Consecutive messages of one conversation in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct QueueRange {
     /// The sequence of the first.
     pub first: u64,
     pub conversation: u64,
-    /// The number of the first in its conversation.
+    /// The number of the first message in its conversation.
     pub number: u64,
     pub count: u64,
-    /// How many of them the user has sent.
+    /// The number of these messages that the user has sent.
     pub own: u64,
 }
 
-/// Bits of a row's count; above them is [`QueueRange::own`].
+/// The bits of a row's count; the bits above contain [`QueueRange::own`].
 const COUNT_BITS: u32 = 32;
 
 impl QueueRange {
@@ -77,7 +76,7 @@ impl QueueRange {
         )
     }
 
-    /// Whether a message of this conversation continues it.
+    /// True if a message of this conversation continues the range.
     fn goes_on(&self, conversation: u64, number: u64) -> bool {
         let is_next = self.conversation == conversation && self.number + self.count == number;
         self.count > 0 && is_next && self.count >> COUNT_BITS == 0
@@ -121,7 +120,7 @@ pub(super) struct Queues {
     over: VecDeque<((u64, u64), Row)>,
     /// Users with an unwritten tail.
     unwritten: Vec<UserId>,
-    /// Rows that were written since it was last asked.
+    /// The number of rows that were written since the last query.
     written: usize,
 }
 
@@ -129,7 +128,7 @@ impl Queues {
     /// Appends a message of this sender to the queues of these users, and returns the sequence number that each
     /// gives it.
     ///
-    /// Without `tables` all of their tails [are here](Queues::knows).
+    /// Without `tables`, all of these users' tails must be [cached](Queues::knows).
     pub fn push(
         &mut self,
         tables: Option<&Tables<'_>>,
@@ -173,7 +172,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Whether the tails of all of these users are here.
+    /// True if the tails of all of these users are cached.
     pub fn knows(&self, mut users: impl Iterator<Item = UserId>) -> bool {
         let tails = self.tails.0.lock();
         users.all(|user| tails.contains_key(&user))
@@ -187,7 +186,7 @@ impl Queues {
         Ok(last_run(&tables.queues, user)?.map_or(0, |run| run.last()))
     }
 
-    /// How many rows were written since this was last asked.
+    /// Returns the number of rows that were written since the last call.
     pub fn take_written(&mut self) -> usize {
         std::mem::take(&mut self.written)
     }
@@ -202,7 +201,7 @@ impl Queues {
         self.write_some(tables, usize::MAX)
     }
 
-    /// Writes at most `most` of the runs that are over, the oldest first.
+    /// Writes at most `most` of the complete ranges, the oldest first.
     pub fn write_some(&mut self, tables: &mut Tables<'_>, most: usize) -> Result<(), redb::Error> {
         let count = self.over.len().min(most);
         let mut rows: Vec<_> = self.over.drain(..count).collect();
@@ -240,8 +239,8 @@ impl Queues {
         self.note_tails(tables)
     }
 
-    /// Writes down the tails that have no row of their own yet: many in a row of [`TAILS`], because a message
-    /// to thousands leaves thousands of them.
+    /// Writes the tails that have no row yet, many in one row of [`TAILS`], because a message to thousands of users
+    /// leaves thousands of tails.
     fn note_tails(&self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         let tails = self.tails.0.lock();
         let mut bytes = Vec::new();
@@ -260,7 +259,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Reads what [`Queues::note_tails`] has written.
+    /// Reads the tails that [`Queues::note_tails`] has written.
     pub fn read_tails(&mut self, txn: &ReadTransaction) -> Result<(), redb::Error> {
         let mut tails = self.tails.0.lock();
         for row in txn.open_table(TAILS)?.iter()? {
@@ -289,7 +288,7 @@ impl Queues {
         Ok(run.last() <= sequence && rows.next().is_some())
     }
 
-    /// Removes the rows of a user that end at this sequence or before, but for the last.
+    /// Removes the rows of a user that end at or before this sequence number, except the last.
     pub fn remove(tables: &mut Tables<'_>, user: UserId, through: u64) -> Result<(), redb::Error> {
         let mut over = Vec::new();
         for row in tables.queues.range((user.0, 0)..=(user.0, u64::MAX))? {
@@ -308,13 +307,13 @@ impl Queues {
         Ok(())
     }
 
-    /// Whether there are more tails than this.
+    /// True if there are more tails than this.
     pub fn are_more_than(&self, most: usize) -> bool {
         self.tails.0.lock().len() > most
     }
 }
 
-/// Whether a row is what was written.
+/// Verifies the checksum of a row.
 pub(super) fn check_row(place: (u64, u64), row: Row) -> Result<(), redb::Error> {
     QueueRange::read(place, row).map(drop)
 }
@@ -337,7 +336,7 @@ impl Tails {
         *self.0.lock() = taken;
     }
 
-    /// The last run of a user, if it is here. It is to be taken before a transaction is begun.
+    /// Returns the last range of a user, if it is cached. Call it before a transaction begins.
     pub fn of(&self, user: UserId) -> Option<QueueRange> {
         self.0.lock().get(&user).map(|tail| tail.run)
     }

@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 /// The maximum number of counted ranges of a queue, and of messages of partly acknowledged ranges.
 const MOST_UNREAD_RUNS: usize = 10_000;
 
-/// Messages of a queue that are passed over at a time because they are not kept any more.
+/// The number of removed messages of a queue that are skipped at a time.
 const MOST_PASSED: usize = 10_000;
 
 /// Part of a longer list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page<T> {
     pub items: Vec<T>,
-    /// Whether there is more after it.
+    /// True if there are more items after the page.
     pub more: bool,
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct Page<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueuePage {
     pub items: Vec<QueuedMessage>,
-    /// Whether there is more after it.
+    /// True if there are more messages after the page.
     pub more: bool,
-    /// The sequence up to which there is nothing else.
+    /// The sequence number up to which the page is complete.
     pub reached: u64,
 }
 
 /// Statistics about the stored messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stock {
-    /// Bytes of all.
+    /// The bytes of all messages.
     pub bytes: u64,
-    /// The oldest chunk, and when its newest message came.
+    /// The oldest chunk, and the arrival time of its newest message.
     pub oldest: Option<(Chunk, Millis)>,
 }
 
@@ -62,12 +62,12 @@ pub(crate) struct QueuedMessage {
 pub(crate) struct Position {
     /// The last sequence it has acknowledged.
     pub acknowledged: u64,
-    /// The last sequence there is.
+    /// The last sequence number of the queue.
     pub last: u64,
 }
 
 impl Index {
-    /// The user of this name.
+    /// Returns the user with this name.
     pub async fn user_named(&self, name: String) -> Result<Option<(UserId, User)>, IndexError> {
         self.read(move |txn| {
             let Some(id) = txn.open_table(NAMES)?.get(name.as_str())? else {
@@ -112,7 +112,7 @@ impl Index {
         .await
     }
 
-    /// Returns those of these users that exist.
+    /// Returns the existing users among these.
     pub async fn users(&self, ids: Vec<UserId>) -> Result<Vec<UserInfo>, IndexError> {
         self.read(move |txn| {
             let found = ids.into_iter().filter_map(|id| match user(txn, id) {
@@ -128,12 +128,12 @@ impl Index {
         .await
     }
 
-    /// A user.
+    /// Returns a user.
     pub async fn user(&self, id: UserId) -> Result<Option<User>, IndexError> {
         self.read(move |txn| user(txn, id)).await
     }
 
-    /// A user's name.
+    /// Returns a user's name.
     pub async fn name(&self, id: UserId) -> Result<Option<String>, IndexError> {
         self.read(move |txn| Ok(user(txn, id)?.map(|user| user.name)))
             .await
@@ -148,7 +148,7 @@ impl Index {
         .await
     }
 
-    /// The sessions of a user that were not closed.
+    /// Returns the open sessions of a user.
     pub async fn sessions(&self, user: UserId) -> Result<Vec<(SessionId, Session)>, IndexError> {
         self.read(move |txn| {
             let sessions = txn.open_table(SESSIONS)?;
@@ -182,7 +182,7 @@ impl Index {
         .await
     }
 
-    /// A conversation, if it exists.
+    /// Returns a conversation, if it exists.
     pub async fn conversation(
         &self,
         id: ConversationId,
@@ -190,8 +190,8 @@ impl Index {
         self.read(move |txn| conversation(txn, id)).await
     }
 
-    /// The conversations of a user after one of them, in ascending order: at most `limit`, and of
-    /// about `bytes` as JSON, but one at least.
+    /// Returns the conversations of a user after one of them, in ascending order: at least one, at most `limit`, and
+    /// about `bytes` as JSON.
     pub async fn conversations(
         &self,
         user: UserId,
@@ -228,8 +228,8 @@ impl Index {
         .await
     }
 
-    /// The messages of a conversation after one of them, in order: at most `limit`, and of about
-    /// `bytes` as JSON, but one at least.
+    /// Returns the messages of a conversation after one of them, in order: at least one, at most `limit`, and about
+    /// `bytes` as JSON.
     pub async fn messages(
         &self,
         of: ConversationId,
@@ -248,8 +248,8 @@ impl Index {
         .await
     }
 
-    /// The messages of a conversation before one of them, the newest first: at most `limit`, and of
-    /// about `bytes` as JSON, but one at least.
+    /// Returns the messages of a conversation before one of them, the newest first: at least one, at most `limit`, and
+    /// about `bytes` as JSON.
     pub async fn messages_before(
         &self,
         of: ConversationId,
@@ -380,7 +380,7 @@ impl Index {
         .await
     }
 
-    /// The title of a conversation, if it has one.
+    /// Returns the title of a conversation, if it has one.
     pub async fn title(&self, id: ConversationId) -> Result<Option<String>, IndexError> {
         self.read(move |txn| match txn.open_table(TITLES)?.get(id.0)? {
             Some(row) => decode("title", &[id.0], row.value()).map(Some),
@@ -451,7 +451,7 @@ fn conversation(
     }
 }
 
-/// A page of these rows of messages of a conversation.
+/// Returns a page of these rows of messages.
 fn page_of<'a>(
     of: ConversationId,
     rows: impl Iterator<

@@ -1,6 +1,7 @@
 //! Values as rows of the index: encoded, with a checksum that binds them to their keys.
 //!
-//! A row that was damaged, or came to lie under another key, is an error and not an answer.
+//! A damaged row, or a row that is stored under a wrong key, gives an error and never a wrong
+//! answer.
 
 use redb::Error;
 use serde::{Deserialize, Serialize};
@@ -11,12 +12,12 @@ const CHECK: usize = 4;
 /// A number with its checksum.
 pub(super) type Number = (u64, u32);
 
-/// A number as the row under this key.
+/// Returns a number with its checksum, as the row under this key.
 pub(super) fn number(key: &[u64], value: u64) -> Number {
     (value, number_check(key, value))
 }
 
-/// The number that [`number`] has put under this key.
+/// Checks and returns the number that [`number`] has stored under this key.
 pub(super) fn checked(what: &str, key: &[u64], (value, check): Number) -> Result<u64, Error> {
     match number_check(key, value) == check {
         true => Ok(value),
@@ -45,7 +46,7 @@ pub(super) fn encode<'s, T: Serialize>(
     scratch
 }
 
-/// Decodes what [`encode`] has written under this key. `what` names the table.
+/// Decodes the result of [`encode`] under this key. `what` names the table.
 pub(super) fn decode<'r, T: Deserialize<'r>>(
     what: &str,
     key: &[u64],
@@ -72,7 +73,7 @@ fn checksum(key: &[u64], row: &[u8]) -> [u8; CHECK] {
     hasher.finalize().to_le_bytes()
 }
 
-/// The key of a session, as a checksum takes it.
+/// Returns the key of a session in the form that checksums use.
 pub(super) fn session_key(id: [u8; 16]) -> [u64; 2] {
     let bits = u128::from_le_bytes(id);
     [bits as u64, (bits >> 64) as u64]

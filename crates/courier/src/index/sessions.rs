@@ -113,7 +113,7 @@ pub(super) fn close(
     Ok(())
 }
 
-/// Closes all sessions of a user but one.
+/// Closes all sessions of a user except one.
 pub(super) fn close_all_but(
     tables: &mut Tables<'_>,
     user: UserId,
@@ -128,7 +128,7 @@ pub(super) fn close_all_but(
     Ok(())
 }
 
-/// Removes the session of a user that expires first if there are too many for one more.
+/// Removes the session of a user that expires first, if the user has the maximum number.
 pub(super) fn make_room(
     tables: &mut Tables<'_>,
     user: UserId,

@@ -3,10 +3,10 @@
 use super::row::Number;
 use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
-/// The one row of [`META`]: what the counters stand at.
+/// The key of the one row of [`META`], which contains the counters.
 pub(super) const STATE: &str = "state";
 
-/// The version of this layout. An index of the three before is [upgraded](super::upgrade), others are
+/// The version of this layout. An index of one of the three earlier versions is [upgraded](super::upgrade); others are
 /// refused.
 pub(super) const FORMAT: u32 = 5;
 
@@ -16,7 +16,7 @@ pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta
 /// User → [`User`](crate::model::User).
 pub(super) const USERS: TableDefinition<u64, &[u8]> = TableDefinition::new("users");
 pub(super) const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names");
-/// Skeleton of names → how many users have such a name in ASCII, and how many another one. See
+/// Skeleton of names → the number of users with such a name in ASCII, and the number with other such names. See
 /// [`lookalikes`](super::lookalikes).
 pub(super) const LOOKALIKES: TableDefinition<&str, (u64, u64)> = TableDefinition::new("lookalikes");
 /// Session → [`Session`](crate::model::Session).
@@ -24,10 +24,10 @@ pub(super) const SESSIONS: TableDefinition<[u8; 16], &[u8]> = TableDefinition::n
 /// (User, session).
 pub(super) const USER_SESSIONS: TableDefinition<(u64, [u8; 16]), ()> =
     TableDefinition::new("user_sessions");
-/// Session → the last sequence it has acknowledged.
+/// Session → the last sequence number that it has acknowledged.
 pub(super) const SESSION_ACKS: TableDefinition<[u8; 16], Number> =
     TableDefinition::new("acknowledged_by_session");
-/// User → the last sequence that any session has acknowledged.
+/// User → the last sequence number that any session has acknowledged.
 pub(super) const USER_ACKS: TableDefinition<u64, Number> =
     TableDefinition::new("acknowledged_by_user");
 /// Conversation → [`Conversation`](crate::model::Conversation).
@@ -40,20 +40,19 @@ pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::n
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
 /// (Conversation, number) → [`MessageRow`](super::MessageRow).
 pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");
-/// Conversation, number of the first message, [counts](super::queue::Run::counts), and the checksum of all of it.
+/// Conversation, number of the first message, [counts](super::queue::Run::counts), and the checksum of the row.
 pub(super) type Row = (u64, u64, u64, u32);
 
 /// (User, sequence of the first) → [`Run`](super::queue::Run).
 pub(super) const QUEUES: TableDefinition<(u64, u64), Row> = TableDefinition::new("queues");
 
-/// Number → many users and the last [`Run`](super::queue::Run) of each, of those that have no row of their
-/// own yet.
+/// Number → many users with the last [`Run`](super::queue::Run) of each, for users whose last range has no row yet.
 pub(super) const TAILS: TableDefinition<u64, &[u8]> = TableDefinition::new("tails");
 /// (Chunk, conversation) → the number of the last message of the conversation in that chunk.
 pub(super) const MARKS: TableDefinition<(u64, u64), Number> = TableDefinition::new("marks");
-/// Chunk → when the log took the newest message in it.
+/// Chunk → the time at which the log accepted its newest message.
 pub(super) const CHUNKS: TableDefinition<u64, Number> = TableDefinition::new("chunks");
-/// Conversation → the number of the first message that is kept, if earlier ones were removed.
+/// Conversation → the number of its first message, if earlier ones were removed.
 pub(super) const FIRSTS: TableDefinition<u64, Number> = TableDefinition::new("firsts");
 
 /// (User, hashed key) → (conversation, number, fingerprint of the text), for the messages of a day.
@@ -92,7 +91,7 @@ pub(super) struct Tables<'t> {
 }
 
 impl<'t> Tables<'t> {
-    /// Opens all tables, and makes those that do not exist.
+    /// Opens all tables, and creates missing ones.
     pub fn open(txn: &'t WriteTransaction) -> Result<Tables<'t>, redb::TableError> {
         let mut formats = txn.open_table(FORMATS)?;
         if formats.is_empty().map_err(storage)? {

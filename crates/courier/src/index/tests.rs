@@ -1,4 +1,4 @@
-//! The index alone, with commands from the test.
+//! Tests of the index alone, with commands from the test.
 
 mod checkpoints;
 mod keeping;

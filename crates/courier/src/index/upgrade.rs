@@ -1,8 +1,8 @@
 //! Upgrades of an index from earlier formats.
 //!
-//! Format 2 had no checksums of acknowledgements, no list of a user's sessions, and the days of idempotency
-//! keys in the order of the calendar. Format 3 had no ages of messages: its messages become one
-//! [chunk](super::expiry), as old as the newest of them. Format 4 had no table of similar names.
+//! Format 2 had no checksums of acknowledgements, no list of a user's sessions, and stored the days of idempotency keys
+//! in the order of the calendar. Format 3 had no ages of messages: its messages become one [chunk](super::expiry), with
+//! the age of the newest of them. Format 4 had no table of similar names.
 
 use super::chunk::{Chunk, OpenChunk, note};
 use super::keys::Days;
@@ -55,7 +55,7 @@ struct OldSession {
     expires: Millis,
 }
 
-/// Upgrades an index of one of the formats [`BEFORE`], completely or, on an error, not at all.
+/// Upgrades an index of one of the formats [`BEFORE`]. After an error nothing has changed.
 pub(super) fn upgrade(database: &Database, found: u32) -> Result<(), redb::Error> {
     let mut txn = database.begin_write()?;
     txn.set_durability(Durability::Immediate)

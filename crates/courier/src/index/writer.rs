@@ -17,13 +17,13 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// A transaction is committed when it has applied this many entries,
+/// The number of entries after which a transaction is committed.
 const LARGEST_TRANSACTION: u64 = 1 << 13;
-/// or this long after the first of them.
+/// The time after its first entry when a transaction is committed.
 const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
-/// but later, by this, if many rows are still to be written,
+/// The additional time if many rows must still be written.
 const LATEST_COMMIT: Duration = Duration::from_secs(5);
-/// or by this, if a reader waits.
+/// The maximum time before a commit if a reader waits.
 const LONGEST_WANT: Duration = Duration::from_millis(500);
 /// The number of queue rows from which a commit takes long enough to apply messages during it.
 const MANY_WRITTEN: usize = 1 << 10;
@@ -45,7 +45,7 @@ pub(super) struct Writer<E, C> {
     pub kept: Option<CompactionBacklog>,
     /// Changes applied during the last checkpoint.
     pub deferred_writes: DeferredWrites,
-    /// Entries that came during it and need the tables.
+    /// Entries that arrived during a commit and need the tables.
     pub postponed: Vec<Entry>,
     pub advanced: watch::Sender<u64>,
     pub effects: E,
@@ -55,18 +55,18 @@ pub(super) struct Writer<E, C> {
 /// CommitMode a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitMode {
-    /// Visible to readers. During a large commit, messages are applied.
+    /// Visible to readers. If the commit is large, messages are applied during it.
     Visible,
     /// Also on disk.
     Durable,
-    /// The same, and messages are applied during the commit.
+    /// Visible and on disk, and messages are applied during the commit.
     Concurrent,
 }
 
 /// The reason for a commit.
 #[derive(PartialEq, Eq)]
 enum Occasion {
-    /// A reader waits, or it is large or old enough.
+    /// A reader waits, or the transaction is large or old enough.
     Commit,
     /// The feed has ended.
     Over,
@@ -205,7 +205,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         Ok(())
     }
 
-    /// Continues with a copy, once it is complete.
+    /// Continues with a copy, when the copy is complete.
     fn replace(&mut self, mut copy: Box<Replacement>) -> Result<(), String> {
         let left = self.kept.as_mut().and_then(CompactionBacklog::take);
         let left =
@@ -364,7 +364,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         }
     }
 
-    /// Runs `work` in a transaction and commits it. Returns the position of the last entry in it, too.
+    /// Runs `work` in a transaction and commits it. Also returns the position of the last entry in it.
     fn commit<T>(
         &mut self,
         how: CommitMode,

@@ -1,13 +1,12 @@
 //! The log of a single node: files that one thread appends to.
 //!
-//! **Group commit.** The thread takes all commands that wait, writes them, and makes them durable
-//! with one `fdatasync`; those that arrive during the write are the next group. So a lone command waits for
-//! one sync, and under load one sync serves all that came in during the one before. A lone
-//! command does not wait for others.
+//! **Group commit.** The thread takes all waiting commands, writes them, and makes them durable with one `fdatasync`;
+//! commands that arrive during the write form the next group. So a single command waits for one sync, and under load
+//! one sync serves all commands that arrived during the previous one. A single command does not wait for others.
 //!
-//! A group is one record of a [`Journal`], which holds the entries that the index may not have on disk yet.
-//! The log has an identity, which the index knows: another log, or an empty one, is not taken for the one
-//! that the index was made from. The index is opened first, and keeps other processes out.
+//! A group is one record of a [`Journal`], which holds the entries that the index may not have on disk yet. The log has
+//! an identity, which the index stores, so another log, or an empty one, is not mistaken for the log of the index. The
+//! index is opened first, and keeps other processes out.
 
 mod before;
 
@@ -29,11 +28,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The directory of the log in the directory of the data.
+/// The name of the log's directory in the data directory.
 const DIRECTORY: &str = "log";
 /// The maximum number of commands that become durable together.
 const LARGEST_GROUP: usize = 4096;
-/// A group takes no more commands when it has this many bytes.
+/// The number of bytes at which a group takes no more commands.
 const LARGEST_RECORD: usize = 1 << 20;
 /// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 16;
@@ -46,7 +45,7 @@ pub(crate) struct Embedded {
 
 enum Work {
     Submission(Submission),
-    /// The last.
+    /// Ends the thread, after all earlier commands.
     Close,
 }
 
@@ -58,7 +57,7 @@ struct Submission {
 #[derive(Debug, Default)]
 struct LogState {
     waiting: AtomicUsize,
-    /// Entries up to here are not needed any more.
+    /// The position up to which entries are not needed any more.
     forgotten: AtomicU64,
     durable: AtomicU64,
     failed: AtomicBool,
@@ -83,10 +82,10 @@ enum LogSource {
 }
 
 impl Prepared {
-    /// Opens the log in this directory, or one in memory, for an index that has come to `after`.
+    /// Opens the log in this directory, or one in memory, for an index that has applied everything up to `after`.
     ///
     /// # Errors
-    /// If it cannot be read, or lacks entries.
+    /// If the log cannot be read, or lacks entries.
     pub fn open(data: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
         let Some(data) = data else {
             return Ok(Prepared::empty(
@@ -124,7 +123,7 @@ impl Prepared {
         }
     }
 
-    /// A new log.
+    /// Creates an empty log.
     fn empty(place: LogSource, identity: u64, after: u64) -> Prepared {
         Prepared {
             place,
@@ -135,7 +134,7 @@ impl Prepared {
         }
     }
 
-    /// A number that another log does not have.
+    /// Returns the number that identifies the log.
     pub fn identity(&self) -> u64 {
         self.identity
     }
@@ -201,8 +200,8 @@ impl Prepared {
     }
 }
 
-/// A bit that is set in the identity of an embedded log. It is clear in the identity of a NATS stream, which
-/// is a time. Logs that earlier versions made may lack it.
+/// A bit that is set in the identity of an embedded log. It is clear in the identity of a NATS stream, which is a time.
+/// Logs of earlier versions may lack it.
 const OWN: u64 = 1 << 63;
 
 /// True if the identity certainly belongs to an embedded log.
@@ -210,7 +209,7 @@ pub(crate) fn is_identity(identity: u64) -> bool {
     identity & OWN != 0
 }
 
-/// A number that no other log has.
+/// Returns a random identity.
 fn random_identity() -> Result<u64, StartError> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| {
@@ -241,7 +240,7 @@ fn decode(
     }
 }
 
-/// An entry that was durable before this process began.
+/// Returns an entry that was durable before this process began.
 fn entry(position: u64, command: Command) -> Entry {
     Entry {
         position,
@@ -318,7 +317,7 @@ impl Log for Embedded {
 
 /// The thread that writes.
 struct Writer {
-    /// `None`: the log is in memory.
+    /// The files; `None` if the log is in memory.
     files: Option<Journal>,
     state: Arc<LogState>,
     feed: Feed,
@@ -383,7 +382,7 @@ impl Writer {
         }
     }
 
-    /// The disk has refused a group. What became durable of it is known only when the files are
+    /// Handles a group that the disk has refused. Which part of it is durable is known only when the files are
     /// reopened, so nothing is appended after it.
     fn fail(
         &self,
@@ -415,7 +414,7 @@ impl Writer {
     }
 }
 
-/// Whether there is a log in the directory of the data.
+/// True if there is a log in the data directory.
 pub(crate) fn is_in(data: &Path) -> bool {
     corsair_journal::exists(&data.join(DIRECTORY)) || data.join(before::FILE).exists()
 }
@@ -423,7 +422,7 @@ pub(crate) fn is_in(data: &Path) -> bool {
 /// Creates a log with this identity in a directory that has none, which continues after a position.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the log cannot be written.
 pub(crate) fn begin(data: &Path, identity: u64, after: u64) -> Result<(), StartError> {
     Journal::create(&data.join(DIRECTORY), identity, after + 1, &[])?;
     Ok(())

@@ -1,28 +1,26 @@
 //! The log of several nodes: a stream of NATS JetStream.
 //!
-//! The stream is the one order of all commands, and where they are durable. A node publishes a
-//! command, and every node, that one as well, gets it back in the stream's order and applies it.
-//! The client is answered when the command has come back: so the answer is what every node will
-//! say, and the client can ask any node that has caught up.
+//! The stream defines the order of all commands, and makes them durable. A node publishes a command; every node,
+//! including that one, receives it in the stream's order and applies it. The client is answered when the command has
+//! been received. So the answer is the one that every node would give, and the client can then ask any node that has
+//! caught up.
 //!
-//! A publication that is not acknowledged is repeated under the same id, which JetStream stores
-//! once. The outcome of a publication that is not acknowledged after [`LONGEST`] is unknown, and the
-//! answer says so.
+//! A publication that is not acknowledged is repeated with the same id, and JetStream stores it once. If a publication
+//! is not acknowledged within [`LONGEST`], its outcome is unknown, and the answer says so.
 //!
-//! The node follows the stream from the position up to which it has applied it, and restarts
-//! from there whenever the connection is lost. Positions are the stream's sequences, which have no
-//! gaps; one that is found is an error, and nothing after it is applied, unless the stream was trimmed:
-//! then the node restarts from a [snapshot](snapshots).
+//! The node follows the stream from the position that it has applied, and restarts from there whenever the connection
+//! is lost. Positions are the stream's sequences, which have no gaps. A gap is an error, after which nothing is
+//! applied, unless the stream was trimmed: then the node restarts from a [snapshot](snapshots).
 //!
-//! Before it follows, a node checks that the stream still is the one that it has applied: that it goes
-//! as far, and that the entry applied last is there. A server that came back with an older store has
-//! lost entries; a node that knows more stops serving and says so, before histories part.
+//! Before it follows the stream, a node checks that the stream is the one that it has applied: that it is long enough,
+//! and that it contains the last applied entry. A server that returns with an older store has lost entries; a node that
+//! has applied them stops serving and reports it, before histories diverge.
 //!
-//! Entries are [sealed](crate::seal) with a key that the nodes have in common. What another client of
-//! the server publishes is skipped and counted.
+//! Entries are [sealed](crate::seal) with a key that all nodes share. Messages that another client of the server
+//! publishes are skipped and counted.
 //!
-//! Nodes of two versions can run at a time. A node publishes only what all nodes that it hears of can
-//! [read](crate::presence::shared::CommonVersion); one that meets what it cannot read stops.
+//! Nodes of two versions can run at the same time. A node publishes only commands that all nodes it hears can
+//! [read](crate::presence::shared::CommonVersion); a node that receives a command that it cannot read stops.
 
 mod connect;
 mod end;
@@ -54,9 +52,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-/// A command is published again and again for this long.
+/// The time for which publishing a command is repeated.
 const LONGEST: Duration = Duration::from_secs(15);
-/// How long one acknowledgement may take.
+/// The time limit for one acknowledgement.
 const ACK: Duration = Duration::from_secs(2);
 /// The pause between two publications of a command.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -65,7 +63,7 @@ const DUPLICATES: Duration = Duration::from_secs(120);
 /// The maximum number of commands in progress.
 const MOST_WAITING: usize = 1 << 13;
 
-/// A command as the stream keeps it.
+/// A command as stored in the stream.
 #[derive(Serialize, Deserialize)]
 struct StreamCommand {
     /// The process that published it, and its number there.
@@ -90,11 +88,11 @@ struct StreamState {
     identity: u64,
     common: CommonVersion,
     names: Names,
-    /// How often the client has connected.
+    /// The number of times that the client has connected.
     connections: watch::Receiver<u64>,
     ends: Ends,
     numbers: AtomicU64,
-    /// Replies of commands that have not come back yet.
+    /// The replies of commands that have not been received yet.
     waiting: Mutex<HashMap<u64, Reply>>,
     /// The reason why the node stopped following the stream.
     stopped: OnceLock<String>,
@@ -114,7 +112,7 @@ enum Attach {
     Broken(String),
     /// It is not the stream that was applied.
     Wrong(String),
-    /// It was trimmed, and does not reach back to the applied position.
+    /// The stream was trimmed beyond the applied position.
     Behind(String),
 }
 
@@ -175,7 +173,7 @@ impl Log for JetStream {
         })
     }
 
-    /// The stream is trimmed when there is a snapshot, for nodes that begin from nothing.
+    /// Does nothing: the stream is trimmed when there is a snapshot for new nodes.
     fn forget(&self, _: u64) {}
 
     fn patience(&self) -> Option<Duration> {
@@ -212,7 +210,7 @@ impl StreamState {
         }
     }
 
-    /// The last entry of the stream, asked of the server.
+    /// Asks the server for the last entry of the stream.
     async fn ask_for_end(&self) -> Result<u64, LogError> {
         let info = timeout(ACK, self.stream.get_info()).await;
         match info {
@@ -264,7 +262,7 @@ impl StreamState {
         Ok(())
     }
 
-    /// Publishes until it is acknowledged, or for too long.
+    /// Publishes until the command is acknowledged, or the time is over.
     async fn publish(&self, number: u64, bytes: bytes::Bytes) -> Result<(), String> {
         let id = format!("{:016x}-{number}", self.origin);
         let end = Instant::now() + LONGEST;

@@ -1,10 +1,9 @@
-//! Presence of several nodes, over plain NATS subjects: nothing of it has to outlive a node.
+//! Presence of several nodes, over plain NATS subjects, because presence need not survive a node.
 //!
-//! A node publishes what changes, numbered, and every second the number it has come to. A node that
-//! misses a number, or does not know the sender, asks it for all its users. A node of which nothing
-//! was heard for [`SILENCE`] is gone, and its users with it. Lists are sent in parts of at most
-//! [`PART`] users, far below what a NATS server takes. Everything is sealed with the nodes' key;
-//! what is not is ignored and counted.
+//! A node publishes numbered changes, and every second the number of its last change. A node that misses a number, or
+//! does not know the sender, asks the sender for all its users. A node that is silent for [`SILENCE`] is gone, and so
+//! are its users. Lists are sent in parts of at most [`PART`] users, far below the limit of a NATS server. All messages
+//! are sealed with the nodes' key; others are ignored and counted.
 
 use super::{Changes, NodeId, Presence};
 use crate::frame::UserInfo;
@@ -21,23 +20,23 @@ use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often changes are published.
+/// The interval at which changes are published.
 const TICK: Duration = Duration::from_millis(100);
-/// How many ticks there are between two signs of life.
+/// The number of ticks between two signs of life.
 const HEARTBEAT: u64 = 10;
-/// A node that is silent for this long is gone.
+/// The silence after which a node counts as gone.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Users in one publication: at most 80 KB.
+/// The maximum number of users in one publication, which is at most 80 KB.
 const PART: usize = 1000;
-/// Heartbeats after which the nodes that are there have been heard.
+/// The number of heartbeats after which all running nodes have been heard.
 const HEARD: u64 = 2;
 /// Users of another node that are believed.
 const MOST_USERS: usize = 1 << 20;
 
-/// What nodes tell each other.
+/// A message between nodes.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PresenceMessage {
-    /// This has changed; `number` counts the changes published before.
+    /// Changes; `number` counts the changes that were published before.
     Change {
         number: u64,
         came: Vec<UserInfo>,
@@ -45,25 +44,26 @@ enum PresenceMessage {
     },
     /// The number of changes that were published.
     Alive { number: u64 },
-    /// A part of all users after this number of changes.
+    /// A part of the list of all users, after this number of changes.
     All {
         number: u64,
         first: bool,
         last: bool,
         users: Vec<UserInfo>,
     },
-    /// Say who is on this node; [`EVERY_NODE`] asks all.
+    /// Asks for the users of a node; [`EVERY_NODE`] asks all nodes.
     Ask { node: NodeId },
-    /// This node shuts down.
+    /// The sending node is shutting down.
     Gone,
-    /// The newest version that this node reads. Nodes of the first version do not say it, and ignore it.
+    /// The newest version that the sending node can read. Nodes of the first version do not send this message, and
+    /// ignore it.
     Reads { version: u8 },
 }
 
-/// The newest version that all nodes read. Clones are the same.
+/// The newest version that all nodes can read. Clones share it.
 ///
-/// A node that has just started assumes the newest that it has read in the log until it has heard the
-/// others: one that cannot read that has stopped. Those that say nothing of it have the first.
+/// A node that has just started assumes the newest version that it has read in the log until it has heard the others,
+/// because a node that cannot read that version has stopped. Nodes that report no version have the first one.
 #[derive(Clone, Debug)]
 pub(crate) struct CommonVersion(Arc<AtomicU8>);
 
@@ -73,8 +73,8 @@ impl CommonVersion {
     }
 }
 
-/// Whether this node is the first running one, which performs the tasks that one node does for all. Clones are
-/// the same. Nodes that do not hear each other may both be.
+/// Whether this node is the first running one, which performs the tasks that one node does for all. Clones share it. If
+/// nodes do not hear each other, several may be first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct First(Arc<AtomicBool>);
 
@@ -87,20 +87,20 @@ impl First {
 /// The number of no node.
 const EVERY_NODE: NodeId = 0;
 
-/// Another node, as far as it is known.
+/// The known state of another node.
 #[derive(Debug)]
 struct Peer {
     heard: Instant,
     known: PeerPresence,
-    /// The newest version that it reads.
+    /// The newest version that it can read.
     reads: u8,
 }
 
 #[derive(Debug)]
 enum PeerPresence {
-    /// Everything was asked for, and these parts have come.
+    /// The complete list was requested, and these parts have arrived.
     Asked(Vec<UserInfo>),
-    /// All up to this number of changes.
+    /// All changes up to this number are known.
     All(u64),
 }
 
@@ -111,16 +111,16 @@ pub(crate) struct SharedPresence {
     key: Key,
     metrics: Metrics,
     me: NodeId,
-    /// Where nodes tell each other.
+    /// The subject of messages between nodes.
     subject: String,
-    /// Changes published so far.
+    /// The number of changes published so far.
     published: u64,
     peers: HashMap<NodeId, Peer>,
     common: CommonVersion,
     first: First,
-    /// The newest version in the log, as far as this node had read it when it started.
+    /// The newest version in the log at the time when this node started.
     written: u8,
-    /// The others that are there have been heard.
+    /// True if all other running nodes have been heard.
     listened: bool,
 }
 
@@ -150,17 +150,17 @@ impl SharedPresence {
         }
     }
 
-    /// What all nodes read.
+    /// Returns the version that all nodes can read.
     pub fn common(&self) -> CommonVersion {
         self.common.clone()
     }
 
-    /// Whether this node is the first.
+    /// Returns whether this node is the first.
     pub fn first(&self) -> First {
         self.first.clone()
     }
 
-    /// Takes note of which nodes are there, and what they read.
+    /// Updates the set of known nodes and the common version.
     fn agree(&self) {
         let is_first = self.peers.keys().all(|&peer| self.me < peer);
         self.first.0.store(self.listened && is_first, Relaxed);

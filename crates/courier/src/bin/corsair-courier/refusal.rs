@@ -1,4 +1,4 @@
-//! Arguments that the parser refuses, and everything else that ends the program, in one sentence.
+//! Errors that end the program, including invalid arguments, as one sentence each.
 
 use clap::error::ErrorKind;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! The log of earlier versions, a database. The entries that the index lacks are read once, and continue
-//! in the journal.
+//! The log of earlier versions, which was a database. Entries that the index lacks are read once, and continue in the
+//! journal.
 
 use crate::command::Command;
 use crate::database;
@@ -8,7 +8,7 @@ use crate::guard::guard;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::path::Path;
 
-/// Its file in the data directory.
+/// The name of its file in the data directory.
 pub(super) const FILE: &str = "log.redb";
 /// The version of its layout.
 const FORMAT: u32 = 2;
@@ -16,10 +16,10 @@ const FORMAT: u32 = 2;
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 /// Bytes of a row's checksum.
 const CHECK: usize = 4;
-/// Pages that redb keeps in memory, in bytes.
+/// The size of redb's cache in bytes.
 const CACHE: usize = 8 << 20;
 
-/// The contents.
+/// The contents of the earlier log.
 pub(super) struct LegacyLog {
     pub identity: u64,
     /// The commands after a position, in order.
@@ -32,7 +32,7 @@ impl LegacyLog {
     /// Reads the commands after this position; `None` if that log does not exist.
     ///
     /// # Errors
-    /// If it is damaged, or does not reach back to this position.
+    /// If the log is damaged, or begins after this position.
     pub fn read(data: &Path, after: u64) -> Result<Option<LegacyLog>, StartError> {
         if !data.join(FILE).exists() {
             return Ok(None);
@@ -62,7 +62,7 @@ impl LegacyLog {
     }
 }
 
-/// Removes it, if it is of this identity: its entries are in files.
+/// Removes the log if it has this identity, because its entries are now in the journal.
 pub(super) fn remove(data: &Path, of: u64) {
     let path = data.join(FILE);
     let is_left = path.exists()
@@ -94,7 +94,7 @@ fn identity(database: &Database) -> Result<(Option<u32>, u64), redb::Error> {
     ))
 }
 
-/// The commands after this position, and the position of the last one.
+/// Reads the commands after this position, and the position of the last one.
 fn read(database: &Database, after: u64) -> Result<(Vec<Command>, u64), redb::Error> {
     let txn = database.begin_read()?;
     let base = txn.open_table(META)?.get("base")?;

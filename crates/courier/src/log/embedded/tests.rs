@@ -1,4 +1,4 @@
-//! The log alone.
+//! Tests of the log alone.
 
 use super::*;
 use crate::command::CommandResult;

@@ -1,4 +1,4 @@
-//! Finding the server and the stream on it.
+//! Connects to the server, and finds or creates the stream.
 
 use super::end::Ends;
 use super::snapshots::Snapshots;
@@ -34,9 +34,9 @@ pub(crate) struct Names {
     pub stream: String,
     /// The subject of its entries.
     pub log: String,
-    /// The subject of what nodes tell each other beside it.
+    /// The subject of messages between nodes.
     pub presence: String,
-    /// The object store of snapshots, and the stream that names the newest one.
+    /// The name of the object store of snapshots, and of the stream that names the newest one.
     pub snapshots: String,
     /// The subject of that stream.
     pub newest: String,
@@ -46,7 +46,7 @@ impl Names {
     /// Returns the names of the service whose stream has this name; without a name, of the only service.
     ///
     /// # Errors
-    /// If it is not a valid name of a stream.
+    /// If the name is not valid for a stream.
     pub fn new(stream: Option<&str>) -> Result<Names, StartError> {
         let Some(stream) = stream else {
             return Ok(Names {
@@ -88,7 +88,7 @@ pub(crate) struct Server {
 enum Credentials {
     User(String, String),
     Token(String),
-    /// A complete `.creds` file: a token signed by the account, and its key.
+    /// The content of a `.creds` file: a token signed by the account, and its key.
     Keys(String),
 }
 
@@ -132,7 +132,7 @@ fn unusable(path: &Path, reason: String) -> StartError {
     }
 }
 
-/// A stream, before it is followed.
+/// A stream that is not followed yet.
 pub(crate) struct Connected {
     client: Client,
     context: Context,
@@ -143,7 +143,7 @@ pub(crate) struct Connected {
     metrics: Metrics,
     origin: u64,
     identity: u64,
-    /// Servers that keep a copy of the stream.
+    /// The number of servers with a copy of the stream.
     replicas: usize,
     connections: watch::Receiver<u64>,
 }
@@ -256,12 +256,12 @@ impl Connected {
         })
     }
 
-    /// A number that another stream does not have.
+    /// Returns the number that identifies the stream.
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
-    /// The process as other nodes know it.
+    /// Returns the number that identifies this process to other nodes.
     pub fn origin(&self) -> u64 {
         self.origin
     }
@@ -288,9 +288,8 @@ impl Connected {
         StartError::Nats { url, reason }
     }
 
-    /// Begins an empty stream for an index that has a history of its own. Nodes cannot read the stream from its
-    /// first entry, because that is removed: they need a snapshot. Returns the entry that the index is to
-    /// continue after.
+    /// Begins an empty stream for an index that already has a history. The first entry is removed, so nodes cannot read
+    /// the stream from its beginning and need a snapshot. Returns the entry after which the index continues.
     ///
     /// # Errors
     /// If the stream has entries, or the server does not take any.
@@ -331,7 +330,7 @@ impl Connected {
         Ok(applied)
     }
 
-    /// Follows the stream from after the entry that was applied last.
+    /// Follows the stream from the last applied entry on.
     ///
     /// # Errors
     /// If the stream does not have that entry.

@@ -1,8 +1,8 @@
 //! The end of the stream, requested once for all concurrent readers.
 //!
-//! Every read of a list waits for earlier messages. An answer of the server serves the requests made before
-//! it was asked for; later requests share the next answer. So only one request to the server is in progress,
-//! however many readers there are.
+//! Every read of a list waits for earlier messages. An answer of the server serves all requests made before it was
+//! asked; later requests share the next answer. So only one request to the server is in progress, however many readers
+//! there are.
 
 use crate::log::LogError;
 use std::sync::atomic::AtomicU64;

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 /// The maximum number of entries that are forwarded together.
 const LARGEST_GROUP: usize = 512;
-/// The pause before the stream is asked again.
+/// The pause before the stream is read again.
 const PAUSE: Duration = Duration::from_millis(200);
 /// While the index is behind.
 const FULL: Duration = Duration::from_millis(1);
@@ -30,7 +30,7 @@ enum End {
     Wrong(String),
     /// Positions are missing.
     Gap(String),
-    /// It was trimmed beyond the node's position.
+    /// The stream was trimmed beyond the node's position.
     Behind(String),
 }
 

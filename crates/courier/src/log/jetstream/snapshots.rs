@@ -1,14 +1,14 @@
-//! Snapshots of the index on the server of the stream: what a new node begins from, so that the stream need
-//! not be kept whole.
+//! Snapshots of the index on the server of the stream, from which new nodes start, so that the stream need not be kept
+//! completely.
 //!
-//! A snapshot is the file of an index as it stood at one entry of the stream. It lies in an object store
-//! beside the stream. The last message of another stream says which one is the newest, how long it is and its
-//! keyed hash, sealed with a key that only the nodes have. A node replaces that message only if it is still the
-//! one that it has read, and only by a later snapshot, so two nodes that store one at a time do not go back.
+//! A snapshot is the file of an index at one entry of the stream. It is in an object store beside the stream. The last
+//! message of another stream names the newest snapshot, with its length and its keyed hash, sealed with a key that only
+//! the nodes have. A node replaces that message only if it is unchanged since it was read, and only by a later
+//! snapshot, so two nodes that store snapshots at the same time cannot go back.
 //!
-//! Then the stream is trimmed up to the snapshot *before* the newest, whose last entry stays. So nodes that
-//! are behind by less than a snapshot read on; others begin from the newest. The object of the snapshot
-//! before stays as well, for nodes that are reading it.
+//! Then the stream is trimmed up to the snapshot *before* the newest, whose last entry stays. So nodes that are behind
+//! by less than a snapshot continue to read; others start from the newest snapshot. The object of the previous snapshot
+//! also stays, for nodes that are reading it.
 
 use super::{ACK, Names};
 use crate::seal::{FIRST, Key, Opened};
@@ -23,9 +23,9 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The key's use, so that what is sealed with it is taken for nothing else.
+/// The purpose of the key, so that data sealed with it cannot be mistaken for other data.
 const CONTEXT: &str = "corsair-courier 2026-11 snapshots of nodes";
-/// How long the server may take for the next part of a snapshot.
+/// The time limit for the next part of a snapshot.
 const STALLED: Duration = Duration::from_secs(10);
 /// Bytes that are read at a time.
 const PART: usize = 128 << 10;
@@ -33,29 +33,29 @@ const PART: usize = 128 << 10;
 /// A snapshot on the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
-    /// The stream that it is of.
+    /// The identity of its stream.
     identity: u64,
-    /// The last entry that it knows.
+    /// The last applied entry.
     pub position: u64,
     /// Bytes of the file.
     pub length: u64,
     hash: [u8; 32],
     object: String,
-    /// The object of the snapshot before it.
+    /// The object of the previous snapshot.
     before: Option<String>,
 }
 
-/// The newest snapshot, and what it is compared with when there is a newer one.
+/// The newest snapshot, and the revision that a newer one must replace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Newest {
     pub snapshot: Option<Snapshot>,
     revision: u64,
 }
 
-/// What the stream holds.
+/// The range of entries in the stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamRange {
-    /// The first entry that it has; if it was never trimmed, 1 or less.
+    /// The first entry in the stream; 1 or less if it was never trimmed.
     pub first: u64,
     pub bytes: u64,
 }
@@ -89,7 +89,7 @@ impl Snapshots {
         }
     }
 
-    /// What the stream holds now.
+    /// Returns the range of entries in the stream.
     ///
     /// # Errors
     /// If the server does not say.
@@ -106,17 +106,17 @@ impl Snapshots {
     /// Removes the entries of the stream before this one.
     ///
     /// # Errors
-    /// If the server does not do it.
+    /// If the server fails.
     pub async fn trim(&self, first: u64) -> Result<(), String> {
         let purged = timeout(STALLED, async { self.stream.purge().sequence(first).await }).await;
         let purged = purged.map_err(|_| "the NATS server does not answer".to_owned())?;
         purged.map(drop).map_err(|error| error.to_string())
     }
 
-    /// The newest snapshot of the stream, if there is one.
+    /// Returns the newest snapshot of the stream, if there is one.
     ///
     /// # Errors
-    /// If the server does not say, or a newer version has stored it.
+    /// If the server does not answer, or a newer version has stored the snapshot.
     pub async fn newest(&self) -> Result<Newest, String> {
         let announcements = self.announcements().await?;
         let last = announcements.get_last_raw_message_by_subject(&self.names.newest);
@@ -151,11 +151,11 @@ impl Snapshots {
         })
     }
 
-    /// Stores the file of an index that has come to this position, unless there is a later one by now.
+    /// Stores the file of an index that has applied everything up to this position, unless there is a later snapshot.
     /// Returns whether it was stored.
     ///
     /// # Errors
-    /// If the server does not take it.
+    /// If the server refuses it.
     pub async fn store(&self, position: u64, file: &Path, newest: &Newest) -> Result<bool, String> {
         let said = |error: std::io::Error| format!("{}: {error}", file.display());
         let (length, hash) = self.hash(file).await.map_err(said)?;
@@ -200,7 +200,7 @@ impl Snapshots {
         }
     }
 
-    /// Says that a snapshot is the newest, if nothing was said since.
+    /// Announces a snapshot as the newest, if there was no other announcement since.
     async fn announce(&self, snapshot: &Snapshot, revision: u64) -> Result<(), String> {
         let sealed = self.key.seal(FIRST, snapshot);
         let sealed = sealed.map_err(|error| error.to_string())?;
@@ -213,10 +213,10 @@ impl Snapshots {
         told.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Reads a snapshot into a file, and checks that it is what a node has stored.
+    /// Reads a snapshot into a file, and verifies its hash.
     ///
     /// # Errors
-    /// If it cannot be read or written, or is something else.
+    /// If the snapshot cannot be read or written, or has another hash.
     pub async fn fetch(&self, snapshot: &Snapshot, to: &Path) -> Result<(), String> {
         let said = |error: std::io::Error| format!("{}: {error}", to.display());
         let objects = self.objects().await?;
@@ -246,7 +246,7 @@ impl Snapshots {
         file.sync_all().await.map_err(said)
     }
 
-    /// The bytes of a file, and their keyed hash.
+    /// Returns the length of a file and its keyed hash.
     async fn hash(&self, file: &Path) -> std::io::Result<(u64, [u8; 32])> {
         let mut file = File::open(file).await?;
         let mut hasher = self.key.hasher();
@@ -263,7 +263,7 @@ impl Snapshots {
         }
     }
 
-    /// The stream that says which snapshot is the newest.
+    /// Returns the stream that names the newest snapshot.
     async fn announcements(&self) -> Result<Stream, String> {
         let config = Config {
             name: self.names.snapshots.clone(),

@@ -1,4 +1,4 @@
-//! Logs that versions before this one have written.
+//! Tests with logs in the format of earlier versions.
 
 use super::*;
 use redb::Durability;
