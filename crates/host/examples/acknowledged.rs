@@ -1,4 +1,4 @@
-//! A service that acknowledges writes, and power losses that show which of them it loses.
+//! A service that acknowledges writes, tested with power losses that show which writes it loses.
 //!
 //! ```sh
 //! cargo run -p corsair-host --example acknowledged -- nothing    # loses lines
@@ -20,16 +20,16 @@ use tokio::net::{TcpListener, TcpStream};
 const FILE: &str = "/var/numbers";
 const SEEDS: u64 = 100;
 
-/// How careful the service is. Each level includes those before it.
+/// The durability of the service. Each level includes the earlier ones.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
-    /// It syncs nothing.
+    /// Syncs nothing.
     Nothing,
-    /// It syncs the file before it acknowledges.
+    /// Syncs the file before it acknowledges.
     File,
-    /// It syncs the directory after it has created the file.
+    /// Syncs the directory after it has created the file.
     Directory,
-    /// At its start it removes what a power loss has left of a line.
+    /// Removes, at its start, the incomplete line that a power loss has left.
     Repaired,
 }
 

@@ -1,7 +1,8 @@
 //! A host without a process: an async body within the engine, with sockets to all other hosts.
 //!
-//! It costs a few hundred bytes and no process, so a simulation can have ten thousand clients of one real server. Its
-//! connections are those of the simulated kernel ([`crate::tcp`]): a real program cannot tell the difference.
+//! Such a host costs a few hundred bytes and no process, so a simulation can have ten thousand clients of one real
+//! server. Its connections use the TCP of the simulated kernel ([`crate::tcp`]), so a real program notices no
+//! difference.
 
 mod net;
 mod socket;
@@ -20,16 +21,16 @@ use std::pin::Pin;
 use std::time::Duration;
 use tasks::{Progress, Tasks};
 
-/// The future of an actor's body: `None`, or why it has failed.
+/// The future of an actor's body. Its output is `None`, or the reason of a failure.
 pub(crate) type Running = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 
-/// Makes the future of an actor's body, at each start.
+/// Creates the future of an actor's body, at each start.
 pub(crate) type Body = Box<dyn Fn(Net) -> Running + Send + Sync>;
 
 /// The actor of a host that runs a body.
 pub(crate) struct Native {
     uplink: Uplink,
-    /// Sockets; they outlive the body, as those of a real host do.
+    /// The sockets, which outlive the body, as on a real host.
     net: Option<Net>,
     tasks: Tasks,
     timer: Option<TimerHandle>,
@@ -65,7 +66,7 @@ impl Native {
         self.run(cx);
     }
 
-    /// The body is over: all that it has spawned is dropped, and with it the sockets.
+    /// Ends the body: everything that it has spawned is dropped, including its sockets.
     fn end(&mut self, state: HostState, why: Option<&str>) {
         if let (Some(net), Some(why)) = (&self.net, why) {
             net.log_error(why);
@@ -79,7 +80,7 @@ impl Native {
         }
     }
 
-    /// Polls what was woken, sends what comes of it, and sets the timer.
+    /// Polls woken futures, sends the resulting packets, and sets the timer.
     fn run<C: Context<Wire>>(&mut self, cx: &mut C) {
         let Some(net) = self.net.clone() else { return };
         if self.uplink.record().state == HostState::Running {

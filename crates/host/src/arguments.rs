@@ -1,7 +1,7 @@
 //! The arguments of a host's program.
 //!
-//! Programs find their arguments where the system put them when the process was started, so the arguments of a host
-//! replace them there. The process is started with enough arguments that there is space.
+//! Programs read their arguments at the place where the system put them when the process was started, so the arguments
+//! of a host are written to that place. The process is started with padding arguments, so that there is enough space.
 #![allow(unsafe_code, reason = "writes the arguments of the process")]
 
 use crate::world::HostSpec;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
 /// Arguments of a program at most.
 pub(crate) const MOST: usize = 64;
-/// What fills the arguments of a program of its own.
+/// The padding arguments of a program that is started.
 const PADDING: &str = "--corsair-host-padding";
 
 static COUNT: AtomicI32 = AtomicI32::new(0);
 static ARGUMENTS: AtomicPtr<*mut c_char> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Remembers where the arguments are. The C library calls it before `main`.
+/// Stores the location of the arguments. The C library calls it before `main`.
 extern "C" fn remember(count: c_int, arguments: *mut *mut c_char, _: *const *const c_char) {
     COUNT.store(count, Ordering::Relaxed);
     ARGUMENTS.store(arguments, Ordering::Relaxed);
@@ -43,7 +43,7 @@ pub(crate) fn strip_padding() {
     }
 }
 
-/// Gives this process the arguments of a host. It has one thread.
+/// Replaces the arguments of this process by those of a host. The process has one thread.
 pub(crate) fn set(host: &HostSpec) {
     let own = std::slice::from_ref(&host.name);
     let arguments = match host.arguments.is_empty() {

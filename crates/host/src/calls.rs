@@ -1,4 +1,4 @@
-//! System calls as text: their names, and the last ones of a host.
+//! System calls in text form: their names, and the last calls of a host.
 
 use std::fmt;
 
@@ -114,7 +114,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// The last calls of each thread, from the calls of a host in order.
+/// Formats the last calls of each thread, from the calls of a host in order.
 pub(crate) fn last_calls(calls: &[Call]) -> String {
     const OF_EACH: usize = 6;
     let mut threads: Vec<usize> = calls.iter().map(|call| call.thread).collect();

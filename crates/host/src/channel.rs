@@ -1,8 +1,8 @@
 //! The memory that a host's process shares with the simulation: one command and one reply at a time, and a
 //! log that remains readable after the process has died.
 //!
-//! The two sides take turns. The simulation writes a command and raises `command`; the process runs until it
-//! has nothing left to do at that virtual time, writes its reply and raises `reply`.
+//! The two sides take turns. The simulation writes a command and raises `command`. The process runs until it has
+//! nothing left to do at that virtual time, writes its reply and raises `reply`.
 #![allow(unsafe_code, reason = "memory shared between processes")]
 
 use crate::calls::Call;
@@ -10,27 +10,27 @@ use crate::raw::Signal;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes of a command: at most one packet, whose data is at most 64 KiB.
+/// The size of a command in bytes: at most one packet, whose data is at most 64 KiB.
 const INPUT: usize = 128 << 10;
-/// Bytes of packets in one reply. What does not fit is sent in another ([`Reply::More`]).
+/// The size of the packets in one reply in bytes. Further packets are sent in another reply ([`Reply::More`]).
 const OUTPUT: usize = 4 << 20;
-/// Bytes of log in one reply.
+/// The size of the log in one reply in bytes.
 const LOG: usize = 1 << 20;
 
-/// Calls that are stored for reports, the last ones.
+/// The number of most recent calls that are stored for reports.
 const CALLS: usize = 512;
 
 /// A request of the simulation to a host's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Command {
-    /// Go to a virtual time, take a packet if there is one, and run until nothing is left to do.
+    /// Advances to a virtual time, delivers a packet if there is one, and runs until nothing is left to do.
     Step = 1,
-    /// Close everything as the kernel does when it kills a process.
+    /// Closes everything, like the kernel when it kills a process.
     Kill = 2,
-    /// Take other settings of the disk.
+    /// Changes the settings of the disk.
     Disk = 3,
-    /// Deliver a signal.
+    /// Delivers a signal.
     Signal = 4,
 }
 
@@ -50,20 +50,20 @@ pub(crate) enum Reply {
 const DONE: u32 = 1;
 const MORE: u32 = 2;
 
-/// The way in which a host's process ended, as the process reports it.
+/// The end of a host's process, as the process reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It runs.
+    /// The process is running.
     Running,
-    /// `exit` with this status; `main` returned if it is 0.
+    /// The program called `exit` with this status, or `main` returned (status 0).
     Exited(i32),
     /// `main` panicked.
     Panicked,
-    /// It made a call that is not simulated.
+    /// The program made a call that is not simulated.
     Unsupported,
     /// No thread can ever run again.
     Deadlocked,
-    /// A signal of the simulation has ended it.
+    /// A signal of the simulation has killed it.
     Killed,
 }
 
@@ -130,7 +130,7 @@ impl std::fmt::Debug for Memory {
 // SAFETY: the counters are atomic, and the buffers are accessed by the side whose turn it is.
 unsafe impl Sync for Memory {}
 
-/// The output of a host since the last reply.
+/// The output of a host since the previous reply.
 #[derive(Debug, Default)]
 pub(crate) struct Produced {
     /// Packets, as [`crate::packet::Packet::write`] wrote them.
@@ -161,7 +161,7 @@ impl Channel {
         Ok(Channel(unsafe { &*memory.cast::<Memory>() }))
     }
 
-    /// The same memory for the other side, which gets it by forking.
+    /// Returns the same memory for the other side, which gets it by forking.
     pub(crate) fn other_side(&self) -> Channel {
         Channel(self.0)
     }
@@ -228,7 +228,7 @@ impl Channel {
         }
     }
 
-    /// Takes what the process has produced. After its death this is complete to the last byte.
+    /// Takes the output of the process. After its death this is complete to the last byte.
     pub(crate) fn take(&self, produced: &mut Produced) {
         let memory = self.0;
         let output = (memory.output_len.swap(0, Ordering::AcqRel) as usize).min(OUTPUT);
@@ -259,7 +259,7 @@ impl Channel {
         memory.pid.store(0, Ordering::Release);
     }
 
-    /// Returns the time at which the process next acts by itself; `None`: never.
+    /// Returns the time at which the process next acts by itself; `None` if never.
     pub(crate) fn next(&self) -> Option<u64> {
         Some(self.0.next.load(Ordering::Relaxed)).filter(|&next| next != u64::MAX)
     }
@@ -269,7 +269,7 @@ impl Channel {
         Ending::decode(self.0.ending.load(Ordering::Relaxed))
     }
 
-    /// Simulated calls, thread switches, and the hash of all calls and their results.
+    /// Returns the numbers of simulated calls and of thread switches, and the hash of all calls and their results.
     pub(crate) fn totals(&self) -> (u64, u64, u64) {
         let memory = self.0;
         (
@@ -279,7 +279,7 @@ impl Channel {
         )
     }
 
-    /// The last calls of the process, in order.
+    /// Returns the last calls of the process, in order.
     pub(crate) fn calls(&self) -> Vec<Call> {
         let stored = self.0.stored.load(Ordering::Acquire) as usize;
         // SAFETY: the process has answered or is gone, so it does not write; all bit patterns are valid calls.
@@ -304,7 +304,7 @@ impl Channel {
         self.0.pid.load(Ordering::Acquire)
     }
 
-    /// Records the number of the process that was forked.
+    /// Records the id of the forked process.
     pub(crate) fn set_pid(&self, pid: i32) {
         self.0.pid.store(pid, Ordering::Release);
     }
@@ -327,7 +327,7 @@ impl Channel {
         (command, memory.time.load(Ordering::Relaxed), input)
     }
 
-    /// Answers the command.
+    /// Replies to the command.
     pub(crate) fn done(&self, next: u64, calls: u64, switches: u64, trace: u64) {
         let memory = self.0;
         memory.next.store(next, Ordering::Relaxed);
@@ -346,7 +346,7 @@ impl Channel {
         self.0.stored.store(stored + 1, Ordering::Release);
     }
 
-    /// Records how the process ended. The first ending counts.
+    /// Records the end of the process. The first ending counts.
     pub(crate) fn end(&self, ending: Ending) {
         let (running, ending) = (Ending::Running.encode(), ending.encode());
         let _ =

@@ -1,4 +1,4 @@
-//! What people who debug a test ask for by environment variables: `STOP`, `STRACE` and `PCAP`.
+//! Debugging by environment variables: `STOP`, `STRACE` and `PCAP`.
 
 use crate::error::SimError;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 pub(crate) struct Debug {
     /// The host that stops, and when.
     pub stop: Option<(usize, u64)>,
-    /// Hosts of which each call is logged.
+    /// For each host, whether each call is logged.
     pub traced: Vec<bool>,
     /// The file that packets are written to.
     pub packets: Option<PathBuf>,
 }
 
-/// Whether a host is to be stopped for a debugger, so that output is not captured.
+/// True if a host will be stopped for a debugger, so that output must not be captured.
 pub(crate) fn stops() -> bool {
     std::env::var_os("STOP").is_some()
 }
@@ -23,7 +23,7 @@ impl Debug {
     /// Reads the variables.
     ///
     /// # Errors
-    /// If one does not make sense.
+    /// If a variable is invalid.
     pub(crate) fn read(hosts: &[&str]) -> Result<Debug, SimError> {
         let get = |name| std::env::var(name).ok();
         let index = |variable: &str, name: &str| {

@@ -1,12 +1,12 @@
-//! What the disk of a host is like.
+//! The properties of a host's disk.
 
 use std::time::Duration;
 
 /// The disk of a host: its size, its speed and its faults.
 ///
-/// Whatever these settings are, a program may rely on what the manual of `fsync` promises and on nothing else. Data that
-/// was not synced may be lost at a [power loss](crate::Fault::power_loss), in any order and in units of 512 bytes; a name
-/// that was created, changed or removed is durable when its directory was synced.
+/// Whatever these settings are, a program may rely only on the guarantees in the manual of `fsync`. Data that was not
+/// synced may be lost at a [power loss](crate::Fault::power_loss), in any order and in units of 512 bytes. A name that
+/// was created, changed or removed is durable when its directory was synced.
 ///
 /// ```
 /// use corsair_host::Disk;
@@ -35,7 +35,7 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// A disk of a tebibyte without faults, which syncs in a millisecond.
+    /// Creates a disk of a tebibyte without faults, whose syncs take a millisecond.
     pub const fn new() -> Disk {
         Disk {
             capacity: 1 << 40,
@@ -49,7 +49,7 @@ impl Disk {
         }
     }
 
-    /// The settings as bytes, for the host's process.
+    /// Serializes the settings for the host's process.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let numbers = [
             self.capacity,
@@ -82,7 +82,7 @@ impl Disk {
         })
     }
 
-    /// Bytes that files may have in total. Beyond, writes fail with `ENOSPC`.
+    /// Sets the maximum bytes of all files. Beyond it, writes fail with `ENOSPC`.
     #[must_use]
     pub const fn capacity(self, bytes: u64) -> Disk {
         Disk {
@@ -91,7 +91,7 @@ impl Disk {
         }
     }
 
-    /// Time that `fsync`, `fdatasync`, `msync` and `sync` take.
+    /// Sets the time that `fsync`, `fdatasync`, `msync` and `sync` take.
     #[must_use]
     pub const fn sync_time(self, time: Duration) -> Disk {
         Disk {
@@ -100,7 +100,7 @@ impl Disk {
         }
     }
 
-    /// Time that each read or write of a file takes; none by default, because the page cache serves it.
+    /// Sets the time that each read or write of a file takes; by default none, because the page cache serves it.
     #[must_use]
     pub const fn access_time(self, time: Duration) -> Disk {
         Disk {
@@ -109,7 +109,7 @@ impl Disk {
         }
     }
 
-    /// Reads and writes of 1,000 that transfer less than they were asked for.
+    /// Sets how many of 1,000 reads and writes transfer less than requested.
     #[must_use]
     pub const fn short_transfers(self, per_thousand: u32) -> Disk {
         Disk {
@@ -136,8 +136,8 @@ impl Disk {
         }
     }
 
-    /// Syncs of 1,000 that fail with `EIO`. As in Linux, the data that was to be synced is then considered clean: a
-    /// second `fsync` succeeds, and the data may be lost all the same.
+    /// Sets how many of 1,000 syncs fail with `EIO`. As in Linux, the data is then considered clean: a second `fsync`
+    /// succeeds, although the data may be lost.
     #[must_use]
     pub const fn sync_errors(self, per_thousand: u32) -> Disk {
         Disk {
@@ -146,8 +146,8 @@ impl Disk {
         }
     }
 
-    /// Whether any sync also makes all earlier changes of names durable, as ext4 and XFS do. The manual of `fsync`
-    /// does not promise this, so the default is `false`.
+    /// Sets whether any sync also makes all earlier changes of names durable, as on ext4 and XFS. The manual of `fsync`
+    /// does not guarantee this, so the default is `false`.
     #[must_use]
     pub const fn syncs_names(self, yes: bool) -> Disk {
         Disk {

@@ -1,4 +1,5 @@
-//! Where programs cannot be simulated: the same names, so that tests compile, and a clear error. No [`Sim`] exists.
+//! Platforms on which programs cannot be simulated: the same names, so that tests compile, and a clear error. No
+//! [`Sim`] can exist there.
 
 use crate::disk::Disk;
 use crate::error::SimError;
@@ -17,7 +18,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A simulation, of which there is none on this platform.
+/// A simulation, which cannot exist on this platform.
 #[derive(Debug)]
 pub struct Sim(Infallible);
 
@@ -132,7 +133,7 @@ impl Sim {
     }
 }
 
-/// The sockets of an actor, of which there is none on this platform.
+/// The sockets of an actor, which cannot exist on this platform.
 #[derive(Clone, Debug)]
 pub struct Net(Infallible);
 
@@ -179,7 +180,7 @@ impl Net {
     }
 }
 
-/// A connection of an actor, of which there is none on this platform.
+/// A connection of an actor, which cannot exist on this platform.
 #[derive(Debug)]
 pub struct Stream(Infallible);
 
@@ -218,7 +219,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A listener of an actor, of which there is none on this platform.
+/// A listener of an actor, which cannot exist on this platform.
 #[derive(Debug)]
 pub struct Listener(Infallible);
 
@@ -229,7 +230,7 @@ impl Listener {
     }
 }
 
-/// Datagrams of an actor, of which there is none on this platform.
+/// Datagrams of an actor, which cannot exist on this platform.
 #[derive(Debug)]
 pub struct Datagrams(Infallible);
 
@@ -248,7 +249,7 @@ impl Datagrams {
     }
 }
 
-/// Fails: a test cannot run on this platform.
+/// Fails, because a test cannot run on this platform.
 ///
 /// # Panics
 /// Always.

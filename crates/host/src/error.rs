@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of simulations.
 
 use crate::state::HostState;
 use corsair::Time;
@@ -42,11 +42,11 @@ pub enum SimError {
     Host {
         /// The host's name.
         host: String,
-        /// How it failed.
+        /// The state that the failure has caused.
         state: HostState,
         /// The seed of the simulation.
         seed: u64,
-        /// When this was noticed.
+        /// The time at which the failure was detected.
         time: Time,
         /// The log of all hosts.
         log: String,

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::state::HostId;
 
-/// A fault, or its end. [`Sim::at`](crate::Sim::at) says when it happens.
+/// A fault, or the end of one. [`Sim::at`](crate::Sim::at) schedules it.
 ///
 /// | fault | process | connections of peers | memory | files |
 /// |---|---|---|---|---|
@@ -31,36 +31,36 @@ pub(crate) enum Kind {
     Host(HostId, Power),
     Disk(HostId, Disk),
     Signal(HostId, u32),
-    /// Packets between the hosts of one group and those of the other are lost from now on.
+    /// Packets between the two groups of hosts are lost from now on.
     Cut(Vec<HostId>, Vec<HostId>),
-    /// They arrive again.
+    /// Packets between the two groups are delivered again.
     Heal(Vec<HostId>, Vec<HostId>),
 }
 
 impl Fault {
-    /// Kills the program of a host, as `kill -9` does. The host's kernel closes its sockets, and refuses
-    /// connections until the program is [started](Fault::start) again.
+    /// Kills the program of a host, like `kill -9`. The host's kernel closes its sockets, and refuses connections until
+    /// the program is [started](Fault::start) again.
     pub fn kill(host: &HostId) -> Fault {
         Fault(Kind::Host(*host, Power::Kill))
     }
 
-    /// Takes the power from a host: nothing answers until it is [started](Fault::start) again.
+    /// Cuts the power of a host: it does not answer until it is [started](Fault::start) again.
     pub fn power_loss(host: &HostId) -> Fault {
         Fault(Kind::Host(*host, Power::Loss))
     }
 
-    /// Starts the program of a host that is off or whose program is over. Without effect on one that runs.
+    /// Starts the program of a host that is off or whose program has ended. It has no effect on a running program.
     pub fn start(host: &HostId) -> Fault {
         Fault(Kind::Host(*host, Power::Start))
     }
 
-    /// Sends a signal to the program of a host, such as 15 (`SIGTERM`) to ask it to end. A program without a handler
+    /// Sends a signal to the program of a host, such as 15 (`SIGTERM`) to request its end. A program without a handler
     /// is killed, as by the real kernel.
     pub fn signal(host: &HostId, signal: u32) -> Fault {
         Fault(Kind::Signal(*host, signal))
     }
 
-    /// Gives the disk of a host other settings: slower, full, failing, or whole again.
+    /// Changes the settings of a host's disk, for example to a slow, full, failing or healthy one.
     pub fn disk(host: &HostId, disk: Disk) -> Fault {
         Fault(Kind::Disk(*host, disk))
     }

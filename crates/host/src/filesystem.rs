@@ -1,12 +1,14 @@
-//! The file system of one host: inodes, names and contents, each as programs see it and as it is on the disk.
+//! The file system of one host: inodes, names and contents, each in the version that programs see and in the version on
+//! the disk.
 //!
-//! Its state is a function of its journal, whose memory and whose files' contents outlive the host's process. So a
-//! program that is killed finds its page cache again, and [`FileSystem::lose_power`] decides what a power loss leaves.
+//! Its state is a function of its journal. The memory of the journal and of the files' contents outlives the host's
+//! process. So a program that is killed finds its page cache again, and [`FileSystem::lose_power`] decides what
+//! survives a power loss.
 //!
 //! - **Contents**: a file has a live and a durable version. Syncing copies the dirty pages; a power loss merges the
 //!   versions page by page or sector by sector, at random.
 //! - **Names**: changes of directories are pending, in order, until the directory is synced. A power loss loses a
-//!   random part of them, but never keeps one that depends on one that is lost.
+//!   random part of them, but never keeps a change that depends on a lost one.
 
 mod checkpoint;
 mod disks;
@@ -19,24 +21,24 @@ use record::{Journal, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Numbers an inode: the slot of its contents. Numbers of inodes that are gone are used again.
+/// The number of an inode, which is the slot of its contents. Numbers of removed inodes are reused.
 pub(crate) type Ino = u32;
 /// The root directory.
 pub(crate) const ROOT: Ino = 1;
 
 const PAGE: u64 = 4096;
-/// Dirty pages of one file that are listed; with more, all pages count as dirty.
+/// The maximum number of dirty pages of one file that are listed; beyond it, all pages count as dirty.
 const MOST_DIRTY: usize = 1 << 16;
-/// Changes of names become durable by themselves after this time, as a kernel commits its journal.
+/// The time after which changes of names become durable by themselves, like a journal commit of a real kernel.
 const COMMIT_AFTER: u64 = 5_000_000_000;
-/// Bytes of the journal beyond a checkpoint after which there is another one.
+/// The size of the journal beyond a checkpoint, in bytes, after which another one is made.
 const CHECKPOINT_AFTER: usize = 4 << 20;
 
-/// Pages of a file whose versions may differ.
+/// The pages of a file whose versions may differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dirty {
     Pages(BTreeSet<u64>),
-    /// Any page: programs write by a mapping, or the process that knew the pages is gone.
+    /// Any page: a program writes through a mapping, or the process that knew the pages has ended.
     Any,
 }
 
@@ -70,7 +72,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// The number of its type in the journal, and in directories as `d_type`.
+    /// Returns the number of its type in the journal, and in directories as `d_type`.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Node::File { .. } => libc::DT_REG,
@@ -103,11 +105,11 @@ pub(crate) struct Inode {
     pub node: Node,
     /// Permissions.
     pub mode: u32,
-    /// Names.
+    /// The number of names.
     pub links: u32,
-    /// Descriptors, and mappings, which are never forgotten while the process lives.
+    /// The number of descriptors and mappings. Mappings are never removed while the process lives.
     pub opens: u32,
-    /// A mapping of this process writes to it.
+    /// True if a mapping of this process writes to it.
     pub is_mapped: bool,
     pub modified: u64,
     pub changed: u64,
@@ -134,7 +136,7 @@ pub(crate) struct Edit {
     pub after: Option<Ino>,
 }
 
-/// Changes of names that are made at once.
+/// Changes of names that are made together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     edits: Vec<Edit>,
@@ -149,7 +151,7 @@ pub(crate) struct FileSystem {
     inodes: BTreeMap<Ino, Inode>,
     /// Changes of names that are not durable.
     pending: Vec<Change>,
-    /// How often pending changes refer to an inode.
+    /// For each inode, the number of pending changes that refer to it.
     pins: BTreeMap<Ino, u32>,
     /// Inodes without a name, which exist while descriptors or pending changes refer to them.
     nameless: BTreeSet<Ino>,
@@ -160,8 +162,8 @@ pub(crate) struct FileSystem {
 }
 
 impl FileSystem {
-    /// The file system in a medium, as the last process left it; with a root directory alone if there was none. The
-    /// journal is mapped at this address, or anywhere if it is 0.
+    /// Opens the file system in a medium, in the state in which the last process left it, or with only a root
+    /// directory. The journal is mapped at this address; with 0, anywhere.
     pub(crate) fn open(medium: Medium, address: usize) -> io::Result<FileSystem> {
         let journal = Journal::new(medium.map_journal(address)?);
         let records = journal.records();
@@ -204,12 +206,12 @@ impl FileSystem {
 
     // ---- reading -----------------------------------------------------------------------------------
 
-    /// An inode, which exists.
+    /// Returns an inode, which must exist.
     pub(crate) fn inode(&self, ino: Ino) -> Option<&Inode> {
         self.inodes.get(&ino)
     }
 
-    /// The entries of a directory; `None` if it is not one.
+    /// Returns the entries of a directory; `None` if it is not a directory.
     pub(crate) fn entries(&self, ino: Ino) -> Option<&BTreeMap<Vec<u8>, Ino>> {
         match &self.inodes.get(&ino)?.node {
             Node::Directory { entries, .. } => Some(entries),
@@ -222,7 +224,7 @@ impl FileSystem {
         self.inodes.get(&ino).is_some_and(|inode| inode.links > 0)
     }
 
-    /// The directory that holds a directory; the root holds itself.
+    /// Returns the directory that contains a directory; for the root, the root itself.
     pub(crate) fn parent(&self, ino: Ino) -> Ino {
         match self.inodes.get(&ino).map(|inode| &inode.node) {
             Some(Node::Directory { parent, .. }) => *parent,
@@ -230,7 +232,7 @@ impl FileSystem {
         }
     }
 
-    /// The path of a directory; `None` if it was removed.
+    /// Returns the path of a directory; `None` if it was removed.
     pub(crate) fn path(&self, mut ino: Ino) -> Option<Vec<u8>> {
         let mut path = vec![];
         while ino != ROOT {
@@ -248,12 +250,12 @@ impl FileSystem {
         self.used
     }
 
-    /// Where a file's live content is in the medium, for mappings.
+    /// Returns the location of a file's live content in the medium, for mappings.
     pub(crate) fn offset(&self, ino: Ino) -> (i32, u64) {
         (self.medium.fd(), self.medium.offset(ino, Version::Live))
     }
 
-    /// Reads from a file into memory at an address. Returns what the kernel returns.
+    /// Reads from a file into memory at an address. Returns the result that the kernel returns.
     pub(crate) fn read(&self, ino: Ino, at: u64, address: usize, length: usize) -> isize {
         let size = self.inodes.get(&ino).map_or(0, Inode::size);
         let count = size.saturating_sub(at).min(length as u64) as usize;
@@ -368,7 +370,7 @@ impl FileSystem {
         }
     }
 
-    /// A new inode without a name. It is open once.
+    /// Creates an inode without a name, which is open once.
     ///
     /// # Errors
     /// `ENOSPC` if there are too many.
@@ -392,7 +394,7 @@ impl FileSystem {
         Ok(ino)
     }
 
-    /// Writes memory at an address into a file. Returns what the kernel returns.
+    /// Writes memory at an address into a file. Returns the result that the kernel returns.
     pub(crate) fn write(
         &mut self,
         ino: Ino,
@@ -453,7 +455,7 @@ impl FileSystem {
         });
     }
 
-    /// Writes of a mapping are not seen, so that any page may be dirty from now on.
+    /// Marks a file as mapped. Writes through a mapping are not seen, so any page may be dirty from then on.
     pub(crate) fn map(&mut self, ino: Ino, is_written: bool) {
         self.open_inode(ino);
         if let Some(inode) = self.inodes.get_mut(&ino)
@@ -472,7 +474,7 @@ impl FileSystem {
         }
     }
 
-    /// A descriptor refers to it no more.
+    /// Removes the reference of a descriptor.
     pub(crate) fn close_inode(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.opens = inode.opens.saturating_sub(1);

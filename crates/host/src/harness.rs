@@ -1,5 +1,5 @@
-//! Simulations in tests and programs: each test runs in a process of its own at a fixed address, and each seed in a
-//! fork of it, so that neither the test harness nor other tests have any influence.
+//! Simulations in tests and programs. Each test runs in a separate process at a fixed address, and each seed in a fork
+//! of it, so that neither the test harness nor other tests have any influence.
 #![allow(unsafe_code, reason = "forks processes")]
 
 use crate::error::SimError;
@@ -11,16 +11,16 @@ use std::num::NonZeroUsize;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Names the test that this process was started for.
+/// Names the test for which this process was started.
 const TEST: &str = "CORSAIR_HOST_TEST";
 
-/// If this is set, the digest of each seed is printed.
+/// If this variable is set, the digest of each seed is printed.
 const SHOW_DIGESTS: &str = "CORSAIR_HOST_DIGESTS";
 
 /// Runs a test: what the attribute [`test`](macro@crate::test) expands to. `path` is its path with the crate's name.
 ///
 /// # Panics
-/// If it fails.
+/// If the test fails.
 pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> O) {
     let name = path.split_once("::").map_or(path, |(_, name)| name);
     if image::is_fixed() && std::env::var(TEST).is_ok_and(|test| test == name) {
@@ -62,14 +62,14 @@ pub fn run_test<O: Outcome>(path: &str, options: Options, body: fn(&mut Sim) -> 
     print_captured(&text[1]);
 }
 
-/// Prints so that the harness shows it with a failed test only.
+/// Prints text that the harness shows only with a failed test.
 #[allow(clippy::print_stdout, reason = "the output of a test")]
 fn print_captured(text: &str) {
     print!("{text}");
 }
 
-/// Prepares a program of its own for [`simulate`]: call it first in `main`. The program starts again at a fixed
-/// address, unless it runs there already.
+/// Prepares a program for [`simulate`]: call it first in `main`. It restarts the program at a fixed address, unless it
+/// already runs there.
 ///
 /// # Errors
 /// If the program cannot be started again.
@@ -87,11 +87,11 @@ pub fn init() -> Result<(), String> {
     ))
 }
 
-/// Runs one simulation in a fork of this process, on `workers` threads, and returns what `body` returns as text, and
-/// the digest.
+/// Runs one simulation in a fork of this process, on `workers` threads. Returns the result of `body` as text, and the
+/// digest.
 ///
 /// # Errors
-/// If [`init`] was not called, or a process cannot be made.
+/// If [`init`] was not called, or a process cannot be created.
 pub fn simulate<O: Outcome>(
     seed: u64,
     workers: NonZeroUsize,
@@ -138,7 +138,7 @@ fn run_seeds(options: Options, body: &dyn Fn(&mut Sim) -> Option<String>) {
     }
 }
 
-/// What the fork tells: whether it is complete, its digest, and its failure as text.
+/// The report of the fork: whether it is complete, its digest, and its failure as text.
 #[repr(C)]
 struct Answer {
     is_complete: AtomicU64,

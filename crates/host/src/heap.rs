@@ -1,5 +1,5 @@
-//! Heaps at fixed addresses, so that addresses depend on the program alone: not on address randomization, on
-//! the test harness, or on threads beside the simulation.
+//! Heaps at fixed addresses, so that addresses depend only on the program, and not on address randomization, the test
+//! harness, or other threads of the process.
 //!
 //! A thread allocates in the zone that it has entered. Threads outside of any zone use the C library's heap.
 //! Only one thread at a time is in a zone: the one that builds a simulation, or the one that runs on a host.
@@ -10,9 +10,9 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
 
 const HEADER: usize = 16;
-/// Address space of a zone. Pages are committed when they are touched.
+/// The address space of a zone. Pages are committed when they are accessed.
 const ZONE_SIZE: usize = 1 << 40;
-/// Freed blocks of this size or more give their pages back.
+/// The size from which on freed blocks return their pages.
 const LARGE: usize = 1 << 20;
 
 /// A heap.
@@ -20,7 +20,7 @@ const LARGE: usize = 1 << 20;
 pub(crate) enum Zone {
     /// The C library's.
     Process = 0,
-    /// What the user's function allocates while it builds a simulation, such as captures of closures.
+    /// Memory that the user's function allocates while it builds a simulation, such as captures of closures.
     Simulation = 1,
     /// A host.
     Host = 2,
@@ -57,8 +57,8 @@ thread_local! {
     static ZONE: Cell<Zone> = const { Cell::new(Zone::Process) };
 }
 
-/// Lets the calling thread allocate in `zone`; returns the zone before. The caller sees to it that no other
-/// thread of the process is in the zone.
+/// Makes the calling thread allocate in `zone`; returns its previous zone. The caller ensures that no other thread of
+/// the process is in the zone.
 pub(crate) fn enter(zone: Zone) -> Zone {
     if zone != Zone::Process {
         prepare(zone);
@@ -106,7 +106,7 @@ fn prepare(zone: Zone) {
     state.end = base + ZONE_SIZE;
 }
 
-/// The size class of a block and its size: four classes between powers of two.
+/// Returns the size class of a block and its size: there are four classes between powers of two.
 fn class(size: usize) -> (usize, usize) {
     let size = size.max(32);
     let power = usize::BITS - 1 - (size - 1).leading_zeros();
@@ -164,7 +164,7 @@ unsafe fn allocate_in(zone: Zone, size: usize, align: usize) -> (*mut u8, bool) 
     (address as *mut u8, zeroed)
 }
 
-/// Where a block begins, its class and the size that was asked for.
+/// Returns the start of a block, its class and the requested size.
 unsafe fn header(address: usize) -> (usize, usize, usize) {
     // SAFETY: the caller passes an address that `allocate_in` returned, behind a header.
     let (block, word) = unsafe {

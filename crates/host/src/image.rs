@@ -1,9 +1,9 @@
 //! The program at a fixed address.
 //!
-//! Addresses of statics and functions influence programs, for instance through tables of locks that are hashed by
-//! address. A position-independent program is loaded at a random address, and containers refuse `personality`,
-//! which would switch that off. But the kernel aligns the address to the alignment that the program's segments
-//! ask for, since Linux 5.10: a copy of the program in memory that asks for 2^46 bytes is always loaded at 2^46.
+//! Addresses of statics and functions influence programs, for example through tables of locks that are hashed by
+//! address. A position-independent program is loaded at a random address, and containers refuse `personality`, which
+//! would switch that off. But since Linux 5.10 the kernel aligns the address to the alignment that the program's
+//! segments request: a copy of the program in memory that requests 2^46 bytes is always loaded at 2^46.
 #![allow(unsafe_code, reason = "makes a file in memory")]
 
 use std::io::{self, Write};
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// How the copy is called in `/proc/self/maps`.
+/// The name of the copy in `/proc/self/maps`.
 pub(crate) const MAPPED_NAME: &str = "/memfd:corsair-host";
 /// Names the program of which this process runs a copy.
 const PROGRAM: &str = "CORSAIR_HOST_PROGRAM";
 const BASE: u64 = 1 << 46;
 
-/// Addresses below are those of programs that are not position-independent.
+/// Addresses below this belong to programs that are not position-independent.
 const LOW: u64 = 1 << 32;
 
 /// True if this process runs at the fixed address.
@@ -39,7 +39,7 @@ pub(crate) fn program() -> &'static PathBuf {
     })
 }
 
-/// Asks for the alignment in the first segment to be loaded of an ELF file.
+/// Sets the alignment of the first loaded segment of an ELF file.
 fn align(image: &mut [u8]) -> Result<(), String> {
     const LOAD: u32 = 1;
     let number = |at: usize, size: usize| -> Option<u64> {
@@ -72,7 +72,7 @@ fn align(image: &mut [u8]) -> Result<(), String> {
     Err(malformed())
 }
 
-/// A copy of the program in memory, which stays open in this process.
+/// Creates a copy of the program in memory, which stays open in this process.
 fn copy() -> Result<i32, String> {
     static COPY: OnceLock<Result<i32, String>> = OnceLock::new();
     let made = COPY.get_or_init(|| {
@@ -94,9 +94,9 @@ fn copy() -> Result<i32, String> {
     made.clone()
 }
 
-/// A command that runs this program at the fixed address.
+/// Returns a command that runs this program at the fixed address.
 ///
-/// Fails if this process was started that way and is elsewhere all the same, so that it is not tried for ever.
+/// Fails if this process was started in that way but is at another address, so that there is no endless loop.
 pub(crate) fn command() -> Result<Command, String> {
     if std::env::var_os(PROGRAM).is_some() {
         return Err(

@@ -1,9 +1,8 @@
 //! The simulated kernel of one host, which runs in the host's process.
 //!
-//! Every call that a program makes is a number and six arguments, as for the real kernel, whether it came
-//! through a symbol of the C library ([`crate::symbols`]) or was caught by the filter ([`trap`]). [`call`]
-//! serves it. A call that has to wait says for what; the thread then passes the baton on, and makes the call
-//! again when it is woken.
+//! Every call of a program is a number and six arguments, as for the real kernel, whether it came through a symbol of
+//! the C library ([`crate::symbols`]) or was caught by the filter ([`trap`]). [`call`] serves it. A call that has to
+//! wait returns the reason; the thread then passes the baton on, and repeats the call when it is woken.
 #![allow(
     unsafe_code,
     reason = "reads and writes the memory that calls point to"
@@ -50,15 +49,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The result of an attempt at a call.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The result, as the real kernel returns it: negative error numbers.
+    /// The result, in the format of the real kernel: errors are negative.
     Done(isize),
-    /// The call is made again when the thread is woken.
+    /// The call is repeated when the thread is woken.
     Wait(Wait),
-    /// The call is made again after a microsecond.
+    /// The call is repeated after a microsecond.
     Linger,
-    /// The calling thread lets others run first, then the result is this.
+    /// Other threads run first; then this is the result of the calling thread.
     Yield(isize),
-    /// The calling thread raises a signal, and the result is that of doing so.
+    /// The calling thread raises this signal, and the call returns the result of that.
     Raise(i32),
     /// The call is not simulated.
     Unsupported,
@@ -69,9 +68,9 @@ pub(crate) enum Step {
 /// A thread's reason for waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// Any of these wakes it.
+    /// The events that wake the thread.
     pub on: On,
-    /// The time that wakes it; [`NEVER`] if there is none.
+    /// The time that wakes the thread; [`NEVER`] if there is none.
     pub until: u64,
 }
 
@@ -91,7 +90,7 @@ pub(crate) enum On {
 /// Why a waiting thread continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Waking {
-    /// The awaited event has happened, or may have.
+    /// The awaited event has happened, or may have happened.
     #[default]
     Woken,
     /// The time limit was reached.
@@ -100,10 +99,10 @@ pub(crate) enum Waking {
     Interrupted,
 }
 
-/// State of a call between its attempts.
+/// The state of a call between its attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
-    /// The limit that was computed at the first attempt.
+    /// The time limit, computed at the first attempt.
     until: Option<u64>,
     /// The thread was woken because its limit was reached.
     pub timed_out: bool,
@@ -112,7 +111,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// The time limit of a call, which is computed once.
+    /// Returns the time limit of a call, which is computed once.
     fn until(&mut self, compute: impl FnOnce() -> u64) -> u64 {
         *self.until.get_or_insert_with(compute)
     }
@@ -140,9 +139,9 @@ pub(crate) struct Kernel {
     /// Permissions that new files do not get.
     mask: u32,
     calls: u64,
-    /// A hash of all calls, their times and results.
+    /// A hash of all calls, with their times and results.
     trace: u64,
-    /// Calls in a row that did not wait ([`Kernel::without_waiting`]).
+    /// The number of consecutive calls that did not wait ([`Kernel::without_waiting`]).
     readings: u32,
     /// Threads that the program has started and not joined.
     pub started: Vec<threads::Started>,
@@ -161,7 +160,7 @@ impl Random {
         self.0.bits()
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a random number below `bound`, which is not 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0.below(bound as u32) as usize
     }
@@ -176,18 +175,18 @@ unsafe impl Sync for Own {}
 static OWN: Own = Own(UnsafeCell::new(None));
 
 thread_local! {
-    /// The number of the simulated thread, while it has the baton.
+    /// The number of the simulated thread, while this thread has the baton.
     static THREAD: Cell<Option<usize>> = const { Cell::new(None) };
-    /// The kernel is borrowed by this thread.
+    /// True while this thread borrows the kernel.
     static BORROWED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The number of the calling thread, if it belongs to the program of a host.
+/// Returns the number of the calling thread, if it belongs to the program of a host.
 pub(crate) fn current_thread() -> Option<usize> {
     THREAD.get()
 }
 
-/// Runs `act` as a thread beside the program, whose calls reach the real kernel, while the baton stays here.
+/// Runs `act` as a thread outside of the program, whose calls reach the real kernel, while this thread keeps the baton.
 pub(crate) fn outside<T>(act: impl FnOnce() -> T) -> T {
     let thread = THREAD.take();
     let result = act();
@@ -195,13 +194,13 @@ pub(crate) fn outside<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Makes this process a host.
+/// Turns this process into a host.
 pub(crate) fn install(kernel: Kernel) {
     // SAFETY: called once, by the only thread of a process that was just forked.
     unsafe { *OWN.0.get() = Some(kernel) };
 }
 
-/// Lets `act` use the kernel. The calling thread has the baton.
+/// Lets `act` use the kernel. The calling thread must have the baton.
 pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
     if BORROWED.replace(true) {
         fatal("the simulated kernel was entered from within itself");
@@ -216,7 +215,7 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Kernel) -> T) -> T {
     result
 }
 
-/// Ends the process with a message, where nothing else can be relied upon.
+/// Ends the process with a message, without relying on anything else.
 pub(crate) fn fatal(message: &str) -> ! {
     // Nothing is allocated: the allocator may be what has failed.
     for text in ["corsair-host: ", message, "\n"] {
@@ -231,7 +230,8 @@ pub(crate) fn fatal(message: &str) -> ! {
     unreachable!("the process has ended")
 }
 
-/// Serves a call of the calling thread, which belongs to a host's program. Returns what the real kernel would.
+/// Serves a call of the calling thread, which belongs to a host's program. Returns the result that the real kernel
+/// would return.
 pub(crate) fn call(number: i64, args: Args) -> isize {
     if BORROWED.get() {
         return nested::serve(number, &args);
@@ -267,7 +267,7 @@ pub(crate) fn call(number: i64, args: Args) -> isize {
     }
 }
 
-/// Where the journal of the disk is mapped.
+/// The address at which the journal of the disk is mapped.
 const JOURNAL: usize = 0x2800_0000_0000;
 
 /// The disk of a host that is switched on.
@@ -297,7 +297,7 @@ fn boot_disk(
 }
 
 impl Kernel {
-    /// The kernel of a host that is switched on at a virtual time.
+    /// Creates the kernel of a host that is switched on at a virtual time.
     pub(crate) fn new(
         world: &'static World,
         host: usize,
@@ -337,7 +337,7 @@ impl Kernel {
         })
     }
 
-    /// One attempt at a call; its result enters the trace.
+    /// Makes one attempt at a call; its result is added to the trace.
     fn attempt(&mut self, number: i64, args: &Args, attempt: &mut Attempt) -> Step {
         self.calls += 1;
         let step = table::serve(self, number, args, attempt);
@@ -373,7 +373,7 @@ impl Kernel {
         }
     }
 
-    /// Stops the process for a debugger when its time has come.
+    /// Stops the process for a debugger, if its time has come.
     fn stop_for_debugger(&mut self) {
         let Some((host, time)) = self.world.debug.stop else {
             return;
@@ -392,7 +392,7 @@ impl Kernel {
         self.channel.write_packet(&bytes);
     }
 
-    /// Appends bytes that a thread wrote to its standard output or error.
+    /// Logs bytes that a thread wrote to its standard output or error.
     pub(crate) fn log(&mut self, stream: u8, bytes: &[u8]) {
         let thread = current_thread().unwrap_or(0);
         for part in bytes.chunks(64 << 10) {
@@ -445,8 +445,9 @@ impl Kernel {
     }
 }
 
-/// Ends the step and serves commands of the simulation until a thread is ready, which is returned. Called by whoever has
-/// the baton and finds no thread ready: a thread of the program, which saves a switch, or the first thread of the process.
+/// Ends the step and serves commands of the simulation until a thread is ready, which is returned. It is called by the
+/// thread that has the baton and finds no thread ready: either a thread of the program, which saves a switch, or the
+/// first thread of the process.
 pub(crate) fn next_thread() -> usize {
     loop {
         if let Some(thread) = with(|kernel| kernel.choose()) {

@@ -1,10 +1,10 @@
 //! Runs unmodified services as hosts of a deterministic simulation.
 //!
 //! A host is a process in which the symbols of the C library are served by a simulated kernel: clocks, entropy,
-//! threads, sockets, names. Its program is any Rust function, such as the real `main` of a service on tokio, with
-//! all of its dependencies as they are. Hosts exchange packets through [`corsair`]'s engine in virtual time, so a
-//! seed decides everything: latencies, random numbers, the order of threads. The same seed gives the same log and
-//! the same digest, for any number of workers.
+//! threads, sockets, names. Its program is any Rust function, such as the real `main` of a service on tokio, with all
+//! dependencies unchanged. Hosts exchange packets through [`corsair`]'s engine in virtual time. The seed determines
+//! everything: latencies, random numbers, the order of threads. The same seed gives the same log and the same digest,
+//! for any number of workers.
 //!
 //! ```ignore
 //! use corsair_host::{Fault, Sim, SimError};
@@ -21,7 +21,7 @@
 //! }
 //! ```
 //!
-//! Programs run on Linux on x86-64 with glibc. Elsewhere the crate compiles, and a test fails with
+//! Programs run on Linux on x86-64 with glibc. On other platforms the crate compiles, and a test fails with
 //! [`SimError::Platform`].
 //!
 //! # What is simulated
@@ -37,8 +37,8 @@
 //! | actors | async bodies within the engine as hosts, with streams and datagrams to programs ([`Sim::actor`]) |
 //! | faults | kill, power loss, restart, signals, partition; a slow, full or failing disk |
 //!
-//! What is not simulated fails: the host logs the call with its frames, and the run ends with
-//! [`HostState::Unsupported`]. Such calls are `fork`, `exec` and `inotify`; the README lists them.
+//! Calls that are not simulated fail: the host logs the call with its frames, and the run ends with
+//! [`HostState::Unsupported`]. Examples are `fork`, `exec` and `inotify`; the README lists them.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod actor;

@@ -1,4 +1,4 @@
-//! The network between hosts: a model of the engine, cut by partitions.
+//! The network between hosts: a model of the engine, with partitions.
 
 use crate::uplink::Directory;
 use corsair::network::{Delivery, Network, Route};
@@ -6,7 +6,7 @@ use corsair::{Random, Time};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-/// A time in which packets from some hosts to others are lost.
+/// An interval in which packets from some hosts to others are lost.
 #[derive(Clone, Debug)]
 struct Partition {
     from: Time,
@@ -86,7 +86,7 @@ impl Partition {
             || left.contains(&other) && right.contains(&one)
     }
 
-    /// What is left of this partition, from a time on, when two hosts are no longer parted by it.
+    /// Returns the remaining partitions if two hosts are no longer separated by this one from a time on.
     fn without(&self, one: u32, other: u32, at: Time) -> Vec<Partition> {
         let mut rest = vec![];
         for &left in &self.groups[0] {

@@ -1,4 +1,4 @@
-//! What programs write to their standard output and error: one log of all hosts, in virtual time.
+//! The output of programs on stdout and stderr: one log of all hosts, in virtual time.
 
 use crate::packet::Reader;
 use corsair::Time;
@@ -8,11 +8,11 @@ use std::fmt;
 /// A line that a host's program has written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line {
-    /// The time at which its end was written.
+    /// The time at which the end of the line was written.
     pub time: Time,
     /// The host's index.
     pub host: usize,
-    /// The thread, in the order in which the program has started them; 0 is the first.
+    /// The thread, numbered in the order in which the program has started them; 0 is the first.
     pub thread: u32,
     /// True for standard error.
     pub is_error: bool,
@@ -84,7 +84,7 @@ impl Lines {
         }
     }
 
-    /// Finished lines.
+    /// Returns the complete lines.
     pub(crate) fn finished(&self) -> &[Line] {
         &self.finished
     }

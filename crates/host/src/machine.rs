@@ -1,4 +1,4 @@
-//! A host as an actor of the engine: packets are its messages, and its process runs while it handles one.
+//! A host as an actor of the engine: packets are its messages, and its process runs while the actor handles one.
 
 use crate::channel::{Channel, Command, Ending, Produced, Reply};
 use crate::disk::Disk;
@@ -12,7 +12,7 @@ use corsair::{Actor, Context, Event, Flow, TimerHandle, Token};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Seconds of the wall clock that a host may run without a system call.
+/// The seconds of the wall clock that a host may run without a system call.
 const STUCK_AFTER: u32 = 20;
 
 /// The actor of a host whose program is a process.
@@ -22,12 +22,12 @@ pub(crate) struct Machine {
     channel: &'static Channel,
     zygote: Arc<Zygote>,
     starts: u32,
-    /// A process exists, whose kernel may still serve connections when its program is over.
+    /// True if a process exists; its kernel may still serve connections when its program has ended.
     has_process: bool,
     timer: Option<TimerHandle>,
-    /// Settings of the disk that are not those of the simulation.
+    /// The settings of the disk, if they differ from those of the simulation.
     disk: Option<Disk>,
-    /// The power was lost since the last start.
+    /// True if the power was lost since the last start.
     lost_power: bool,
 }
 
@@ -140,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// Adds what the process has counted, which is over.
+    /// Adds the counters of the process, which has ended.
     fn close_record(&self) {
         let (calls, switches, trace) = self.channel.totals();
         let mut record = self.uplink.record();
@@ -150,7 +150,7 @@ impl Machine {
         record.trace = record.trace.rotate_left(7) ^ trace;
     }
 
-    /// Gives the process a command, and does what it answers.
+    /// Sends the process a command, and handles its reply.
     fn step<C: Context<Wire>>(&mut self, cx: &mut C, command: Command, input: &[u8]) {
         if !self.has_process {
             return;

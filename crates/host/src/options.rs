@@ -1,10 +1,10 @@
-//! What a test may return, and how it is run.
+//! The possible results of a test, and its options.
 
 use std::fmt::Debug;
 
 /// The return type of a test function.
 pub trait Outcome {
-    /// The failure, if it is one.
+    /// Returns the failure, if the result is one.
     fn failure(self) -> Option<String>;
 }
 
@@ -27,7 +27,7 @@ pub struct Options {
     pub seeds: u64,
     /// The first seed.
     pub first_seed: u64,
-    /// Runs each seed also on 2 and 4 workers, and fails if a digest differs.
+    /// True to run each seed also on 2 and 4 workers, and to fail if a digest differs.
     pub deterministic: bool,
 }
 

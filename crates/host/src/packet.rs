@@ -1,4 +1,4 @@
-//! What hosts send each other: TCP segments and UDP datagrams, and how both are written as bytes.
+//! Packets between hosts: TCP segments and UDP datagrams, and their serialized form.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -20,7 +20,7 @@ pub enum Payload {
     Tcp(Segment),
     /// A UDP datagram.
     Udp(Vec<u8>),
-    /// No socket is bound to the UDP port that a datagram was sent to (ICMP port unreachable).
+    /// No socket is bound to the UDP port of a datagram (ICMP port unreachable).
     Unreachable,
 }
 
@@ -42,7 +42,7 @@ pub struct Segment {
 impl Segment {
     /// Opens a connection.
     pub const SYN: u8 = 1;
-    /// `acknowledged` is valid.
+    /// The field `acknowledged` is valid.
     pub const ACK: u8 = 2;
     /// The sender has no more data.
     pub const FIN: u8 = 4;
@@ -54,7 +54,7 @@ impl Segment {
         self.flags & flags == flags
     }
 
-    /// The answer of a host at which the connection does not exist; `None` to a reset.
+    /// Returns the answer of a host on which the connection does not exist; `None` for a reset.
     pub fn refusal(&self) -> Option<Segment> {
         if self.has(Segment::RST) {
             return None;
@@ -69,7 +69,7 @@ impl Segment {
 }
 
 impl Packet {
-    /// What a host answers that is powered but runs no process.
+    /// Returns the answer of a host that has power but runs no process.
     pub fn refusal(&self) -> Option<Packet> {
         let payload = match &self.payload {
             Payload::Tcp(segment) => Payload::Tcp(segment.refusal()?),
@@ -130,12 +130,12 @@ fn write_bytes(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(bytes);
 }
 
-/// Reads what was written into a channel by the other side, which is this program as well.
+/// Reads the data that the other side, which is the same program, has written into a channel.
 #[derive(Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next bytes; `None` if there are fewer.
+    /// Returns the next bytes; `None` if there are fewer.
     pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         Some(SocketAddr::new(ip, self.u16()?))
     }
 
-    /// The next packet; `None` if the bytes are not one.
+    /// Returns the next packet; `None` if the bytes are not a packet.
     pub(crate) fn packet(&mut self) -> Option<Packet> {
         let source = self.address()?;
         let destination = self.address()?;

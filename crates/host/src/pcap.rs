@@ -1,10 +1,10 @@
-//! Packets as a file that Wireshark and tcpdump read.
+//! Writes packets to a file for Wireshark and tcpdump.
 
 use crate::packet::{Packet, Payload, Segment};
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-/// Times in nanoseconds.
+/// The magic number of files with times in nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
 /// Packets begin with the IP header (`LINKTYPE_RAW`).
 const RAW: u32 = 101;
@@ -32,7 +32,7 @@ pub(crate) fn write<'a>(
     Ok(())
 }
 
-/// The sum that headers of IPv4 are checked with.
+/// Returns the checksum of an IPv4 header.
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| {
         let low = pair.get(1).copied().unwrap_or(0);
@@ -45,7 +45,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// A packet with its IP header.
+/// Returns a packet with its IP header.
 fn encode(packet: &Packet) -> Vec<u8> {
     let is_v4 = packet.source.is_ipv4();
     let (protocol, body) = match &packet.payload {

@@ -38,7 +38,7 @@ unsafe extern "C" {
     fn corsair_host_raw_call_end();
 }
 
-/// The instruction pointer that the kernel sees in a call made by [`raw`].
+/// Returns the instruction pointer that the kernel sees in a call made by [`raw`].
 pub(crate) fn return_address() -> u64 {
     corsair_host_raw_call_end as *const () as u64
 }
@@ -46,7 +46,7 @@ pub(crate) fn return_address() -> u64 {
 /// Arguments of a system call; missing ones are zero.
 pub(crate) type Args = [usize; 6];
 
-/// Makes a system call. Returns what the kernel returns: a negative error number on failure.
+/// Makes a system call. Returns the result of the kernel: a negative error number on failure.
 ///
 /// # Safety
 /// Pointers among the arguments must be valid for what the call does with them.
@@ -63,7 +63,7 @@ pub(crate) fn args<const N: usize>(given: [usize; N]) -> Args {
     all
 }
 
-/// Sets `errno` and returns -1 if `result` is a negative error number, as the C library does.
+/// Sets `errno` and returns -1 if `result` is a negative error number, like the C library.
 pub(crate) fn with_errno(result: isize) -> isize {
     if (-4095..0).contains(&result) {
         set_errno(-result as i32);
@@ -100,7 +100,7 @@ impl Signal {
         while !self.wait_for(None) {}
     }
 
-    /// Waits as [`Signal::wait`] does, for at most `seconds`. False if the time is over.
+    /// Waits like [`Signal::wait`], for at most `seconds`. False if the time is over.
     pub(crate) fn wait_for(&self, seconds: Option<u32>) -> bool {
         if self.0.swap(0, Ordering::Acquire) == 1 {
             return true;

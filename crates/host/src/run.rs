@@ -26,7 +26,7 @@ pub(crate) struct ActiveRun {
     pub records: Arc<Vec<Mutex<Record>>>,
     pub links: Links,
     directory: Arc<OnceLock<Directory>>,
-    /// Hosts die with it.
+    /// The zygote; hosts die with it.
     _zygote: Arc<Zygote>,
 }
 
@@ -38,8 +38,8 @@ impl std::fmt::Debug for ActiveRun {
     }
 }
 
-/// The actor that makes those of the hosts: of processes one by one, so that all workers have some, and of actors all
-/// that were added by one call.
+/// The actor that spawns the hosts: processes one by one, so that they are spread over all workers, and actors in the
+/// groups in which they were added.
 struct Root {
     /// The uplink of the first host.
     uplink: Uplink,
@@ -195,7 +195,7 @@ impl ActiveRun {
         })
     }
 
-    /// The last calls of a host's program, of its last process.
+    /// Returns the last calls of a host's most recent process.
     pub(crate) fn last_calls(&self, host: usize) -> String {
         let calls = self.world.hosts[host].channel().map(Channel::calls);
         let calls = calls.unwrap_or_default();

@@ -28,7 +28,7 @@ use std::time::Duration;
 /// The virtual time between two checks for failed hosts.
 const SLICE: u64 = 100_000_000;
 
-/// A simulation of hosts. Its seed decides all that is random: latencies, entropy, the order of threads.
+/// A simulation of hosts. Its seed determines everything random: latencies, entropy, the order of threads.
 #[derive(Debug)]
 pub struct Sim {
     seed: u64,
@@ -70,16 +70,16 @@ impl Sim {
         }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Adds a host that runs `program`, the main function of a service, as a process of its own. It is started at
-    /// time 0. The host's name resolves to its addresses.
+    /// Adds a host that runs `program`, the main function of a service, in a separate process. It is started at time 0.
+    /// The host's name resolves to its addresses.
     ///
-    /// When the function returns, the program exits as one with that `main` does: with status 0, with 1 after an
-    /// error, which is printed, or with an [`ExitCode`]. If it panics, the simulation fails.
+    /// When the function returns, the program exits like a real program whose `main` returns: with status 0, with 1
+    /// after an error, which is printed, or with an [`ExitCode`]. If it panics, the simulation fails.
     pub fn host<T: Termination>(
         &mut self,
         name: impl Into<String>,
@@ -94,7 +94,7 @@ impl Sim {
         self.add(name.into(), program, None)
     }
 
-    /// Adds a host, to a group of hosts that begins at an index or as a group of its own.
+    /// Adds a host to the group that begins at an index, or as a separate group.
     fn add(
         &mut self,
         name: String,
@@ -136,7 +136,7 @@ impl Sim {
         HostId(index)
     }
 
-    /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on, whose program gets its number.
+    /// Adds `count` hosts named `<name>-0`, `<name>-1` and so on; the program of each gets its number.
     pub fn hosts<T: Termination>(
         &mut self,
         name: &str,
@@ -150,8 +150,8 @@ impl Sim {
         (0..count).map(add).collect()
     }
 
-    /// Adds a host that is an async body within the engine instead of a process: a client, a load or a stub of a service
-    /// that costs no process, beside real programs. Its sockets are those of [`Net`].
+    /// Adds a host that is an async body within the engine instead of a process: a client, a load or a stub of a
+    /// service that costs no process. Its sockets are those of [`Net`].
     ///
     /// An error that the body returns and a panic fail the simulation. A [kill](Fault::kill), a [power
     /// loss](Fault::power_loss) and a [start](Fault::start) work as for programs; signals and disks do not.
@@ -176,7 +176,7 @@ impl Sim {
         self.add(name.into(), Ok(actor(body)), None)
     }
 
-    /// Adds `count` actors named `<name>-0`, `<name>-1` and so on, whose bodies get their numbers. Ten thousand are well
+    /// Adds `count` actors named `<name>-0`, `<name>-1` and so on; the body of each gets its number. Ten thousand are
     /// possible.
     pub fn actors<B>(
         &mut self,
@@ -204,7 +204,7 @@ impl Sim {
         self.fault_count += 1;
     }
 
-    /// Sets the network between hosts; from 0.5 to 1 ms, in order and without loss, if it is not set.
+    /// Sets the network between hosts. By default latencies are 0.5 to 1 ms, in order and without loss.
     pub fn network(&mut self, network: impl Network) {
         self.network = Arc::new(network);
     }
@@ -214,23 +214,23 @@ impl Sim {
         self.disk = disk;
     }
 
-    /// Puts a file on the disk of a host, where it is from the beginning. Its directories are made.
+    /// Puts a file on the disk of a host before the start. Its directories are created.
     pub fn file(&mut self, host: &HostId, path: &str, contents: impl Into<Vec<u8>>) {
         self.files.push((host.0, path.to_string(), contents.into()));
     }
 
-    /// The contents of a file as the host's programs see it now; `None` if there is no such file. The path is
-    /// absolute and has no symbolic links.
+    /// Returns the contents of a file as the host's programs currently see it; `None` if there is no such file. The
+    /// path is absolute and has no symbolic links.
     pub fn read_file(&self, host: &HostId, path: &str) -> Option<Vec<u8>> {
         let medium = self.run.as_ref()?.world.medium.of_host(host.0)?;
         let files = FileSystem::open(medium, 0).ok()?;
         Some(files.contents(files.find(path)?))
     }
 
-    /// Sets the arguments of a host's program, the first of which is its name, for `std::env::args`. Without any, the
-    /// program has its host's name alone.
+    /// Sets the arguments of a host's program for `std::env::args`; the first one is its name. By default the program
+    /// has only the name of its host.
     ///
-    /// So the real `main` of a program can be a host:
+    /// So the real `main` of a program can run as a host:
     /// ```ignore
     /// let node = sim.host("node", my_program::main);
     /// sim.args(&node, ["my-program", "serve", "--listen", "0.0.0.0:80"]);
@@ -248,14 +248,14 @@ impl Sim {
         }
     }
 
-    /// Sets an environment variable of all programs. They see none of the machine's but those for backtraces and
-    /// logs (`RUST_BACKTRACE`, `RUST_LOG`).
+    /// Sets an environment variable of all programs. They do not see the machine's variables, except those for
+    /// backtraces and logs (`RUST_BACKTRACE`, `RUST_LOG`).
     pub fn env(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_string(), value.to_string()));
     }
 
-    /// Lets another thread run before `per_thousand` of 1,000 calls of a program, chosen by the seed: finds races between
-    /// threads. 0, which is the default, switches threads only where one waits.
+    /// Switches to another thread before `per_thousand` of 1,000 calls of a program, chosen by the seed, which finds
+    /// races between threads. The default, 0, switches only when a thread waits.
     pub fn preemption(&mut self, per_thousand: u32) {
         self.preemption = per_thousand;
     }
@@ -335,7 +335,7 @@ impl Sim {
         }
     }
 
-    /// Injects the first fault, at a time that has not come yet.
+    /// Injects the first fault, at a time in the future.
     fn happen(&mut self, run: &mut ActiveRun, at: u64) -> Result<(), SimError> {
         let Some((_, fault)) = self.faults.pop_first() else {
             return Ok(());
@@ -377,7 +377,7 @@ impl Sim {
         self.run.as_ref().map_or(vec![], ActiveRun::lines)
     }
 
-    /// The log as text: a line for each, with time and host.
+    /// Returns the log as text, one line per entry, with time and host.
     pub fn log(&self) -> String {
         self.run.as_ref().map_or(String::new(), ActiveRun::log)
     }
@@ -389,8 +389,8 @@ impl Sim {
             .map_or(Time::ZERO, |run| run.simulation.now())
     }
 
-    /// A number that is the same whenever the same has happened: every packet, every call of every program with
-    /// its result and time, and the log.
+    /// Returns a digest that is equal if every packet, every call of every program with its result and time, and the
+    /// log are equal.
     pub fn digest(&mut self) -> u64 {
         let Some(run) = &mut self.run else { return 0 };
         let mut digest = run.simulation.digest();
@@ -410,7 +410,7 @@ impl Sim {
         digest
     }
 
-    /// Simulated calls and thread switches of all programs so far.
+    /// Returns the numbers of simulated calls and thread switches of all programs so far.
     pub fn totals(&self) -> (u64, u64) {
         let Some(run) = &self.run else { return (0, 0) };
         let each = run
@@ -426,7 +426,7 @@ impl Sim {
     }
 }
 
-/// The program of a host that is an actor.
+/// Creates the program of a host that is an actor.
 fn actor<B>(body: impl Fn(Net) -> B + Send + Sync + 'static) -> Program
 where
     B: Future<Output: Outcome> + Send + 'static,
@@ -437,7 +437,7 @@ where
     }))
 }
 
-/// The status of an exit code, which does not give it away otherwise.
+/// Returns the status of an exit code, which has no method for it.
 fn status(code: ExitCode) -> u8 {
     (0..=u8::MAX)
         .find(|&status| ExitCode::from(status) == code)

@@ -7,7 +7,7 @@ pub struct HostId(pub(crate) usize);
 /// The state of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostState {
-    /// Its program runs.
+    /// Its program is running.
     Running,
     /// It has no power.
     Off,

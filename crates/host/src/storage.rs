@@ -1,7 +1,7 @@
 //! The medium of all simulated disks: one file in memory, which outlives the processes of hosts.
 //!
-//! It is sparse: each host has a range of 2^48 bytes, each file of a host a slot of 2^34 bytes in it. The lower half of a
-//! slot holds what programs see, the upper half what is on the disk.
+//! The file is sparse: each host has a range of 2^48 bytes, and each file of a host a slot of 2^34 bytes in it. The
+//! lower half of a slot holds the version that programs see, the upper half the version on the disk.
 #![allow(unsafe_code, reason = "reads and writes a file in memory")]
 
 use crate::raw::{args, raw};
@@ -10,11 +10,11 @@ use std::io;
 const HOST_BITS: u32 = 48;
 const SLOT_BITS: u32 = 34;
 
-/// Slots of a host, and so the number of its files at most.
+/// The number of slots of a host, and so the maximum number of its files.
 pub(crate) const SLOTS: u32 = 1 << (HOST_BITS - SLOT_BITS);
 /// Bytes of a file at most.
 pub(crate) const MOST_BYTES: u64 = 1 << (SLOT_BITS - 1);
-/// Bytes of the journal at most, which has slot 0.
+/// The maximum size of the journal, which has slot 0, in bytes.
 pub(crate) const JOURNAL: usize = 256 << 20;
 /// Hosts of a simulation at most.
 const MOST_HOSTS: usize = 1 << (63 - HOST_BITS);
@@ -25,9 +25,9 @@ const CHUNK: u64 = 256 << 10;
 /// One of the two versions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// What programs read and write: the page cache.
+    /// The version that programs read and write: the page cache.
     Live,
-    /// What is on the disk.
+    /// The version on the disk.
     Durable,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Medium {
 }
 
 impl Medium {
-    /// A medium for all hosts, which is never closed: each process has one simulation.
+    /// Creates a medium for all hosts. It is never closed, because each process has one simulation.
     pub(crate) fn new() -> io::Result<Medium> {
         // SAFETY: the name ends with a zero byte.
         let fd = unsafe { libc::memfd_create(c"corsair-disks".as_ptr(), libc::MFD_CLOEXEC) };
@@ -50,12 +50,12 @@ impl Medium {
         Ok(Medium { fd, host: 0 })
     }
 
-    /// The part of a host; `None` if there are too many hosts.
+    /// Returns the part of a host; `None` if there are too many hosts.
     pub(crate) fn of_host(self, host: usize) -> Option<Medium> {
         (host < MOST_HOSTS).then_some(Medium { host, ..self })
     }
 
-    /// The descriptor of the real system, for mappings.
+    /// Returns the real descriptor, for mappings.
     pub(crate) fn fd(self) -> i32 {
         self.fd
     }
@@ -69,7 +69,7 @@ impl Medium {
         ((self.host as u64) << HOST_BITS) + (u64::from(slot) << SLOT_BITS) + half
     }
 
-    /// Reads into memory at an address. Returns what the kernel returns.
+    /// Reads into memory at an address. Returns the result of the kernel.
     pub(crate) fn read_to(self, slot: u32, at: u64, address: usize, length: usize) -> isize {
         let offset = self.offset(slot, Version::Live) + at;
         let args = args([self.fd as usize, address, length, offset as usize]);
@@ -77,7 +77,7 @@ impl Medium {
         unsafe { raw(libc::SYS_pread64, args) }
     }
 
-    /// Writes memory at an address. Returns what the kernel returns.
+    /// Writes memory at an address. Returns the result of the kernel.
     pub(crate) fn write_from(self, slot: u32, at: u64, address: usize, length: usize) -> isize {
         let offset = self.offset(slot, Version::Live) + at;
         let args = args([self.fd as usize, address, length, offset as usize]);
@@ -135,7 +135,7 @@ impl Medium {
         assert_eq!(result, 0, "the medium of a disk cannot be cleared");
     }
 
-    /// The parts of a range that hold data in one version; the rest is zero.
+    /// Returns the parts of a range that contain data in one version; the rest is zero.
     pub(crate) fn data(self, slot: u32, version: Version, at: u64, end: u64) -> Vec<(u64, u64)> {
         let base = self.offset(slot, version);
         let seek = |from: u64, whence: i32| {
@@ -158,7 +158,7 @@ impl Medium {
         parts
     }
 
-    /// Maps the journal's memory at an address, or anywhere if that is 0.
+    /// Maps the journal's memory at an address; with 0, anywhere.
     pub(crate) fn map_journal(self, address: usize) -> io::Result<&'static mut [u8]> {
         let fixed = if address == 0 {
             0

@@ -1,8 +1,8 @@
-//! Symbols of the C library that a program's calls reach first.
+//! Symbols that intercept calls of the C library.
 //!
-//! On a thread of a host they are served by the simulated kernel; on any other thread they do what the C library
-//! does. Each is a faster way to the same function that the filter leads to ([`crate::kernel::trap`]), or something
-//! that is not a system call: threads, names, clocks that are read without one.
+//! On a thread of a host the simulated kernel serves them; on any other thread they behave like the C library. Some are
+//! a faster way to functions that the filter would also reach ([`crate::kernel::trap`]); others are not system calls:
+//! threads, names, and clocks that are read without a call.
 #![allow(unsafe_code, reason = "defines symbols of the C library")]
 
 mod names;
@@ -17,7 +17,7 @@ use libc::{
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes a call on behalf of the calling thread, with the convention of the C library.
+/// Makes a call for the calling thread, with the error convention of the C library.
 fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     let args = args(given);
     with_errno(match current_thread() {
@@ -27,11 +27,11 @@ fn serve<const N: usize>(number: c_long, given: [usize; N]) -> isize {
     })
 }
 
-/// Defines symbols that are system calls of the same arguments.
+/// Defines symbols that are system calls with the same arguments.
 macro_rules! system_calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $number:ident;)*) => {
         $(
-            /// The function of the C library with this name.
+            /// Serves the function of the C library with this name.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 serve(libc::$number, [$($argument as usize),*]) as $result
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     -result as c_int
 }
 
-/// The definition of a symbol that this one shadows.
+/// The original definition of a symbol that is intercepted here.
 pub(crate) struct Next {
     name: &'static std::ffi::CStr,
     address: AtomicUsize,
@@ -184,7 +184,7 @@ impl Next {
         }
     }
 
-    /// The function, whose type the caller knows.
+    /// Returns the function, whose type the caller must know.
     ///
     /// # Safety
     /// `F` is the type of a pointer to the function with this name.
@@ -205,7 +205,7 @@ impl Next {
     }
 }
 
-/// The C library's `clock_gettime`, which reads no system call's clock outside of hosts.
+/// The C library's `clock_gettime`; outside of hosts it reads the clock without a system call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     static NEXT: Next = Next::new(c"clock_gettime");
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn time(out: *mut time_t) -> time_t {
     now
 }
 
-/// The C library's `getauxval`: hosts do not see the clock that is read without a system call.
+/// The C library's `getauxval`; it hides the clock that is read without a system call from hosts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getauxval(kind: c_ulong) -> c_ulong {
     static NEXT: Next = Next::new(c"getauxval");

@@ -1,9 +1,9 @@
-//! One side of a TCP connection, as a state machine: what arrives and what the program does goes in, segments
-//! come out. It knows neither clocks nor sockets.
+//! One side of a TCP connection, as a state machine. Its inputs are arriving segments and actions of the program; its
+//! outputs are segments. It uses neither clocks nor sockets.
 //!
-//! Segments may be lost, duplicated and reordered: data out of order is stored, lost data is sent again after a
-//! time-out that follows the measured round trip, or after three duplicate acknowledgements. There is no
-//! congestion control: a sender fills the receiver's window.
+//! Segments may be lost, duplicated and reordered: data out of order is stored; lost data is sent again after a
+//! time-out that follows the measured round trip, or after three duplicate acknowledgements. There is no congestion
+//! control: a sender fills the receiver's window.
 
 use crate::packet::Segment;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,14 +12,14 @@ use std::net::SocketAddr;
 /// Virtual time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Names an object of a host's kernel, such as a listener. Numbers are never used again.
+/// The id of an object of a host's kernel, such as a listener. Ids are never reused.
 pub(crate) type Id = u64;
 
-/// Bytes that are received and not read yet, at most.
+/// The maximum number of received bytes that have not been read.
 pub(crate) const RECEIVE_BUFFER: usize = 256 << 10;
-/// Bytes that are written and not acknowledged yet, at most.
+/// The maximum number of written bytes that have not been acknowledged.
 pub(crate) const SEND_BUFFER: usize = 256 << 10;
-/// Bytes of data of one segment, at most.
+/// The maximum number of data bytes in one segment.
 const SEGMENT: usize = 32 << 10;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -27,14 +27,15 @@ const SECOND: u64 = 1_000 * MILLISECOND;
 const FIRST_TIMEOUT: u64 = SECOND;
 const LEAST_TIMEOUT: u64 = 200 * MILLISECOND;
 const MOST_TIMEOUT: u64 = 120 * SECOND;
-/// Retransmissions of a SYN, and of data, before the connection fails (`tcp_syn_retries`, `tcp_retries2`).
+/// The number of retransmissions of a SYN, and of data, before the connection fails (`tcp_syn_retries`,
+/// `tcp_retries2`).
 const SYN_RETRIES: u32 = 6;
 const DATA_RETRIES: u32 = 15;
-/// How long an acknowledgement waits for data that may carry it.
+/// The time for which an acknowledgement waits for data that can carry it.
 const DELAYED_ACKNOWLEDGEMENT: u64 = 40 * MILLISECOND;
 /// Received bytes that are acknowledged at once.
 const UNDELAYED: u64 = 2 * SEGMENT as u64;
-/// How long a closed socket waits for the peer to close as well (`tcp_fin_timeout`).
+/// The time for which a closed socket waits for the peer to close as well (`tcp_fin_timeout`).
 const FIN_TIMEOUT: u64 = 60 * SECOND;
 
 /// The state of the handshake.
@@ -46,7 +47,7 @@ pub(crate) enum State {
     Accepting,
     /// Both sides know the connection.
     Established,
-    /// There is no connection any more.
+    /// The connection no longer exists.
     Closed,
 }
 
@@ -58,12 +59,12 @@ pub(crate) struct KeepAlive {
     pub count: u32,
 }
 
-/// What has changed for the program.
+/// The changes that matter to the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     /// Readiness may have changed.
     pub ready: bool,
-    /// The connection is established, and its listener is to be notified.
+    /// True if the connection is established and its listener must be notified.
     pub accepted: bool,
 }
 
@@ -75,28 +76,29 @@ pub(crate) struct Connection {
     pub state: State,
     /// The listener that is notified when the connection is established.
     pub listener: Option<Id>,
-    /// The error that the next call reports; 0: none.
+    /// The error that the next call reports; 0 means none.
     pub error: i32,
-    /// The program has closed its socket.
+    /// True if the program has closed its socket.
     pub orphan: bool,
     pub keep_alive: Option<KeepAlive>,
-    /// How long sent data may stay without an acknowledgement (`TCP_USER_TIMEOUT`), in nanoseconds; 0: no limit.
+    /// The time for which sent data may stay unacknowledged (`TCP_USER_TIMEOUT`), in nanoseconds; 0 means no limit.
     pub user_timeout: u64,
-    /// When the first data without an acknowledgement was sent.
+    /// The time at which the oldest unacknowledged data was sent.
     unanswered_since: u64,
     received: VecDeque<u8>,
     early: BTreeMap<u64, Vec<u8>>,
-    /// The sequence number that the peer sends next.
+    /// The next sequence number expected from the peer.
     expected: u64,
     /// The sequence number that was acknowledged last.
     acknowledged: u64,
-    /// When received data is acknowledged without data of this side; [`NEVER`]: nothing is to be acknowledged.
+    /// The time at which received data is acknowledged without data of this side; [`NEVER`] if no acknowledgement is
+    /// pending.
     acknowledgement_due: u64,
-    /// Where the peer's FIN is, once it has been seen.
+    /// The sequence number of the peer's FIN, once it has arrived.
     peer_end: Option<u64>,
     reading_shut: bool,
     sending: VecDeque<u8>,
-    /// The first sequence number that is not acknowledged; that of `sending[0]` after the SYN.
+    /// The first unacknowledged sequence number; after the SYN, that of `sending[0]`.
     unacknowledged: u64,
     /// The next sequence number to send.
     next: u64,
@@ -112,18 +114,18 @@ pub(crate) struct Connection {
     duplicates: u32,
     timeout: u64,
     round_trip: Option<(u64, u64)>,
-    /// A sequence number whose acknowledgement measures the round trip, and when it was sent.
+    /// A sequence number whose acknowledgement measures the round trip, and its send time.
     timed: Option<(u64, u64)>,
     retries: u32,
-    /// When unacknowledged data is sent again, or an orphan is dropped.
+    /// The time at which unacknowledged data is sent again, or an orphan is dropped.
     due: u64,
-    /// When the peer was last heard, for keep-alive.
+    /// The time of the last segment from the peer, for keep-alive.
     heard: u64,
     probes: u32,
 }
 
 impl Connection {
-    /// A connection in this state, of which nothing has been sent.
+    /// Creates a connection in this state, from which nothing has been sent.
     pub(crate) fn new(local: SocketAddr, peer: SocketAddr, state: State, now: u64) -> Connection {
         Connection {
             local,
@@ -171,7 +173,7 @@ impl Connection {
         SEND_BUFFER.saturating_sub(self.sending.len())
     }
 
-    /// True if nothing more can be read after what has been received.
+    /// True if nothing more can be read after the received data.
     pub(crate) fn is_at_end(&self) -> bool {
         self.peer_has_closed() || self.reading_shut || self.state == State::Closed
     }
@@ -228,7 +230,7 @@ impl Connection {
         bytes
     }
 
-    /// Takes bytes to send, as many as there is capacity for, and returns how many.
+    /// Takes as many bytes to send as fit, and returns their number.
     pub(crate) fn write(&mut self, bytes: &[u8], now: u64, out: &mut Vec<Segment>) -> usize {
         let count = bytes.len().min(self.writable());
         self.sending.extend(&bytes[..count]);
@@ -247,7 +249,7 @@ impl Connection {
         self.reading_shut = true;
     }
 
-    /// The program has closed its socket. With unread data, or `abort`, the peer gets a reset.
+    /// Closes the socket on behalf of the program. With unread data, or `abort`, the peer gets a reset.
     pub(crate) fn close(&mut self, abort: bool, now: u64, out: &mut Vec<Segment>) {
         self.orphan = true;
         match self.state {
@@ -270,7 +272,7 @@ impl Connection {
         self.orphan && (self.state == State::Closed || self.peer_has_closed() && sent_all)
     }
 
-    /// Sends what may be sent now.
+    /// Sends everything that may be sent now.
     pub(crate) fn transmit(&mut self, now: u64, out: &mut Vec<Segment>) {
         match self.state {
             State::Connecting | State::Accepting => {
@@ -304,7 +306,7 @@ impl Connection {
         }
     }
 
-    /// The data of the next segment, and whether it ends with the FIN.
+    /// Returns the data of the next segment, and whether it ends with the FIN.
     fn next_data(&self) -> Option<(Vec<u8>, bool)> {
         let offset = (self.next - self.unacknowledged) as usize;
         let left = self.sending.len().checked_sub(offset)?;
@@ -342,7 +344,7 @@ impl Connection {
         }
     }
 
-    /// When [`Connection::on_timer`] is to be called; [`NEVER`] if nothing is awaited.
+    /// Returns the time at which [`Connection::on_timer`] must be called; [`NEVER`] if nothing is pending.
     pub(crate) fn due(&self) -> u64 {
         let probe = match self.keep_alive {
             Some(keep) if self.state == State::Established && !self.orphan => match self.probes {
@@ -354,7 +356,7 @@ impl Connection {
         self.due.min(probe).min(self.acknowledgement_due)
     }
 
-    /// Time has passed: sends again, probes, or gives up.
+    /// Handles a due timer: sends again, probes, or gives up.
     pub(crate) fn on_timer(&mut self, now: u64, out: &mut Vec<Segment>) -> Change {
         if self.state == State::Closed || self.due() > now {
             return Change::default();
@@ -574,7 +576,7 @@ impl Connection {
         self.timeout = (mean + 4 * deviation).clamp(LEAST_TIMEOUT, MOST_TIMEOUT);
     }
 
-    /// Takes data and the FIN. True if the program can read more than before.
+    /// Handles data and the FIN. True if the program can read more than before.
     fn on_data(&mut self, segment: &Segment) -> bool {
         let end = segment.sequence + segment.data.len() as u64;
         if segment.has(Segment::FIN) {
@@ -607,7 +609,7 @@ impl Connection {
         self.expected > before
     }
 
-    /// What the socket is ready for, as bits of epoll.
+    /// Returns the readiness of the socket, as bits of epoll.
     pub(crate) fn readiness(&self) -> u32 {
         let mut ready = 0;
         if !self.received.is_empty() || self.is_at_end() {

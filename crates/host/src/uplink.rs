@@ -1,4 +1,4 @@
-//! What the actor of a host shares with the simulation, whether a process or an async body is behind it.
+//! The data that the actor of a host shares with the simulation, for both processes and async bodies.
 
 use crate::log::Lines;
 use crate::packet::Packet;
@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) struct Record {
     pub state: HostState,
     pub lines: Lines,
-    /// Simulated calls and thread switches of all its processes.
+    /// The simulated calls and thread switches of all its processes.
     pub calls: u64,
     pub switches: u64,
     /// A hash of all calls of all its processes.
     pub trace: u64,
-    /// Packets with their times, if they are wanted.
+    /// Packets with their times, if they are recorded.
     pub packets: Vec<(u64, Packet)>,
 }
 

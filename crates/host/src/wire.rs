@@ -11,9 +11,9 @@ use corsair::Message;
 pub enum Wire {
     /// A packet from host to host.
     Packet(Box<Packet>),
-    /// The power or the program of a host changes.
+    /// A change of a host's power or program.
     Power(Power),
-    /// The disk of a host has other settings.
+    /// New settings of a host's disk.
     Disk(Disk),
     /// A host's program receives a signal.
     Signal(u32),

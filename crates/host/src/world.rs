@@ -1,4 +1,4 @@
-//! What all hosts of a simulation know of each other. It is complete before the first one is started.
+//! The data that all hosts of a simulation share. It is complete before the first host is started.
 
 use crate::actor::Body;
 use crate::channel::Channel;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The first addresses of hosts, less one.
+/// The address before the first address of hosts.
 const NET_V4: u32 = 0x0a00_0000;
 const NET_V6: u128 = 0xfd00 << 112;
 
-/// What a host runs.
+/// The program of a host.
 pub(crate) enum Program {
-    /// A main function, which returns the exit status, in a process of its own.
+    /// A main function, which returns the exit status, in a separate process.
     Main(Box<dyn Fn() -> u8 + Send + Sync>, Channel),
     /// An async body within the engine.
     Actor(Body),
@@ -24,7 +24,7 @@ pub(crate) enum Program {
 /// A host.
 pub(crate) struct HostSpec {
     pub name: String,
-    /// IPv4 first.
+    /// The addresses; IPv4 comes first.
     pub addresses: [IpAddr; 2],
     pub program: Program,
     /// The program's arguments, with its name.
@@ -32,7 +32,7 @@ pub(crate) struct HostSpec {
 }
 
 impl HostSpec {
-    /// The channel to its process; `None` if it is an actor.
+    /// Returns the channel to its process; `None` if the host is an actor.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         match &self.program {
             Program::Main(_, channel) => Some(channel),
@@ -53,25 +53,25 @@ impl fmt::Debug for HostSpec {
 #[derive(Debug)]
 pub(crate) struct World {
     pub seed: u64,
-    /// Calls of 1,000 before which another thread is let run.
+    /// The number of calls of 1,000 before which another thread runs.
     pub preemption: u32,
     /// Environment variables of all hosts.
     pub environment: Vec<(String, String)>,
     pub hosts: Vec<HostSpec>,
     /// Hosts by name in lower case.
     pub names: BTreeMap<String, usize>,
-    /// What is asked for by people who debug.
+    /// The requests for debugging.
     pub debug: Debug,
     /// The disks of all hosts.
     pub medium: Medium,
     /// The settings of each disk.
     pub disk: Disk,
-    /// Files that are on a disk from the beginning: host, path, contents.
+    /// Initial files: host, path, contents.
     pub files: Vec<(usize, String, Vec<u8>)>,
 }
 
 impl World {
-    /// The host with this address.
+    /// Returns the host with this address.
     pub(crate) fn host_of(&self, ip: IpAddr) -> Option<usize> {
         let number = match ip {
             IpAddr::V4(ip) => u32::from(ip).checked_sub(NET_V4)?.into(),
@@ -81,7 +81,7 @@ impl World {
         (index < self.hosts.len()).then_some(index)
     }
 
-    /// The addresses of a name: a host, or an address as text.
+    /// Returns the addresses of a name: of a host, or an address in text form.
     pub(crate) fn resolve(&self, name: &str) -> Vec<IpAddr> {
         if let Ok(ip) = name.parse::<IpAddr>() {
             return vec![ip];
@@ -92,7 +92,7 @@ impl World {
     }
 }
 
-/// The addresses of the host with this index.
+/// Returns the addresses of the host with this index.
 pub(crate) fn addresses(index: usize) -> [IpAddr; 2] {
     let number = index as u32 + 1;
     [

@@ -1,5 +1,5 @@
-//! The process that hosts are forked from: a copy of the simulation's process before it had threads, so that all
-//! hosts, and each start of a host, begin in the same state.
+//! The process from which hosts are forked: a copy of the simulation's process before it had threads. So all hosts, and
+//! each start of a host, begin in the same state.
 #![allow(unsafe_code, reason = "forks processes")]
 
 use crate::channel::Ending;
@@ -11,7 +11,8 @@ use crate::world::{HostSpec, Program, World};
 use std::io;
 use std::sync::Mutex;
 
-/// A request for a host's process: host, number of the start, virtual time, whether the power was lost before.
+/// A request for a host's process: the host, the number of the start, the virtual time, and whether the power was lost
+/// before.
 const REQUEST: usize = 32;
 
 /// The simulation's side.
@@ -49,7 +50,7 @@ impl Zygote {
         }
     }
 
-    /// Asks for a process of a host. It waits for commands on the host's channel.
+    /// Requests a process for a host. The process waits for commands on the host's channel.
     pub(crate) fn start(&self, host: usize, starts: u32, now: u64, lost_power: bool) {
         let mut request = [0; REQUEST];
         let numbers = [host as u64, starts.into(), now, lost_power.into()];
@@ -75,13 +76,13 @@ impl Drop for Zygote {
     }
 }
 
-/// Lets this process die with the one that forked it.
+/// Makes this process end together with the one that forked it.
 pub(crate) fn die_with_parent() {
     // SAFETY: the call takes no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
-/// The zygote: forks hosts and reports their ends.
+/// Runs the zygote: forks hosts and reports their ends.
 fn serve(world: &'static World, requests: i32) -> ! {
     die_with_parent();
     // SAFETY: the set is initialized before it is used; the calls are those of their manuals.
@@ -154,7 +155,7 @@ fn fork_host(world: &'static World, host: usize, starts: u32, now: u64, lost_pow
     }
 }
 
-/// A host's process.
+/// Runs a host in this process.
 fn run_host(world: &'static World, host: usize, starts: u32, now: u64, lost_power: bool) -> ! {
     die_with_parent();
     set_environment(world);
@@ -197,7 +198,7 @@ extern "C" fn main(host: *mut libc::c_void) -> *mut libc::c_void {
     std::ptr::null_mut()
 }
 
-/// Environment variables that do not depend on the machine; those for diagnosis are passed on.
+/// Sets environment variables that do not depend on the machine; those for diagnosis are passed on.
 fn set_environment(world: &World) {
     let passed: Vec<_> = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE", "RUST_LOG"]
         .into_iter()

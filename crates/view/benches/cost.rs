@@ -1,5 +1,5 @@
-//! What it costs that a run can be watched: the same run free, held in a session with no page, and with a page
-//! that takes every frame and asks for curves twice a second. All end with the same digest.
+//! Measures the cost of making a run observable: the same run without a session, in a session without a page, and with
+//! a page that takes every frame and requests curves twice a second. All three end with the same digest.
 //!
 //! ```text
 //! cargo bench --profile release -p corsair-view --bench cost
@@ -7,9 +7,9 @@
 //! valgrind --tool=callgrind target/release/deps/cost-* services 1 free
 //! ```
 //!
-//! Measured is the processor time of the thread that runs the simulation, and the frames are made on it. The three
-//! take turns; the medians of the ratios within a turn are printed, so that a machine that does other things as well
-//! disturbs them little. Linux, because it reads /proc.
+//! The measure is the processor time of the thread that runs the simulation and makes the frames. The three variants
+//! take turns, and the medians of the ratios within a turn are printed, so that other load on the machine disturbs them
+//! little. It needs Linux, because it reads /proc.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
@@ -21,16 +21,16 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// Who is there while it runs.
+/// The observer of a run.
 #[derive(Clone, Copy, PartialEq)]
 enum ViewMode {
-    /// An ordinary run.
+    /// A run without a session.
     Free,
-    /// A world that never pauses: what the engine pays for pauses that may come.
+    /// A world that never pauses, which shows the engine's cost of possible pauses.
     Never,
     /// A session without a page.
     Held,
-    /// A session with one.
+    /// A session with a page.
     Watched,
 }
 
@@ -41,7 +41,7 @@ const WAYS: [(&str, ViewMode); 4] = [
     ("watched", ViewMode::Watched),
 ];
 
-/// Nanoseconds of processor time of this thread.
+/// Returns the processor time of this thread in nanoseconds.
 fn processor_time() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     let first = stat.split(' ').next().expect("three numbers");
@@ -83,7 +83,7 @@ fn held<W: World>(world: W, is_watched: bool) -> W {
     })
 }
 
-/// One worker: others would mostly wait for each other while the machine does other things.
+/// Returns a configuration with one worker, because several would mostly wait for each other on a busy machine.
 fn config() -> Config {
     Config {
         workers: NonZeroUsize::MIN,

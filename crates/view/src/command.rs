@@ -48,7 +48,7 @@ pub enum Action {
 }
 
 impl Command {
-    /// Returns its time.
+    /// Returns the time of the command.
     pub fn time(&self) -> Time {
         Time::from_nanos(self.at)
     }

@@ -1,4 +1,4 @@
-//! Conditions at which a session stops.
+//! Conditions that pause a session.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Measure {
     Queue { of: String },
     /// Errors since the run was last started.
     Errors { of: String },
-    /// Messages to actors that have ended, since the run was last started.
+    /// The number of messages to actors that have ended, since the run was last started.
     Dead,
     /// A number in the state of an actor, by its JSON pointer: `/state/queue`.
     State { who: String, pointer: String },

@@ -1,4 +1,4 @@
-//! The output files of a run, shown as a still picture: a graph file, and the flows beside it.
+//! The output files of a run, shown as a still picture: a graph file, and the flows in the same directory.
 
 mod flows;
 mod timeline;
@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use timeline::Timeline;
 
-/// The output files of a run, as a page shows them.
+/// The output files of a run, in the form in which a page shows them.
 #[derive(Debug)]
 pub struct OutputView {
     scene: Scene,

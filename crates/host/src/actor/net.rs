@@ -1,4 +1,4 @@
-//! What an actor can do: clocks, random numbers, sockets, the log.
+//! The interface of an actor that is a host: clocks, random numbers, sockets, the log.
 
 use super::socket::{Datagrams, Listener, Stream};
 use super::tasks::Spawned;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The ports that are chosen for connections.
 const FIRST_PORT: u16 = 32_768;
 const PORTS: u32 = 28_232;
-/// Connections that wait to be accepted, and datagrams that wait to be received, at most.
+/// The maximum number of connections that wait to be accepted, and of datagrams that wait to be received.
 const BACKLOG: usize = 1_024;
 
 /// The two ends of a connection: local, remote.
@@ -25,12 +25,12 @@ pub(super) type Pair = (SocketAddr, SocketAddr);
 /// The network, the clock and the log of an actor that is a host: what [`Sim::actor`](crate::Sim::actor) gives to a
 /// body.
 ///
-/// Futures of other libraries work if they wait for these alone, such as hyper on a [`Stream`]. Timers and channels of a
-/// runtime do not: nothing drives them.
+/// Futures of other libraries work if they wait only for these sockets and timers, for example hyper on a [`Stream`].
+/// Timers and channels of a runtime do not work, because nothing drives them.
 #[derive(Clone)]
 pub struct Net(Arc<Mutex<State>>);
 
-/// A connection, and who waits for it.
+/// A connection, and the futures that wait for it.
 pub(super) struct Socket {
     pub connection: Connection,
     pub waiting: Vec<Waker>,
@@ -38,7 +38,7 @@ pub(super) struct Socket {
     due: u64,
 }
 
-/// A port of datagrams or a listener, and who waits for it.
+/// A UDP port or a listener, and the futures that wait for it.
 pub(super) struct Port<T> {
     pub queue: VecDeque<T>,
     pub waiting: Vec<Waker>,
@@ -82,7 +82,7 @@ pub(super) struct State {
 }
 
 impl Net {
-    /// The sockets of a host that is started.
+    /// Creates the sockets of a host that is being started.
     pub(super) fn new(uplink: Uplink, starts: u32, now: u64) -> Net {
         let stream =
             uplink.world.seed ^ ((uplink.host as u64 + 1) << 32) ^ (u64::from(starts) << 56);
@@ -181,7 +181,7 @@ impl Net {
         .await
     }
 
-    /// Runs a future beside the body. It is dropped when the body ends.
+    /// Runs a future concurrently with the body. It is dropped when the body ends.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.state().spawned.push(Box::pin(future));
     }
@@ -189,7 +189,7 @@ impl Net {
     /// Opens a connection to a port of a host, such as `"server:80"`.
     ///
     /// # Errors
-    /// As on Linux: the host refuses, does not answer, or does not exist.
+    /// The errors are those of Linux: the host refuses, does not answer, or does not exist.
     pub async fn connect(&self, to: &str) -> io::Result<Stream> {
         let peer = self.resolve(to)?;
         let pair = self.state().open(peer)?;
@@ -211,7 +211,7 @@ impl Net {
         Ok(Listener::new(self.clone(), port))
     }
 
-    /// Sends and receives datagrams at a port of this host; at a free one if that is 0.
+    /// Opens a UDP port of this host; with 0 a free one.
     ///
     /// # Errors
     /// If the port is in use.
@@ -252,7 +252,7 @@ impl Net {
 
     // ---- the engine's side ------------------------------------------------------------------------
 
-    /// Goes to a time, and does what is due.
+    /// Advances to a time, and does everything that is due.
     pub(super) fn advance(&self, now: u64) {
         let mut state = self.state();
         state.now = now;
@@ -274,7 +274,7 @@ impl Net {
         }
     }
 
-    /// A packet arrives.
+    /// Handles an arriving packet.
     pub(super) fn receive(&self, packet: Packet, now: u64) {
         self.advance(now);
         let mut state = self.state();
@@ -304,7 +304,7 @@ impl Net {
         std::mem::take(&mut self.state().spawned)
     }
 
-    /// The next time at which something happens without a packet.
+    /// Returns the next time at which something happens without a packet.
     pub(super) fn next(&self) -> Option<u64> {
         let state = self.state();
         let sleep = state.sleeps.first_key_value().map(|((at, _), _)| *at);
@@ -392,7 +392,7 @@ impl State {
         });
     }
 
-    /// Lets `act` use a connection, sends what comes of it, and wakes who waits if it says so.
+    /// Lets `act` use a connection, sends the resulting packets, and wakes waiting futures if it says so.
     pub(super) fn drive<T>(
         &mut self,
         pair: Pair,
@@ -431,14 +431,14 @@ impl State {
         Some(result)
     }
 
-    /// Closes a connection, of which no handle is left.
+    /// Closes a connection to which no handle refers any more.
     pub(super) fn close(&mut self, pair: Pair, abort: bool) {
         self.drive(pair, |connection, now, out| {
             (connection.close(abort, now, out), Change::default())
         });
     }
 
-    /// False if there is no such connection, and none can begin.
+    /// Handles a segment. False if there is no such connection and the segment cannot begin one.
     fn on_segment(&mut self, pair: Pair, segment: &Segment) -> bool {
         if self.sockets.contains_key(&pair) {
             self.drive(pair, |connection, now, out| {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes of a datagram at most.
 const LONGEST_DATAGRAM: usize = 65_507;
 
-/// A TCP connection of an actor, which tokio's traits read and write. Dropping it closes it.
+/// A TCP connection of an actor, with the traits of tokio. Dropping it closes the connection.
 pub struct Stream {
     net: Net,
     pair: Pair,
@@ -61,7 +61,7 @@ fn wait(waiting: &mut Vec<Waker>, context: &Context<'_>) {
     }
 }
 
-/// The error of a connection, which is reported once; then it is a broken pipe.
+/// Returns the error of a connection, which is reported once; later calls get a broken pipe.
 fn failure(error: &mut i32) -> io::Error {
     match std::mem::take(error) {
         0 => io::Error::from_raw_os_error(libc::EPIPE),
@@ -150,7 +150,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Accepts connections at a port of an actor. Dropping it refuses further ones.
+/// A listener that accepts connections at a port of an actor. Dropping it refuses further ones.
 #[derive(Debug)]
 pub struct Listener {
     net: Net,

@@ -1,4 +1,4 @@
-//! The futures of one actor: its body and what it has spawned, polled in the order in which they were spawned.
+//! The futures of one actor: its body and the futures that it has spawned, polled in the order of spawning.
 
 use super::{Net, Running};
 use std::pin::Pin;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Polls of one actor at one instant at most.
+/// The maximum number of polls of one actor at one instant.
 const MOST_POLLS: u32 = 1_000_000;
 
 /// A future that the body has spawned.
 pub(super) type Spawned = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a run of the futures has come to.
+/// The result of polling the futures.
 pub(super) enum Progress {
-    /// Nothing more can happen at this instant.
+    /// No future can continue at this instant.
     Waits,
     /// The body has returned.
     Ended(Option<String>),
@@ -22,7 +22,7 @@ pub(super) enum Progress {
     Endless,
 }
 
-/// Raised when a future is to be polled.
+/// Raised when a future must be polled.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -67,7 +67,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Takes the future of a body, which is polled first.
+    /// Adds the future of a body, which is polled first.
     pub(super) fn begin(&mut self, body: Running) {
         self.body = Some(Task::new(body));
     }

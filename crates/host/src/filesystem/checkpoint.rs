@@ -1,10 +1,10 @@
-//! Replacing a long journal by a short one.
+//! Replaces a long journal by a short one.
 
 use super::{Edit, FileSystem, Ino, Node, Record};
 use std::collections::BTreeMap;
 
 impl FileSystem {
-    /// Replaces the journal by records that yield the same state.
+    /// Replaces the journal by records that give the same state.
     pub(super) fn write_checkpoint(&mut self) {
         let mut bytes = vec![];
         for record in self.checkpoint_records() {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::storage::Medium;
 
-    /// What a process knows that reads the journal: nothing of descriptors and dirty pages.
+    /// Formats the state that a process gets from the journal, without descriptors and dirty pages.
     fn state(system: &FileSystem) -> String {
         let inodes = system.inodes.iter().map(|(ino, inode)| {
             let mut inode = inode.clone();

@@ -1,10 +1,10 @@
-//! Making a disk, and syncing: what becomes durable and when.
+//! Creates disks, and syncs them: what becomes durable, and when.
 
 use super::{Dirty, FileSystem, Ino, Node, PAGE, ROOT, Record, Version};
 use std::collections::BTreeSet;
 
 impl FileSystem {
-    /// Makes the usual directories, and files with their contents, all of them durable.
+    /// Creates the usual directories, and files with their contents, all durable.
     pub(crate) fn format<'a>(
         &mut self,
         files: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -26,7 +26,7 @@ impl FileSystem {
         self.sync_all();
     }
 
-    /// The directory with a path, which is made if it does not exist.
+    /// Returns the directory with this path, which is created if it does not exist.
     fn directory_at(&mut self, path: &str, time: u64) -> Ino {
         let mut directory = ROOT;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -47,7 +47,7 @@ impl FileSystem {
         directory
     }
 
-    /// The inode with an absolute path without symbolic links.
+    /// Returns the inode with this absolute path without symbolic links.
     pub(crate) fn find(&self, path: &str) -> Option<Ino> {
         let mut names = path.split('/').filter(|name| !name.is_empty());
         names.try_fold(ROOT, |directory, name| {
@@ -82,7 +82,7 @@ impl FileSystem {
         }
     }
 
-    /// Considers all pages of a file dirty again if a mapping may write to them.
+    /// Marks all pages of a file as dirty again, if a mapping may write to them.
     fn expect_mapped_writes(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.get_mut(&ino)
             && inode.is_mapped
@@ -109,14 +109,14 @@ impl FileSystem {
         self.sync_names();
     }
 
-    /// Considers a file clean although its content was not written to the disk, as Linux does when writing failed.
+    /// Marks a file as clean although its content was not written to the disk, like Linux after a failed write.
     pub(crate) fn forget_dirty(&mut self, ino: Ino) {
         if let Some(Node::File { dirty, .. }) = self.node_mut(ino) {
             *dirty = Dirty::Pages(BTreeSet::new());
         }
     }
 
-    /// Writes one dirty page of a file to the disk, as the kernel does at times.
+    /// Writes one dirty page of a file to the disk, as a kernel does occasionally.
     pub(crate) fn write_back(&mut self, ino: Ino, choose: impl FnOnce(usize) -> usize) {
         let Some(Node::File { size, dirty, .. }) = self.node_mut(ino) else {
             return;
@@ -133,7 +133,7 @@ impl FileSystem {
         }
     }
 
-    /// Ranges of a file whose versions may differ, in whole pages.
+    /// Returns the ranges of a file whose versions may differ, in whole pages.
     pub(super) fn dirty_ranges(&self, ino: Ino) -> Vec<(u64, u64)> {
         let Some(Node::File {
             size,

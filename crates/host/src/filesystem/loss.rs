@@ -1,19 +1,19 @@
-//! What a power loss leaves of a file system.
+//! The effect of a power loss on a file system.
 
 use super::{Change, FileSystem, Ino, Node, PAGE, ROOT, Version};
 use std::collections::BTreeSet;
 
-/// What a disk writes as a whole.
+/// The unit that a disk writes atomically, in bytes.
 const SECTOR: usize = 512;
 
-/// How much of what was not synced survives, of a file or of the names.
+/// How much unsynced data of a file, or how many changes of names, survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Survival {
     Nothing,
     Everything,
     /// Each page, or each change, at random.
     Some,
-    /// Each sector at random, so that pages are torn; of names, the first changes.
+    /// Random sectors, so that pages are torn; of names, the first changes.
     Torn,
 }
 
@@ -29,7 +29,7 @@ impl Survival {
 }
 
 impl FileSystem {
-    /// Loses a part, chosen by `random`, of what was not synced. `random` returns a number below its argument.
+    /// Loses a part of the unsynced data, chosen by `random`, which returns a number below its argument.
     pub(crate) fn lose_power(&mut self, mut random: impl FnMut(usize) -> usize) {
         self.lose_names(&mut random);
         let files: Vec<Ino> = self.inodes.keys().copied().collect();
@@ -52,7 +52,7 @@ impl FileSystem {
         self.write_checkpoint();
     }
 
-    /// The program is over but the power is on: what it has written stays, files without names go.
+    /// Ends the program while the power stays on: written data stays, and files without names are removed.
     pub(crate) fn end_program(&mut self) {
         for inode in self.inodes.values_mut() {
             inode.opens = 0;

@@ -1,10 +1,10 @@
-//! Changes of names: made at once, durable when their directory is synced.
+//! Changes of names, which are visible at once and durable when their directory is synced.
 
 use super::{COMMIT_AFTER, Change, Edit, FileSystem, Ino, Node, Record};
 use std::collections::BTreeSet;
 
 impl FileSystem {
-    /// Sets one name, and counts the links of what it named and names.
+    /// Sets one name, and updates the link counts of its old and its new target.
     pub(super) fn set_name(&mut self, edit: &Edit, time: Option<u64>) {
         if let Some(directory) = self.inodes.get_mut(&edit.directory) {
             if let Node::Directory { entries, .. } = &mut directory.node {
@@ -63,7 +63,7 @@ impl FileSystem {
         }
     }
 
-    /// Makes the chosen pending changes durable, and those before them that they depend on.
+    /// Makes the chosen pending changes durable, and earlier ones that they depend on.
     pub(super) fn commit(&mut self, is_chosen: impl Fn(&Change) -> bool) {
         let mut names = BTreeSet::new();
         let mut left = vec![];
@@ -81,7 +81,7 @@ impl FileSystem {
         self.pending = left;
     }
 
-    /// Sets names at once: each edit says what a name refers to from now on.
+    /// Sets several names at once; each edit contains the new target of a name.
     pub(crate) fn set_names(&mut self, edits: Vec<(Ino, &[u8], Option<Ino>)>, time: u64) {
         let edits = edits
             .into_iter()

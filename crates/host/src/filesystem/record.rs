@@ -3,7 +3,7 @@
 use super::{Edit, Ino};
 use crate::packet::Reader;
 
-/// A change of a file system. Applying the records of a journal in order yields its state.
+/// A change of a file system. Applying the records of a journal in order gives its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     /// A new inode without a name: its kind (see [`super::Node::code`]), mode, and the target of a symbolic link.
@@ -163,7 +163,7 @@ impl Record {
     }
 }
 
-/// Records in shared memory, behind their length in bytes.
+/// Records in shared memory, preceded by their length in bytes.
 #[derive(Debug)]
 pub(super) struct Journal {
     memory: &'static mut [u8],
@@ -179,7 +179,7 @@ impl Journal {
         Journal { memory, length }
     }
 
-    /// All records so far.
+    /// Returns all records so far.
     pub(super) fn records(&self) -> Vec<Record> {
         let mut reader = Reader(&self.memory[HEADER..HEADER + self.length]);
         std::iter::from_fn(|| Record::read(&mut reader)).collect()
@@ -201,7 +201,7 @@ impl Journal {
         true
     }
 
-    /// Forgets all records.
+    /// Removes all records.
     pub(super) fn clear(&mut self) {
         self.set_len(0);
     }

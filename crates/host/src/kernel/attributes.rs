@@ -1,4 +1,4 @@
-//! What programs learn about files: `stat` and its relatives.
+//! Attributes of files: `stat` and its relatives.
 #![allow(unsafe_code, reason = "zeroes structures of the C library")]
 
 use super::Kernel;
@@ -26,7 +26,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Of something that is not on the disk: its type and permissions.
+    /// Returns the attributes of an object that is not on the disk: its type and permissions.
     pub(super) fn special(mode: u32, ino: u64) -> Attributes {
         Attributes {
             ino,
@@ -36,7 +36,7 @@ impl Attributes {
         }
     }
 
-    /// Of a device.
+    /// Returns the attributes of a device.
     pub(super) fn of_device(device: Device) -> Option<Attributes> {
         match device {
             Device::Real(_) => None,
@@ -44,7 +44,7 @@ impl Attributes {
         }
     }
 
-    /// Writes them as `stat` does.
+    /// Writes the attributes in the format of `stat`.
     pub(super) fn write_stat(self, out: usize) -> Result<isize, Error> {
         // SAFETY: all-zero is a valid `stat`.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -67,7 +67,7 @@ impl Attributes {
         Ok(0)
     }
 
-    /// Writes them as `statx` does.
+    /// Writes the attributes in the format of `statx`.
     pub(super) fn write_statx(self, out: usize) -> Result<isize, Error> {
         let time = |nanos: u64| {
             let time = user::to_timespec(nanos);
@@ -121,7 +121,7 @@ impl Kernel {
         })
     }
 
-    /// The attributes of what a descriptor refers to; `None` for a file of the real system.
+    /// Returns the attributes of a descriptor's object; `None` for a file of the real system.
     pub(super) fn attributes_of(&mut self, fd: usize) -> Result<Option<Attributes>, Error> {
         let (id, object) = self.descriptors.object(fd)?;
         let mode = match &object.kind {

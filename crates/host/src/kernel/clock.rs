@@ -5,14 +5,14 @@ use super::{Attempt, Kernel, NEVER, On, Step, Wait};
 
 /// 2025-01-01 00:00:00 UTC, when simulations begin.
 pub(super) const EPOCH: u64 = 1_735_689_600_000_000_000;
-/// What a monotonic clock shows at the beginning: hosts have been on for a while, so that programs may subtract.
+/// The value of a monotonic clock at the beginning: hosts have already been running, so that programs may subtract.
 const UPTIME: u64 = 100_000_000_000_000;
-/// Clock readings without any other call that waits, after which each takes [`READING`]: a loop that waits for
-/// the clock ends.
+/// The number of consecutive clock readings after which each takes [`READING`], so that a loop that polls the clock
+/// ends.
 const FREE_READINGS: u32 = 10_000;
 const READING: u64 = 1_000;
 
-/// What a clock shows at virtual time 0, in nanoseconds.
+/// Returns the value of a clock at virtual time 0, in nanoseconds.
 pub(crate) fn base(clock: i32) -> u64 {
     match clock {
         libc::CLOCK_REALTIME
@@ -30,8 +30,8 @@ impl Kernel {
         base(clock) + self.now
     }
 
-    /// The step of a call that looks at the world without waiting, such as reading a clock. A program that does
-    /// so in a loop would stop time, so each takes a microsecond after many in a row.
+    /// Returns the step of a call that inspects the world without waiting, such as reading a clock. A program that does
+    /// so in a loop would stop time, so each such call takes a microsecond after many in a row.
     pub(super) fn without_waiting(&mut self, result: isize, attempt: &Attempt) -> Step {
         self.readings = self.readings.saturating_add(1);
         match self.readings > FREE_READINGS && !attempt.timed_out {
@@ -40,7 +40,7 @@ impl Kernel {
         }
     }
 
-    /// What a thread waits for that [lingers](Step::Linger).
+    /// Returns the wait of a thread that [lingers](Step::Linger).
     pub(super) fn linger(&self) -> Wait {
         Wait {
             on: On::Time,
@@ -82,7 +82,7 @@ impl Kernel {
         }))
     }
 
-    /// `pause` and its like: nothing ever happens.
+    /// `pause` and similar calls, which never return by themselves.
     pub(super) fn wait_forever() -> Step {
         Step::Wait(Wait {
             on: On::Time,
@@ -111,7 +111,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// `clock_settime` and `settimeofday`: not for a program without privileges.
+    /// `clock_settime` and `settimeofday`, which are refused for a program without privileges.
     pub(super) fn set_clock() -> isize {
         error(libc::EPERM)
     }

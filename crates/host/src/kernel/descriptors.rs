@@ -12,7 +12,7 @@ use super::{Id, Kernel, NEVER, On, Step};
 use crate::tcp::Connection;
 use std::collections::BTreeMap;
 
-/// Descriptors of one program at most.
+/// The maximum number of descriptors of a program.
 const MOST: usize = 1 << 20;
 
 /// The object of a descriptor.
@@ -65,15 +65,15 @@ pub(crate) struct Object {
     pub nonblocking: bool,
     /// `AF_INET`, `AF_INET6`, `AF_UNIX`, or 0 if the object is not a socket.
     pub family: i32,
-    /// Limits of `SO_RCVTIMEO` and `SO_SNDTIMEO`; 0: none.
+    /// The limits of `SO_RCVTIMEO` and `SO_SNDTIMEO`; 0 means none.
     pub receive_limit: u64,
     pub send_limit: u64,
     /// Integer options of sockets that were set, by level and name.
     pub options: BTreeMap<(i32, i32), i32>,
     references: u32,
-    /// The time of the next check of the object; [`NEVER`]: none.
+    /// The time of the next check of the object; [`NEVER`] if there is none.
     pub timer: u64,
-    /// Epoll objects that watch this one, with the descriptor that they know it by.
+    /// The epoll objects that watch this one, each with the descriptor under which it watches.
     pub watchers: Vec<(Id, i32)>,
 }
 
@@ -93,7 +93,7 @@ impl Object {
         }
     }
 
-    /// With this family, and the flags of `socket`.
+    /// Creates a socket of this family, with the flags of `socket`.
     pub(crate) fn socket(kind: Kind, family: i32, flags: i32) -> Object {
         Object {
             family,
@@ -106,7 +106,7 @@ impl Object {
 /// The descriptors of a program.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
-    /// The object and the flag `FD_CLOEXEC` by number.
+    /// The object and the flag `FD_CLOEXEC` of each descriptor.
     table: Vec<Option<(Id, bool)>>,
     objects: BTreeMap<Id, Object>,
     last: Id,
@@ -134,7 +134,7 @@ impl Descriptors {
         self.last
     }
 
-    /// A new descriptor of an object: the lowest free number from `least` on.
+    /// Creates a descriptor of an object, with the lowest free number from `least` on.
     pub(crate) fn open(&mut self, id: Id, cloexec: bool, least: usize) -> Result<i32, Error> {
         let free = (least..self.table.len()).find(|&number| self.table[number].is_none());
         let number = free.unwrap_or(self.table.len().max(least));
@@ -168,24 +168,24 @@ impl Descriptors {
         self.entry(fd).map(|entry| entry.0)
     }
 
-    /// The object with this name, unless it is gone.
+    /// Returns the object with this id, unless it is gone.
     pub(crate) fn get(&self, id: Id) -> Option<&Object> {
         self.objects.get(&id)
     }
 
-    /// The object with this name, unless it is gone.
+    /// Returns the object with this id, unless it is gone.
     pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Object> {
         self.objects.get_mut(&id)
     }
 
-    /// The object that a descriptor refers to, with its name.
+    /// Returns the object of a descriptor, with its id.
     pub(crate) fn object(&mut self, fd: usize) -> Result<(Id, &mut Object), Error> {
         let id = self.id(fd)?;
         let object = self.objects.get_mut(&id).ok_or(error(libc::EBADF))?;
         Ok((id, object))
     }
 
-    /// Frees a number. Returns its object if that was the last reference.
+    /// Frees a descriptor. Returns its object if that was the last reference.
     fn release(&mut self, fd: usize) -> Result<Option<Id>, Error> {
         let (id, _) = *self.entry(fd)?;
         self.table[fd as i32 as usize] = None;
@@ -203,7 +203,7 @@ impl Descriptors {
             .is_some_and(|object| object.references > 0)
     }
 
-    /// The first object of which `matches` is true.
+    /// Returns the first object for which `matches` is true.
     pub(crate) fn find_kind(&self, matches: impl Fn(&Kind) -> bool) -> Option<Id> {
         let mut objects = self.objects.iter();
         objects
@@ -216,7 +216,7 @@ impl Descriptors {
         self.objects.remove(&id)
     }
 
-    /// All open numbers.
+    /// Returns all open descriptors.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         (0..self.table.len())
             .filter(|&number| self.table[number].is_some())
@@ -225,8 +225,8 @@ impl Descriptors {
 }
 
 impl Kernel {
-    /// Adds an object with a descriptor. The flags are those of `open`, `socket` and their like, in which
-    /// `O_CLOEXEC` and `O_NONBLOCK` have one value.
+    /// Adds an object with a descriptor. The flags are those of `open`, `socket` and similar calls, in which
+    /// `O_CLOEXEC` and `O_NONBLOCK` have the same values.
     pub(super) fn open(&mut self, mut object: Object, flags: i32) -> Result<isize, Error> {
         object.nonblocking |= flags & libc::O_NONBLOCK != 0;
         let id = self.descriptors.add(object);
@@ -320,7 +320,7 @@ impl Kernel {
         }
     }
 
-    /// Closes all descriptors, as the kernel does when a program ends.
+    /// Closes all descriptors, like the kernel when a program ends.
     pub(super) fn close_all(&mut self) {
         for fd in self.descriptors.numbers() {
             let _ = self.close(fd);
@@ -419,7 +419,7 @@ impl Kernel {
         Step::Done(result.unwrap_or_else(|error| error))
     }
 
-    /// What an object is ready for, as bits of epoll.
+    /// Returns the readiness of an object, as bits of epoll.
     pub(super) fn readiness(&self, id: Id) -> u32 {
         let Some(object) = self.descriptors.get(id) else {
             return 0;
@@ -452,7 +452,7 @@ impl Kernel {
         }
     }
 
-    /// An object's time has come.
+    /// Handles the due timer of an object.
     pub(super) fn on_timer(&mut self, id: Id) {
         let now = self.now;
         match self.descriptors.get_mut(id).map(|object| &mut object.kind) {

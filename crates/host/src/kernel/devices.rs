@@ -6,7 +6,7 @@ use super::descriptors::Kind;
 use super::user::{self, Buffers, Error, error};
 use crate::raw::{Args, args, raw};
 
-/// What such a path names.
+/// The target of such a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Null,
@@ -16,7 +16,7 @@ pub(super) enum Device {
     Real(&'static [u8]),
 }
 
-/// The device with this path.
+/// Returns the device with this path.
 pub(super) fn device(path: &[u8]) -> Option<Device> {
     match path {
         b"/dev/null" => Some(Device::Null),
@@ -69,7 +69,7 @@ impl Kernel {
         unsafe { raw(number, args) }
     }
 
-    /// `readlink` of a path that is not on the disk: only the program has one.
+    /// `readlink` of a path that is not on the disk; only the program has a target.
     pub(super) fn image_path(
         path: &[u8],
         out: usize,
@@ -87,7 +87,7 @@ impl Kernel {
     }
 }
 
-/// Writes as much as fits, and returns how much that is.
+/// Copies as many bytes as fit, and returns their number.
 pub(super) fn copy_out(bytes: &[u8], out: usize, capacity: usize) -> isize {
     let count = bytes.len().min(capacity);
     user::bytes_mut(out, count).copy_from_slice(&bytes[..count]);

@@ -1,7 +1,7 @@
 //! `epoll`: level- and edge-triggered, and one-shot.
 //!
-//! A change of an object marks its entry. Whether a marked entry is ready is asked when events are collected, as
-//! in Linux; an edge-triggered entry is then unmarked, a level-triggered one only if it is not ready.
+//! A change of an object marks its entry. Whether a marked entry is ready is checked when events are collected, as in
+//! Linux; then an edge-triggered entry is unmarked, and a level-triggered one only if it is not ready.
 
 use super::descriptors::{Kind, Object};
 use super::user::{self, Error, error};
@@ -18,7 +18,7 @@ struct Entry {
     events: u32,
     data: u64,
     is_marked: bool,
-    /// A one-shot entry that has fired.
+    /// True for a one-shot entry that has fired.
     is_disarmed: bool,
 }
 
@@ -26,12 +26,12 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Epoll {
     entries: BTreeMap<i32, Entry>,
-    /// Marked entries, the first one marked first.
+    /// Marked entries, in the order of marking.
     marks: VecDeque<i32>,
 }
 
 impl Epoll {
-    /// The object known by this descriptor has changed.
+    /// Marks the entry of this descriptor, because its object has changed.
     pub(crate) fn mark(&mut self, fd: i32) {
         if let Some(entry) = self.entries.get_mut(&fd)
             && !entry.is_marked
@@ -46,7 +46,7 @@ impl Epoll {
         self.marks.retain(|&marked| marked != fd);
     }
 
-    /// The object known by this descriptor is gone.
+    /// Removes the entry of this descriptor, because its object is gone.
     pub(crate) fn forget(&mut self, fd: i32, id: Id) {
         if self.entries.get(&fd).is_some_and(|entry| entry.id == id) {
             self.entries.remove(&fd);
@@ -54,7 +54,7 @@ impl Epoll {
         }
     }
 
-    /// The events that marked entries wait for, with their objects.
+    /// Returns the events for which marked entries wait, with their objects.
     pub(crate) fn marked(&self) -> impl Iterator<Item = (u32, Id)> {
         let entries = self.marks.iter().filter_map(|fd| self.entries.get(fd));
         entries.map(|entry| (entry.events | ALWAYS, entry.id))
@@ -145,7 +145,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// Events of marked entries that are ready, at most `most`.
+    /// Returns the events of marked entries that are ready, at most `most`.
     fn collect(&mut self, watcher: Id, most: usize) -> Result<Vec<(u32, u64)>, Error> {
         let mut events = vec![];
         let mut still_marked = vec![];

@@ -8,12 +8,12 @@ use super::{Kernel, NEVER};
 #[derive(Debug)]
 pub(crate) struct Counter {
     pub value: u64,
-    /// Reads take one at a time (`EFD_SEMAPHORE`).
+    /// True if reads take one at a time (`EFD_SEMAPHORE`).
     pub semaphore: bool,
 }
 
 impl Counter {
-    /// Returns the result of a read; `None`: it has to wait.
+    /// Returns the result of a read; `None` if the read has to wait.
     pub(crate) fn take(&mut self) -> Option<u64> {
         if self.value == 0 {
             return None;
@@ -23,7 +23,7 @@ impl Counter {
         Some(taken)
     }
 
-    /// Adds a written value. False: the write has to wait.
+    /// Adds a written value. False if the write has to wait.
     pub(crate) fn add(&mut self, more: u64) -> bool {
         match self.value.checked_add(more).filter(|&sum| sum < u64::MAX) {
             Some(sum) => self.value = sum,
@@ -48,9 +48,9 @@ impl Counter {
 pub(crate) struct Timer {
     /// The clock that absolute times are of.
     clock: i32,
-    /// When it expires next; [`NEVER`] if it is not armed.
+    /// The next expiration; [`NEVER`] if the timer is not armed.
     due: u64,
-    /// The interval after that; 0: once.
+    /// The interval between expirations; 0 if it expires once.
     period: u64,
     /// Expirations that were not read.
     expired: u64,
@@ -74,7 +74,7 @@ impl Timer {
         Some(self.due).filter(|&due| due != NEVER)
     }
 
-    /// Returns the result of a read; `None`: it has to wait.
+    /// Returns the result of a read; `None` if the read has to wait.
     pub(crate) fn take(&mut self) -> Option<u64> {
         Some(std::mem::take(&mut self.expired)).filter(|&expired| expired > 0)
     }

@@ -6,7 +6,7 @@ use super::{Attempt, Id, Kernel, On, Step, Wait};
 use crate::filesystem::Ino;
 use crate::storage::MOST_BYTES;
 
-/// Writes of a file per page that the kernel writes to the disk by itself.
+/// The number of writes to a file per page that the kernel writes to the disk by itself.
 const WRITE_BACK: usize = 32;
 
 /// An open file.
@@ -36,7 +36,7 @@ pub(crate) struct OpenDirectory {
     pub ino: Ino,
     /// Entries that were read.
     pub read: u64,
-    /// The last name that was read, after `.` and `..`.
+    /// The last name that was read, in the order after `.` and `..`.
     pub last: Option<Vec<u8>>,
 }
 
@@ -46,7 +46,7 @@ impl Kernel {
         per_thousand > 0 && self.random.below(1000) < per_thousand as usize
     }
 
-    /// The wait for a disk that takes time; `None` when it is over.
+    /// Returns the wait for a disk operation that takes time; `None` when it is over.
     fn disk_wait(&self, nanos: u64, attempt: &mut Attempt) -> Option<Step> {
         if nanos == 0 || attempt.timed_out {
             return None;
@@ -65,7 +65,7 @@ impl Kernel {
         }
     }
 
-    /// The inode of an open file or directory.
+    /// Returns the inode of an open file or directory.
     pub(super) fn inode_of(&mut self, fd: usize) -> Result<Ino, Error> {
         match &self.descriptors.object(fd)?.1.kind {
             Kind::File(file) => Ok(file.ino),
@@ -74,7 +74,7 @@ impl Kernel {
         }
     }
 
-    /// Reads from a file, at its position or another.
+    /// Reads from a file, at its position or at a given offset.
     pub(super) fn read_file(
         &mut self,
         id: Id,
@@ -112,7 +112,8 @@ impl Kernel {
         Ok(Step::Done(count as isize))
     }
 
-    /// Bytes that one call transfers at most: what it asks for, or less by bad luck.
+    /// Returns the number of bytes that one call transfers: as many as requested, or fewer by a
+    /// simulated short transfer.
     fn transfer_limit(&mut self, asked: usize) -> usize {
         match asked > 1 && self.has_bad_luck(self.disk.short) {
             true => 1 + self.random.below((asked - 1).min(1 << 30)),
@@ -120,7 +121,7 @@ impl Kernel {
         }
     }
 
-    /// Writes to a file, at its position or another.
+    /// Writes to a file, at its position or at a given offset.
     pub(super) fn write_file(
         &mut self,
         id: Id,
@@ -187,13 +188,13 @@ impl Kernel {
         Ok(Step::Done(count as isize))
     }
 
-    /// The size that a file may grow to.
+    /// Returns the size to which a file may grow.
     fn largest_size(&self, size: u64) -> u64 {
         let free = self.disk.capacity.saturating_sub(self.files.used());
         size.saturating_add(free).min(MOST_BYTES)
     }
 
-    /// What the clock shows.
+    /// Returns the wall-clock time of the host.
     pub(super) fn wall_time(&self) -> u64 {
         self.read_clock(libc::CLOCK_REALTIME)
     }
@@ -292,7 +293,7 @@ impl Kernel {
         resized.map(|()| 0).map_err(error)
     }
 
-    /// The inode of a file that may be written.
+    /// Returns the inode of a file that may be written.
     fn writable(&mut self, fd: usize) -> Result<Ino, Error> {
         match &self.descriptors.object(fd)?.1.kind {
             Kind::File(file) if file.can_write() => Ok(file.ino),
@@ -351,7 +352,7 @@ impl Kernel {
         self.sync_inodes(if all { None } else { Some(vec![ino]) }, attempt)
     }
 
-    /// Makes inodes durable, or all of them.
+    /// Makes some inodes durable, or all of them.
     pub(super) fn sync_inodes(
         &mut self,
         inodes: Option<Vec<Ino>>,

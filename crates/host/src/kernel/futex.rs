@@ -1,4 +1,4 @@
-//! `futex`: what every lock, condition variable and parked thread of a program waits on.
+//! `futex`, on which every lock, condition variable and parked thread of a program waits.
 
 use super::user::{self, Error, error};
 use super::{Attempt, Kernel, NEVER, On, Step, Wait, clock};

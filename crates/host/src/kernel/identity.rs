@@ -1,9 +1,9 @@
-//! What a program can ask about itself and its machine, and random numbers.
+//! The identity of a program and its machine, and random numbers.
 
 use super::user::{self, Error, error};
 use super::{Kernel, current_thread};
 
-/// The process of a host's program has this number on every host.
+/// The process id of a host's program, the same on every host.
 pub(crate) const PID: i32 = 100;
 /// The user and the group of a host's program.
 pub(crate) const USER: u32 = 1000;

@@ -8,18 +8,18 @@ use crate::tcp::{Change, Connection, State};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// How long a packet takes from a host to itself.
+/// The latency of a packet from a host to itself.
 const LOOPBACK: u64 = 20_000;
-/// The ports that are chosen for sockets without one (`ip_local_port_range`).
+/// The range of ports for sockets without a given port (`ip_local_port_range`).
 const FIRST_EPHEMERAL: u16 = 32_768;
 const EPHEMERAL_PORTS: u16 = 28_232;
-/// Bytes of datagrams that wait to be read, at most.
+/// The maximum bytes of datagrams that wait to be read.
 const DATAGRAM_BUFFER: usize = 208 << 10;
 
 /// A TCP socket before `connect` and `listen`.
 #[derive(Debug, Default)]
 pub(crate) struct NewSocket {
-    /// The address that `bind` gave it.
+    /// The address set by `bind`.
     pub local: Option<SocketAddr>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// The length of the datagram that is read next.
+    /// Returns the length of the next datagram.
     pub(crate) fn first_len(&self) -> usize {
         self.queue.front().map_or(0, |(_, data)| data.len())
     }
@@ -91,7 +91,7 @@ pub(crate) struct Inet {
     tcp_ports: BTreeMap<u16, Vec<(IpAddr, Id)>>,
     udp_ports: BTreeMap<u16, Vec<(IpAddr, Id)>>,
     next_port: u16,
-    /// Packets from the host to itself, by time and number.
+    /// Packets from the host to itself, by arrival time and number.
     loopback: BTreeMap<(u64, u64), Packet>,
     sent: u64,
 }
@@ -108,7 +108,7 @@ impl Inet {
         }
     }
 
-    /// When the next packet of the host to itself arrives.
+    /// Returns the arrival time of the next packet from the host to itself.
     pub(crate) fn next_loopback(&self) -> u64 {
         self.loopback
             .first_key_value()
@@ -135,7 +135,7 @@ impl Inet {
         }
     }
 
-    /// A bound or listening TCP socket is gone.
+    /// Releases the port of a bound or listening TCP socket.
     pub(crate) fn release_tcp(&mut self, local: Option<SocketAddr>) {
         Inet::release(&mut self.tcp_ports, local);
     }
@@ -157,7 +157,7 @@ impl Kernel {
         ip.is_loopback() || ip.is_unspecified() || host.addresses.contains(&ip)
     }
 
-    /// The address from which this host sends to another.
+    /// Returns the source address for packets to another address.
     fn source_for(&self, destination: IpAddr) -> IpAddr {
         if destination.is_loopback() || destination.is_unspecified() {
             return match destination {
@@ -173,7 +173,7 @@ impl Kernel {
         same.copied().unwrap_or(own[0])
     }
 
-    /// Takes a port for a socket: the one asked for, or a free one if that is 0.
+    /// Takes a port for a socket: the requested one, or a free one for 0.
     pub(super) fn take_port(
         &mut self,
         id: Id,
@@ -255,7 +255,7 @@ impl Kernel {
         }
     }
 
-    /// Lets `act` use a connection, sends what comes of it, and wakes who waits if it says so.
+    /// Lets `act` use a connection, sends the resulting packets, and wakes waiting threads if it says so.
     pub(super) fn drive<T>(
         &mut self,
         id: Id,
@@ -392,7 +392,7 @@ impl Kernel {
         at(true).or_else(|| at(false)).map(|&(_, id)| id)
     }
 
-    /// A connection is established: it waits to be accepted, if the backlog has capacity for it.
+    /// Handles an established connection, which waits to be accepted if the backlog has capacity.
     fn accepted(&mut self, listener: Id, connection: Id) {
         let queued = match self
             .descriptors
@@ -412,7 +412,7 @@ impl Kernel {
         }
     }
 
-    /// Nothing refers to a listener any more: connections that wait are reset.
+    /// Closes a listener to which nothing refers any more; waiting connections are reset.
     pub(super) fn close_listener(&mut self, listener: Listener) {
         self.inet.release_tcp(Some(listener.local));
         for connection in listener.queue {
@@ -420,7 +420,7 @@ impl Kernel {
         }
     }
 
-    /// Nothing refers to a connection's socket any more.
+    /// Closes a connection to whose socket nothing refers any more.
     pub(super) fn close_connection(&mut self, id: Id) {
         let linger = self.descriptors.get(id).and_then(|object| {
             object
@@ -452,7 +452,7 @@ impl Kernel {
         }
     }
 
-    /// The local address of a UDP socket, which is bound to a free port if it has none.
+    /// Returns the local address of a UDP socket, which is bound to a free port if it has none.
     pub(super) fn bound_udp(&mut self, id: Id) -> Result<SocketAddr, Error> {
         let family = self
             .descriptors
@@ -547,7 +547,7 @@ impl Kernel {
         }
     }
 
-    /// A datagram of a connected socket could not be delivered.
+    /// Handles a datagram of a connected socket that could not be delivered.
     fn on_unreachable(&mut self, packet: &Packet) {
         let Some(id) = self.udp_at(packet.destination) else {
             return;
@@ -561,7 +561,7 @@ impl Kernel {
     }
 }
 
-/// The address that means any address, of a family.
+/// Returns the unspecified address of a family.
 pub(super) fn unspecified(family: i32) -> SocketAddr {
     match family {
         libc::AF_INET6 => SocketAddr::new(std::net::Ipv6Addr::UNSPECIFIED.into(), 0),

@@ -1,5 +1,5 @@
-//! Locks of files: those of `flock`, and records. Records belong to an open file (`F_OFD_SETLK`) or to the process
-//! (`F_SETLK`), of which a host has one.
+//! File locks: those of `flock`, and record locks. Record locks belong to an open file (`F_OFD_SETLK`) or to the
+//! process (`F_SETLK`), of which a host has one.
 
 use super::descriptors::Kind;
 use super::user::{self, Error, error};
@@ -35,7 +35,7 @@ impl Record {
     }
 }
 
-/// The holder of the records of `F_SETLK`: the process.
+/// The holder of record locks of `F_SETLK`: the process.
 const PROCESS: Id = 0;
 
 impl Kernel {
@@ -82,7 +82,7 @@ impl Kernel {
         }))
     }
 
-    /// The record that a structure of `fcntl` names.
+    /// Returns the record that a structure of `fcntl` describes.
     fn record(
         &mut self,
         fd: usize,
@@ -128,7 +128,7 @@ impl Kernel {
         Ok((ino, record))
     }
 
-    /// `F_SETLK` and `F_OFD_SETLK`, and those that wait or ask.
+    /// `F_SETLK` and `F_OFD_SETLK`, including the variants that wait and that query.
     pub(super) fn record_lock(
         &mut self,
         fd: usize,
@@ -200,7 +200,7 @@ impl Kernel {
         Ok(Step::Done(0))
     }
 
-    /// An open file holds the lock of `flock` no more.
+    /// Releases the `flock` lock of an open file.
     fn unlock(&mut self, ino: Ino, id: Id) {
         if let Some(lock) = self.locks.0.get_mut(&ino) {
             lock.holders.remove(&id);
@@ -208,7 +208,7 @@ impl Kernel {
         }
     }
 
-    /// An open file is closed: it holds no locks, nor does the process hold records of the file.
+    /// Releases the locks of a closed file: its own, and the record locks of the process on that file.
     pub(super) fn release_locks(&mut self, ino: Ino, id: Id) {
         self.unlock(ino, id);
         if let Some(lock) = self.locks.0.get_mut(&ino) {

@@ -1,4 +1,4 @@
-//! Memory that a program maps, and stacks of threads: at addresses that depend on the program alone.
+//! Memory that a program maps, and stacks of threads, at addresses that depend only on the program.
 #![allow(unsafe_code, reason = "maps memory")]
 
 use super::descriptors::Kind;
@@ -7,10 +7,10 @@ use super::{Attempt, Kernel, Step};
 use crate::filesystem::Ino;
 use crate::raw::{Args, raw};
 
-/// Where anonymous memory and files are mapped, one after the other.
+/// The address from which on anonymous memory and files are mapped, one after the other.
 const MAPPINGS: usize = 0x3000_0000_0000;
 const MAPPINGS_END: usize = 0x3800_0000_0000;
-/// Where stacks of threads are, one in each slot.
+/// The address of the slots for the stacks of threads.
 const STACKS: usize = 0x3800_0000_0000;
 const STACK_SLOT: usize = 1 << 30;
 const MOST_STACKS: usize = 4096;
@@ -23,7 +23,7 @@ pub(crate) struct Regions {
     next_mapping: usize,
     /// Stacks by slot: the size of the mapping, and whether a thread uses it.
     stacks: Vec<(usize, bool)>,
-    /// Mappings that write to files: their addresses and inodes. What was unmapped stays.
+    /// The mappings that write to files, with their addresses and inodes. Unmapped ones stay in the list.
     written: Vec<((usize, usize), Ino)>,
 }
 
@@ -37,7 +37,7 @@ impl Regions {
     }
 }
 
-/// Maps anonymous memory at a fixed address. Returns what the kernel returns.
+/// Maps anonymous memory at a fixed address. Returns the result of the kernel.
 fn map_at(address: usize, length: usize, protection: i32) -> isize {
     let flags =
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
@@ -58,7 +58,7 @@ fn map_at(address: usize, length: usize, protection: i32) -> isize {
 }
 
 impl Kernel {
-    /// `mmap`: where the program leaves the address open, the next one is chosen.
+    /// `mmap`: if the program requests no address, the next free one is chosen.
     pub(super) fn mmap(&mut self, args: &Args) -> Result<isize, Error> {
         let mut args = *args;
         let anonymous = args[3] as i32 & libc::MAP_ANONYMOUS != 0;
@@ -138,8 +138,8 @@ impl Kernel {
         self.sync_inodes(Some(inodes), attempt)
     }
 
-    /// Memory for the stack of a thread: its slot, lowest address and size. The lowest free slot of this size is
-    /// used again.
+    /// Returns memory for the stack of a thread: its slot, lowest address and size. The lowest free slot of this size
+    /// is reused.
     pub(crate) fn take_stack(&mut self, size: usize) -> Option<(usize, usize, usize)> {
         let size = size.next_multiple_of(PAGE) + GUARD;
         if size > STACK_SLOT {
@@ -168,7 +168,7 @@ impl Kernel {
         Some((slot, base + GUARD, size - GUARD))
     }
 
-    /// The thread that used a stack is gone.
+    /// Releases the stack of a thread that has ended.
     pub(crate) fn release_stack(&mut self, slot: usize) {
         self.memory.stacks[slot].1 = false;
     }

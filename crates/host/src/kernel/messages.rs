@@ -14,7 +14,7 @@ struct Received {
     is_cut: bool,
 }
 
-/// What the read of a datagram has come to: what does not fit is lost.
+/// Returns the result of reading a datagram; data that does not fit is lost.
 fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> Received {
     let written = buffers.scatter(data);
     let is_cut = written < data.len();
@@ -27,7 +27,8 @@ fn datagram(buffers: &Buffers, flags: i32, from: Vec<u8>, data: &[u8]) -> Receiv
 }
 
 impl Kernel {
-    /// `read`, `recv` and their like; `after` gets the sender of a datagram and whether it was cut.
+    /// `read`, `recv` and similar calls; `after` gets the sender of a datagram and whether it was
+    /// truncated.
     pub(super) fn read(
         &mut self,
         fd: usize,

@@ -4,7 +4,8 @@ use super::Kernel;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Kernel {
-    /// The addresses of a name: this host itself, a host of the simulation, or an address as text.
+    /// Returns the addresses of a name: this host, a host of the simulation, or an address in text
+    /// form.
     pub(crate) fn resolve(&self, name: &str) -> Vec<IpAddr> {
         let is_local = name.trim_end_matches('.').eq_ignore_ascii_case("localhost");
         match is_local {

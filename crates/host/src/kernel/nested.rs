@@ -1,14 +1,14 @@
-//! Calls that the simulated kernel makes itself, by way of the program's allocator.
+//! Calls that the simulated kernel itself makes, through the program's allocator.
 //!
-//! The kernel's memory comes from the program's global allocator, as all memory of Rust code does. An allocator such as
-//! jemalloc maps memory and reads the clock in between, while the kernel is borrowed.
+//! The kernel's memory comes from the program's global allocator, like all memory of Rust code. An allocator such as
+//! jemalloc maps memory and reads the clock while the kernel is borrowed.
 #![allow(unsafe_code, reason = "maps memory")]
 
 use super::{clock, identity, user};
 use crate::raw::{Args, raw};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Where memory is mapped for the kernel, one mapping after the other.
+/// The address from which on memory for the kernel is mapped.
 const MAPPINGS: usize = 0x2900_0000_0000;
 const PAGE: usize = 4096;
 
@@ -21,8 +21,8 @@ pub(super) fn set_time(now: u64) {
     NOW.store(now, Ordering::Relaxed);
 }
 
-/// True for calls at which no other thread is let run: an allocator makes them while it holds locks that the kernel's own
-/// allocations need.
+/// True for calls that do not switch to another thread, because an allocator makes them while it holds locks that the
+/// kernel's own allocations need.
 pub(super) fn is_of_allocators(number: i64) -> bool {
     matches!(
         number,

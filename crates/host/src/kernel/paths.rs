@@ -1,4 +1,4 @@
-//! Paths, and the calls that create, look up, change and remove what they name.
+//! Paths, and the calls that create, look up, change and remove their targets.
 
 use super::attributes::Attributes;
 use super::descriptors::{Kind, Object};
@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// Follows a path. The last name may not exist.
+    /// Resolves a path. The last name need not exist.
     pub(super) fn find(
         &mut self,
         directory: usize,
@@ -138,7 +138,7 @@ impl Kernel {
         }
     }
 
-    /// Creates an inode with a name, and returns it. It is open once.
+    /// Creates an inode with a name, and returns it with one reference.
     fn create(
         &mut self,
         found: &PathTarget,
@@ -199,7 +199,7 @@ impl Kernel {
         self.open_file(ino, flags)
     }
 
-    /// Whether an existing inode may be opened with these flags.
+    /// Checks whether an existing inode may be opened with these flags.
     fn check_open(&mut self, found: &PathTarget, ino: Ino, flags: i32) -> Result<(), Error> {
         let Some(inode) = self.files.inode(ino) else {
             return Err(error(libc::ENOENT));
@@ -221,7 +221,7 @@ impl Kernel {
         }
     }
 
-    /// A descriptor of an inode that is open already.
+    /// Creates a descriptor for an inode that already has a reference.
     fn open_file(&mut self, ino: Ino, flags: i32) -> Result<Step, Error> {
         let kind = match self.files.entries(ino) {
             Some(_) => Kind::Directory(OpenDirectory {
@@ -259,7 +259,7 @@ impl Kernel {
         self.open_file(made.map_err(error)?, libc::O_RDWR | cloexec)
     }
 
-    /// The attributes of what a path names.
+    /// Returns the attributes of the target of a path.
     pub(super) fn look_up(
         &mut self,
         directory: usize,

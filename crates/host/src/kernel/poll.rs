@@ -38,7 +38,7 @@ impl Kernel {
         Ok(self.wait_or(ready, watched, limit, attempt))
     }
 
-    /// `select`: the sets are rewritten to what is ready.
+    /// `select`: replaces the sets by the ready descriptors.
     pub(super) fn select(
         &mut self,
         count: usize,

@@ -1,4 +1,4 @@
-//! How a program ends, and what is refused.
+//! The end of a program, and refused calls.
 #![allow(unsafe_code, reason = "sends signals to the host's own process")]
 
 use super::identity::PID;
@@ -8,14 +8,14 @@ use crate::channel::Ending;
 use crate::raw::{Args, args, raw};
 
 impl Kernel {
-    /// `exit_group`: sockets are closed as the kernel does it, and no thread runs any more.
+    /// `exit_group`: closes sockets like the kernel, and stops all threads.
     pub(super) fn exit(&mut self, status: usize) -> Step {
         self.end(Ending::Exited(status as i32 & 0xff));
         self.stop_program();
         Step::Exit
     }
 
-    /// The program is over; its kernel continues, so that connections end as they do on a real machine.
+    /// Stops the program; its kernel continues, so that connections end as on a real machine.
     pub(crate) fn stop_program(&mut self) {
         self.scheduler.stopped = true;
         self.close_all();
@@ -26,7 +26,7 @@ impl Kernel {
         self.stop_program();
     }
 
-    /// Reports a program none of whose threads can ever run again.
+    /// Reports a deadlock if no thread of the program can ever run again.
     ///
     /// A program that waits for descriptors can be woken by a packet, so only futexes and joins count.
     pub(super) fn check_deadlock(&mut self, next: u64) {
@@ -42,7 +42,7 @@ impl Kernel {
         self.stop_program();
     }
 
-    /// `kill`, `tkill` and `tgkill`: only to the program itself, which is how it aborts.
+    /// `kill`, `tkill` and `tgkill`, which are allowed only to the program itself, because that is how it aborts.
     pub(super) fn send_signal(&mut self, target: usize, signal: usize) -> Step {
         let target = target as i32;
         // The C library remembers real numbers of threads from their start.
@@ -62,7 +62,7 @@ impl Kernel {
     }
 }
 
-/// Stops this process until a debugger or `kill -CONT` resumes it. Virtual time stands still in the meantime.
+/// Stops this process until a debugger or `kill -CONT` resumes it. Virtual time does not advance during the stop.
 pub(super) fn stop(host: &str, now: u64) {
     // SAFETY: the text is valid for reads; the other calls take no pointers.
     unsafe {
@@ -79,7 +79,7 @@ pub(super) fn stop(host: &str, now: u64) {
     }
 }
 
-/// Raises a signal in the calling thread, as `raise` and `abort` do. Handlers run before it returns.
+/// Raises a signal in the calling thread, like `raise` and `abort`. Handlers run before it returns.
 pub(super) fn raise(signal: i32) -> isize {
     // SAFETY: the calls take no pointers.
     unsafe {
@@ -90,7 +90,8 @@ pub(super) fn raise(signal: i32) -> isize {
     }
 }
 
-/// Ends a program that made a call which is not simulated: says which, by whom and where, and stops the host.
+/// Ends a program that made a call which is not simulated: reports the call, the thread and the frames, and stops the
+/// host.
 pub(super) fn refuse(number: i64, args: &Args) -> ! {
     let name = crate::calls::name(number);
     // Symbols are looked up while the text is made, which makes calls.

@@ -20,7 +20,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Returns the result of a read; `None`: it has to wait.
+    /// Returns the result of a read; `None` if the read has to wait.
     pub(super) fn take(&mut self) -> Option<[u8; 128]> {
         let mut info = [0; 128];
         info[..4].copy_from_slice(&self.queue.pop_front()?.to_ne_bytes());
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(fd as isize)
     }
 
-    /// Queues a signal for a descriptor that reads it. False if there is none.
+    /// Queues a signal for a descriptor that reads it. False if there is no such descriptor.
     pub(super) fn queue_signal(&mut self, signal: i32) -> bool {
         let bit = 1u64 << (signal - 1);
         let reader = self.descriptors.find_kind(|kind| match kind {
@@ -100,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// A signal arrives from outside, while no thread runs.
+    /// Delivers a signal from outside, while no thread runs.
     pub(super) fn deliver_signal(&mut self, signal: i32) {
         if !(1..=64).contains(&signal) || self.queue_signal(signal) {
             return;

@@ -1,4 +1,4 @@
-//! Sockets: making, binding, connecting, accepting, and their options.
+//! Sockets: creating, binding, connecting, accepting, and options.
 
 use super::descriptors::{Kind, Object};
 use super::inet::{Datagrams, Listener, NewSocket, unspecified};
@@ -138,7 +138,7 @@ impl Kernel {
         Ok(Step::Done(new as isize))
     }
 
-    /// The step of a call that cannot continue before an object changes.
+    /// Returns the step of a call that cannot continue before an object changes.
     pub(super) fn wait_for(
         &mut self,
         id: Id,
@@ -290,7 +290,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// The address of a Unix socket, or of its peer.
+    /// Returns the address of a Unix socket, or of its peer.
     fn unix_name(&self, id: Id, of_peer: bool) -> Result<Vec<u8>, Error> {
         match self.descriptors.get(id).map(|object| &object.kind) {
             Some(Kind::Stream(stream)) => {
@@ -386,7 +386,7 @@ impl Kernel {
         Step::Done(0)
     }
 
-    /// Gives a connection the keep-alive and time-out settings of its socket.
+    /// Applies the keep-alive and time-out settings of a socket to its connection.
     pub(super) fn apply_keep_alive(&mut self, id: Id) {
         let Some(object) = self.descriptors.get_mut(id) else {
             return;
@@ -501,7 +501,7 @@ impl Kernel {
     }
 }
 
-/// When a limit of a socket is reached; 0: none.
+/// Returns the time at which a limit of a socket is reached; 0 means no limit.
 pub(super) fn limit_at(now: u64, limit: u64) -> u64 {
     if limit == 0 {
         NEVER

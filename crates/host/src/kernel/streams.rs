@@ -1,4 +1,4 @@
-//! Pipes and Unix socket pairs: bytes from one end to the other within a host.
+//! Pipes and Unix socket pairs, which pass bytes from one end to the other within a host.
 
 use super::descriptors::{Kind, Object};
 use super::unix::Address;
@@ -6,7 +6,7 @@ use super::user::{self, Error, error};
 use super::{Id, Kernel};
 use std::collections::VecDeque;
 
-/// Bytes that wait to be read, at most.
+/// The maximum number of bytes that wait to be read.
 const CAPACITY: usize = 64 << 10;
 
 /// An end of a pipe or a socket pair.
@@ -16,24 +16,24 @@ pub(crate) struct Stream {
     pub peer: Id,
     /// The received bytes.
     pub received: VecDeque<u8>,
-    /// An end of a pipe, not of a socket pair.
+    /// True for an end of a pipe, false for an end of a socket pair.
     pub is_pipe: bool,
     pub can_read: bool,
     pub can_write: bool,
-    /// True if this end writes no more.
+    /// True if this end does not write any more.
     pub is_shut: bool,
-    /// The other end writes no more.
+    /// True if the other end does not write any more.
     pub peer_closed: bool,
-    /// The other end is gone or reads no more.
+    /// True if the other end is gone or does not read any more.
     pub peer_deaf: bool,
-    /// The error that the next read reports when nothing is left to read; 0: none.
+    /// The error that the next read reports when nothing is left to read; 0 means none.
     pub error: i32,
-    /// The addresses of this end and the other one, of sockets with names.
+    /// The addresses of this end and the other one, for sockets with names.
     pub names: Option<[Address; 2]>,
 }
 
 impl Stream {
-    /// An end of a connection of Unix sockets.
+    /// Creates an end of a connection of Unix sockets.
     pub(crate) fn socket(peer: Id, own: Address, other: Address) -> Stream {
         Stream {
             peer,
@@ -85,7 +85,7 @@ impl Kernel {
         }
     }
 
-    /// Bytes that the other end has capacity for.
+    /// Returns the number of bytes that the other end can take.
     pub(super) fn peer_capacity(&self, stream: &Stream) -> usize {
         match self.descriptors.get(stream.peer).map(|object| &object.kind) {
             Some(Kind::Stream(peer)) => peer.capacity(),
@@ -93,7 +93,7 @@ impl Kernel {
         }
     }
 
-    /// Two ends with descriptors, whose numbers are written to `out`.
+    /// Creates two ends with descriptors, whose numbers are written to `out`.
     fn stream_pair(
         &mut self,
         ends: [(bool, bool); 2],
@@ -133,13 +133,13 @@ impl Kernel {
         self.stream_pair([(true, false), (false, true)], 0, flags as i32, out)
     }
 
-    /// `socketpair` of streams.
+    /// `socketpair` of stream sockets.
     pub(super) fn socket_pair(&mut self, flags: i32, out: usize) -> Result<isize, Error> {
         self.stream_pair([(true, true); 2], libc::AF_UNIX, flags, out)
     }
 
-    /// Nothing refers to an end any more. The other end of a socket is reset if data was not read, or if the connection
-    /// was never accepted.
+    /// Closes an end to which nothing refers any more. The other end of a socket is reset if data was not read, or if
+    /// the connection was never accepted.
     pub(super) fn close_stream(&mut self, end: &Stream, was_accepted: bool) {
         let peer = end.peer;
         let is_reset = !end.is_pipe && !end.received.is_empty() || !was_accepted;
@@ -173,7 +173,7 @@ impl Kernel {
         self.notify(peer);
     }
 
-    /// Reads from an end; `None`: it has to wait.
+    /// Reads from an end; `None` if the read has to wait.
     pub(super) fn read_stream(
         &mut self,
         id: Id,
@@ -200,7 +200,7 @@ impl Kernel {
         Ok(Some(bytes))
     }
 
-    /// Writes into an end, and returns how much fitted; `None`: it has to wait.
+    /// Writes to an end, and returns the number of bytes that fit; `None` if the write has to wait.
     pub(super) fn write_stream(&mut self, id: Id, bytes: &[u8]) -> Result<Option<usize>, Error> {
         let stream = self.stream(id).ok_or(error(libc::EBADF))?;
         if !stream.can_write {

@@ -1,4 +1,4 @@
-//! Which calls are simulated: numbers of Linux on x86-64, and what serves them.
+//! The table of simulated calls: the numbers of Linux on x86-64, and the function that serves each.
 
 use super::user::{self, Buffers, Error, error};
 use super::{Attempt, Kernel, Step};
@@ -10,14 +10,14 @@ fn done(result: Result<isize, Error>) -> Served {
     result.map(Step::Done)
 }
 
-/// A limit in milliseconds; negative: none.
+/// Parses a limit in milliseconds; a negative one means none.
 fn milliseconds(limit: usize) -> Option<u64> {
     u64::try_from(limit as i32)
         .ok()
         .map(|limit| limit * 1_000_000)
 }
 
-/// A limit as a `timespec`; null: none.
+/// Parses a limit in a `timespec`; null means none.
 fn timespec(limit: usize) -> Result<Option<u64>, Error> {
     match limit {
         0 => Ok(None),
@@ -195,7 +195,7 @@ fn file(kernel: &mut Kernel, number: i64, args: &Args, attempt: &mut Attempt) ->
     })
 }
 
-/// Calls with paths.
+/// Serves calls with paths.
 fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     const HERE: usize = libc::AT_FDCWD as usize;
     const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
@@ -249,7 +249,7 @@ fn path(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     })
 }
 
-/// Calls about the process and its machine.
+/// Serves calls about the process and its machine.
 fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     let [a, b, c, d, ..] = *args;
     Some(match number {
@@ -281,7 +281,7 @@ fn system(kernel: &mut Kernel, number: i64, args: &Args) -> Option<Served> {
     })
 }
 
-/// Whether a signal ends a call that waits with `EINTR`. Other calls continue after the handler, as with `SA_RESTART`.
+/// True if a signal ends this waiting call with `EINTR`. Other calls continue after the handler, as with `SA_RESTART`.
 pub(super) fn is_interrupted(number: i64) -> bool {
     matches!(
         number,

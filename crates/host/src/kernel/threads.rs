@@ -1,7 +1,7 @@
-//! Threads of a host's program: one runs at a time, the others wait for the baton.
+//! Threads of a host's program, of which one runs at a time while all others wait for the baton.
 //!
-//! Which of the ready threads runs next is drawn from the host's random numbers. The thread that finds none ready ends the
-//! step and serves the next commands of the simulation ([`super::next_thread`]).
+//! The next thread is drawn from the ready ones with the host's random numbers. If no thread is ready, the current
+//! thread ends the step and serves the next commands of the simulation ([`super::next_thread`]).
 
 use super::{Kernel, NEVER, On, THREAD, Wait, Waking, signals, with};
 use crate::raw::Signal;
@@ -9,14 +9,15 @@ use crate::raw::Signal;
 /// A thread of the program.
 #[derive(Debug)]
 struct Thread {
-    /// Raised to give it the baton. It is leaked, so that it can be waited for without a borrow of the kernel.
+    /// The signal that gives the thread the baton. It is leaked, so that a thread can wait for it without borrowing the
+    /// kernel.
     baton: &'static Signal,
     state: State,
-    /// Orders waiting threads: the first one to wait is the first one to be woken.
+    /// Orders waiting threads, so that the longest waiting thread is woken first.
     since: u64,
     /// Why the last wait has ended.
     waking: Waking,
-    /// Signals whose handlers it is to run.
+    /// The signals whose handlers the thread must run.
     signals: Vec<i32>,
 }
 
@@ -33,7 +34,7 @@ enum State {
 pub(crate) struct Started {
     pub thread: usize,
     pub handle: libc::pthread_t,
-    /// The slot of its stack.
+    /// The slot of the thread's stack.
     pub stack: usize,
     pub is_detached: bool,
 }
@@ -44,13 +45,13 @@ pub(crate) struct Scheduler {
     threads: Vec<Thread>,
     ready: Vec<usize>,
     waits: u64,
-    /// Times that the baton was handed to another thread.
+    /// The number of switches to another thread.
     pub switches: u64,
-    /// The program is over: no thread runs any more.
+    /// True if the program has stopped, so that no thread runs any more.
     pub stopped: bool,
 }
 
-/// Raised to give the baton to the first thread of the process, where a thread of the program ends.
+/// The signal that gives the baton to the first thread of the process, when a thread of the program ends.
 static MACHINE: Signal = Signal::new();
 
 impl Scheduler {
@@ -68,7 +69,7 @@ impl Scheduler {
         number
     }
 
-    /// Takes back a thread that could not be started. It is the last one.
+    /// Removes the last added thread, which could not be started.
     fn remove_last(&mut self) {
         let number = self.threads.len() - 1;
         self.threads.pop();
@@ -106,7 +107,7 @@ impl Scheduler {
         self.ready.push(thread);
     }
 
-    /// Wakes at most `most` of the threads whose wait `matches`, the longest waiting first.
+    /// Wakes at most `most` of the threads whose wait matches, the longest waiting first.
     pub(crate) fn wake(&mut self, most: usize, matches: impl Fn(&On) -> bool) -> usize {
         let mut woken: Vec<(u64, usize)> = self
             .threads
@@ -125,7 +126,7 @@ impl Scheduler {
         woken.len()
     }
 
-    /// Lets at most `most` threads that wait for one word wait for another instead.
+    /// Moves at most `most` threads that wait for one word to another word.
     pub(crate) fn requeue(&mut self, from: usize, to: usize, most: usize) -> usize {
         let mut waiting: Vec<(u64, usize)> = vec![];
         for (number, thread) in self.threads.iter().enumerate() {
@@ -152,7 +153,7 @@ impl Scheduler {
         waiting.len()
     }
 
-    /// The first time limit of a waiting thread.
+    /// Returns the earliest time limit of a waiting thread.
     pub(crate) fn next_limit(&self) -> u64 {
         let limits = self.threads.iter().map(|thread| match &thread.state {
             State::Waiting(wait) => wait.until,
@@ -182,7 +183,7 @@ impl Scheduler {
         }
     }
 
-    /// What each living thread waits for.
+    /// Describes the wait of each living thread.
     pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         for (number, thread) in self.threads.iter().enumerate() {
@@ -203,13 +204,13 @@ impl Scheduler {
 }
 
 impl Kernel {
-    /// True if another thread is to run first, by the rate of preemption.
+    /// True if another thread should run first, by the rate of preemption.
     pub(super) fn should_preempt(&mut self) -> bool {
         let rate = self.world.preemption;
         rate > 0 && !self.scheduler.ready.is_empty() && self.random.below(1000) < rate as usize
     }
 
-    /// The next thread to run; `None`: nothing is ready at this time.
+    /// Returns the next thread to run; `None` if none is ready at this time.
     pub(super) fn choose(&mut self) -> Option<usize> {
         self.catch_up();
         let scheduler = &mut self.scheduler;
@@ -225,17 +226,17 @@ impl Kernel {
         Some(thread)
     }
 
-    /// Adds a thread to those of the program.
+    /// Adds a thread to the program.
     pub(crate) fn add_thread(&mut self) -> usize {
         self.scheduler.add()
     }
 
-    /// Takes back the thread that was added last and could not be started.
+    /// Removes the last added thread, which could not be started.
     pub(crate) fn remove_last_thread(&mut self) {
         self.scheduler.remove_last();
     }
 
-    /// The flag that gives a thread the baton.
+    /// Returns the signal that gives a thread the baton.
     pub(crate) fn baton(&self, thread: usize) -> &'static Signal {
         self.scheduler.baton(thread)
     }
@@ -260,8 +261,8 @@ pub(super) fn wait_for_machine() {
     MACHINE.wait();
 }
 
-/// Passes the baton on and returns when the calling thread has it again: when what it waits for has happened, or
-/// with `None` after others that are ready had their chance. Handlers of signals have run before it returns.
+/// Passes the baton on, and returns when the calling thread has it again: when the awaited event has happened, or with
+/// `None` when other ready threads had a chance to run. Handlers of signals have run before it returns.
 pub(crate) fn pass_on(wait: Option<Wait>) -> Waking {
     let Some(me) = THREAD.get() else {
         super::fatal("a thread without the baton passes it on");

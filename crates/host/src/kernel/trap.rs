@@ -1,7 +1,7 @@
-//! The net below the symbols: a seccomp filter raises a signal for every call that did not come from
-//! [`crate::raw`], and the handler serves it as [`super::call`] does.
+//! The safety net below the symbols: a seccomp filter raises a signal for every call that did not come from
+//! [`crate::raw`], and the handler serves it like [`super::call`].
 //!
-//! Calls that concern only the memory, the signals and the threads of the process itself pass.
+//! The filter allows calls that concern only the memory, the signals and the threads of the process itself.
 #![allow(unsafe_code, reason = "installs a filter and a signal handler")]
 
 use super::{call, current_thread};
@@ -11,7 +11,7 @@ use libc::{
     SECCOMP_RET_ERRNO, SECCOMP_RET_TRAP, sock_filter,
 };
 
-/// Calls that pass.
+/// The numbers of the allowed calls.
 const NATIVE: [i64; 18] = [
     libc::SYS_munmap,
     libc::SYS_mprotect,
@@ -66,7 +66,7 @@ fn skip_unless(k: u32) -> sock_filter {
     }
 }
 
-/// The filter's program.
+/// Returns the program of the filter.
 fn program() -> Vec<sock_filter> {
     let pointer = raw::return_address();
     let mut program = vec![load(NUMBER)];
@@ -137,7 +137,7 @@ unsafe extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut li
     registers[libc::REG_RAX as usize] = result as i64;
 }
 
-/// Installs the filter for this process, for good.
+/// Installs the filter for this process, permanently.
 pub(crate) fn install() -> Result<(), String> {
     let mut program = program();
     let filter = libc::sock_fprog {

@@ -8,13 +8,13 @@ use super::{Attempt, Id, Kernel, On, Step, Wait};
 use crate::filesystem::{Ino, Node};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Datagrams that wait to be read, at most (`net.unix.max_dgram_qlen`).
+/// The maximum number of datagrams that wait to be read (`net.unix.max_dgram_qlen`).
 const MOST_DATAGRAMS: usize = 10;
 /// Bytes of a datagram at most.
 const LONGEST_DATAGRAM: usize = 200 << 10;
 const LONGEST_NAME: usize = 108;
 
-/// What a name is found by.
+/// The key by which a socket is found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     /// The inode of its path.
@@ -79,7 +79,7 @@ impl UnixDatagrams {
     }
 }
 
-/// The part of an address after the family, and whether it is a path.
+/// Returns the part of an address after the family, and whether it is a path.
 fn parse(address: usize, length: usize) -> Result<(Vec<u8>, bool), Error> {
     if !(2..=LONGEST_NAME + 2).contains(&length) {
         return Err(error(libc::EINVAL));
@@ -267,12 +267,12 @@ impl Kernel {
         }
     }
 
-    /// A socket that was not connected is closed.
+    /// Closes a socket that was not connected.
     pub(super) fn close_new_unix(&mut self, socket: NewUnix) {
         self.forget_name(socket.name.map(|name| name.0));
     }
 
-    /// A listener is closed: connections that wait are closed as well.
+    /// Closes a listener and its waiting connections.
     pub(super) fn close_unix_listener(&mut self, listener: UnixListener) {
         self.forget_name(Some(listener.name));
         for id in listener.queue {
@@ -301,7 +301,7 @@ impl Kernel {
         }
     }
 
-    /// Sends a datagram. `None`: it has to wait.
+    /// Sends a datagram; `None` if the call has to wait.
     pub(super) fn send_unix_datagram(
         &mut self,
         id: Id,

@@ -1,7 +1,7 @@
 //! Access to the memory of the program that makes a call.
 //!
-//! A host's kernel runs in the program's process, so a pointer of the program is used as it is. One that is not
-//! valid ends the process by a segmentation fault where the real kernel would return `EFAULT`.
+//! A host's kernel runs in the program's process, so a pointer of the program is used directly. An invalid pointer
+//! causes a segmentation fault, where the real kernel would return `EFAULT`.
 #![allow(unsafe_code, reason = "dereferences pointers of the program")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// A negative error number.
 pub(crate) type Error = isize;
 
-/// The error number as a call returns it.
+/// Returns the error number in the form of a call's result.
 pub(crate) const fn error(number: i32) -> isize {
     -(number as isize)
 }
@@ -51,7 +51,7 @@ pub(crate) fn bytes_mut<'a>(address: usize, length: usize) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(address as *mut u8, length) }
 }
 
-/// A string that ends with a zero byte.
+/// Reads a string that ends with a zero byte.
 pub(crate) fn string(address: usize) -> Result<String, Error> {
     if address == 0 {
         return Err(error(libc::EFAULT));
@@ -76,7 +76,7 @@ pub(crate) fn path(address: usize) -> Result<Vec<u8>, Error> {
 pub(crate) struct Buffers(pub Vec<(usize, usize)>);
 
 impl Buffers {
-    /// One buffer.
+    /// Creates a list of one buffer.
     pub(crate) fn one(address: usize, length: usize) -> Buffers {
         Buffers(vec![(address, length)])
     }
@@ -93,7 +93,7 @@ impl Buffers {
         (0..count).map(entry).collect::<Result<_, _>>().map(Buffers)
     }
 
-    /// Their length altogether.
+    /// Returns their total length.
     pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|&(_, length)| length).sum()
     }
@@ -108,7 +108,7 @@ impl Buffers {
         all
     }
 
-    /// Fills them, and returns how much was written.
+    /// Fills the buffers, and returns the number of bytes written.
     pub(crate) fn scatter(&self, mut from: &[u8]) -> usize {
         let before = from.len();
         for &(address, length) in &self.0 {
@@ -163,7 +163,7 @@ pub(crate) fn socket_address(address: usize, length: usize) -> Result<SocketAddr
     }
 }
 
-/// Bytes of an internet address, in the form of a socket of this family.
+/// Returns an internet address as bytes, in the format of this family.
 pub(crate) fn address_bytes(family: i32, address: SocketAddr) -> Vec<u8> {
     let mut bytes = vec![];
     let port = address.port().to_be_bytes();
@@ -189,7 +189,7 @@ pub(crate) fn address_bytes(family: i32, address: SocketAddr) -> Vec<u8> {
     bytes
 }
 
-/// Writes an address and its length, as `getsockname` does: cut to the capacity, with the whole length.
+/// Writes an address and its length like `getsockname`: truncated to the capacity, with the full length.
 pub(crate) fn write_address(bytes: &[u8], to: usize, length_at: usize) -> Result<(), Error> {
     if to == 0 || length_at == 0 {
         return Ok(());

@@ -16,7 +16,7 @@ type Free = unsafe extern "C" fn(*mut addrinfo);
 static LOOKUP: Next = Next::new(c"getaddrinfo");
 static FREE: Next = Next::new(c"freeaddrinfo");
 
-/// A result and its address, allocated as one.
+/// A result and its address, in one allocation.
 #[repr(C)]
 struct Entry {
     info: addrinfo,

@@ -34,7 +34,7 @@ pub unsafe extern "C" fn fork() -> pid_t {
     fork_or_refuse()
 }
 
-/// The C library's `vfork`, which may do what `fork` does.
+/// The C library's `vfork`, which may behave like `fork`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfork() -> pid_t {
     fork_or_refuse()

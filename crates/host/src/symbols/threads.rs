@@ -1,4 +1,4 @@
-//! Threads: real ones, of which one at a time has the baton, on stacks at fixed addresses.
+//! Threads: real threads, of which one at a time has the baton, on stacks at fixed addresses.
 
 use super::Next;
 use crate::kernel::threads::Started;
@@ -26,13 +26,13 @@ unsafe extern "C" {
 
 /// The key whose destructor ends a thread's turn.
 static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
-/// The round of the C library's destructors of keys in which ours ends the turn: the last but one, after the program's
-/// own.
+/// The round of the C library's destructors of keys in which our destructor ends the thread's turn: the last but one,
+/// after the program's own.
 const ROUNDS: usize = 3;
-/// The stack of a thread that asks for no size.
+/// The stack size of a thread that requests none.
 const DEFAULT_STACK: usize = 8 << 20;
 
-/// What a new thread needs before it has the baton.
+/// The data that a new thread needs before it has the baton.
 struct Start {
     body: Body,
     argument: *mut c_void,
@@ -48,7 +48,7 @@ pub(crate) fn prepare() {
     EXIT_KEY.store(key, Ordering::Relaxed);
 }
 
-/// Rust's thread-local destructors have run before those of keys.
+/// Ends a thread. Rust's thread-local destructors have run before the destructors of keys.
 unsafe extern "C" fn on_exit(round: *mut c_void) {
     let round = round as usize;
     if round < ROUNDS {
@@ -117,7 +117,7 @@ pub(crate) fn start(
     result
 }
 
-/// Joins detached threads that have ended, so that their stacks can be used again.
+/// Joins detached threads that have ended, so that their stacks can be reused.
 fn reap() {
     loop {
         let ended = with(|kernel| {
@@ -131,7 +131,7 @@ fn reap() {
     }
 }
 
-/// Waits for the real end of a thread whose turn is over, which is near, and frees its stack.
+/// Waits for the real end of a thread whose turn is over, which is imminent, and frees its stack.
 fn join_really(ended: &Started, value: *mut *mut c_void) -> c_int {
     // SAFETY: the thread was started, is joined once, and is not detached for the C library.
     let result = outside(|| unsafe { JOIN.get::<Join>()(ended.handle, value) });
@@ -241,7 +241,7 @@ type SetMask = unsafe extern "C" fn(c_int, *const sigset_t, *mut sigset_t) -> c_
 static THREAD_MASK: Next = Next::new(c"pthread_sigmask");
 static PROCESS_MASK: Next = Next::new(c"sigprocmask");
 
-/// Changes the calling thread's mask of signals, but never blocks the one that the filter raises.
+/// Changes the calling thread's signal mask, but never blocks the signal of the filter.
 unsafe fn set_mask(next: &Next, how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int {
     // SAFETY: the caller passed null or valid sets.
     unsafe {
