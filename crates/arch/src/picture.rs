@@ -2,6 +2,7 @@
 
 mod capacity;
 mod compared;
+mod style;
 mod timeline;
 
 pub use capacity::capacity;

@@ -119,6 +119,15 @@ fn columns<I, O>(operations: &[Operation<I, O>]) -> Columns {
     Columns { ranks }
 }
 
+// The colours of `corsair::picture`, which this crate does not depend on; the command adds the dark scheme.
+const PAPER: &str = "#FFFFFF";
+const RULE: &str = "#D8DEE4";
+const FAINT: &str = "#6E7781";
+const AREA: &str = "#F4F7FA";
+const NORMAL: &str = "#0072B2";
+const BAD: &str = "#C2410C";
+const BAD_AREA: &str = "#FFE7DC";
+
 const ROW: usize = 44;
 const LEFT: usize = 110;
 const TOP: usize = 48;
@@ -156,7 +165,7 @@ pub fn svg<M: Model>(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"{PAPER}\"/>\n\
          <text x=\"12\" y=\"24\" font-size=\"15\">{}</text>\n",
         escaped(title)
     );
@@ -165,7 +174,7 @@ pub fn svg<M: Model>(
         let _ = write!(
             svg,
             "<text x=\"12\" y=\"{}\">process {process}</text>\n\
-             <line x1=\"{LEFT}\" x2=\"{width}\" y1=\"{y}\" y2=\"{y}\" stroke=\"#d8dee4\"/>\n",
+             <line x1=\"{LEFT}\" x2=\"{width}\" y1=\"{y}\" y2=\"{y}\" stroke=\"{RULE}\"/>\n",
             y + 4
         );
     }
@@ -175,9 +184,9 @@ pub fn svg<M: Model>(
         let x = LEFT + call * column;
         let wide = (returned - call).max(1) * column - 4;
         let (fill, stroke) = match explanation.places[index] {
-            _ if explanation.blocked == Some(index) => ("#ffd7d5", "#cf222e"),
-            Some(_) => ("#ddf4ff", "#0969da"),
-            None => ("#f6f8fa", "#8c959f"),
+            _ if explanation.blocked == Some(index) => (BAD_AREA, BAD),
+            Some(_) => (AREA, NORMAL),
+            None => (PAPER, FAINT),
         };
         let dashes = match operation.completion {
             Some(_) => "",

@@ -62,6 +62,7 @@ pub mod fsm;
 mod imports;
 mod memory;
 pub mod network;
+pub mod picture;
 mod results;
 #[cfg(feature = "rand_core")]
 mod rng;

@@ -2,6 +2,7 @@
 //! the first step at which it differs from a run that passes.
 
 use crate::{Failure, FaultPlan, HuntError, Subject};
+use corsair::picture::{self, BAD, FAINT, INK, NORMAL, PAPER, RULE};
 use std::fmt::Write;
 
 /// An event that a node handled.
@@ -251,7 +252,7 @@ impl Explanation {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\" font-size=\"11\">\n<defs><marker id=\"head\" \
              markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"3\" orient=\"auto\">\
-             <path d=\"M0,0 L7,3 L0,6 z\"/></marker></defs>\n<text x=\"10\" y=\"16\" \
+             <path d=\"M0,0 L7,3 L0,6 z\" fill=\"{FAINT}\"/></marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"{PAPER}\"/>\n<text x=\"10\" y=\"16\" \
              font-size=\"14\">violated: {}</text>\n",
             escaped(&self.property)
         );
@@ -260,20 +261,20 @@ impl Explanation {
             let _ = writeln!(
                 svg,
                 "<text x=\"{at}\" y=\"40\" text-anchor=\"middle\">node {node}</text>\
-                 <line x1=\"{at}\" y1=\"46\" x2=\"{at}\" y2=\"{height}\" stroke=\"#bbb\"/>"
+                 <line x1=\"{at}\" y1=\"46\" x2=\"{at}\" y2=\"{height}\" stroke=\"{RULE}\"/>"
             );
         }
         let hidden = self.steps.len() - shown.len();
         for (index, step) in shown.iter().enumerate() {
             let (at, y) = (x(step.node), row(index));
             let color = match self.divergence.is_some_and(|from| index + hidden >= from) {
-                true => "#b00",
-                false => "#000",
+                true => BAD,
+                false => NORMAL,
             };
             let milliseconds = step.at as f64 / 1e6;
             let _ = write!(
                 svg,
-                "<text x=\"6\" y=\"{y}\" fill=\"#777\">{milliseconds:.3}</text>"
+                "<text x=\"6\" y=\"{y}\" fill=\"{FAINT}\">{milliseconds:.3}</text>"
             );
             let label = match &step.cause {
                 Cause::Timer(name) => format!("timer {name}"),
@@ -303,11 +304,18 @@ impl Explanation {
             let _ = writeln!(
                 svg,
                 "<circle cx=\"{at}\" cy=\"{y}\" r=\"3\" fill=\"{color}\"/>\
-                 <text x=\"{beside}\" y=\"{y}\" fill=\"{color}\">{text}</text>"
+                 <text x=\"{beside}\" y=\"{y}\" fill=\"{INK}\">{text}</text>"
             );
         }
         svg.push_str("</svg>\n");
-        svg
+        let description = format!(
+            "{} steps of {} nodes that violate {}.",
+            shown.len(),
+            self.nodes,
+            self.property
+        );
+        let title = format!("violated: {}", self.property);
+        picture::finish(&svg, &title, &description)
     }
 }
 

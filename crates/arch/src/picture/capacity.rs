@@ -1,7 +1,10 @@
 //! A picture of response times by load.
 
 use super::PictureError;
+use super::style::{NAMES, colour, font, name_ends, picture};
 use crate::capacity::{Capacity, Point};
+use corsair::picture;
+use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::time::Duration;
 
@@ -15,9 +18,17 @@ pub fn capacity(
     found: &Capacity,
     limit: Option<Duration>,
 ) -> Result<String, PictureError> {
-    let mut svg = String::new();
-    draw(&mut svg, title, found, limit).map_err(PictureError::new)?;
-    Ok(svg)
+    let found_at = match found.load {
+        Some(load) if found.limited => format!("The capacity is {load:.1} requests per second."),
+        _ => "No capacity was found.".to_owned(),
+    };
+    let description = format!(
+        "Median, 95th and 99th percentile of the response time at {} loads. {found_at}",
+        found.points.len()
+    );
+    picture((800, 500), title, &description, |area| {
+        draw(area, title, found, limit)
+    })
 }
 
 fn millis(time: Duration) -> f64 {
@@ -25,13 +36,11 @@ fn millis(time: Duration) -> f64 {
 }
 
 fn draw(
-    svg: &mut String,
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,
     found: &Capacity,
     limit: Option<Duration>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::with_string(svg, (800, 500)).into_drawing_area();
-    area.fill(&WHITE)?;
     let loads = || found.points.iter().map(|point| point.load);
     let (least, most) = (
         loads().fold(f64::MAX, f64::min),
@@ -46,9 +55,11 @@ fn draw(
     let limit = limit.map(millis);
     let shortest = times().chain(limit).fold(f64::MAX, f64::min);
     let longest = times().chain(limit).fold(0.0, f64::max);
-    let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 20))
+    let ink = colour(picture::INK);
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, font(20, ink))
         .margin(12)
+        .margin_right(NAMES)
         .x_label_area_size(40)
         .y_label_area_size(70)
         .build_cartesian_2d(
@@ -57,43 +68,49 @@ fn draw(
         )?;
     chart
         .configure_mesh()
-        .x_desc("requests a second at each entry point")
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(colour(picture::RULE))
+        .axis_style(colour(picture::FAINT))
+        .label_style(font(12, ink))
+        .axis_desc_style(font(14, ink))
+        .x_desc("requests per second at each entry point")
         .y_desc("milliseconds")
         .draw()?;
     type Time = fn(&Point) -> Duration;
-    let curves: [(&str, RGBColor, Time); 3] = [
-        ("p50", BLUE, |point| point.p50),
-        ("p95", MAGENTA, |point| point.p95),
-        ("p99", RED, |point| point.p99),
+    let curves: [(&str, &str, Time); 3] = [
+        ("p50", picture::NORMAL, |point| point.p50),
+        ("p95", picture::SERIES[3], |point| point.p95),
+        ("p99", picture::NOTABLE, |point| point.p99),
     ];
-    for (name, colour, time) in curves {
-        let points = found.points.iter().map(|p| (p.load, millis(time(p))));
-        chart
-            .draw_series(LineSeries::new(points, &colour).point_size(3))?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], colour));
+    let mut names = Vec::new();
+    for (name, hex, time) in curves {
+        let points: Vec<(f64, f64)> = (found.points.iter())
+            .map(|p| (p.load, millis(time(p))))
+            .collect();
+        let style = colour(hex).filled().stroke_width(2);
+        let end = points.last().map(|end| chart.backend_coord(end));
+        chart.draw_series(LineSeries::new(points, style).point_size(3))?;
+        names.extend(end.map(|end| (end, name.to_owned(), colour(hex))));
     }
+    let bad = colour(picture::BAD);
     if let Some(limit) = limit {
         let across = [(least * 0.9, limit), (most * 1.1, limit)];
-        chart
-            .draw_series(LineSeries::new(across, BLACK.mix(0.5)))?
-            .label("limit")
-            .legend(|(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], BLACK.mix(0.5)));
+        names.push((
+            chart.backend_coord(&across[1]),
+            format!("limit {limit} ms"),
+            bad,
+        ));
+        chart.draw_series(LineSeries::new(across, bad))?;
     }
     if let Some(load) = found.load {
         let up = [(load, shortest * 0.8), (load, longest * 1.25)];
-        chart
-            .draw_series(LineSeries::new(up, GREEN.mix(0.8)))?
-            .label("capacity")
-            .legend(|(x, y)| PathElement::new(vec![(x, y), (x + 20, y)], GREEN.mix(0.8)));
+        let (x, y) = chart.backend_coord(&up[1]);
+        chart.draw_series(LineSeries::new(up, colour(picture::LIMIT).stroke_width(2)))?;
+        let text = format!("capacity {load:.1}/s");
+        let style = font(13, colour(picture::LIMIT));
+        area.draw(&Text::new(text, (x - 110, y + 4), style))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK)
-        .draw()?;
-    area.present()?;
+    name_ends(area, names)?;
     Ok(())
 }
 
@@ -126,7 +143,15 @@ mod tests {
         };
         let svg = capacity("shop", &found, Some(Duration::from_millis(100))).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-        for part in ["shop", "p50", "p99", "limit", "capacity", "milliseconds"] {
+        for part in [
+            "<title>shop",
+            "<desc>",
+            "p50",
+            "p99",
+            "limit",
+            "capacity",
+            "milliseconds",
+        ] {
             assert!(svg.contains(part), "{part}");
         }
     }

@@ -1,7 +1,9 @@
 //! A picture of the differences between two architectures.
 
 use super::PictureError;
+use super::style::{colour, font, picture};
 use crate::experiment::Compared;
+use corsair::picture;
 use plotters::prelude::*;
 
 /// Draws the differences of the second architecture from the first in per cent, with intervals.
@@ -9,10 +11,24 @@ use plotters::prelude::*;
 /// # Errors
 /// If the picture cannot be drawn.
 pub fn compared(compared: &[Compared]) -> Result<String, PictureError> {
-    draw(compared).map_err(PictureError::new)
+    let clear = compared.iter().filter(|row| row.difference.is_clear());
+    let clear: Vec<&str> = clear
+        .map(|row| row.name.trim_end_matches("_seconds"))
+        .collect();
+    let clear = match clear.is_empty() {
+        true => "nothing".to_owned(),
+        false => clear.join(", "),
+    };
+    let description = format!("Differences with 95 % intervals. Clearly different: {clear}.");
+    picture((800, 400), TITLE, &description, |area| draw(area, compared))
 }
 
-fn draw(compared: &[Compared]) -> Result<String, Box<dyn std::error::Error>> {
+const TITLE: &str = "b against a, per cent of a";
+
+fn draw(
+    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+    compared: &[Compared],
+) -> Result<(), Box<dyn std::error::Error>> {
     let relative: Vec<(&str, f64, f64)> = compared
         .iter()
         .filter(|row| row.of[0].mean.abs() > 0.0)
@@ -25,33 +41,40 @@ fn draw(compared: &[Compared]) -> Result<String, Box<dyn std::error::Error>> {
         .collect();
     let most = relative.iter().map(|(_, mean, within)| mean.abs() + within);
     let most = most.fold(1.0, f64::max) * 1.15;
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (800, 400)).into_drawing_area();
-        area.fill(&WHITE)?;
-        let rows = relative.len().max(1) as f64;
-        let mut chart = ChartBuilder::on(&area)
-            .caption("b against a, per cent of a", ("sans-serif", 20))
-            .margin(12)
-            .x_label_area_size(40)
-            .y_label_area_size(20)
-            .build_cartesian_2d(-most..most, 0.0..rows)?;
-        let mesh = &mut chart.configure_mesh();
-        mesh.disable_y_mesh()
-            .y_labels(0)
-            .x_desc("per cent")
-            .draw()?;
-        for (number, &(name, mean, within)) in relative.iter().rev().enumerate() {
-            let y = number as f64 + 0.4;
-            let colour = if mean.abs() > within { RED } else { BLUE };
-            let across = [(mean - within, y), (mean + within, y)];
-            chart.draw_series(LineSeries::new(across, colour.stroke_width(2)))?;
-            chart.draw_series([Circle::new((mean, y), 4, colour.filled())])?;
-            let text = Text::new(name.to_owned(), (-most, y + 0.3), ("sans-serif", 14));
-            chart.draw_series([text])?;
-        }
-        chart.draw_series(LineSeries::new([(0.0, 0.0), (0.0, rows)], BLACK))?;
-        area.present()?;
+    let ink = colour(picture::INK);
+    let rows = relative.len().max(1) as f64;
+    let mut chart = ChartBuilder::on(area)
+        .caption(TITLE, font(20, ink))
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(20)
+        .build_cartesian_2d(-most..most, 0.0..rows)?;
+    (chart.configure_mesh())
+        .disable_y_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(colour(picture::RULE))
+        .axis_style(colour(picture::FAINT))
+        .label_style(font(12, ink))
+        .axis_desc_style(font(14, ink))
+        .y_labels(0)
+        .x_desc("per cent")
+        .draw()?;
+    let zero = [(0.0, 0.0), (0.0, rows)];
+    chart.draw_series(LineSeries::new(zero, colour(picture::FAINT)))?;
+    for (number, &(name, mean, within)) in relative.iter().rev().enumerate() {
+        let y = number as f64 + 0.4;
+        let is_clear = mean.abs() > within;
+        let colour = colour(if is_clear {
+            picture::NOTABLE
+        } else {
+            picture::NORMAL
+        });
+        let across = [(mean - within, y), (mean + within, y)];
+        chart.draw_series(LineSeries::new(across, colour.stroke_width(2)))?;
+        chart.draw_series([Circle::new((mean, y), 4, colour.filled())])?;
+        let mark = if is_clear { " *" } else { "" };
+        let text = Text::new(format!("{name}{mark}"), (-most, y + 0.3), font(14, ink));
+        chart.draw_series([text])?;
     }
-    Ok(svg)
+    Ok(())
 }

@@ -1,9 +1,10 @@
 //! A picture of a timeline.
 
 use super::PictureError;
+use super::style::{NAMES, colour, font, name_ends, picture};
 use crate::timeline::{Slice, Timeline};
+use corsair::picture;
 use plotters::prelude::*;
-use std::error::Error;
 use std::io;
 
 /// The maximum number of services in a picture: the busiest are drawn.
@@ -25,14 +26,23 @@ pub fn timeline(
     timeline: &Timeline,
     services: &[(String, bool)],
 ) -> Result<String, PictureError> {
-    draw(title, timeline, services).map_err(PictureError::new)
+    let panels = panels(timeline, services);
+    let names: Vec<&str> = panels.iter().map(|(name, _)| *name).collect();
+    let description = format!("Over time: {}.", names.join("; "));
+    let rows = panels.len().div_ceil(2).max(1);
+    let size = (1000, 50 + 325 * rows as u32);
+    picture(size, title, &description, |area| {
+        let area = area.titled(title, font(22, colour(picture::INK)))?;
+        let columns = if panels.len() == 1 { 1 } else { 2 };
+        for (area, (name, curves)) in area.split_evenly((rows, columns)).iter().zip(&panels) {
+            panel(area, name, curves)?;
+        }
+        Ok(())
+    })
 }
 
-fn draw(
-    title: &str,
-    timeline: &Timeline,
-    services: &[(String, bool)],
-) -> Result<String, Box<dyn Error>> {
+/// The curves of each panel; panels without any are left out.
+fn panels(timeline: &Timeline, services: &[(String, bool)]) -> Vec<(&'static str, Vec<Curve>)> {
     let width = timeline.interval.as_secs_f64();
     let numbers = || (0..services.len() as u32).map(|n| (n, &services[n as usize]));
     let curve = |name: String, service: u32, value: Value<'_>| -> Curve {
@@ -63,21 +73,15 @@ fn draw(
     };
     let panels = [
         ("response time, milliseconds", times),
-        ("requests a second", rates),
+        ("requests per second", rates),
         ("jobs in queues", most(&queue)),
         ("slots or processors in use, per cent", most(&used)),
     ];
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (1000, 700)).into_drawing_area();
-        area.fill(&WHITE)?;
-        let area = area.titled(title, ("sans-serif", 22))?;
-        for (area, (name, curves)) in area.split_evenly((2, 2)).iter().zip(&panels) {
-            panel(area, name, curves)?;
-        }
-        area.present()?;
-    }
-    Ok(svg)
+    let is_something = |curve: &Curve| curve.1.iter().any(|point| point.1 > 0.0);
+    let panels = panels.into_iter();
+    panels
+        .filter(|(_, curves)| curves.iter().any(is_something))
+        .collect()
 }
 
 /// Returns the curves with the highest maxima, in the order of services.
@@ -101,30 +105,67 @@ fn panel(
     let points = || curves.iter().flat_map(|(_, points)| points);
     let right = points().map(|point| point.0).fold(1e-3, f64::max);
     let top = points().map(|point| point.1).fold(1e-3, f64::max) * 1.1;
+    let ink = colour(picture::INK);
     let mut chart = ChartBuilder::on(area)
-        .caption(name, ("sans-serif", 15))
+        .caption(name, font(15, ink))
         .margin(8)
+        .margin_right(NAMES)
         .x_label_area_size(32)
         .y_label_area_size(56)
         .build_cartesian_2d(0.0..right, 0.0..top)?;
-    chart.configure_mesh().x_desc("seconds").draw()?;
-    for (place, (name, points)) in curves.iter().enumerate() {
-        let colour = Palette99::pick(place).to_rgba();
-        chart
-            .draw_series(LineSeries::new(
-                points.iter().copied(),
-                colour.stroke_width(2),
-            ))?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], colour));
+    (chart.configure_mesh())
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(colour(picture::RULE))
+        .axis_style(colour(picture::FAINT))
+        .label_style(font(11, ink))
+        .axis_desc_style(font(12, ink))
+        .x_desc("seconds")
+        .draw()?;
+    let mut names = Vec::new();
+    let others = curves.iter().filter(|(name, _)| !is_bad(name));
+    let series: Vec<&Curve> = others.collect();
+    for curve in curves {
+        let (name, points) = curve;
+        let place = series.iter().position(|other| std::ptr::eq(*other, curve));
+        let hex = place.map_or(picture::BAD, |place| {
+            picture::SERIES[place % picture::SERIES.len()]
+        });
+        let style = colour(hex).stroke_width(
+            if place.is_some_and(|place| place >= picture::SERIES.len()) {
+                1
+            } else {
+                2
+            },
+        );
+        for piece in pieces(points) {
+            chart.draw_series(LineSeries::new(piece.iter().copied(), style))?;
+        }
+        let end = points.last().map(|end| chart.backend_coord(end));
+        names.extend(end.map(|end| (end, name.clone(), colour(hex))));
     }
-    if !curves.is_empty() {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .draw()?;
+    name_ends(area, names)
+}
+
+/// What fails has a colour of its own.
+fn is_bad(name: &str) -> bool {
+    name.ends_with(" failed")
+}
+
+/// The parts of a curve between gaps: intervals without data.
+fn pieces(points: &[(f64, f64)]) -> impl Iterator<Item = &[(f64, f64)]> {
+    let steps = points.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let least = steps.fold(f64::INFINITY, f64::min);
+    points.chunk_by(move |a, b| b.0 - a.0 < 1.5 * least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_without_data_is_a_gap() {
+        let points = [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (7.0, 1.0), (8.0, 2.0)];
+        let lengths: Vec<usize> = pieces(&points).map(<[_]>::len).collect();
+        assert_eq!(lengths, [3, 2]);
     }
-    Ok(())
 }

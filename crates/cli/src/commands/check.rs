@@ -156,6 +156,8 @@ fn show<M: FromRecords>(
     if let Some(path) = svg {
         let mut file = Replacement::begin(path).context("--svg")?;
         let drawing = timeline::svg(model, least, &explanation, &title);
+        let description = format!("{} operations by process, over time.", least.len());
+        let drawing = corsair::picture::finish(&drawing, &title, &description);
         io::Write::write_all(&mut file, drawing.as_bytes()).map_err(|error| file.failed(error))?;
         file.finish()?;
         let _ = writeln!(text, "drawn in {}", path.display());

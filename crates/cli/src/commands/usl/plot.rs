@@ -1,6 +1,7 @@
 //! The measured points and the law as a drawing (SVG).
 
 use super::law::{Point, Usl};
+use corsair::picture;
 use plotters::prelude::*;
 use std::error::Error;
 
@@ -20,7 +21,16 @@ pub struct PlotError(String);
 pub fn plot(points: &[Point], usl: &Usl, title: &str) -> Result<String, PlotError> {
     let mut svg = String::new();
     draw(&mut svg, points, usl, title).map_err(|error| PlotError(error.to_string()))?;
-    Ok(svg)
+    let description = format!(
+        "{} measured points, and the universal scalability law fitted to them.",
+        points.len()
+    );
+    Ok(picture::finish(&svg, title, &description))
+}
+
+fn colour(hex: &str) -> RGBColor {
+    let (red, green, blue) = picture::rgb(hex);
+    RGBColor(red, green, blue)
 }
 
 fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<(), Box<dyn Error>> {
@@ -33,9 +43,11 @@ fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<()
     let throughput = peak.map_or(highest, |peak| peak.throughput.max(highest)) * 1.1;
 
     let area = SVGBackend::with_string(svg, (720, 440)).into_drawing_area();
-    area.fill(&WHITE)?;
+    area.fill(&colour(picture::PAPER))?;
+    let ink = colour(picture::INK);
+    let font = |size: u32| ("sans-serif", size).into_font().color(&ink);
     let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 18))
+        .caption(title, font(18))
         .margin(12)
         .x_label_area_size(40)
         .y_label_area_size(70)
@@ -43,6 +55,10 @@ fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<()
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
+        .bold_line_style(colour(picture::RULE))
+        .axis_style(colour(picture::FAINT))
+        .label_style(font(12))
+        .axis_desc_style(font(14))
         .x_desc("load")
         .y_desc("throughput")
         .draw()?;
@@ -50,14 +66,19 @@ fn draw(svg: &mut String, points: &[Point], usl: &Usl, title: &str) -> Result<()
         let load = load * f64::from(piece) / f64::from(PIECES);
         (load, usl.throughput(load).clamp(0.0, throughput))
     });
-    chart.draw_series(LineSeries::new(curve, BLUE.stroke_width(2)))?;
+    chart.draw_series(LineSeries::new(
+        curve,
+        colour(picture::NORMAL).stroke_width(2),
+    ))?;
     let dots = points.iter().map(|point| (point.load, point.throughput));
-    chart.draw_series(dots.map(|dot| Circle::new(dot, 4, BLACK.filled())))?;
+    chart.draw_series(dots.map(|dot| Circle::new(dot, 4, ink.filled())))?;
     if let Some(peak) = peak {
         let at = (peak.load, peak.throughput);
         let label = format!("peak {:.0} at {:.1}", peak.throughput, peak.load);
-        let text = Text::new(label, (-40, -18), ("sans-serif", 13));
-        chart.draw_series([EmptyElement::at(at) + Circle::new((0, 0), 4, RED.filled()) + text])?;
+        let text = Text::new(label, (-40, -18), font(13));
+        chart.draw_series([EmptyElement::at(at)
+            + Circle::new((0, 0), 4, colour(picture::LIMIT).filled())
+            + text])?;
     }
     area.present()?;
     Ok(())

@@ -1,9 +1,10 @@
 //! The graph of a task as SVG: a box for each node with its counters, an arrow for each edge with its counts.
 //!
 //! A node is to the right of its inputs, and in the row of the first one if that is free. The SVG has no
-//! styles and scripts, so any content security policy allows it.
+//! styles and scripts, so any content security policy allows it; its colours are those of [`corsair::picture`].
 
 use super::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
+use corsair::picture::{AREA, BAD, FAINT, NORMAL, PAPER};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
@@ -68,9 +69,14 @@ impl TaskStatus {
             svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" font-family=\"monospace\" font-size=\"12\">\n\
              <title>{}</title>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
-             <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#607080\"/></marker></defs>",
-            escaped(&format!("task {}: {}", self.name, self.state.word()))
+             <desc>{}</desc>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n\
+             <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"{FAINT}\"/></marker></defs>",
+            escaped(&format!("task {}: {}", self.name, self.state.word())),
+            escaped(&format!(
+                "{} nodes and the edges between them, with their counts.",
+                self.nodes.len()
+            ))
         );
         let middle = |shape: &Shape<'_>| tops[shape.row] + (shape.lines.len() * LINE + MARGIN) / 2;
         for (from, to, edge) in &edges {
@@ -80,8 +86,8 @@ impl TaskStatus {
             let gap = gaps[from.column];
             let half = x1 + gap / 2;
             let color = match edge.statistics.dropped_by_overflow {
-                0 => "#607080",
-                _ => "#c03020",
+                0 => FAINT,
+                _ => BAD,
             };
             let _ = writeln!(
                 svg,
@@ -98,7 +104,7 @@ impl TaskStatus {
             let (width, height) = (widths[shape.column], shape.lines.len() * LINE + MARGIN);
             let _ = write!(
                 svg,
-                "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"4\" fill=\"#f4f7fa\" stroke=\"{}\"/>",
+                "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"4\" fill=\"{AREA}\" stroke=\"{}\"/>",
                 escaped(shape.hint),
                 shape.color
             );
@@ -122,7 +128,7 @@ impl TaskStatus {
         let writes = Shape {
             lines: vec!["stream".into()],
             hint: "the writes",
-            color: "#8090a0",
+            color: FAINT,
             column: 0,
             row: 0,
         };
@@ -147,7 +153,7 @@ impl TaskStatus {
             shapes.push(Shape {
                 lines: lines(node),
                 hint: &node.text,
-                color: if failed { "#c03020" } else { "#406080" },
+                color: if failed { BAD } else { NORMAL },
                 column,
                 row,
             });
