@@ -4,13 +4,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import * as browser from "../browser.mjs";
 
-export const require = createRequire(join(process.env.NODE_PATH, "x"));
-const { chromium } = require("playwright-core");
+export const { violations } = browser;
 /** The working directory of all runs. */
 export const directory = mkdtempSync(join(tmpdir(), "corsair-view-"));
 
@@ -56,19 +55,15 @@ async function fromDisk(context, directory) {
 }
 
 /** The browser. Pages from disk have no address, from which a socket is refused unless the check is off. */
-export const launch = (executablePath) => chromium.launch({
-  executablePath, args: ["--no-sandbox", ...(process.env.VIEW_PAGE ? ["--disable-features=LocalNetworkAccessChecks"] : [])],
-});
+export const launch = (executablePath) =>
+  browser.launch(executablePath, ...(process.env.VIEW_PAGE ? ["--disable-features=LocalNetworkAccessChecks"] : []));
 
 /** Opens a page and waits for its first pictures. */
-export async function visit(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
+export async function visit(chromium, url, options = {}) {
+  const context = await chromium.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
   if (process.env.VIEW_PAGE) await fromDisk(context, process.env.VIEW_PAGE);
   const page = await context.newPage();
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error" && /Content Security Policy|Uncaught/.test(message.text())) complaints.push(message.text());
-  });
+  browser.hear(page, complaints);
   await page.goto(url);
   await page.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
   return page;

@@ -126,12 +126,13 @@ try {
   await anne.press("#find", "Enter");
   await anne.waitForFunction(() => document.querySelector("#one h2")?.textContent.endsWith("www-elb00"));
   await anne.click("text=Recent requests");
-  await anne.waitForSelector("#one .list button");
-  await anne.click("#one .list button");
+  await anne.waitForSelector("#traces .list button");
   await anne.waitForSelector("#waterfall .span");
   const bars = await anne.$$eval("#waterfall .bar i", (bars) => bars.map((bar) => bar.getBoundingClientRect().width));
   assert.ok(bars.length > 2 && bars.every((width) => width >= 2), `${bars}`);
   await picture(anne, "trace");
+  await anne.keyboard.press("Escape");
+  assert.ok(await anne.isHidden("#traces"));
   const edge = await anne.evaluate(() => {
     const { graph } = window.corsair;
     const busy = [...graph.edges.values()].filter((edge) => edge.rate > 1).sort((a, b) => b.rate - a.rate)[0];
@@ -203,8 +204,8 @@ try {
   const back = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   assert.notEqual(await back(anne), await back(mary));
   const later = await time(anne);
-  await anne.fill("#goto", "6");
-  await anne.click("#goto-go");
+  await anne.evaluate(() => window.corsair.past.look(6));
+  await anne.click("#from-here");
   await anne.waitForFunction((later) => window.corsair.now() < later, later);
   await anne.waitForFunction((digest) => document.getElementById("digest").textContent === `digest ${digest}`, saved.digest);
   console.log("one goes back in time, to the same bits");

@@ -7,13 +7,12 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { complaints, directory, Held, launch, require, runUntil, standsStill, visit } from "./browser.mjs";
+import { complaints, directory, Held, launch, runUntil, standsStill, violations, visit } from "./browser.mjs";
 
 const [program, executablePath, flag, pictures] = process.argv.slice(2);
 const screenshots = flag === "--screenshots" ? resolve(pictures) : null;
-const { source } = require("axe-core");
 const SIZES = [[1440, 900], [1024, 768], [390, 844]].map(([width, height]) => ({ width, height }));
 const runs = [];
 const held = async (...args) => {
@@ -49,11 +48,109 @@ const wrongLabels = (page, all) => page.evaluate((all) => {
   return wrong;
 }, all);
 
-/** The rules of accessibility that are broken. */
-async function violations(page) {
-  await page.evaluate(source);
-  return page.evaluate(async () => (await window.axe.run()).violations.flatMap((one) =>
-    one.nodes.map((node) => `${one.id}: ${node.target} ${node.any[0]?.message ?? ""}`)));
+/** What is drawn of a chart with a legend: no part of the legend is outside of it. */
+const cutLegends = (page) => page.evaluate(() => [...document.querySelectorAll("#charts figure")].flatMap((figure) => {
+  const box = figure.getBoundingClientRect();
+  return [...figure.querySelectorAll("figcaption span")].filter((one) => {
+    const { left, right } = one.getBoundingClientRect();
+    return left < box.left - 1 || right > box.right + 1 || one.scrollWidth > one.clientWidth + 1;
+  }).map((one) => one.textContent);
+}));
+const drag = async (page, id, from, to) => {
+  const { x, y, width, height } = await page.locator(id).boundingBox();
+  await page.mouse.move(x + from * width, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + to * width, y + height / 2, { steps: 4 });
+  await page.mouse.up();
+};
+const shown = (page) => page.evaluate(() => ({ ...window.corsair.shown, now: window.corsair.now() }));
+
+/** The bar of time, the charts and the pane of traces of a run that is held at 3 s with an instance down. */
+async function timeAndTraces(page) {
+  await page.locator("#bar").scrollIntoViewIfNeeded();
+  const health = () => page.evaluate(() => {
+    const { graph } = window.corsair;
+    const place = graph.nodes.findIndex((node) => node.name === "homepage" && node.zone === "zoneA");
+    return graph.health[2 * place];
+  });
+  assert.equal(await health(), 7);
+  // Looking back, by pointer and by keys, shows the state of that time; nothing is discarded.
+  await drag(page, "#bar", 0.2, 0.08);
+  await page.waitForFunction(() => window.corsair.shown.at !== null);
+  await page.waitForFunction(() => /Looking back at/.test(document.getElementById("past").textContent));
+  for (const end = Date.now() + 5000; (await health()) !== 8; ) assert.ok(Date.now() < end, "the state is not that of the time");
+  assert.match(await page.getAttribute("#bar", "aria-valuetext"), /Looking back/);
+  const { at } = await shown(page);
+  await page.focus("#bar");
+  await page.keyboard.press("ArrowRight");
+  assert.ok((await shown(page)).at > at);
+  await page.keyboard.press("Escape");
+  for (const end = Date.now() + 5000; (await health()) !== 7; ) assert.ok(Date.now() < end, "the state is not that of now");
+  assert.equal((await shown(page)).at, null);
+  // A drag on a chart zooms all of them.
+  await drag(page, "#rate", 0.3, 0.7);
+  const { span, now } = await shown(page);
+  assert.ok(span[0] > 0 && span[1] < now && span[1] - span[0] < 0.6 * now, String(span));
+  for (const size of SIZES) {
+    await page.setViewportSize(size);
+    await page.hover("#latency");
+    await settled(page);
+    assert.deepEqual(await cutLegends(page), [], `legends at ${size.width}`);
+  }
+  await page.setViewportSize(SIZES[0]);
+  await page.click("#whole-run");
+  assert.equal((await shown(page)).span, null);
+  // Traces: as wide as the page, an axis of time, durations in rows, details, filters.
+  await page.click("#open-traces");
+  await page.waitForSelector("#waterfall .span");
+  assert.equal((await page.locator("#traces").boundingBox()).width, SIZES[0].width);
+  const rows = await page.$$eval("#waterfall summary", (all) => all.map((one) => one.lastElementChild.textContent));
+  assert.ok(rows.length > 2 && rows.every((text) => /(ms|µs|s)/.test(text)), rows.join());
+  assert.equal(await page.$$eval("#waterfall .axis .bar span", (all) => all.length), 5);
+  await page.click("#waterfall summary");
+  assert.match(await page.textContent("#waterfall details[open] dl"), /duration.*outcome/);
+  const listed = () => page.$$eval("#traces .list button", (all) => all.length);
+  assert.ok((await listed()) > 0);
+  await page.fill("#traces input", "nobody");
+  assert.equal(await listed(), 0);
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Escape");
+  assert.ok(await page.isHidden("#traces"));
+  console.log("one looks back, zooms and reads traces, by pointer and by keys");
+}
+
+/** Saved runs and tables: played, looked back at, with marks; a table that was cut is refused. */
+async function savedRuns() {
+  const saved = join(directory, "saved");
+  const [flows, table] = [["-j", "-c"], ["--timeline", join(saved, "run.csv")]];
+  mkdirSync(saved);
+  assert.equal(spawnSync(resolve(program), ["-a", "netflixoss", "-d", "4", "--out", saved, ...flows, ...table], { cwd: directory }).status, 0);
+  for (const path of [saved, join(saved, "run.csv")]) {
+    const [run, url] = await held("view", path);
+    const page = await visit(browser, url, { viewport: SIZES[0] });
+    const isTable = path !== saved;
+    for (const id of ["#clock", "#whole", "#bar", "#rate"]) assert.ok(await page.isVisible(id), `${id} of ${path}`);
+    for (const id of ["#step-actor", "#times", "#act", "#from-here"]) assert.ok(await page.isHidden(id), id);
+    assert.equal(await page.isVisible("#open-traces"), !isTable);
+    if (!isTable) assert.match(JSON.stringify(await page.evaluate(() => window.corsair.graph.scene.marks)), /kill homepage/);
+    await drag(page, "#bar", 0.5, 0.3);
+    await page.waitForFunction(() => /Looking back/.test(document.getElementById("past").textContent));
+    await page.waitForFunction(() => window.corsair.graph.past && window.corsair.graph.rates.some((rate) => rate > 0));
+    const { at } = await shown(page);
+    await page.click("#play");
+    await page.waitForFunction((at) => window.corsair.now() > at + 0.2 && window.corsair.now() < at + 2, at);
+    await page.click("#play");
+    await standsStill(page);
+    assert.deepEqual(await violations(page), []);
+    await page.context().close();
+    await run.end();
+  }
+  const text = readFileSync(join(saved, "run.csv"), "utf8");
+  writeFileSync(join(directory, "cut.csv"), text.slice(0, text.length - 7));
+  const cut = spawnSync(resolve(program), ["view", join(directory, "cut.csv")], { cwd: directory });
+  assert.equal(cut.status, 2);
+  assert.match(String(cut.stderr), /cut.csv:\d+: this line does not belong to a table of --timeline/);
+  console.log("saved runs and tables are played and looked back at; a cut one is refused");
 }
 
 const browser = await launch(executablePath);
@@ -119,6 +216,7 @@ try {
   const plain = await curves();
   await page.hover("#rate");
   assert.notEqual(await curves(), plain);
+  assert.match(await page.textContent("#charts figure:nth-child(2) figcaption"), /p50 [\d.]+ (ms|µs).*at [\d.]+ (ms|s)/);
   await page.mouse.move(5, 5);
   await page.selectOption("#do-what", "kill");
   await refuses("#do-who", "", "#do button", "the target is empty");
@@ -130,7 +228,6 @@ try {
     await refuses("#do-number", text, "#do button", sentence);
   }
   const before = await page.evaluate(() => window.corsair.now());
-  await refuses("#goto", "", "#goto-go", "the time to seek to is empty");
   await refuses("#until-value", "soon", "#until button", "'soon' is not a number");
   assert.equal(await page.evaluate(() => window.corsair.now()), before);
 
@@ -242,6 +339,8 @@ try {
   await page.click("#fit");
   console.log("zones are selected, services unfold, keys, pinch and resize keep what matters in view");
 
+  await timeAndTraces(page);
+
   // After the end the last state stays, with traffic and curves.
   await page.selectOption("#speed", "");
   await page.click("#play");
@@ -278,8 +377,11 @@ try {
   const still = await visit(browser, files, { viewport: SIZES[0] });
   assert.equal(await still.textContent("#digest"), "");
   assert.deepEqual(await wrongLabels(still, true), []);
+  // Without states there is nothing to play, and the controls are absent.
+  for (const id of ["#clock", "#whole", "#times", "#act", "#from-here"]) assert.ok(await still.isHidden(id), id);
   await still.context().close();
-  console.log("a saved run has names too, and no digest");
+  console.log("a saved run has names too, no digest, and no controls without states");
+  await savedRuns();
 
   assert.deepEqual(complaints, []);
 } finally {

@@ -6,14 +6,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hear, launch, violations } from "../../browser.mjs";
 
-const require = createRequire(join(process.env.NODE_PATH, "x"));
-const { chromium } = require("playwright-core");
-const axe = require("axe-core").source;
+export { violations };
 const [program, executablePath] = process.argv.slice(2);
 export const PASSWORD = "correct horse";
 
@@ -123,12 +121,7 @@ export class Way {
 export async function tab(context, url) {
   const page = await context.newPage();
   page.complaints = [];
-  page.on("pageerror", (error) => page.complaints.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error" && /Content Security Policy|Uncaught/.test(message.text())) {
-      page.complaints.push(message.text());
-    }
-  });
+  hear(page, page.complaints);
   await page.goto(url);
   return page;
 }
@@ -188,17 +181,9 @@ export const atEnd = (page) =>
     return log.scrollHeight - log.scrollTop - log.clientHeight < 2;
   });
 
-// What axe finds wrong.
-export async function violations(page) {
-  // The browser's own tool runs this, not the page, whose policy would refuse.
-  await page.evaluate(axe);
-  return page.evaluate(async () =>
-    (await window.axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" ")}`));
-}
-
 // Runs tests, pairs of a name and a function, each with a node of its own and a function that opens a browser.
 export async function run(tests) {
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  const browser = await launch(executablePath);
   try {
     for (const [name, test] of tests) {
       const data = mkdtempSync(join(tmpdir(), "courier-page-"));

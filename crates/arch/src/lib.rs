@@ -35,6 +35,7 @@ mod model;
 mod nearest;
 mod node;
 mod ordered;
+pub mod outputs;
 mod package;
 #[cfg(feature = "pictures")]
 pub mod picture;

@@ -247,6 +247,7 @@ mod tests {
                 .iter()
                 .map(|&(a, b)| (a.to_owned(), b.to_owned()))
                 .collect(),
+            ..GraphFile::default()
         }
     }
 

@@ -1,21 +1,18 @@
 //! The output files of a run, shown as a still picture: a graph file, and the flows in the same directory.
 
-mod flows;
-mod timeline;
-
-use crate::NodeState;
 use crate::command::Command;
+use crate::frame::Frame;
 use crate::layout::{LayoutNode, layout, sunflower};
 use crate::series::Point;
-use crate::world::{GroupSample, Sample, Scene, SceneArea, SceneNode, World};
+use crate::world::{GroupSample, Mark, Sample, Scene, SceneArea, SceneNode, World};
+use crate::{EdgeState, NodeState};
 use corsair::Time;
-use corsair_observe::graph::{self, GraphError, GraphFile};
-use flows::Flows;
+pub use corsair_arch::outputs::OutputError as DrawnError;
+use corsair_arch::outputs::{Flows, TimelineTable as Timeline};
+use corsair_observe::graph::{self, GraphFile, GraphNode};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
-use timeline::Timeline;
 
 /// The output files of a run, in the form in which a page shows them.
 #[derive(Debug)]
@@ -29,66 +26,12 @@ pub struct OutputView {
     groups_of: Vec<u32>,
     flows: Flows,
     timeline: Timeline,
-}
-
-/// The reason why the output files of a run cannot be shown.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DrawnError {
-    /// The file is not a graph.
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-    /// A file or directory that cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        error: io::Error,
-    },
-    /// A directory without a graph.
-    #[error(
-        "there is no graph in {}: no .json file in it or in json/ below it; write one with -j",
-        path.display()
-    )]
-    NoGraph {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A directory with several graphs, or tables.
-    #[error("{} has several {what}; leave one of them there, or give it: {names}", path.display())]
-    Several {
-        /// The directory.
-        path: PathBuf,
-        /// The kind of file.
-        what: &'static str,
-        /// The files.
-        names: String,
-    },
-    /// A file that is not flows.
-    #[error("{} has no flows in the format zipkin1: {error}", path.display())]
-    Flows {
-        /// The file.
-        path: PathBuf,
-        /// The fault.
-        error: serde_json::Error,
-    },
-    /// A table of results over time that is broken.
-    #[error("{}:{line}: this line does not belong to a table of --timeline; write the table again with --timeline", path.display())]
-    Table {
-        /// The file.
-        path: PathBuf,
-        /// The line.
-        line: usize,
-    },
-    /// A file is too large.
-    #[error("{} has more than {most} bytes; show a shorter run", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The most that is read.
-        most: u64,
-    },
+    /// The nodes that were killed, and when, in seconds.
+    killed: Vec<(u32, f64)>,
+    /// The ends of edges with traffic: of nodes, and folded.
+    ends: [Vec<(u32, u32)>; 2],
+    /// The time that is shown; none: all of the run.
+    shown: Option<f64>,
 }
 
 /// The parts of a node's name.
@@ -130,9 +73,22 @@ impl OutputView {
     /// See [`DrawnError`].
     pub fn read(path: &Path) -> Result<OutputView, DrawnError> {
         let file = match path.is_dir() {
-            true => graph_in(path)?,
+            true => match graph_in(path) {
+                Err(error @ DrawnError::NoGraph { .. }) => {
+                    let table = Timeline::find(path)?;
+                    return table
+                        .map(|table| OutputView::of_table("run", table))
+                        .ok_or(error);
+                }
+                found => found?,
+            },
             false => path.to_owned(),
         };
+        if file.extension().is_some_and(|end| end == "csv") {
+            let stem = file.file_stem().and_then(|stem| stem.to_str());
+            let table = Timeline::read(&file)?;
+            return Ok(OutputView::of_table(stem.unwrap_or("run"), table));
+        }
         let graph = graph::read(&file)?;
         let stem = file
             .file_stem()
@@ -160,9 +116,104 @@ impl OutputView {
                 .join(format!("{stem}_flow.json"))
         });
         if let Some(beside) = beside.filter(|beside| beside.is_file()) {
-            drawn.flows = Flows::read(&beside, &drawn.places)?;
+            drawn.flows = Flows::read(&beside, &drawn.places, |name| parts(name).label)?;
         }
-        Ok(drawn)
+        Ok(drawn.ready())
+    }
+
+    /// A table of results over time alone: a node for each service in each zone.
+    fn of_table(name: &str, table: Timeline) -> OutputView {
+        let node = |(service, zone): &(String, String)| {
+            let service = service.replace('.', "·");
+            GraphNode {
+                name: format!("{name}.{zone}..{service}0...{service}.service"),
+                package: "service".to_owned(),
+            }
+        };
+        let graph = GraphFile {
+            nodes: table.places.iter().map(node).collect(),
+            ..GraphFile::default()
+        };
+        let mut drawn = OutputView::new(&name.replace('.', "·"), &graph);
+        drawn.scene.groups.clone_from(&table.groups);
+        drawn.timeline = table;
+        drawn.ready()
+    }
+
+    /// Everything has been read.
+    fn ready(mut self) -> OutputView {
+        self.ends = [
+            self.flows.ends(|node| node),
+            self.flows.ends(|node| self.group_of(node)),
+        ];
+        let end = self.end();
+        self.scene.load = (end > 0.0).then_some((0.0, end));
+        let marks = self.killed.iter().map(|&(place, at)| Mark {
+            at,
+            name: format!("kill {}", self.name(place)),
+            ..Mark::default()
+        });
+        self.scene.marks = marks.collect();
+        self
+    }
+
+    fn group_of(&self, node: u32) -> u32 {
+        self.groups_of.get(node as usize).copied().unwrap_or(node)
+    }
+
+    /// The last time of which anything is known, in seconds; 0 if no states are known.
+    fn end(&self) -> f64 {
+        let killed = self.killed.iter().map(|&(_, at)| at);
+        killed.fold(self.flows.end().max(self.timeline.end()), f64::max)
+    }
+
+    /// Returns the state at a time in seconds; without one, over all of the run.
+    fn state(&self, time: Option<f64>) -> Sample {
+        let end = self.end();
+        let at = time.unwrap_or(end);
+        let during = time.map_or((-1.0, end), |time| (time - end / WINDOWS, time));
+        let edges = self.flows.edges(&self.ends[0], during, |node| node);
+        let folded_edges = self
+            .flows
+            .edges(&self.ends[1], during, |node| self.group_of(node));
+        let mut nodes = vec![NodeState::default(); self.scene.nodes.len()];
+        let mut folded = vec![NodeState::default(); self.scene.folded.len()];
+        for (node, knows) in nodes.iter_mut().zip(&self.knows) {
+            node.busy = knows.len() as f32;
+        }
+        for (states, edges) in [(&mut nodes, &edges), (&mut folded, &folded_edges)] {
+            edges
+                .iter()
+                .for_each(|edge| add(&mut states[edge.to as usize], edge));
+        }
+        for (state, about) in folded.iter_mut().zip(&self.scene.folded) {
+            let count = about.count.min(u16::MAX.into()) as u16;
+            state.health = (count, count);
+            let group = format!("{} {}.{}", about.service, about.region, about.zone);
+            if let Some(point) = self.timeline.at(&group, time) {
+                (state.rate, state.queue) = (point.rate as f32, point.queue as f32);
+                state.errors = if point.rate > 0.0 {
+                    (point.errors / point.rate) as f32
+                } else {
+                    0.0
+                };
+            }
+        }
+        for &(place, _) in self.killed.iter().filter(|&&(_, killed)| killed <= at) {
+            nodes[place as usize].bits |= NodeState::DOWN;
+            if let Some(group) = folded.get_mut(self.group_of(place) as usize) {
+                group.bits |= NodeState::DOWN;
+                group.health.0 = group.health.0.saturating_sub(1);
+            }
+        }
+        let groups = vec![GroupSample::default(); self.scene.groups.len()];
+        Sample {
+            nodes,
+            edges,
+            folded,
+            folded_edges,
+            groups,
+        }
     }
 
     fn new(name: &str, graph: &GraphFile) -> OutputView {
@@ -284,7 +335,14 @@ impl OutputView {
             by_name.insert(file.name.clone(), i);
             by_name.insert(shown.name.clone(), i);
         }
+        let killed = graph
+            .killed
+            .iter()
+            .filter_map(|(name, at)| Some((*by_name.get(name)?, at.as_secs_f64())));
         OutputView {
+            killed: killed.collect(),
+            ends: Default::default(),
+            shown: None,
             scene: Scene {
                 kind: "graph",
                 arch: name.to_owned(),
@@ -336,6 +394,18 @@ impl OutputView {
     fn name(&self, place: u32) -> &str {
         &self.scene.nodes[place as usize].name
     }
+}
+
+/// A state at a time is measured during the part of the run before it that is one of so many.
+const WINDOWS: f64 = 100.0;
+
+/// Adds the traffic of an edge to what it leads to.
+fn add(state: &mut NodeState, edge: &EdgeState) {
+    let rate = state.rate + edge.rate;
+    if rate > 0.0 {
+        state.errors = (state.errors * state.rate + edge.errors * edge.rate) / rate;
+    }
+    state.rate = rate;
 }
 
 /// Returns the number of a region or zone; `None` for all, or beyond the maximum number.
@@ -400,14 +470,31 @@ impl World for OutputView {
     }
 
     fn now(&self) -> Time {
-        self.flows.end()
+        Time::from_nanos((self.shown.unwrap_or(self.end()) * 1e9).round() as u64)
     }
 
     fn is_over(&self) -> bool {
-        true
+        self.shown.is_none_or(|shown| shown >= self.end())
     }
 
-    fn run_until(&mut self, _: Time) {}
+    fn run_until(&mut self, time: Time) {
+        self.seek(time);
+    }
+
+    fn seek(&mut self, time: Time) -> bool {
+        let end = self.end();
+        if end > 0.0 {
+            self.shown = Some(time.elapsed().as_secs_f64().min(end));
+        }
+        end > 0.0
+    }
+
+    fn at(&mut self, time: f64) -> Option<Frame> {
+        let mut frame = Frame::default();
+        frame.next(self.state(Some(time)));
+        frame.now = time;
+        Some(frame)
+    }
 
     fn step(&mut self) -> bool {
         false
@@ -424,26 +511,7 @@ impl World for OutputView {
     fn watch(&mut self, _: bool) {}
 
     fn sample(&mut self) -> Sample {
-        let nodes = self.scene.nodes.iter().enumerate().map(|(i, _)| NodeState {
-            busy: self.knows[i].len() as f32,
-            ..NodeState::default()
-        });
-        let folded = self.scene.folded.iter().map(|group| {
-            let count = group.count.min(u16::MAX.into()) as u16;
-            NodeState {
-                health: (count, count),
-                ..NodeState::default()
-            }
-        });
-        Sample {
-            nodes: nodes.collect(),
-            edges: self.flows.edges(|node| node),
-            folded: folded.collect(),
-            folded_edges: self
-                .flows
-                .edges(|node| self.groups_of.get(node as usize).copied().unwrap_or(node)),
-            groups: vec![GroupSample::default(); self.scene.groups.len()],
-        }
+        self.state(self.shown)
     }
 
     fn look(&mut self, query: &Value) -> Result<Value, String> {

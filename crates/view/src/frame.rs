@@ -1,9 +1,11 @@
 //! The state of a run at a moment. A page gets only the changes since its last frame.
 
+pub use corsair_arch::outputs::EdgeState;
 use std::sync::Arc;
 
 /// The level of detail: actors separately, or folded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Each actor separately.
     Each,
@@ -48,23 +50,6 @@ impl NodeState {
         self.bits |= bit;
         self
     }
-}
-
-/// The traffic from one to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct EdgeState {
-    /// The caller.
-    pub from: u32,
-    /// The called node.
-    pub to: u32,
-    /// Messages per second.
-    pub rate: f32,
-    /// The part of the answers that were errors.
-    pub errors: f32,
-    /// The median and the 99th percentile of response times, in seconds.
-    pub p50: f32,
-    /// See `p50`.
-    pub p99: f32,
 }
 
 /// A value with the number of the frame in which it changed last.
@@ -129,6 +114,13 @@ impl Frame {
         self.edges.update(version, sampled.edges);
         self.folded.update(version, sampled.folded);
         self.folded_edges.update(version, sampled.folded_edges);
+    }
+
+    /// The memory of its values, which clones share until the next frame.
+    pub(crate) fn bytes(&self) -> usize {
+        let nodes = self.nodes.items.len() + self.folded.items.len();
+        let edges = self.edges.items.len() + self.folded_edges.items.len();
+        nodes * size_of::<(u64, NodeState)>() + edges * size_of::<(u64, EdgeState)>()
     }
 
     /// The run restarts.

@@ -9,6 +9,7 @@ mod command;
 mod condition;
 mod drawn;
 mod frame;
+mod history;
 mod layout;
 mod pirates;
 mod recording;
@@ -35,4 +36,4 @@ pub use services::Services;
 pub use session::{
     CheckpointInfo, Control, Handle, Make, Session, SessionRequest, Status, StepBy, Until, Watching,
 };
-pub use world::{ExtraCapacity, GroupSample, Sample, Scene, SceneNode, World};
+pub use world::{ExtraCapacity, GroupSample, Mark, Sample, Scene, SceneNode, World};

@@ -4,7 +4,7 @@
 //! of the run stays in view and the newest part is as fine as all others.
 
 use crate::GroupSample;
-use serde::Serialize;
+pub use corsair_arch::outputs::Point;
 
 /// The most points of a series.
 const MOST: usize = 400;
@@ -51,29 +51,6 @@ impl Default for Series {
     }
 }
 
-/// The measurements of a group in an interval. Times are in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// The start and end of the interval.
-    pub from: f64,
-    /// See `from`.
-    pub to: f64,
-    /// Requests per second.
-    pub rate: f64,
-    /// Errors per second.
-    pub errors: f64,
-    /// Percentiles of response times, if there were any.
-    pub p50: Option<f64>,
-    /// See `p50`.
-    pub p99: Option<f64>,
-    /// See `p50`.
-    pub p999: Option<f64>,
-    /// The longest queue at the end of a part.
-    pub queue: u64,
-    /// The part of slots or processors that was in use, if they are limited.
-    pub utilisation: Option<f64>,
-}
-
 impl Series {
     /// Adds the measurements of an interval.
     pub fn add(&mut self, from: f64, to: f64, groups: Vec<GroupSample>) {
@@ -82,7 +59,7 @@ impl Series {
         }
         let new = Interval { from, to, groups };
         match self.intervals.last_mut() {
-            Some(last) if last.to - last.from < self.least => last.merge(new),
+            Some(last) if last.to - last.from < self.least && last.to >= from => last.merge(new),
             _ => self.intervals.push(new),
         }
         if self.intervals.len() > MOST {
@@ -91,12 +68,23 @@ impl Series {
             self.least = self.least.max(span / MOST as f64 * 2.0);
             for interval in self.intervals.drain(..) {
                 match merged.last_mut() {
-                    Some(last) if last.to - last.from < self.least => last.merge(interval),
+                    // Time without samples stays a gap, unless it is too short to be seen.
+                    Some(last)
+                        if last.to - last.from < self.least
+                            && interval.from - last.to < self.least =>
+                    {
+                        last.merge(interval);
+                    }
                     _ => merged.push(interval),
                 }
             }
             self.intervals = merged;
         }
+    }
+
+    /// Drops the intervals that end after a time.
+    pub(crate) fn truncate(&mut self, time: f64) {
+        self.intervals.retain(|interval| interval.to <= time);
     }
 
     /// Iterates over the measurements of the group with this number, the oldest first.
@@ -124,6 +112,21 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_without_samples_is_a_gap() {
+        let mut series = Series::default();
+        for n in 0..2_000u32 {
+            let from = f64::from(n) + if n < 1_000 { 0.0 } else { 3_000.0 };
+            series.add(from, from + 1.0, vec![GroupSample::default()]);
+        }
+        let points: Vec<Point> = series.points(0).collect();
+        let gaps = points.windows(2).filter(|pair| pair[1].from > pair[0].to);
+        let gaps: Vec<(f64, f64)> = gaps.map(|pair| (pair[0].to, pair[1].from)).collect();
+        assert_eq!(gaps, [(1_000.0, 4_000.0)]);
+        series.truncate(500.0);
+        assert!(series.points(0).all(|point| point.to <= 500.0));
+    }
 
     #[test]
     fn all_of_the_run_stays_in_view_in_bounded_memory_and_nothing_is_lost() {

@@ -7,7 +7,7 @@ mod targets;
 mod traffic;
 
 use crate::command::{Action, Command};
-use crate::world::{GroupSample, Sample, Scene, World};
+use crate::world::{GroupSample, Mark, Sample, Scene, World};
 use crate::{Layout, NodeState};
 use corsair::{Config, Report, Snapshot, Time};
 use corsair_arch::live::{InstanceState, Live};
@@ -72,6 +72,19 @@ impl Services {
             plan: plan.clone(),
             live,
         })
+    }
+
+    /// Adds stages of a story to the bar of time; their times are in seconds after the start of the load.
+    #[must_use]
+    pub fn with_stages(mut self, stages: impl IntoIterator<Item = Mark>) -> Services {
+        let begins = self.scene.load.map_or(0.0, |(begins, _)| begins);
+        let marks = &mut self.scene.marks;
+        marks.extend(stages.into_iter().map(|stage| Mark {
+            at: begins + stage.at,
+            ..stage
+        }));
+        marks.sort_by(|a, b| a.at.total_cmp(&b.at));
+        self
     }
 
     /// The architecture, with all instances for which there is room.

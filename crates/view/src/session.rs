@@ -14,6 +14,7 @@ use crate::clock::Instant;
 use crate::command::Command;
 use crate::condition::Condition;
 use crate::frame::Frame;
+use crate::history::History;
 use crate::recording::Recording;
 use crate::replay::{ReplayError, prepare};
 use crate::series::Series;
@@ -62,6 +63,7 @@ pub struct Session<W: World> {
     watchers: Arc<AtomicU32>,
     frame: Frame,
     series: Series,
+    history: History,
     pace: Pace,
     goal: Option<Goal>,
     is_playing: bool,
@@ -148,6 +150,7 @@ impl<W: World> Session<W> {
             watchers,
             frame: Frame::default(),
             series: Series::default(),
+            history: History::default(),
             pace: Pace::default(),
             goal: None,
             is_playing: false,
@@ -245,6 +248,8 @@ impl<W: World> Session<W> {
         self.series.add(from, to, groups.clone());
         self.sampled_at = now;
         self.frame.next(sampled);
+        self.frame.now = to;
+        self.history.add(&self.frame);
         self.pace.sampling = began.elapsed();
         groups
     }

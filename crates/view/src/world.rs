@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::layout::Area;
 use crate::series::Point;
-use crate::{Action, EdgeState, NodeState};
+use crate::{Action, EdgeState, Frame, NodeState};
 use corsair::{Snapshot, Time};
 use corsair_arch::live::Times;
 use serde::Serialize;
@@ -94,6 +94,18 @@ pub trait World: Send {
         None
     }
 
+    /// Moves to a time without running. False if only running leads there, as in a simulation.
+    fn seek(&mut self, time: Time) -> bool {
+        let _ = time;
+        false
+    }
+
+    /// Returns the state at a time in seconds, if every state is known from the start.
+    fn at(&mut self, time: f64) -> Option<Frame> {
+        let _ = time;
+        None
+    }
+
     /// Returns the number of messages to actors that had ended.
     fn dead_letters(&mut self) -> u64;
 
@@ -130,6 +142,19 @@ pub struct Scene {
     pub load: Option<(f64, f64)>,
     /// The possible actions: the names of [`Action`](crate::Action)s.
     pub actions: Vec<&'static str>,
+    /// What happens at which time, in the order of time.
+    pub marks: Vec<Mark>,
+}
+
+/// A fault, or the begin of a stage of a story, on the bar of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Mark {
+    /// The time in seconds.
+    pub at: f64,
+    /// Its name.
+    pub name: String,
+    /// What a stage is about; empty for a fault.
+    pub text: String,
 }
 
 /// A node of the scene.

@@ -1,6 +1,6 @@
 //! Faults with their times, probabilities and places.
 
-use super::Instance;
+use super::{Instance, Topology};
 use crate::definition::{Fault, FaultKind};
 use crate::distribution::Sampler;
 use crate::geography::Zone;
@@ -8,6 +8,78 @@ use corsair::Time;
 use corsair::network::Schedule;
 use serde::Serialize;
 use std::time::Duration;
+
+/// The most occurrences of a fault that are listed.
+const MOST_LISTED: u64 = 100;
+
+impl Topology {
+    /// Returns what goes wrong during a load of this length, in the order of time: the time after the start of the load,
+    /// and what it is, such as `kill login` or `kill login ends`. Of a fault with a probability every possible time is listed.
+    pub fn fault_times(&self, load: Duration) -> Vec<(Duration, String)> {
+        let name = |service: u32| match self.services.get(service as usize) {
+            Some(service) => service.name.as_str(),
+            None => "eureka",
+        };
+        let side = |side: &LinkSide| {
+            let region = side.region.map(|region| self.places.region(Some(region)));
+            let zone = side.zone.map(|zone| self.places.zone(Some(zone)));
+            let parts = [side.service.map(name), region, zone];
+            let named: Vec<&str> = parts.into_iter().flatten().collect();
+            if named.is_empty() {
+                "all".to_owned()
+            } else {
+                named.join(" ")
+            }
+        };
+        let kind = |fault: &TimedFault| format!("{:?}", fault.kind).to_lowercase();
+        let mut all: Vec<(String, u64, Option<u64>, Option<u64>)> = Vec::new();
+        for service in &self.services {
+            all.extend(service.faults.iter().map(|fault| {
+                (
+                    format!("{} {}", kind(fault), service.name),
+                    fault.at,
+                    fault.every,
+                    fault.lasting,
+                )
+            }));
+        }
+        for (place, services, fault) in &self.faults {
+            let services: Vec<&str> = services.iter().map(|&service| name(service)).collect();
+            let what = format!("{} {} {}", kind(fault), side(place), services.join(", "));
+            all.push((
+                what.trim_end().to_owned(),
+                fault.at,
+                fault.every,
+                fault.lasting,
+            ));
+        }
+        for link in &self.links {
+            let every = link.schedule.every.map(|every| every.as_nanos() as u64);
+            let what = format!("link {} to {}", side(&link.from), side(&link.to));
+            all.push((what, link.schedule.first.as_nanos(), every, link.lasting));
+        }
+        if let Some(victim) = self.victim {
+            let half = (load / 2).as_nanos() as u64;
+            all.push((format!("kill one {}", name(victim)), half, None, None));
+        }
+        let mut times = Vec::new();
+        for (what, first, every, lasting) in all {
+            for n in 0..if every.is_some() { MOST_LISTED } else { 1 } {
+                let at = first.saturating_add(every.unwrap_or(0).saturating_mul(n));
+                times.push((Duration::from_nanos(at), what.clone()));
+                if let Some(lasting) = lasting {
+                    times.push((
+                        Duration::from_nanos(at.saturating_add(lasting)),
+                        format!("{what} ends"),
+                    ));
+                }
+            }
+        }
+        times.retain(|(at, _)| *at < load);
+        times.sort();
+        times
+    }
+}
 
 /// One side of a link, or the place of a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -1,11 +1,14 @@
 //! Reads a graph file: its nodes, and the edges that are not forgotten by its end.
 
 use super::{GraphError, READ};
+use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 /// The nodes and edges of a graph file.
 #[derive(Debug, Default)]
@@ -14,6 +17,8 @@ pub struct GraphFile {
     pub nodes: Vec<GraphNode>,
     /// The edges by the names of their ends, in the order of the file, each once.
     pub edges: Vec<(String, String)>,
+    /// The nodes that were killed, and the times after the date in the header, in the order of the file.
+    pub killed: Vec<(String, Duration)>,
 }
 
 /// A node of a graph file.
@@ -43,7 +48,7 @@ pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
         serde_json::error::Category::Syntax => GraphError::NotJson { path: own(), error },
         _ => GraphError::NoGraph { path: own(), error },
     };
-    let Version { version } = serde_json::from_slice(&text).map_err(broken)?;
+    let Version { version, date } = serde_json::from_slice(&text).map_err(broken)?;
     let Some(version) = version else {
         return Err(GraphError::NoVersion { path: own() });
     };
@@ -59,7 +64,7 @@ pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
             wrong,
         });
     }
-    let graph = graph.graph();
+    let graph = graph.graph(date.and_then(|date| date.parse().ok()));
     if graph.nodes.is_empty() {
         return Err(GraphError::Empty { path: own() });
     }
@@ -93,6 +98,7 @@ pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
 #[derive(Deserialize)]
 struct Version {
     version: Option<String>,
+    date: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +113,7 @@ struct Events {
     nodes: Vec<GraphNode>,
     /// Ends of edges, and whether they are known or forgotten.
     edges: Vec<((String, String), bool)>,
+    killed: Vec<(String, Timestamp)>,
     /// The first invalid event: its number, from 1, and the fault.
     wrong: Option<(u64, &'static str)>,
 }
@@ -117,25 +124,32 @@ enum Event {
     Edge((String, String)),
     Forget((String, String)),
     Done,
+    /// With its time.
+    Killed(String, Timestamp),
 }
 
 /// The keys of any event.
 #[derive(Deserialize)]
-struct Keys {
+struct Keys<'a> {
     node: Option<String>,
     #[serde(alias = "service")]
     package: Option<String>,
     edge: Option<String>,
     forget: Option<String>,
-    done: Option<de::IgnoredAny>,
+    #[serde(borrow)]
+    done: Option<&'a RawValue>,
+    #[serde(borrow)]
+    exit: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     source: Option<String>,
     target: Option<String>,
 }
 
-impl TryFrom<Keys> for Event {
+impl TryFrom<Keys<'_>> for Event {
     type Error = &'static str;
 
-    fn try_from(keys: Keys) -> Result<Event, &'static str> {
+    fn try_from(keys: Keys<'_>) -> Result<Event, &'static str> {
         // Empty strings are what some writers put where a key does not apply.
         let is = |key: &Option<String>| key.as_ref().is_some_and(|text| !text.is_empty());
         if is(&keys.node) {
@@ -152,9 +166,18 @@ impl TryFrom<Keys> for Event {
                 Event::Forget(ends)
             });
         }
-        keys.done
-            .map(|_| Event::Done)
-            .ok_or("is neither node nor edge nor forget nor done")
+        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
+        let done = keys
+            .done
+            .ok_or("is neither node nor edge nor forget nor done")?;
+        if keys.exit.and_then(text).as_deref() == Some("killed")
+            && let Some(name) = text(done)
+            && let Some(at) = keys.timestamp.and_then(text)
+            && let Ok(at) = at.parse()
+        {
+            return Ok(Event::Killed(name, at));
+        }
+        Ok(Event::Done)
     }
 }
 
@@ -171,13 +194,14 @@ impl<'de> Deserialize<'de> for Events {
             fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<Events, A::Error> {
                 let mut read = Events::default();
                 let mut number = 0;
-                while let Some(keys) = events.next_element::<Keys>()? {
+                while let Some(keys) = events.next_element::<Keys<'de>>()? {
                     number += 1;
                     match Event::try_from(keys) {
                         Ok(Event::Node(node)) => read.nodes.push(node),
                         Ok(Event::Edge(ends)) => read.edges.push((ends, true)),
                         Ok(Event::Forget(ends)) => read.edges.push((ends, false)),
                         Ok(Event::Done) => {}
+                        Ok(Event::Killed(name, at)) => read.killed.push((name, at)),
                         Err(wrong) => {
                             read.wrong.get_or_insert((number, wrong));
                         }
@@ -192,7 +216,7 @@ impl<'de> Deserialize<'de> for Events {
 
 impl Events {
     /// Returns the final graph: the last event of each edge decides.
-    fn graph(self) -> GraphFile {
+    fn graph(self, zero: Option<Timestamp>) -> GraphFile {
         let mut decided = HashSet::new();
         let last = self.edges.into_iter().rev();
         let mut edges: Vec<_> = last
@@ -202,6 +226,9 @@ impl Events {
         GraphFile {
             nodes: self.nodes,
             edges,
+            killed: (self.killed.into_iter())
+                .filter_map(|(name, at)| Some((name, at.duration_since(zero?).try_into().ok()?)))
+                .collect(),
         }
     }
 }
@@ -253,9 +280,19 @@ mod tests {
             edge("edge", "a", "b"),
             edge("forget", "b", "a"),
             r#"{"done":"a","exit":"normal"}"#.to_owned(),
+            r#"{"done":"b","exit":"killed","timestamp":"1970-01-01T00:00:01.5Z"}"#.to_owned(),
+            r#"{"done":"a","exit":"killed","timestamp":"yesterday"}"#.to_owned(),
         ];
-        let graph = read_text(&graph("spigo-0.4", &events.join(",\n"))).unwrap();
+        let text = graph("spigo-0.4", &events.join(",\n"));
+        let graph = read_text(&text).unwrap();
         assert_eq!(graph.edges, [("a".to_owned(), "b".to_owned())]);
+        assert_eq!(graph.killed, []);
+        let dated = text.replacen('{', r#"{"date":"1970-01-01T00:00:00Z","#, 1);
+        let graph = read_text(&dated).unwrap();
+        assert_eq!(
+            graph.killed,
+            [("b".to_owned(), Duration::from_millis(1_500))]
+        );
     }
 
     #[test]

@@ -1,13 +1,15 @@
 // The page: what the session says is shown, what the controls say is sent.
 
 import { Actions, accepted, command } from "./actions.js";
-import { drawBars, drawCurves, drawDensity, follow, seconds, short } from "./charts.js";
+import { drawBar, drawBars, drawCurves, drawDensity, follow, seconds, short, shown } from "./charts.js";
 import { Graph } from "./graph.js";
 import { guide } from "./guide.js";
 import { showCard } from "./hover.js";
 import { readNumber, readTime } from "./numbers.js";
 import * as panels from "./panels.js";
+import { Past } from "./past.js";
 import { BITS, Line } from "./socket.js";
+import { Traces } from "./traces.js";
 
 /**
  * @typedef {import("./socket.js").Scene} Scene
@@ -104,10 +106,19 @@ const line = new Line({
     $("save").hidden = next.kind === "graph";
     $("groups").replaceChildren(...next.groups.map((name) => new Option(name)));
     $("graph").classList.toggle("pirates", next.kind === "pirates");
-    $("graph").classList.toggle("still", next.kind === "graph");
+    // A saved run has a clock if its states are known.
+    const isSaved = next.kind === "graph";
+    $("graph").classList.toggle("still", isSaved);
+    for (const id of ["step-window", "step-ms", "step-actor", "times"]) $(id).hidden = isSaved;
+    $("clock").hidden = $("now").hidden = isSaved && !next.load;
+    $("open-traces").hidden = next.kind === "pirates" || (isSaved && !next.edges.length);
+    traces.place.hidden = true;
+    past.leave();
+    shown.span = null;
+    guide($("guide"), next.kind);
     $("densities").hidden = next.kind !== "pirates";
     $("whole").classList.toggle("pirates", next.kind === "pirates");
-    $("whole").hidden = next.kind === "graph" && next.groups.length < 2;
+    $("whole").hidden = isSaved && !next.load;
     showFields();
     void draw();
   },
@@ -124,12 +135,13 @@ const line = new Line({
     $("digest").textContent = next.digest ? `digest ${next.digest}` : "";
     select("speed").value = next.speed === null ? "" : String(next.speed);
     $("commands").replaceChildren(...next.commands.map(([at, what]) => panels.element("li", `${seconds(at)}: ${what}`)));
-    $("back-in-time").hidden = !next.can_go_back;
+    $("back-in-time").hidden = $("from-here").hidden = !next.can_go_back;
     showCheckpoints(next.checkpoints);
     showTime(next.now);
     enable();
     void draw();
     void refresh?.();
+    tellStage();
   },
   frame(frame) {
     if (frame.epoch !== epoch) {
@@ -164,14 +176,14 @@ function showTime(time) {
 
 /** Enables the buttons of the page that has control. */
 function enable() {
-  const moves = hasControls && !(status?.is_over ?? true);
+  const moves = hasControls && (!(status?.is_over ?? true) || scene?.kind === "graph");
   for (const id of ["play", "step-window", "step-ms", "step-s", "speed"]) input(id).disabled = !moves;
   input("step-actor").disabled = !moves || chosenName === "";
   actions.enable(moves);
   for (const form of ["until", "do"]) {
     for (const field of $(form).querySelectorAll("button")) field.disabled = !moves;
   }
-  input("goto-go").disabled = !hasControls;
+  input("from-here").disabled = !hasControls;
   input("checkpoint").disabled = !moves;
   for (const button of $("checkpoints").querySelectorAll("button")) button.disabled = !hasControls;
 }
@@ -199,6 +211,7 @@ function setFolded(folded) {
   $("fold").setAttribute("aria-pressed", String(folded || graph.isAuto));
   if (folded !== graph.folded) graph.setFolded(folded);
   line.setLevel(folded ? "folded" : "each");
+  void past.refresh();
 }
 
 const actions = new Actions($("picked"), { ask: (what) => line.ask(what), control, complain }, BITS);
@@ -279,17 +292,7 @@ function showActor(name) {
   chosenName = name;
   input("do-who").value = name;
   enable();
-  panel(async () => panels.actor(await look({ actor: name }), { choose, requests: showRequests, trace: showTrace }));
-}
-
-/** @param {string} name */
-function showRequests(name) {
-  panel(async () => panels.requests(name, await look({ requests: name }), showTrace));
-}
-
-/** @param {string} trace */
-function showTrace(trace) {
-  panel(async () => panels.waterfall(await look({ trace })));
+  panel(async () => panels.actor(await look({ actor: name }), { choose, requests: (name) => openTraces([name]), trace: () => openTraces([name]) }));
 }
 
 /** @param {Chosen | null} chosen */
@@ -395,17 +398,37 @@ async function draw() {
 /** What was measured of the chosen group. @type {import("./charts.js").Point[]} */
 let measured = [];
 
+/** The end of the run as far as it is known, and its time. */
+const runTimes = () => ({ end: scene?.load?.[1] ?? 0, now: scene?.kind === "graph" ? scene.load?.[1] ?? 0 : now });
+
+/** A stage has come if its time has. */
+function tellStage() {
+  const stages = (scene?.marks ?? []).filter((mark) => mark.text);
+  const stage = stages.findLast(({ at }) => at <= (shown.at ?? now) + 1e-6);
+  $("stage-of").hidden = !stage;
+  const text = stage ? `${stages.indexOf(stage) + 1} of ${stages.length} · ${stage.name}: ${stage.text}` : "";
+  if ($("stage-of").textContent !== text) $("stage-of").textContent = text;
+}
+
 function drawMeasured() {
-  const marks = status?.commands ?? [];
+  const commands = status?.commands ?? [];
+  const faults = scene?.marks ?? [];
+  const marks = [...faults.map(({ at }) => ({ at, isFault: true })), ...commands.map(([at]) => ({ at, isFault: false }))];
   const isServices = scene?.kind !== "pirates";
+  $("whole-run").hidden = !shown.span;
+  drawBar(canvas("bar"), measured, { ...runTimes(), now, faults, commands });
+  const near = shown.cursor;
+  const isNear = (/** @type {number} */ at) => near !== null && Math.abs(at - near) < 0.01 * Math.max(now, runTimes().end);
+  const names = [...faults.map(({ at, name }) => [at, name]), ...commands].filter(([at]) => isNear(Number(at)));
+  $("bar").title = names.map(([at, name]) => `${seconds(Number(at))}: ${name}`).join("\n");
   drawCurves(canvas("rate"), measured, [
     { name: isServices ? "requests/s" : "messages/s", colour: "--edge", of: (point) => point.rate },
     ...(isServices ? [{ name: "errors/s", colour: "--bad", of: (/** @type {import("./charts.js").Point} */ point) => point.errors }] : []),
   ], marks);
   drawCurves(canvas("latency"), measured, [
-    { name: "p50", colour: "--good", of: (point) => point.p50 },
+    { name: "p50", colour: "--edge", of: (point) => point.p50 },
     { name: "p99", colour: "--warn", of: (point) => point.p99 },
-    { name: "p99.9", colour: "--bad", of: (point) => point.p999 },
+    { name: "p99.9", colour: "--cut", of: (point) => point.p999 },
   ], marks, { log: true, unit: seconds });
   drawCurves(canvas("queue"), measured, [{ name: "queue", colour: "--cut", of: (point) => point.queue }], marks);
   drawCurves(canvas("utilisation"), measured, [{ name: "utilisation", colour: "--slow", of: (point) => point.utilisation }], marks, {
@@ -413,8 +436,26 @@ function drawMeasured() {
   });
   const isEmpty = ["rate", "latency", "queue", "utilisation"].every((id) => canvas(id).hidden);
   $("no-charts").hidden = !isEmpty;
+  tellStage();
 }
-follow($("charts"), drawMeasured);
+const past = new Past(canvas("bar"), $("past"), {
+  graph, complain, redraw: drawMeasured, run: runTimes,
+  ask: (what) => line.ask(what),
+  live: () => {
+    graph.forget();
+    line.setLevel(line.level);
+  },
+});
+follow($("charts"), drawMeasured, (time) => past.look(time));
+new ResizeObserver(drawMeasured).observe($("whole"));
+
+const traces = new Traces($("traces"), look, complain);
+const openTraces = (/** @type {string[]} */ names) => traces.open(names).catch(complain);
+$("open-traces").addEventListener("click", () => {
+  const nodes = scene?.nodes ?? [];
+  const entries = nodes.filter((node) => node.package === "denominator");
+  void openTraces((entries.length > 0 ? entries : nodes).map((node) => node.name));
+});
 
 async function drawPirates() {
   const seen = await look({ density: true });
@@ -431,13 +472,20 @@ async function drawPirates() {
 
 setInterval(() => {
   if (!status?.is_playing) return;
+  past.tell();
   void draw();
   void refresh?.();
 }, 500);
 
 // The controls.
 const step = (/** @type {object | string} */ by) => control({ step: by });
-$("play").addEventListener("click", () => control(status?.is_playing ? "pause" : "play"));
+$("play").addEventListener("click", async () => {
+  const { at } = shown;
+  past.leave();
+  // A saved run plays from where one looks.
+  if (scene?.kind === "graph" && at !== null && !status?.is_playing) await control({ goto: Math.round(at * 1e9) });
+  void control(status?.is_playing ? "pause" : "play");
+});
 $("step-window").addEventListener("click", () => step("window"));
 $("step-ms").addEventListener("click", () => step({ nanos: 1e6 }));
 $("step-s").addEventListener("click", () => step({ nanos: 1e9 }));
@@ -454,7 +502,16 @@ $("fit").addEventListener("click", () => graph.fit());
 $("take").addEventListener("click", () => line.say({ take: true }));
 $("group").addEventListener("change", () => void draw());
 $("checkpoint").addEventListener("click", () => control("checkpoint"));
-$("goto-go").addEventListener("click", () => trying(() => void control({ goto: readTime(input("goto").value, "the time to seek to") })));
+$("present").addEventListener("click", () => past.leave());
+$("whole-run").addEventListener("click", () => {
+  shown.span = null;
+  drawMeasured();
+});
+$("from-here").addEventListener("click", () => {
+  const { at } = shown;
+  past.leave();
+  if (at !== null) void control({ goto: Math.round(at * 1e9) });
+});
 
 $("until-what").addEventListener("change", () => {
   const what = select("until-what").value;
@@ -545,6 +602,4 @@ document.addEventListener("keydown", (event) => {
 });
 
 // For tests: how many pictures were drawn, and what is shown.
-Object.assign(window, { corsair: { graph, look, pictures: () => graph.pictures, now: () => now } });
-
-guide($("guide"));
+Object.assign(window, { corsair: { graph, look, past, shown, pictures: () => graph.pictures, now: () => now } });

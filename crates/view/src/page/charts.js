@@ -1,4 +1,4 @@
-// Curves over virtual time, histograms, densities: drawn by hand on canvases.
+// Curves and a bar of virtual time, histograms, densities: drawn by hand on canvases.
 
 /**
  * @typedef {{ from: number, to: number, rate: number, errors: number, p50: number | null, p99: number | null,
@@ -26,35 +26,157 @@ export function short(value) {
  * @param {number} value
  */
 export function seconds(value) {
-  if (value >= 1) return `${Number(value.toPrecision(4))} s`;
+  if (value >= 1 || value === 0) return `${Number(value.toPrecision(4))} s`;
   if (value >= 1e-3) return `${Number((value * 1e3).toPrecision(3))} ms`;
   return `${Number((value * 1e6).toPrecision(3))} µs`;
 }
 
-/** The time under the pointer, for all charts; null if there is none. */
-let cursor = /** @type {number | null} */ (null);
+/**
+ * What all charts show: the part of the run that was chosen (null: all of it), the time under the pointer, the earlier time
+ * that is looked at, and the part that is being chosen.
+ * @type {{ span: [number, number] | null, cursor: number | null, at: number | null, brush: [number, number] | null }}
+ */
+export const shown = { span: null, cursor: null, at: null, brush: null };
 /** The times at the edges of each chart. @type {WeakMap<HTMLCanvasElement, { from: number, to: number, left: number, right: number }>} */
 const spans = new WeakMap();
 
 /**
- * Shows the values at the time under the pointer, in all charts.
+ * The time at a place of a chart, in pixels; null if it has none.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} x
+ */
+export function timeAt(canvas, x) {
+  const span = spans.get(canvas);
+  if (!span) return null;
+  const part = (x - span.left) / Math.max(1, canvas.clientWidth - span.left - span.right);
+  return span.from + Math.max(0, Math.min(1, part)) * (span.to - span.from);
+}
+
+/** A drag that is shorter than this, in pixels, is a click. */
+const CLICK = 4;
+
+/**
+ * Shows the values at the time under the pointer in all charts; a drag chooses a part of the run, a double click all of it,
+ * and a click a time to look at.
  * @param {HTMLElement} charts
  * @param {() => void} redraw
+ * @param {(time: number) => void} look
  */
-export function follow(charts, redraw) {
+export function follow(charts, redraw, look) {
+  /** @type {{ canvas: HTMLCanvasElement, x: number, time: number } | null} */
+  let begun = null;
+  const on = (/** @type {PointerEvent} */ event) => (event.target instanceof HTMLCanvasElement ? event.target : null);
+  charts.addEventListener("pointerdown", (event) => {
+    const canvas = on(event);
+    const time = canvas && timeAt(canvas, event.offsetX);
+    if (!canvas || time === null) return;
+    begun = { canvas, x: event.offsetX, time };
+    canvas.setPointerCapture?.(event.pointerId);
+  });
   charts.addEventListener("pointermove", (event) => {
-    const canvas = event.target;
-    const span = canvas instanceof HTMLCanvasElement ? spans.get(canvas) : undefined;
-    const x = event.offsetX;
-    const wide = canvas instanceof HTMLCanvasElement ? canvas.clientWidth : 0;
-    if (!span || x < span.left || x > wide - span.right) cursor = null;
-    else cursor = span.from + ((x - span.left) / (wide - span.left - span.right)) * (span.to - span.from);
+    const canvas = begun?.canvas ?? on(event);
+    shown.cursor = canvas && timeAt(canvas, event.offsetX);
+    const isDrag = begun && shown.cursor !== null && Math.abs(event.offsetX - begun.x) >= CLICK;
+    if (begun && isDrag) shown.brush = [Math.min(begun.time, shown.cursor ?? 0), Math.max(begun.time, shown.cursor ?? 0)];
     redraw();
   });
-  charts.addEventListener("pointerleave", () => {
-    cursor = null;
+  charts.addEventListener("pointerup", () => {
+    if (shown.brush) shown.span = shown.brush;
+    else if (begun) look(begun.time);
+    shown.brush = begun = null;
     redraw();
   });
+  for (const leaves of ["pointerleave", "pointercancel"]) {
+    charts.addEventListener(leaves, () => {
+      shown.cursor = shown.brush = begun = null;
+      redraw();
+    });
+  }
+  charts.addEventListener("dblclick", () => {
+    shown.span = null;
+    redraw();
+  });
+}
+
+/** Values on an axis from 0, a round step apart. @param {number} most */
+function ticks(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 2));
+  const step = ([5, 2, 1].find((factor) => factor * power * 2 <= most) ?? 1) * power;
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, n) => n * step);
+}
+
+/**
+ * Draws a mark of time from top to bottom.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} style
+ * @param {number} x
+ * @param {number} top
+ * @param {number} bottom
+ */
+function upright(context, style, x, top, bottom) {
+  context.strokeStyle = colour(style);
+  context.beginPath();
+  context.moveTo(x, top);
+  context.lineTo(x, bottom);
+  context.stroke();
+}
+
+/** Two points with nothing measured between them. @param {Point} before @param {Point} next */
+const isGap = (before, next) => next.from - before.to > 1e-6 * (next.to - next.from);
+
+/**
+ * The bar of time: what was measured, faults and stages above, commands below, the part that is chosen, and the time.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Point[]} points
+ * @param {{ end: number, now: number, faults: { at: number, text: string }[], commands: [number, string][] }} run
+ */
+export function drawBar(canvas, points, { end, now, faults, commands }) {
+  const { context, width, height } = begin(canvas);
+  const [left, right] = [8, 8];
+  const to = Math.max(end, now, 1e-9);
+  spans.set(canvas, { from: 0, to, left, right });
+  const x = (/** @type {number} */ time) => left + (time / to) * (width - left - right);
+  const [top, below] = [9, height - 15];
+  context.fillStyle = colour("--area");
+  context.fillRect(x(0), top, x(to) - x(0), below - top);
+  context.globalAlpha = 0.55;
+  context.fillStyle = colour("--edge");
+  const most = Math.max(1e-9, ...points.map((point) => point.rate));
+  for (const { from, to: until, rate } of points) {
+    const high = 3 + (rate / most) * (below - top - 3);
+    context.fillRect(x(from), below - high, Math.max(1, x(until) - x(from) + 0.5), high);
+  }
+  context.globalAlpha = 1;
+  const part = shown.brush ?? shown.span;
+  context.lineWidth = 1.5;
+  context.strokeStyle = colour("--ink");
+  if (part) context.strokeRect(x(part[0]), top - 1, Math.max(2, x(part[1]) - x(part[0])), below - top + 2);
+  for (const { at, text } of faults) {
+    context.fillStyle = colour(text ? "--edge" : "--bad");
+    context.beginPath();
+    context.moveTo(x(at) - 4, 0);
+    context.lineTo(x(at) + 4, 0);
+    context.lineTo(x(at), 8);
+    context.fill();
+  }
+  for (const [at] of commands) upright(context, "--ink", x(at), below - 7, below + 3);
+  context.fillStyle = colour("--ink");
+  context.textBaseline = "bottom";
+  const step = ticks(to).filter((time) => x(time) < width - 80);
+  for (const time of step) {
+    context.textAlign = time === 0 ? "left" : "center";
+    context.fillText(seconds(time), x(time), height);
+  }
+  context.textAlign = "right";
+  context.fillText(seconds(to), width, height);
+  context.lineWidth = 2;
+  upright(context, "--good", x(now), top - 3, below + 3);
+  if (shown.cursor !== null) upright(context, "--faint", x(shown.cursor), top, below);
+  if (shown.at === null) return;
+  upright(context, "--ink", x(shown.at), top - 6, below + 4);
+  context.beginPath();
+  context.arc(x(shown.at), top - 3, 4, 0, 7);
+  context.fill();
 }
 
 /** @param {HTMLCanvasElement} canvas */
@@ -72,43 +194,35 @@ function begin(canvas) {
 }
 
 /**
- * Curves over time.
+ * Curves over time, below a legend with the values at the time that is looked at.
  * @param {HTMLCanvasElement} canvas
- * @param {Point[]} points
+ * @param {Point[]} all
  * @param {Curve[]} curves
- * @param {[number, string][]} marks
+ * @param {{ at: number, isFault: boolean }[]} marks
  * @param {{ log?: boolean, top?: number, unit?: (value: number) => string }} how
  */
-export function drawCurves(canvas, points, curves, marks, { log = false, top = 0, unit = short } = {}) {
+export function drawCurves(canvas, all, curves, marks, { log = false, top = 0, unit = short } = {}) {
   // A chart of nothing is not shown.
-  canvas.hidden = !points.some((point) => curves.some((curve) => (curve.of(point) ?? 0) > 0));
+  canvas.hidden = !all.some((point) => curves.some((curve) => (curve.of(point) ?? 0) > 0));
   if (canvas.hidden) return;
+  const [first, last, span] = [all[0], all.at(-1), shown.span];
+  const points = span ? all.filter(({ from, to }) => to >= span[0] && from <= span[1]) : all;
+  const time = shown.cursor ?? shown.at;
+  const under = time === null ? undefined : points.findLast((point) => point.from <= time && time <= point.to);
+  const legend = /** @type {HTMLElement} */ (canvas.previousElementSibling);
+  legend.replaceChildren(...curves.map((curve) => {
+    const [one, mark, value] = [document.createElement("span"), document.createElement("i"), under ? curve.of(under) : null];
+    mark.style.background = `var(${curve.colour})`;
+    one.append(mark, value === null ? curve.name : `${curve.name} ${unit(value)}`);
+    return one;
+  }), time === null ? "" : `at ${seconds(time)}`);
   const { context, width, height } = begin(canvas);
-  const [left, right, below] = [52, 6, 16];
-  const first = points[0];
-  const last = points.at(-1);
-  context.fillStyle = colour("--ink");
-  context.textBaseline = "top";
-  const under = cursor === null ? undefined : points.find((point) => point.from <= (cursor ?? 0) && (cursor ?? 0) <= point.to);
-  let [at, above] = [0, 1];
-  for (const curve of curves) {
-    const value = under ? curve.of(under) : null;
-    const name = value === null ? curve.name : `${curve.name} ${unit(value)}`;
-    const wide = 20 + context.measureText(name).width;
-    if (at > 0 && at + wide > width) [at, above] = [0, above + 13];
-    context.fillStyle = colour(curve.colour);
-    context.fillRect(at, above + 4, 8, 4);
-    context.fillStyle = colour("--ink");
-    context.fillText(name, at + 11, above);
-    at += wide;
-  }
-  above += 17;
+  const [left, right, above, below] = [52, 6, 6, 16];
   if (!first || !last) return;
   const values = curves.flatMap((curve) => points.map(curve.of)).filter((value) => value !== null && value > 0);
-  let most = top || Math.max(...values.map(Number), log ? 1e-6 : 1e-9);
+  const most = top || Math.max(...values.map(Number), log ? 1e-6 : 1e-9) * (log ? 1 : 1.1);
   const least = log ? Math.min(...values.map(Number), most / 10) : 0;
-  if (!top && !log) most = Math.max(most * 1.1, 1e-3);
-  const [from, to] = [first.from, Math.max(last.to, first.from + 1e-9)];
+  const [from, to] = span ?? [first.from, Math.max(last.to, first.from + 1e-9)];
   spans.set(canvas, { from, to, left, right });
   const x = (/** @type {number} */ time) => left + ((time - from) / (to - from)) * (width - left - right);
   const y = (/** @type {number} */ value) => {
@@ -118,10 +232,11 @@ export function drawCurves(canvas, points, curves, marks, { log = false, top = 0
     return height - below - part * (height - above - below);
   };
   context.strokeStyle = colour("--faint");
+  context.fillStyle = colour("--ink");
   context.lineWidth = 0.5;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  for (const value of log ? [least, Math.sqrt(least * most), most] : [0, most / 2, most]) {
+  for (const value of log ? [least, Math.sqrt(least * most), most] : ticks(most)) {
     context.beginPath();
     context.moveTo(left, y(value));
     context.lineTo(width - right, y(value));
@@ -132,47 +247,40 @@ export function drawCurves(canvas, points, curves, marks, { log = false, top = 0
   context.fillText(seconds(to), width - right, height);
   context.textAlign = "left";
   context.fillText(seconds(from), left, height);
-  context.strokeStyle = colour("--bad");
+  const [high, low] = [above, height - below];
+  context.save();
+  context.beginPath();
+  context.rect(left, 0, width - left - right, height);
+  context.clip();
+  if (shown.brush) {
+    context.fillStyle = colour("--zone");
+    context.fillRect(x(shown.brush[0]), high, x(shown.brush[1]) - x(shown.brush[0]), low - high);
+  }
   context.setLineDash([2, 3]);
-  for (const [time] of marks) {
-    if (time < from || time > to) continue;
-    context.beginPath();
-    context.moveTo(x(time), above);
-    context.lineTo(x(time), height - below);
-    context.stroke();
-  }
+  for (const { at, isFault } of marks) upright(context, isFault ? "--bad" : "--ink", x(at), high, low);
   context.setLineDash([]);
-  if (cursor !== null && cursor >= from && cursor <= to) {
-    context.strokeStyle = colour("--ink");
-    context.beginPath();
-    context.moveTo(x(cursor), above);
-    context.lineTo(x(cursor), height - below);
-    context.stroke();
-    context.textAlign = "center";
-    context.fillText(seconds(cursor), Math.min(width - 90, Math.max(left + 70, x(cursor))), height);
-  }
+  if (shown.cursor !== null) upright(context, "--ink", x(shown.cursor), high, low);
   context.lineWidth = 1.5;
+  if (shown.at !== null) upright(context, "--ink", x(shown.at), high, low);
   for (const curve of curves) {
     context.strokeStyle = colour(curve.colour);
     context.beginPath();
-    let isDrawing = false;
-    let until = -Infinity;
+    /** The last point of the line so far. @type {Point | null} */
+    let before = null;
     for (const point of points) {
       const value = curve.of(point);
-      // Time that nobody watched is a gap.
-      if (point.from - until > 0.5 * (point.to - point.from)) isDrawing = false;
-      until = point.to;
-      if (value === null) {
-        isDrawing = false;
-        continue;
+      // Time without data is a gap.
+      if (value !== null) {
+        const middle = x((point.from + point.to) / 2);
+        if (before && !isGap(before, point)) context.lineTo(middle, y(value));
+        else context.moveTo(middle - 0.5, y(value));
+        context.lineTo(middle, y(value));
       }
-      const middle = x((point.from + point.to) / 2);
-      if (isDrawing) context.lineTo(middle, y(value));
-      else context.moveTo(middle, y(value));
-      isDrawing = true;
+      before = value === null ? null : point;
     }
     context.stroke();
   }
+  context.restore();
 }
 
 /**

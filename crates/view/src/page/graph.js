@@ -24,7 +24,7 @@ const FEWEST_DOTS = 250;
 /** With more edges than that they are drawn less often, and piece by piece. */
 const MANY_EDGES = 1500;
 /** More edges than that are straight: curves would take too long to draw, and nobody could follow one of them. */
-const MOST_CURVES = 3000;
+const MOST_CURVES = 20000;
 /** More nodes than that are drawn with the edges, not for each picture. */
 const MANY_NODES = 400;
 /** How often many are drawn, in milliseconds, and how long for each picture. */
@@ -54,6 +54,8 @@ export class Graph {
     this.back = back;
     this.front = front;
     this.names = names;
+    /** Whether an earlier state is shown. */
+    this.past = false;
     /** What comes after the back, until all of it is drawn. */
     this.next = document.createElement("canvas");
     this.choose = choose;
@@ -158,8 +160,17 @@ export class Graph {
   }
 
   /** @param {Frame} frame */
-  setFrame(frame) {
+  setPast(frame) {
     if (frame.folded !== this.folded) return;
+    this.forget();
+    this.past = false;
+    this.setFrame(frame);
+    this.past = true;
+  }
+
+  /** @param {Frame} frame */
+  setFrame(frame) {
+    if (frame.folded !== this.folded || this.past) return;
     this.playing = frame.playing;
     const { bits, queues, busy, rates, errors, health, edges } = this;
     frame.eachNode((place, bit, queue, inProgress, rate, failed, up, all) => {

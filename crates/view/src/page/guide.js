@@ -3,12 +3,19 @@
 
 import { element, link } from "./panels.js";
 
-const STEPS = [
+const SERVICES = [
   "Each circle is a service in a zone, and its number says how many instances serve. Lines are requests: wider is more, dots move as fast as answers come.",
   "Press Play, or the space bar. Speed goes from slow motion to as fast as the machine can.",
   "Select a circle, a line or a zone: the panel shows its state. Double-click, or zoom in, to see single instances.",
   "Press Kill, Slow or Partition in the panel. You see which actors it is for before you apply it.",
-  "The charts follow the whole run. Save the session: it replays to the same bits.",
+  "Drag on the bar of time to look back, and on a chart to zoom. Save the session: it replays to the same bits.",
+];
+const PIRATES = [
+  "Each dot is a pirate: blue is poor, golden is rich. Lines are buddies, who exchange gold and names.",
+  "Press Play, or the space bar. Speed goes from slow motion to as fast as the machine can.",
+  "Select a dot or a line, or search for a name: the panel shows gold, buddies and the last messages.",
+  "Press Kill in the panel, or choose another command below it, such as send gold 5.",
+  "Drag on the bar of time to look back, and on a chart to zoom. Save the session: it replays to the same bits.",
 ];
 const SEEN = "corsair-guide=seen";
 
@@ -31,14 +38,17 @@ function setSeen() {
 }
 
 /**
- * Shows the guide if it was not seen yet.
+ * Shows the guide if it was not seen yet and there is something to do.
  * @param {HTMLElement} place
+ * @param {string} kind of the scene
  */
-export function guide(place) {
-  if (wasSeen()) return;
+export function guide(place, kind) {
+  const steps = kind === "pirates" ? PIRATES : SERVICES;
+  place.hidden = kind === "graph" || wasSeen();
+  if (place.hidden) return;
   let step = 0;
   const show = () => {
-    const isLast = step === STEPS.length - 1;
+    const isLast = step === steps.length - 1;
     const next = link(isLast ? "Done" : "Next", () => {
       step += 1;
       if (isLast) end();
@@ -46,13 +56,12 @@ export function guide(place) {
     });
     const buttons = element("p", "", next, ...(isLast ? [] : [link("Skip the guide", end)]));
     buttons.className = "row";
-    place.replaceChildren(element("h2", `First steps, ${step + 1} of ${STEPS.length}`), element("p", STEPS[step]), buttons);
+    place.replaceChildren(element("h2", `First steps, ${step + 1} of ${steps.length}`), element("p", steps[step]), buttons);
     if (step > 0) next.focus();
   };
   const end = () => {
     setSeen();
     place.hidden = true;
   };
-  place.hidden = false;
   show();
 }

@@ -1,8 +1,6 @@
-// One thing: an actor, an edge, a request. All texts are set as texts.
+// One thing: an actor, an edge. All texts are set as texts.
 
-import { drawBars, seconds, short } from "./charts.js";
-
-/** @typedef {{ trace: string, span: string, parent: string, client: string, server: string, sent: number, received: number, answer: string }} Span */
+import { drawBars, seconds } from "./charts.js";
 
 /**
  * An element with a text and some children.
@@ -32,7 +30,7 @@ export function link(text, act) {
 }
 
 /** @param {[string, string | number | null][]} rows */
-function facts(rows) {
+export function facts(rows) {
   const list = element("dl");
   for (const [name, value] of rows) {
     if (value !== null && value !== "") list.append(element("dt", name), element("dd", String(value)));
@@ -109,63 +107,3 @@ export function edge(seen) {
   requestAnimationFrame(() => drawBars(canvas, counts.map(([from, count]) => [seconds(from), count])));
   return made;
 }
-
-/**
- * The recent requests of an actor.
- * @param {string} name
- * @param {Span[]} spans
- * @param {(trace: string) => void} trace
- */
-export function requests(name, spans, trace) {
-  const made = element("div", "", element("h2", `Recent requests of ${name}`));
-  if (spans.length === 0) made.append(element("p", "No request has been answered since this page was opened."));
-  made.append(...list("", spans.map((span) => {
-    const button = link(`${seconds(span.sent)} ${span.server}: ${span.answer} after ${seconds(span.received - span.sent)}`, () => trace(span.trace));
-    if (span.answer !== "found" && span.answer !== "missing") button.className = "bad";
-    return button;
-  })));
-  return made;
-}
-
-/**
- * A request as a waterfall.
- * @param {Span[]} spans
- */
-export function waterfall(spans) {
-  const made = element("div", "", element("h2", `Trace ${spans[0]?.trace ?? ""}`));
-  made.id = "waterfall";
-  if (spans.length === 0) {
-    made.append(element("p", "No spans of this trace are stored; it is still in progress, or too old."));
-    return made;
-  }
-  const begin = Math.min(...spans.map((span) => span.sent));
-  const end = Math.max(...spans.map((span) => span.received));
-  made.append(element("p", `${spans.length} requests, ${seconds(end - begin)} from ${seconds(begin)}`));
-  /** @type {Map<string, Span>} */
-  const known = new Map(spans.map((span) => [span.span, span]));
-  const depth = (/** @type {Span} */ span) => {
-    let [deep, at] = [0, known.get(span.parent)];
-    while (at && deep < 50) [deep, at] = [deep + 1, known.get(at.parent)];
-    return deep;
-  };
-  for (const span of spans) {
-    const row = element("div");
-    row.className = "span";
-    const name = element("span", `${"· ".repeat(depth(span))}${span.server}`);
-    name.className = "name";
-    name.title = `${span.client} → ${span.server}: ${span.answer}, ${seconds(span.received - span.sent)}`;
-    const bar = element("i");
-    const share = (/** @type {number} */ time) => `${((100 * time) / (end - begin || 1)).toFixed(3)}%`;
-    bar.style.left = share(span.sent - begin);
-    bar.style.width = share(span.received - span.sent);
-    if (span.answer !== "found" && span.answer !== "missing") bar.className = "wrong";
-    const track = element("span", "", bar);
-    track.className = "bar";
-    row.append(name, track);
-    made.append(row);
-  }
-  return made;
-}
-
-/** @param {number} count */
-export const counted = (count) => short(count);

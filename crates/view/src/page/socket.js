@@ -9,7 +9,7 @@ import { connect } from "./connect.js";
  * @typedef {{
  *   kind: "services" | "pirates" | "graph", arch: string, groups: string[], nodes: SceneNode[], folded: SceneNode[],
  *   edges: [number, number][], folded_edges: [number, number][], areas: Area[], width: number, height: number,
- *   total: number, load: [number, number] | null, actions: string[],
+ *   total: number, load: [number, number] | null, actions: string[], marks: { at: number, name: string, text: string }[],
  *   stretch?: [number, number],
  * }} Scene
  * @typedef {{

@@ -36,6 +36,8 @@ pub(super) fn file(name: &str) -> Option<File> {
         "charts.js" => (SCRIPT, include_str!("../page/charts.js")),
         "node.js" => (SCRIPT, include_str!("../page/node.js")),
         "panels.js" => (SCRIPT, include_str!("../page/panels.js")),
+        "past.js" => (SCRIPT, include_str!("../page/past.js")),
+        "traces.js" => (SCRIPT, include_str!("../page/traces.js")),
         _ => return None,
     })
 }

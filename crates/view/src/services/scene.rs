@@ -2,7 +2,7 @@
 
 use super::targets::place;
 use crate::layout::{Layout, LayoutNode, layout};
-use crate::world::{Scene, SceneArea, SceneNode};
+use crate::world::{Mark, Scene, SceneArea, SceneNode};
 use corsair_arch::live::Live;
 use std::collections::BTreeMap;
 
@@ -77,6 +77,12 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     });
     let (begins, ends) = live.load();
     let seconds = |time: corsair::Time| time.elapsed().as_secs_f64();
+    let faults = topology.fault_times(ends.since(begins)).into_iter();
+    let marks = faults.map(|(after, name)| Mark {
+        at: seconds(begins.after(after)),
+        name,
+        ..Mark::default()
+    });
     let scene = Scene {
         kind: "services",
         arch: topology.arch.clone(),
@@ -90,6 +96,7 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
         height: layout.height,
         total: topology.len().into(),
         load: Some((seconds(begins), seconds(ends))),
+        marks: marks.collect(),
         actions: vec![
             "kill",
             "revive",

@@ -135,12 +135,19 @@ impl<W: World> Session<W> {
         let place = self.checkpoints.find(number)?;
         let checkpoint = &self.checkpoints.saved[place];
         let (at, commands) = (checkpoint.at, checkpoint.commands.clone());
+        let until = |all: &[Command]| -> Vec<Command> {
+            all.iter()
+                .filter(|command| command.time() <= at)
+                .cloned()
+                .collect()
+        };
+        let is_same = until(&commands) == until(&self.commands);
         match &checkpoint.state {
             Some(state) => self.world.restore(state)?,
             None => self.world = self.rebuilt(&commands)?,
         }
         self.commands = commands;
-        self.has_gone_back();
+        self.has_gone_back(is_same);
         self.run_quietly(at)
     }
 
@@ -149,6 +156,10 @@ impl<W: World> Session<W> {
     pub(super) fn go_to(&mut self, time: Time) -> Result<(), String> {
         if time > self.world.now() {
             return self.control(Control::Until(Until::Time(time.as_nanos())));
+        }
+        if self.world.seek(time) {
+            self.has_gone_back(false);
+            return Ok(());
         }
         let mut commands = self.commands.clone();
         commands.retain(|command| command.time() <= time);
@@ -164,7 +175,7 @@ impl<W: World> Session<W> {
             None => self.world = self.rebuilt(&commands)?,
         }
         self.commands = commands;
-        self.has_gone_back();
+        self.has_gone_back(true);
         self.run_quietly(time)
     }
 
@@ -193,7 +204,7 @@ impl<W: World> Session<W> {
         }
         self.checkpoints.drop_states();
         self.scenes.send_replace(self.world.scene().into());
-        self.has_gone_back();
+        self.has_gone_back(false);
         self.run_quietly(now)?;
         self.stopped = "restarted with more instances".to_owned();
         if !is_playing {
@@ -215,11 +226,17 @@ impl<W: World> Session<W> {
         Ok(world)
     }
 
-    /// Discards the samples of the world before the seek.
-    fn has_gone_back(&mut self) {
+    /// Discards the samples after the present time; all samples unless the run has taken the same course until now.
+    pub(super) fn has_gone_back(&mut self, is_same: bool) {
         self.frame.begin_anew();
-        self.series = Default::default();
         self.sampled_at = self.world.now();
+        let kept = if is_same {
+            self.sampled_at.elapsed().as_secs_f64()
+        } else {
+            -1.0
+        };
+        self.series.truncate(kept);
+        self.history.truncate(kept);
         self.is_watched = false;
         self.stop("gone back");
         self.watch();

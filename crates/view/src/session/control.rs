@@ -3,6 +3,7 @@
 use super::Session;
 use crate::command::{Action, Command};
 use crate::condition::Condition;
+use crate::frame::Level;
 use crate::recording::{MOST_COMMANDS, Recording};
 use crate::world::World;
 use corsair::Time;
@@ -21,6 +22,8 @@ pub enum SessionRequest {
     Look(Value),
     /// The time series of a group.
     Series(String),
+    /// The state at an earlier time in seconds, as the bytes of a frame.
+    At(f64, Level),
     /// The commands so far, as a [`Recording`].
     Save,
     /// The commands so far, as faults and loads of a definition.
@@ -111,6 +114,13 @@ impl<W: World> Session<W> {
                 let points = known.unwrap_or_else(|| self.series.points(number).collect());
                 Ok(json!({ "group": group, "points": points }))
             }
+            SessionRequest::At(time, level) => {
+                let known = self.world.at(time);
+                let past = known.as_ref().or_else(|| self.history.at(time));
+                let past =
+                    past.ok_or("no state was recorded; states are recorded while a page is open")?;
+                Ok(json!(past.encode(0, level)))
+            }
             SessionRequest::Definition => self.world.as_definition(&self.commands),
             SessionRequest::Save => {
                 // After a step of one actor, others have still to handle what is due now.
@@ -173,6 +183,9 @@ impl<W: World> Session<W> {
     }
 
     pub(super) fn play(&mut self) -> Result<(), String> {
+        if self.world.is_over() && self.world.seek(Time::ZERO) {
+            self.has_gone_back(false);
+        }
         self.check_alive()?;
         self.is_playing = true;
         self.pace.restart();

@@ -1,9 +1,7 @@
 //! The flows of a run that is over: requests between the actors of its graph.
 
-use super::DrawnError;
-use crate::EdgeState;
-use corsair::Time;
-use corsair_arch::live::Times;
+use super::{EdgeState, OutputError};
+use crate::live::Times;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -17,7 +15,7 @@ const MOST_LISTED: usize = 200;
 
 /// Flows in the format zipkin1. Times are in microseconds.
 #[derive(Debug, Default)]
-pub(super) struct Flows {
+pub struct Flows {
     spans: Vec<Span>,
     by_trace: HashMap<String, Vec<usize>>,
     begins: u64,
@@ -62,26 +60,39 @@ struct Endpoint {
 }
 
 impl Flows {
-    pub(super) fn read(path: &Path, places: &HashMap<String, u32>) -> Result<Flows, DrawnError> {
+    /// Reads a file. `places` are the numbers of nodes by their names; flows name them with all nine parts, of which `label`
+    /// returns the short name.
+    ///
+    /// # Errors
+    /// See [`OutputError`].
+    pub fn read(
+        path: &Path,
+        places: &HashMap<String, u32>,
+        label: fn(&str) -> &str,
+    ) -> Result<Flows, OutputError> {
         let own = || path.to_owned();
-        let unreadable = |error| DrawnError::Unreadable { path: own(), error };
+        let unreadable = |error| OutputError::Unreadable { path: own(), error };
         if std::fs::metadata(path).map_err(unreadable)?.len() > MOST_BYTES {
-            return Err(DrawnError::TooLarge {
+            return Err(OutputError::TooLarge {
                 path: own(),
                 most: MOST_BYTES,
             });
         }
         let text = std::fs::read(path).map_err(unreadable)?;
         let written: Vec<ZipkinSpan> = serde_json::from_slice(&text)
-            .map_err(|error| DrawnError::Flows { path: own(), error })?;
-        Ok(Flows::new(written, places))
+            .map_err(|error| OutputError::Flows { path: own(), error })?;
+        Ok(Flows::new(written, places, label))
     }
 
-    fn new(written: Vec<ZipkinSpan>, places: &HashMap<String, u32>) -> Flows {
+    fn new(
+        written: Vec<ZipkinSpan>,
+        places: &HashMap<String, u32>,
+        label: fn(&str) -> &str,
+    ) -> Flows {
         // Flows name actors with all nine parts; graphs leave some out.
         let place = |annotation: &Annotation| {
             let name = &annotation.endpoint.as_ref()?.service_name;
-            let label = super::parts(name).label;
+            let label = label(name);
             places
                 .get(name.as_str())
                 .or_else(|| places.get(label))
@@ -108,8 +119,6 @@ impl Flows {
             let (sent, received) = (client_at.timestamp, received.max(client_at.timestamp));
             flows.begins = flows.begins.min(sent);
             flows.ends = flows.ends.max(received);
-            let spans = flows.by_trace.entry(one.trace_id.clone()).or_default();
-            spans.push(flows.spans.len());
             flows.spans.push(Span {
                 trace: one.trace_id,
                 span: one.id,
@@ -129,23 +138,52 @@ impl Flows {
             }
             (flows.begins, flows.ends) = (0, flows.ends - begins);
         }
+        flows.spans.sort_by_key(|span| span.received);
+        for (place, span) in flows.spans.iter().enumerate() {
+            flows
+                .by_trace
+                .entry(span.trace.clone())
+                .or_default()
+                .push(place);
+        }
         flows
     }
 
-    /// Returns the time of the last answer.
-    pub(super) fn end(&self) -> Time {
-        Time::from_nanos(self.ends.saturating_mul(1_000))
+    /// Returns the time of the last answer, in seconds.
+    pub fn end(&self) -> f64 {
+        self.ends as f64 / 1e6
     }
 
-    pub(super) fn count_of(&self, place: u32) -> usize {
+    /// Returns the number of requests that a node has sent or received.
+    pub fn count_of(&self, place: u32) -> usize {
         let ends = |span: &&Span| span.client == place || span.server == place;
         self.spans.iter().filter(ends).count()
     }
 
-    /// Returns the traffic on edges, over all of the run, between what actors are folded into.
-    pub(super) fn edges(&self, folded: impl Fn(u32) -> u32) -> Vec<EdgeState> {
+    /// Returns the ends of all edges with traffic, between what actors are folded into, each once.
+    pub fn ends(&self, folded: impl Fn(u32) -> u32) -> Vec<(u32, u32)> {
+        let spans = self.spans.iter();
+        let mut ends: Vec<(u32, u32)> = spans
+            .map(|span| (folded(span.client), folded(span.server)))
+            .collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends
+    }
+
+    /// Returns the traffic on edges with these ends, answered after and until some times in seconds.
+    pub fn edges(
+        &self,
+        ends: &[(u32, u32)],
+        (after, until): (f64, f64),
+        folded: impl Fn(u32) -> u32,
+    ) -> Vec<EdgeState> {
         let mut all: HashMap<(u32, u32), (u32, u32, Times)> = HashMap::new();
-        for span in &self.spans {
+        let place = |time: f64| {
+            self.spans
+                .partition_point(|span| span.received as f64 / 1e6 <= time)
+        };
+        for span in &self.spans[place(after)..place(until)] {
             let edge = all
                 .entry((folded(span.client), folded(span.server)))
                 .or_default();
@@ -153,25 +191,28 @@ impl Flows {
             edge.1 += u32::from(span.failed);
             edge.2.record((span.received - span.sent) * 1_000);
         }
-        let seconds = (self.ends.saturating_sub(self.begins)).max(1) as f32 / 1e6;
+        let seconds = (until - after).max(1e-6) as f32;
         let time = |times: &Times, part| times.quantile(part).unwrap_or(0) as f32 / 1e9;
-        let mut edges: Vec<EdgeState> = all
-            .iter()
-            .map(|(&(from, to), (count, failed, times))| EdgeState {
+        let state = |&(from, to): &(u32, u32)| match all.get(&(from, to)) {
+            None => EdgeState {
+                from,
+                to,
+                ..EdgeState::default()
+            },
+            Some((count, failed, times)) => EdgeState {
                 from,
                 to,
                 rate: *count as f32 / seconds,
                 errors: *failed as f32 / *count as f32,
                 p50: time(times, 0.5),
                 p99: time(times, 0.99),
-            })
-            .collect();
-        edges.sort_unstable_by_key(|edge| (edge.from, edge.to));
-        edges
+            },
+        };
+        ends.iter().map(state).collect()
     }
 
     /// Returns the measurements of the requests from some actors to others, in the order of their numbers.
-    pub(super) fn edge(&self, clients: &[u32], servers: &[u32], (from, to): (&str, &str)) -> Value {
+    pub fn edge(&self, clients: &[u32], servers: &[u32], (from, to): (&str, &str)) -> Value {
         let mut times = Times::default();
         let mut errors = 0u64;
         let is_of = |all: &[u32], one| all.binary_search(&one).is_ok();
@@ -192,14 +233,16 @@ impl Flows {
         })
     }
 
-    pub(super) fn requests<'a>(&self, client: u32, name: impl Fn(u32) -> &'a str) -> Value {
+    /// Returns the last requests of a node, the newest first.
+    pub fn requests<'a>(&self, client: u32, name: impl Fn(u32) -> &'a str) -> Value {
         let mine = self.spans.iter().rev().filter(|span| span.client == client);
         mine.take(MOST_LISTED)
             .map(|span| shown(span, &name))
             .collect()
     }
 
-    pub(super) fn trace<'a>(&self, trace: &str, name: impl Fn(u32) -> &'a str) -> Value {
+    /// Returns the requests of a trace, in the order of time.
+    pub fn trace<'a>(&self, trace: &str, name: impl Fn(u32) -> &'a str) -> Value {
         let mut spans: Vec<&Span> = (self.by_trace.get(trace).into_iter().flatten())
             .map(|&place| &self.spans[place])
             .collect();

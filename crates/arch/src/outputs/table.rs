@@ -1,7 +1,6 @@
 //! Results over time that a run has left: the table of `--timeline`.
 
-use super::DrawnError;
-use crate::series::Point;
+use super::{OutputError, Point};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -13,9 +12,12 @@ const HEAD: &str = "seconds,service,region,zone,requests,errors,p50_seconds,p90_
 
 /// The time series by group: everything, services, and services in their zones.
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
-    pub(super) groups: Vec<String>,
+pub struct TimelineTable {
+    /// The names of the groups.
+    pub groups: Vec<String>,
     points: Vec<Vec<Point>>,
+    /// The services and their zones, as `region.zone`.
+    pub places: Vec<(String, String)>,
 }
 
 /// A line of the table.
@@ -49,12 +51,12 @@ fn sum(points: &[&Point], from: f64, to: f64) -> Point {
     }
 }
 
-impl Timeline {
+impl TimelineTable {
     /// Finds the only table of a timeline in a directory, if there is one.
     ///
     /// # Errors
     /// If a file cannot be read, is broken, or there are several tables.
-    pub(super) fn find(directory: &Path) -> Result<Option<Timeline>, DrawnError> {
+    pub fn find(directory: &Path) -> Result<Option<TimelineTable>, OutputError> {
         let entries = std::fs::read_dir(directory).into_iter().flatten();
         let files = entries.flatten().map(|entry| entry.path());
         let is_table = |path: &PathBuf| {
@@ -64,10 +66,10 @@ impl Timeline {
         tables.sort();
         match tables.as_slice() {
             [] => Ok(None),
-            [only] => Timeline::read(only).map(Some),
+            [only] => TimelineTable::read(only).map(Some),
             several => {
                 let names = several.iter().map(|path| path.display().to_string());
-                Err(DrawnError::Several {
+                Err(OutputError::Several {
                     path: directory.to_owned(),
                     what: "tables of results over time",
                     names: names.collect::<Vec<_>>().join(", "),
@@ -76,27 +78,34 @@ impl Timeline {
         }
     }
 
-    fn read(path: &Path) -> Result<Timeline, DrawnError> {
-        let unreadable = |error| DrawnError::Unreadable {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// See [`OutputError`].
+    pub fn read(path: &Path) -> Result<TimelineTable, OutputError> {
+        let unreadable = |error| OutputError::Unreadable {
             path: path.to_owned(),
             error,
         };
         let size = std::fs::metadata(path).map_err(unreadable)?.len();
         if size > MOST_BYTES {
-            return Err(DrawnError::TooLarge {
+            return Err(OutputError::TooLarge {
                 path: path.to_owned(),
                 most: MOST_BYTES,
             });
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        Timeline::parse(&text).map_err(|line| DrawnError::Table {
+        TimelineTable::parse(&text).map_err(|line| OutputError::Table {
             path: path.to_owned(),
             line,
         })
     }
 
     /// Parses a table; the error is the number of the first invalid line.
-    fn parse(text: &str) -> Result<Timeline, usize> {
+    fn parse(text: &str) -> Result<TimelineTable, usize> {
+        if !text.starts_with(HEAD) {
+            return Err(1);
+        }
         let mut rows = Vec::new();
         let mut starts: Vec<f64> = Vec::new();
         for (number, line) in (1..).zip(text.lines()).skip(1) {
@@ -115,11 +124,13 @@ impl Timeline {
             (point.rate, point.errors) = (point.rate / width, point.errors / width);
         }
         let mut by_service: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
-        let mut by_zone: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+        let mut by_zone: BTreeMap<(&str, &str), Vec<&Point>> = BTreeMap::new();
         for row in &rows {
             by_service.entry(&row.service).or_default().push(&row.point);
-            let name = format!("{} {}", row.service, row.zone);
-            by_zone.entry(name).or_default().push(&row.point);
+            by_zone
+                .entry((&row.service, &row.zone))
+                .or_default()
+                .push(&row.point);
         }
         let over_time = |points: &[&Point]| -> Vec<Point> {
             let mut times: BTreeMap<u64, Vec<&Point>> = BTreeMap::new();
@@ -132,24 +143,64 @@ impl Timeline {
                 .map(|points| sum(&points, points[0].from, points[0].to))
                 .collect()
         };
-        let all: Vec<&Point> = rows.iter().map(|row| &row.point).collect();
-        let mut timeline = Timeline {
+        // Entry points are outside of all regions; without any, all services count.
+        let is_entry = |row: &&Row| row.zone.starts_with("*.") && row.point.rate > 0.0;
+        let has_entries = rows.iter().any(|row| is_entry(&row));
+        let counted = rows
+            .iter()
+            .filter(|row| !has_entries || row.zone.starts_with("*."));
+        let all: Vec<&Point> = counted.map(|row| &row.point).collect();
+        let mut timeline = TimelineTable {
             groups: vec!["all".to_owned()],
             points: vec![over_time(&all)],
+            places: Vec::new(),
         };
         for (service, points) in &by_service {
             timeline.groups.push((*service).to_owned());
             timeline.points.push(over_time(points));
         }
-        for (name, points) in &by_zone {
-            timeline.groups.push(name.clone());
+        for ((service, zone), points) in &by_zone {
+            timeline.groups.push(format!("{service} {zone}"));
             timeline.points.push(over_time(points));
+            timeline
+                .places
+                .push(((*service).to_owned(), (*zone).to_owned()));
         }
         Ok(timeline)
     }
 
-    pub(super) fn of(&self, group: usize) -> Option<Vec<Point>> {
+    /// Returns the measurements of the group with this number.
+    pub fn of(&self, group: usize) -> Option<Vec<Point>> {
         self.points.get(group).cloned()
+    }
+
+    /// Returns the measurements of a group at a time in seconds; without one, the mean rates and the longest queue.
+    pub fn at(&self, group: &str, time: Option<f64>) -> Option<Point> {
+        let group = self.groups.iter().position(|name| name == group)?;
+        let points = &self.points[group];
+        let Some(time) = time else {
+            let mean =
+                |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+            return Some(Point {
+                rate: mean(|point| point.rate),
+                errors: mean(|point| point.errors),
+                queue: points.iter().map(|point| point.queue).max()?,
+                ..*points.first()?
+            });
+        };
+        let place = points
+            .partition_point(|point| point.from <= time)
+            .checked_sub(1)?;
+        points
+            .get(place)
+            .filter(|point| time <= point.to + 1e-9)
+            .copied()
+    }
+
+    /// Returns the end of the last interval, in seconds.
+    pub fn end(&self) -> f64 {
+        let last = self.points.first().and_then(|all| all.last());
+        last.map_or(0.0, |point| point.to)
     }
 }
 
@@ -242,7 +293,7 @@ mod tests {
              0.5,db,us-east-1,zoneB,0,0,,,,,0,0,0.0\n\
              0,\"a \"\"b\"\", c\",*,*,4,0,0.01,0.01,0.01,0.01,0,0,\n"
         );
-        let timeline = Timeline::parse(&text).unwrap();
+        let timeline = TimelineTable::parse(&text).unwrap();
         assert_eq!(
             timeline.groups,
             [
@@ -262,7 +313,12 @@ mod tests {
         );
         assert_eq!((db[0].queue, db[0].p99, db[1].p99), (7, None, Some(0.004)));
         assert!((db[0].utilisation.unwrap() - 0.3).abs() < 1e-9);
-        assert_eq!(timeline.of(0).unwrap()[0].rate, 88.0);
+        // What is outside of all regions is an entry point.
+        assert_eq!(timeline.of(0).unwrap()[0].rate, 8.0);
+        let first = timeline.at("db us-east-1.zoneA", Some(0.2)).unwrap();
+        assert_eq!((first.rate, first.queue, timeline.end()), (20.0, 3, 1.0));
+        assert_eq!(timeline.at("db us-east-1.zoneA", None).unwrap().rate, 30.0);
+        assert_eq!(timeline.at("db us-east-1.zoneA", Some(9.0)), None);
         assert_eq!(timeline.of(6), None);
     }
 
@@ -274,9 +330,9 @@ mod tests {
             "0,db,a,b,-1,0,,,,,0,0,",
         ] {
             let text = format!("{HEAD}\n0,db,a,b,1,0,,,,,0,0,\n{wrong}\n");
-            assert_eq!(Timeline::parse(&text).unwrap_err(), 3, "{wrong}");
+            assert_eq!(TimelineTable::parse(&text).unwrap_err(), 3, "{wrong}");
         }
-        let empty = Timeline::parse(HEAD).unwrap();
+        let empty = TimelineTable::parse(HEAD).unwrap();
         assert_eq!(empty.of(0), Some(Vec::new()));
     }
 }

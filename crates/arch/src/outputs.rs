@@ -1,0 +1,114 @@
+//! The files that a run has written, read again to be shown: flows, and the table of `--timeline`.
+//!
+//! A file that is too large, cut off or broken is refused with its name and what to do.
+
+mod flows;
+mod table;
+
+pub use flows::Flows;
+pub use table::TimelineTable;
+
+use corsair_observe::graph::GraphError;
+use serde::Serialize;
+use std::io;
+use std::path::PathBuf;
+
+/// The traffic from one to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EdgeState {
+    /// The caller.
+    pub from: u32,
+    /// The called node.
+    pub to: u32,
+    /// Messages per second.
+    pub rate: f32,
+    /// The part of the answers that were errors.
+    pub errors: f32,
+    /// The median and the 99th percentile of response times, in seconds.
+    pub p50: f32,
+    /// See `p50`.
+    pub p99: f32,
+}
+
+/// The measurements of a group in an interval. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The start and end of the interval.
+    pub from: f64,
+    /// See `from`.
+    pub to: f64,
+    /// Requests per second.
+    pub rate: f64,
+    /// Errors per second.
+    pub errors: f64,
+    /// Percentiles of response times, if there were any.
+    pub p50: Option<f64>,
+    /// See `p50`.
+    pub p99: Option<f64>,
+    /// See `p50`.
+    pub p999: Option<f64>,
+    /// The longest queue at the end of a part.
+    pub queue: u64,
+    /// The part of slots or processors that was in use, if they are limited.
+    pub utilisation: Option<f64>,
+}
+
+/// The reason why the output files of a run cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// The file is not a graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A file or directory that cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// A directory without a graph.
+    #[error(
+        "there is no graph in {}: no .json file in it or in json/ below it; write one with -j",
+        path.display()
+    )]
+    NoGraph {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A directory with several graphs, or tables.
+    #[error("{} has several {what}; leave one of them there, or give it: {names}", path.display())]
+    Several {
+        /// The directory.
+        path: PathBuf,
+        /// The kind of file.
+        what: &'static str,
+        /// The files.
+        names: String,
+    },
+    /// A file that is not flows.
+    #[error("{} has no flows in the format zipkin1: {error}", path.display())]
+    Flows {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        error: serde_json::Error,
+    },
+    /// A table of results over time that is broken.
+    #[error("{}:{line}: this line does not belong to a table of --timeline; write the table again with --timeline", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+    },
+    /// A file is too large.
+    #[error("{} has more than {most} bytes; show a shorter run", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        most: u64,
+    },
+}
