@@ -17,6 +17,8 @@ pub struct Setup {
     pub warm_up: Option<Duration>,
     /// The load, instead of the definition's.
     pub load: Option<String>,
+    /// Whether services of built-in architectures get sizes ([`Topology::add_sizes`]).
+    pub sized: bool,
 }
 
 /// An error that prevents running a definition with these options.
@@ -56,6 +58,9 @@ impl Setup {
     ) -> Result<Topology, SetupError> {
         let checked = text.with(settings).map_err(SetupError::Definition)?;
         let mut topology = Topology::new(&checked, self.scale)?;
+        if self.sized && text.is_built_in() {
+            topology.add_sizes();
+        }
         if let Some(load) = load.or(self.load.as_deref()) {
             let load = LoadText::read(load).map_err(|error| SetupError::Load(error.to_string()))?;
             let applied = load.apply(&mut topology);
@@ -90,8 +95,10 @@ impl Setup {
             duration,
             warm_up,
             load,
+            sized,
         } = self;
         let Scale { regions, percent } = scale;
-        format!("{percent} {regions} {duration:?} {warm_up:?} {load:?}")
+        let sized = if *sized { " sized" } else { "" };
+        format!("{percent} {regions} {duration:?} {warm_up:?} {load:?}{sized}")
     }
 }

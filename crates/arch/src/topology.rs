@@ -8,6 +8,7 @@ mod name;
 mod room;
 mod scale;
 mod service;
+mod sizes;
 
 pub use fault::{LinkSide, TimedFault, TimedLink};
 pub use name::first_part;

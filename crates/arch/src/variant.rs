@@ -64,6 +64,11 @@ impl DefinitionText {
         &self.file
     }
 
+    /// True if this is a built-in definition, which no file has replaced.
+    pub fn is_built_in(&self) -> bool {
+        self.file.starts_with("built-in ")
+    }
+
     /// The definition with these fields changed.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ mod capacity;
 mod check;
 mod compare;
 mod compose;
+mod demo;
 mod diff;
 mod fork;
 mod hunt;
@@ -108,6 +109,11 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "compose2arch",
         "Convert a docker-compose file to a definition",
         compose::ComposeArgs
+    ),
+    entry!(
+        "demo",
+        "Watch a system saturate, fail and recover in two minutes",
+        demo::DemoArgs
     ),
     entry!(
         "diff",

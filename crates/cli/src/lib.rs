@@ -26,6 +26,7 @@ mod profile;
 mod progress;
 mod session;
 mod simulation;
+mod style;
 mod summary;
 mod text;
 mod workload;

@@ -20,7 +20,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES | corsair hunt -a NAME [FLAGS]\n       corsair import FILES | corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair check FILE --model MODEL [FLAGS]\n       corsair resume DIR [FLAGS] | corsair fork DIR --branches FILE [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES | corsair hunt -a NAME [FLAGS]\n       corsair import FILES | corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair demo | corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair check FILE --model MODEL [FLAGS]\n       corsair resume DIR [FLAGS] | corsair fork DIR --branches FILE [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -46,6 +46,7 @@ const AFTER_HELP: &str = "\
 Flags are spelled as in Go (-d=0, -cpus 2, -kv chat:10ms) or as in GNU (--duration 0, -d0).
 
 Examples:
+  corsair demo                                a system that saturates, fails and recovers in two minutes
   corsair -a fsm -p 100000 -d 0               five messages for each of 100,000 pirates
   corsair -a fsm -p 1000 -d 10 -j             ten virtual seconds; writes the graph json/fsm.json
   corsair -a fsm -r                           start again from that graph
@@ -53,7 +54,7 @@ Examples:
   corsair -a netflixoss -d 10 -j -c           services; writes the graph, flows and histograms
   corsair -a migration -s 8 -kv chat:1ms      step 8 of a migration to a ring in two regions
   corsair capacity -a lamp --limit 50ms       the load at which LAMP becomes slow
-  corsair compare lamp --set services.rds-mysql.count=4   two variants, from the same seeds
+  corsair compare lamp --load 900/s --set services.rds-mysql.count=4   two variants, from the same seeds
   corsair sweep -a lamp --set load.www.rate=50..200..50 --out lamp.csv";
 
 /// The argument for a flag.

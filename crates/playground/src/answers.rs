@@ -129,6 +129,7 @@ pub(crate) fn compare(
         duration: duration(seconds)?,
         warm_up: None,
         load: None,
+        sized: false,
     };
     let text = DefinitionText::new(definition, FILE);
     let a = bounded(setup.topology(&text, &[], None).map_err(sentence)?)?;

@@ -235,5 +235,6 @@ pub fn setup(arguments: &Arguments<'_, '_>) -> PyResult<Setup> {
         duration: arguments.get::<Span>("duration")?.0,
         warm_up: arguments.maybe::<Span>("warm_up")?.map(|span| span.0),
         load: arguments.maybe("load")?,
+        sized: false,
     })
 }

@@ -1,7 +1,7 @@
 //! The built-in definitions.
 
 /// The built-in definitions by name; the first is the default.
-pub const BUILT_IN: [(&str, &str); 9] = [
+pub const BUILT_IN: [(&str, &str); 10] = [
     (
         "netflixoss",
         include_str!("../../json_arch/netflixoss_arch.json"),
@@ -23,4 +23,5 @@ pub const BUILT_IN: [(&str, &str); 9] = [
         include_str!("../../json_arch/aws_ac_ra_web_arch.json"),
     ),
     ("test", include_str!("../../json_arch/test_arch.json")),
+    ("demo", include_str!("../../json_arch/demo_arch.json")),
 ];

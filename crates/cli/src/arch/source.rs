@@ -61,6 +61,9 @@ pub fn changed(
 
 /// Applies flags to a topology.
 fn flags(services: &ServiceOptions, topology: &mut Topology) -> Result<()> {
+    if services.sized {
+        topology.add_sizes();
+    }
     if let Some(latency) = &services.latency {
         topology.geography = Geography::same_everywhere(latency);
     }
@@ -132,6 +135,12 @@ pub fn defined(
     }
     let checked = placed(of_flag("-a", corsair_arch::read(arch, directory))?)?;
     Ok(named(arch, scaled(&checked, scale)?))
+}
+
+/// Whether this name means a built-in architecture: a step of the migration, or one that no file replaces.
+pub fn is_built_in(arch: &str, directory: &Path) -> bool {
+    let text = DefinitionText::find(arch, directory);
+    arch == "migration" || text.is_ok_and(|text| text.is_built_in())
 }
 
 /// Names begin with what the command calls the architecture, as spigo's do.

@@ -8,6 +8,7 @@ use crate::console::Console;
 use crate::format::Format;
 use crate::interrupt;
 use crate::progress::{Bar, Measure};
+use crate::style::{self, Cell, Meaning};
 use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -112,6 +113,10 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         scale,
         &PlacesDefinition::default(),
     )?;
+    let is_sized = source::is_built_in(&args.arch, &args.arch_dir);
+    if is_sized {
+        topology.add_sizes();
+    }
     let load = args.load.as_deref().map(LoadText::read).transpose();
     let load = load.map_err(|error| anyhow!("--load: {error}"))?;
     if let Some(load) = &load {
@@ -149,12 +154,9 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         };
         return size::run(&run, find, &console);
     }
-    console.line(format_args!(
-        "{:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
-        "load/s", "throughput/s", "p50", "p95", "p99", "+/-", "errors", "runs"
-    ));
+    console.line(style::row(&cells(HEAD.map(str::to_owned)), style::width()));
     let found = capacity(&config, &topology, &plan, &search, |point| {
-        console.line(row(point));
+        console.line(row(point, None));
     });
     let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
     if let Some(mut file) = plot {
@@ -178,7 +180,8 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     };
     match args.format {
         Format::Text => {
-            console.line(verdict(args, &search, &topology, &found));
+            let verdict = verdict(args, &search, &topology, &found);
+            console.line(style::paint(&verdict, Meaning::Result));
             if let Some(bottleneck) = bottleneck(&topology, &found) {
                 console.line(bottleneck);
             }
@@ -187,6 +190,9 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
             }
             if let Some(spread) = &spread {
                 console.line(spread);
+            }
+            if is_sized {
+                console.line(format_args!("{ILLUSTRATIVE}"));
             }
         }
         Format::Json => console.print(|out| {
@@ -198,6 +204,9 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     }
     Ok(())
 }
+
+/// What is said of the sizes of built-in architectures.
+const ILLUSTRATIVE: &str = "  sizes        illustrative: built-in architectures state no service times, so that each package has a typical one";
 
 fn check(args: &CapacityArgs) -> Result<()> {
     if !(args.from > 0.0 && args.from <= args.to && args.to <= 1_000_000.0) {
@@ -227,22 +236,62 @@ fn check(args: &CapacityArgs) -> Result<()> {
     Ok(())
 }
 
-fn row(point: &Point) -> String {
+/// The columns of a table of loads.
+const HEAD: [&str; 8] = [
+    "load/s",
+    "throughput/s",
+    "p50",
+    "p95",
+    "p99",
+    "+/-",
+    "errors",
+    "runs",
+];
+
+/// A row of that table; a narrow terminal shows some columns.
+fn cells(row: [String; 8]) -> Vec<Cell> {
+    let widths = [
+        (10, 0),
+        (12, 3),
+        (9, 2),
+        (9, 4),
+        (9, 0),
+        (9, 5),
+        (7, 0),
+        (4, 6),
+    ];
+    let cells = row.into_iter().zip(widths);
+    cells
+        .map(|(text, (width, rank))| Cell::right(text, width, rank))
+        .collect()
+}
+
+/// The end of a row whose load is not borne.
+const TOO_MUCH: &str = "  too much";
+
+fn row(point: &Point, before: Option<Cell>) -> String {
     let [p50, p95, p99] =
         [point.p50, point.p95, point.p99].map(|time| GoDuration::rounded(time).to_string());
     let within = point.p99_within.map(GoDuration::rounded);
     let within = within.map_or(String::new(), |within| within.to_string());
-    let mut row = String::new();
-    let _ = write!(
-        row,
-        "{:>10.1}  {:>12.1}  {p50:>9}  {p95:>9}  {p99:>9}  {within:>9}  {:>6.2}%  {:>4}{}",
-        point.load,
-        point.throughput,
-        point.errors * 100.0,
-        point.runs,
-        if point.holds { "" } else { "  too much" }
+    let (load, throughput) = (
+        format!("{:.1}", point.load),
+        format!("{:.1}", point.throughput),
     );
-    row
+    let (errors, runs) = (
+        format!("{:.2}%", point.errors * 100.0),
+        point.runs.to_string(),
+    );
+    let mut all: Vec<Cell> = before.into_iter().collect();
+    all.extend(cells([
+        load, throughput, p50, p95, p99, within, errors, runs,
+    ]));
+    let room = style::width().map(|width| width.saturating_sub(TOO_MUCH.len()));
+    let row = style::row(&all, room);
+    match point.holds {
+        true => row,
+        false => row + &style::paint(TOO_MUCH, Meaning::Bad),
+    }
 }
 
 /// The objectives: those given, and the usual ones that these do not replace.

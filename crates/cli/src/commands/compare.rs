@@ -5,6 +5,7 @@ use crate::console::Console;
 use crate::format::Format;
 use crate::interrupt;
 use crate::progress::{Bar, Measure};
+use crate::style::{self, Cell, Meaning};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair_arch::summary::ComparedRow;
@@ -53,8 +54,10 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     let second = args.b.as_ref().unwrap_or(&args.a);
     let (a, b) = (args.run.find(&args.a)?, args.run.find(second)?);
-    let a = args.run.topology(&a, &[], None)?;
-    let b = args.run.topology(&b, &args.set, args.load_b.as_deref())?;
+    let a = args.run.topology(&a, &[], None, true)?;
+    let b = args
+        .run
+        .topology(&b, &args.set, args.load_b.as_deref(), true)?;
     let svg = args.svg.as_deref().map(Replacement::begin).transpose();
     let svg = svg.context("--svg")?;
     let (config, plan) = (args.run.config(), args.run.plan()?);
@@ -74,10 +77,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     match args.format {
         Format::Text => {
-            console.line(format_args!(
-                "{:<11} {:>22} {:>22} {:>22}",
-                "", "a", "b", "b - a"
-            ));
+            console.line(cells("", ["a", "b", "b - a"].map(str::to_owned)));
             compared.iter().for_each(|row| console.line(line(row)));
             console.line(format_args!(
                 "corsair: 95 % intervals from {} seeds; * where b differs from a",
@@ -112,10 +112,23 @@ pub fn shown(name: &str, of: Estimate) -> String {
     }
 }
 
+/// A row of the table; a narrow terminal shows the difference alone.
+fn cells(name: &str, [a, b, difference]: [String; 3]) -> String {
+    let cells = [
+        Cell::left(name, 11, 0),
+        Cell::right(a, 21, 2),
+        Cell::right(b, 21, 1),
+        Cell::right(difference, 21, 0),
+    ];
+    style::row(&cells, style::width().map(|width| width - 2))
+}
+
 fn line(of: &Compared) -> String {
     let [a, b] = of.of.map(|estimate| shown(of.name, estimate));
     let name = of.name.trim_end_matches("_seconds");
-    let mark = if of.difference.is_clear() { " *" } else { "" };
-    let difference = shown(of.name, of.difference);
-    format!("{name:<11} {a:>22} {b:>22} {difference:>22}{mark}")
+    let row = cells(name, [a, b, shown(of.name, of.difference)]);
+    match of.difference.is_clear() {
+        true => style::paint(&format!("{row} *"), Meaning::Notable),
+        false => row,
+    }
 }

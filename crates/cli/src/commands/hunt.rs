@@ -104,7 +104,7 @@ fn search(args: &HuntArgs, arch: &str) -> Result<ExitCode> {
         args,
         hunt: Hunt {
             text: args.run.find(arch)?,
-            setup: args.run.setup(),
+            setup: args.run.setup(false),
             budgets,
         },
         config,
@@ -250,6 +250,7 @@ fn replay(args: &HuntArgs, path: &Path) -> Result<ExitCode> {
             duration: Duration::from_nanos(finding.duration.nanos()),
             warm_up: args.run.warm_up,
             load: finding.load,
+            sized: false,
         },
         budgets: finding.budgets,
     };

@@ -119,7 +119,7 @@ fn sweep(args: &SweepArgs) -> Result<Sweep> {
         Some(Format::Json) => OutputFormat::Json,
         None => OutputFormat::of(&args.out),
     };
-    let (setup, seed) = (args.run.setup(), args.run.seed);
+    let (setup, seed) = (args.run.setup(true), args.run.seed);
     let sweep = Sweep::new(text, setup, fields, args.seeds, seed, format).map_err(flagged)?;
     match args.shard {
         Some(shard) => sweep.shard(shard).map_err(flagged),

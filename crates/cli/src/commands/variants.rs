@@ -50,25 +50,26 @@ impl RunArgs {
         DefinitionText::find(arch, &self.arch_dir).map_err(|error| anyhow!("{error}"))
     }
 
-    /// The topology of a definition with some fields set, under a load.
+    /// The topology of a definition with some fields set, under a load; with sizes if it is built in and `sized`.
     pub fn topology(
         &self,
         text: &DefinitionText,
         settings: &[Setting],
         load: Option<&str>,
+        sized: bool,
     ) -> Result<Topology> {
-        let topology = self.setup().topology(text, settings, load);
+        let topology = self.setup(sized).topology(text, settings, load);
         let topology = topology.map_err(flagged)?;
         source::check_load(&topology)?;
         Ok(topology)
     }
 
     pub fn plan(&self) -> Result<Plan> {
-        self.setup().plan().map_err(flagged)
+        self.setup(false).plan().map_err(flagged)
     }
 
-    /// Returns the options with which each run uses a definition.
-    pub fn setup(&self) -> Setup {
+    /// Returns the options with which each run uses a definition; built-in ones get sizes if `sized`.
+    pub fn setup(&self, sized: bool) -> Setup {
         Setup {
             scale: Scale {
                 regions: self.regions,
@@ -77,6 +78,7 @@ impl RunArgs {
             duration: self.duration,
             warm_up: self.warm_up,
             load: self.load.clone(),
+            sized,
         }
     }
 

@@ -62,6 +62,16 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "sized",
+        help: "Give services without times and slots illustrative ones, so that they can queue",
+        shapes: true,
+        services_only: Some(ServicesOnly {
+            what: "sizes of services",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
         name: "reload",
         letter: Some('r'),
         value: Value::Optional("FILE"),

@@ -22,6 +22,8 @@ pub struct ServiceOptions {
     pub places: PlacesDefinition,
     /// The load of entry points, instead of the definition's.
     pub load: Option<LoadText>,
+    /// Whether services without times and slots get illustrative ones.
+    pub sized: bool,
     /// How often instances ask their registry.
     pub poll: Duration,
     /// Show services instead of instances.
@@ -66,6 +68,7 @@ impl ServiceOptions {
             load: values.read("load", |text| {
                 LoadText::read(text).map_err(|e| e.to_string())
             })?,
+            sized: values.switch("sized")?,
             poll: values
                 .read("eurekapoll", text::duration)?
                 .unwrap_or_default(),

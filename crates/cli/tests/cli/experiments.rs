@@ -158,3 +158,46 @@ fn the_number_of_instances_for_a_load_is_found_with_the_bottleneck() {
     let said = terminal.refuse("capacity -a lamp --find instances:webserver");
     assert!(said.contains("--load"), "{said}");
 }
+
+// Guarantee: arch-20.
+#[test]
+fn built_in_architectures_have_sizes_where_these_mean_something() {
+    let terminal = Terminal::new();
+    let found = terminal.json("capacity -a lamp -d 1 --precision 0.1 --format json");
+    assert!(found["load"].as_f64().unwrap() > 100.0, "{found}");
+    let table = terminal.succeed("capacity -a lamp -d 1 --precision 0.1");
+    assert!(
+        table.contains("bottleneck   rds-mysql") && table.contains("illustrative"),
+        "{table}"
+    );
+    // Plain runs have none: their digests are those of the definition.
+    let digest = |args: &str| terminal.json(args)["digest"].as_str().unwrap().to_owned();
+    let plain = digest("-a lamp -d 1");
+    assert_ne!(digest("-a lamp -d 1 --sized"), plain);
+    assert_eq!(digest("-a lamp -d 1"), plain);
+    // What a definition states stays, and a file that replaces a built-in architecture is the user's.
+    let own = r#"{"arch": "lamp", "services": [
+        {"name": "db", "package": "store", "count": 1, "regions": 1, "service_time": "2ms", "concurrency": 1},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/lamp_arch.json", own);
+    assert_eq!(digest("-a lamp -d 1 --sized"), digest("-a lamp -d 1"));
+    assert!(!terminal.succeed("capacity -a lamp -d 1 --to 20").contains("illustrative"));
+    let said = terminal.refuse("-a fsm --sized");
+    assert!(said.contains("sizes of services"), "{said}");
+}
+
+#[test]
+fn the_demo_saturates_fails_and_recovers() {
+    let table = Terminal::new().succeed("demo --text");
+    let errors = |name: &str| -> u32 {
+        let line = table.lines().find(|line| line.contains(&format!("s  {name} ")));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {table}"));
+        let (before, _) = line.split_once(" % errors").unwrap();
+        before.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    for calm in ["Calm", "Relief", "Recovery"] {
+        assert!(errors(calm) <= 2, "{table}");
+    }
+    assert!(errors("Saturation") >= 10 && errors("Failure") >= 3, "{table}");
+    assert!(!table.contains('\u{1b}'), "a pipe gets no colours");
+}

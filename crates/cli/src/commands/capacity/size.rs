@@ -1,9 +1,10 @@
 //! `corsair capacity --find instances:web`: how many instances are needed for a load.
 
-use super::{CapacityArgs, busiest, row, with};
+use super::{CapacityArgs, HEAD, busiest, cells, row, with};
 use crate::arch::source;
 use crate::console::Console;
 use crate::format::Format;
+use crate::style::{self, Cell};
 use anyhow::{Result, anyhow, bail};
 use corsair::Config;
 use corsair_arch::summary::InstancesSummary;
@@ -67,16 +68,18 @@ pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
         }])?;
         let made = source::scaled(&checked, run.scale);
         let mut topology = made.map_err(|error| format!("{error:#}"))?;
+        if text.is_built_in() {
+            topology.add_sizes();
+        }
         if let Some(load) = run.load {
             load.apply(&mut topology)
                 .map_err(|error| error.to_string())?;
         }
         Ok(topology)
     };
-    console.line(format_args!(
-        "{:>9}  {:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
-        "instances", "load/s", "throughput/s", "p50", "p95", "p99", "+/-", "errors", "runs"
-    ));
+    let mut head = vec![Cell::right("instances", 9, 0)];
+    head.extend(cells(HEAD.map(str::to_owned)));
+    console.line(style::row(&head, style::width()));
     let found = instances(
         run.config,
         run.plan,
@@ -84,7 +87,7 @@ pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
         args.most,
         make,
         |count, point| {
-            console.line(format_args!("{count:>9}  {}", row(point)));
+            console.line(row(point, Some(Cell::right(count.to_string(), 9, 0))));
         },
     );
     let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;

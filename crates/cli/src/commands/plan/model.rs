@@ -248,7 +248,9 @@ fn services(args: &PlanArgs) -> Result<Model> {
             args.arch
         );
     }
-    let topology = args.run.topology(&args.run.find(&args.arch)?, &[], None)?;
+    let topology = args
+        .run
+        .topology(&args.run.find(&args.arch)?, &[], None, false)?;
     let config = Config {
         workers: NonZeroUsize::MIN,
         ..args.run.config()

@@ -1,0 +1,54 @@
+//! Service times and slots for architectures that state none, so that queues, use and capacity mean something.
+//!
+//! The sizes are illustrative: typical orders of magnitude of such software, not measurements of a system. A user who has
+//! measured states `service_time` and `concurrency` in a definition, or learns them from traces.
+
+use super::Topology;
+use crate::distribution::Distribution;
+use crate::duration_text::TimeSpan;
+use crate::package::Package;
+use std::time::Duration;
+
+/// The mean of the exponential service time of an instance in microseconds, and its slots.
+const fn size(package: Package) -> Option<(u64, u32)> {
+    Some(match package {
+        Package::Elb => (50, 256),
+        Package::Zuul => (500, 32),
+        Package::Karyon => (8_000, 8),
+        Package::Monolith => (10_000, 8),
+        Package::Staash => (2_000, 16),
+        Package::Cache => (200, 16),
+        Package::Store => (4_000, 4),
+        Package::Volume => (5_000, 4),
+        Package::PriamCassandra | Package::Riak => (2_000, 32),
+        Package::Denominator | Package::Eureka | Package::Pirate | Package::Service => return None,
+    })
+}
+
+impl Topology {
+    /// Gives every service that states neither a service time nor a limit an illustrative size for its package.
+    ///
+    /// ```
+    /// use corsair_arch::{Scale, Topology, read};
+    ///
+    /// let mut topology = Topology::new(&read("lamp", ".".as_ref())?, Scale::default())?;
+    /// assert!(!topology.is_limited());
+    /// topology.add_sizes();
+    /// assert!(topology.is_limited() && topology.unlimited().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_sizes(&mut self) {
+        for service in &mut self.services {
+            let costs = &mut service.costs;
+            let is_sized = costs.service_time.is_some()
+                || costs.concurrency.is_some()
+                || costs.processors.is_some()
+                || costs.rate_limit.is_some();
+            if let Some((micros, slots)) = size(service.package).filter(|_| !is_sized) {
+                let mean = Duration::from_micros(micros);
+                costs.service_time = Some(Distribution::Exponential(TimeSpan(mean)).sampler());
+                costs.concurrency = Some(slots);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `corsair demo`: a story of two minutes, in the browser or as a table.
+
+use crate::console::Console;
+use crate::interrupt;
+use crate::style::{self, Meaning};
+use crate::text::GoDuration;
+use anyhow::{Result, anyhow};
+use clap::Args;
+use corsair::{Config, Time};
+use corsair_arch::{BUILT_IN, Plan, Scale, Topology, read_text};
+use corsair_view::{GroupSample, Mark, Services, World};
+use serde_json::Value;
+use std::time::Duration;
+
+/// The arguments of `corsair demo`.
+#[derive(Args, Clone, Debug)]
+pub struct DemoArgs {
+    /// Print what each stage measures, without a page
+    #[arg(long)]
+    text: bool,
+    /// Address of the page [default: a free port of this machine]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    ui: String,
+    /// Open the browser
+    #[arg(long)]
+    open: bool,
+}
+
+/// The length of the story.
+const LENGTH: Duration = Duration::from_secs(120);
+/// How often the longest queue is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Shows the story in the browser, or prints it.
+///
+/// # Errors
+/// If the page cannot be served.
+pub fn run(args: &DemoArgs) -> Result<()> {
+    let (_, definition) = BUILT_IN
+        .iter()
+        .find(|(name, _)| *name == "demo")
+        .ok_or_else(|| anyhow!("there is no definition of the demo"))?;
+    let config = Config::default();
+    interrupt::on_ctrl_c(config.cancel.clone());
+    if args.text || !cfg!(feature = "ui") {
+        return table(definition, &config, args);
+    }
+    watched(definition, &config, args)
+}
+
+/// The stages of a definition: its key `x-stages`.
+fn stages(definition: &str) -> Result<Vec<Mark>> {
+    let all: Value = serde_json::from_str(definition)?;
+    let stages = all["x-stages"].as_array().into_iter().flatten();
+    let text = |stage: &Value, key: &str| stage[key].as_str().unwrap_or_default().to_owned();
+    let stages = stages.map(|stage| Mark {
+        at: stage["at"].as_f64().unwrap_or(0.0),
+        name: text(stage, "name"),
+        text: text(stage, "text"),
+    });
+    Ok(stages.collect())
+}
+
+fn world(definition: &str, config: &Config) -> Result<Services> {
+    let topology = Topology::new(&read_text(definition, "built-in demo")?, Scale::default())?;
+    let plan = Plan {
+        duration: LENGTH,
+        ..Plan::default()
+    };
+    let world = Services::new(config, topology, &plan)?;
+    Ok(world.with_stages(stages(definition)?))
+}
+
+#[cfg(feature = "ui")]
+fn watched(definition: &'static str, config: &Config, args: &DemoArgs) -> Result<()> {
+    use crate::{options, session};
+    use anyhow::Context;
+    use corsair_view::{Server, Session};
+    let text = if args.ui.is_empty() { ":0" } else { &args.ui };
+    let address = options::session::address(text);
+    let address = address
+        .map_err(|wrong| anyhow!("{wrong}"))
+        .context("--ui")?;
+    let flags = serde_json::json!({ "arch": "demo", "duration": LENGTH.as_secs().to_string() });
+    let flags = flags.as_object().cloned().unwrap_or_default();
+    let again = config.clone();
+    let make = move |_: &corsair_view::ExtraCapacity| {
+        world(definition, &again).map_err(|error| format!("{error:#}"))
+    };
+    let (session, handle) = Session::new(world(definition, config)?, flags, Some(Box::new(make)));
+    let server = Server::start(address, handle).context("--ui")?;
+    let url = server.url();
+    Console::new(true).line(format_args!(
+        "corsair: the demo is at {url}; press Play there (Ctrl-C ends it)"
+    ));
+    session::warn(&server);
+    if args.open {
+        session::open(&url);
+    }
+    session.run(&config.cancel);
+    Ok(())
+}
+
+#[cfg(not(feature = "ui"))]
+fn watched(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
+    table(definition, config, args)
+}
+
+/// Prints what each stage measures.
+fn table(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
+    let console = Console::new(true);
+    let mut world = world(definition, config)?;
+    world.watch(true);
+    let stages: Vec<Mark> = world.scene().marks;
+    let stages: Vec<Mark> = stages
+        .into_iter()
+        .filter(|mark| !mark.text.is_empty())
+        .collect();
+    for (number, stage) in stages.iter().enumerate() {
+        let ends = stages
+            .get(number + 1)
+            .map_or(LENGTH.as_secs_f64(), |next| next.at);
+        let mut all = GroupSample::default();
+        while world.now().elapsed().as_secs_f64() < ends && !world.is_over() {
+            if config.cancel.is_cancelled() {
+                return Err(anyhow!("stopped before the end of the demo"));
+            }
+            let end = Time::ZERO.after(Duration::from_secs_f64(ends));
+            world.run_until(world.now().after(LOOK).min(end));
+            let Some(sample) = world.sample().groups.into_iter().next() else {
+                continue;
+            };
+            all.requests += sample.requests;
+            all.errors += sample.errors;
+            all.times.merge(&sample.times);
+            all.queue = all.queue.max(sample.queue);
+        }
+        let seconds = (ends - stage.at).max(1e-9);
+        let percentile = |part| all.times.quantile(part).unwrap_or(0);
+        let [p50, p99] =
+            [0.5, 0.99].map(|part| GoDuration::rounded(Duration::from_nanos(percentile(part))));
+        let failed = 100.0 * all.errors as f64 / all.requests.max(1) as f64;
+        let errors = format!("{failed:.0} % errors");
+        let errors = match failed >= 0.5 {
+            true => style::paint(&errors, Meaning::Bad),
+            false => errors,
+        };
+        console.line(format_args!(
+            "{:>4.0} s  {:<11} {:>4.0} requests/s, {errors}, p50 {p50}, p99 {p99}, longest queue {}",
+            stage.at,
+            stage.name,
+            all.requests as f64 / seconds,
+            all.queue,
+        ));
+        for line in style::wrapped(&stage.text, 8) {
+            console.line(line);
+        }
+    }
+    if !args.text && !cfg!(feature = "ui") {
+        console.line("corsair: `cargo run --features ui -- demo` shows it in the browser");
+    }
+    Ok(())
+}
