@@ -54,7 +54,7 @@ Examples:
   corsair -a netflixoss -d 10 -j -c           services; writes the graph, flows and histograms
   corsair -a migration -s 8 -kv chat:1ms      step 8 of a migration to a ring in two regions
   corsair capacity -a lamp --limit 50ms       the load at which LAMP becomes slow
-  corsair compare lamp --load 900/s --set services.rds-mysql.count=4   two variants, from the same seeds
+  corsair compare lamp --load 300/s --set services.memcache.count=3    two variants, from the same seeds
   corsair sweep -a lamp --set load.www.rate=50..200..50 --out lamp.csv";
 
 /// The argument for a flag.

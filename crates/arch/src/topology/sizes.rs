@@ -12,15 +12,15 @@ use std::time::Duration;
 /// The mean of the exponential service time of an instance in microseconds, and its slots.
 const fn size(package: Package) -> Option<(u64, u32)> {
     Some(match package {
-        Package::Elb => (50, 256),
-        Package::Zuul => (500, 32),
-        Package::Karyon => (8_000, 8),
-        Package::Monolith => (10_000, 8),
-        Package::Staash => (2_000, 16),
-        Package::Cache => (200, 16),
-        Package::Store => (4_000, 4),
-        Package::Volume => (5_000, 4),
-        Package::PriamCassandra | Package::Riak => (2_000, 32),
+        Package::Elb => (100, 256),
+        Package::Zuul => (1_000, 16),
+        Package::Karyon => (5_000, 2),
+        Package::Monolith => (5_000, 4),
+        Package::Staash => (2_000, 2),
+        Package::Cache => (500, 4),
+        Package::Store => (4_000, 1),
+        Package::Volume => (5_000, 2),
+        Package::PriamCassandra | Package::Riak => (2_000, 4),
         Package::Denominator | Package::Eureka | Package::Pirate | Package::Service => return None,
     })
 }

@@ -167,7 +167,7 @@ fn built_in_architectures_have_sizes_where_these_mean_something() {
     assert!(found["load"].as_f64().unwrap() > 100.0, "{found}");
     let table = terminal.succeed("capacity -a lamp -d 1 --precision 0.1");
     assert!(
-        table.contains("bottleneck   rds-mysql") && table.contains("illustrative"),
+        table.contains("bottleneck   memcache") && table.contains("illustrative"),
         "{table}"
     );
     // Plain runs have none: their digests are those of the definition.
@@ -181,7 +181,11 @@ fn built_in_architectures_have_sizes_where_these_mean_something() {
         {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
     terminal.write("json_arch/lamp_arch.json", own);
     assert_eq!(digest("-a lamp -d 1 --sized"), digest("-a lamp -d 1"));
-    assert!(!terminal.succeed("capacity -a lamp -d 1 --to 20").contains("illustrative"));
+    assert!(
+        !terminal
+            .succeed("capacity -a lamp -d 1 --to 20")
+            .contains("illustrative")
+    );
     let said = terminal.refuse("-a fsm --sized");
     assert!(said.contains("sizes of services"), "{said}");
 }
@@ -190,7 +194,9 @@ fn built_in_architectures_have_sizes_where_these_mean_something() {
 fn the_demo_saturates_fails_and_recovers() {
     let table = Terminal::new().succeed("demo --text");
     let errors = |name: &str| -> u32 {
-        let line = table.lines().find(|line| line.contains(&format!("s  {name} ")));
+        let line = table
+            .lines()
+            .find(|line| line.contains(&format!("s  {name} ")));
         let line = line.unwrap_or_else(|| panic!("no {name} in {table}"));
         let (before, _) = line.split_once(" % errors").unwrap();
         before.rsplit(' ').next().unwrap().parse().unwrap()
@@ -198,6 +204,9 @@ fn the_demo_saturates_fails_and_recovers() {
     for calm in ["Calm", "Relief", "Recovery"] {
         assert!(errors(calm) <= 2, "{table}");
     }
-    assert!(errors("Saturation") >= 10 && errors("Failure") >= 3, "{table}");
+    assert!(
+        errors("Saturation") >= 10 && errors("Failure") >= 3,
+        "{table}"
+    );
     assert!(!table.contains('\u{1b}'), "a pipe gets no colours");
 }
