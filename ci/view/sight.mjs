@@ -153,6 +153,35 @@ async function savedRuns() {
   console.log("saved runs and tables are played and looked back at; a cut one is refused");
 }
 
+/** The demo: the page explains each stage, and what it shows is what the stage says. */
+async function demo() {
+  const [run, url] = await held("demo");
+  const page = await visit(browser, url, { viewport: { width: 1280, height: 800 }, colorScheme: "light" });
+  const stage = () => page.textContent("#stage-of");
+  assert.match(await stage(), /^1 of 5 · Calm/);
+  await page.click("#guide button:last-child");
+  const failing = () => page.evaluate(() => Math.max(...[...window.corsair.graph.edges.values()].map((edge) => edge.errors)));
+  for (const [seconds, name, isFailing] of [[24, "Calm", false], [40, "Saturation", true], [69, "Relief", false], [80, "Failure", true]]) {
+    await runUntil(page, seconds);
+    await page.waitForFunction((name) => document.getElementById("stage-of").textContent.includes(` ${name}:`), name);
+    await settled(page);
+    assert.equal((await failing()) > 0.05, isFailing, name);
+  }
+  const down = () => page.evaluate(() => {
+    const { nodes, health } = window.corsair.graph;
+    return nodes.filter((node, place) => node.zone === "zoneA" && health[2 * place] === 0).length;
+  });
+  assert.ok((await down()) >= 2);
+  if (screenshots) await page.screenshot({ path: join(screenshots, "demo.png") });
+  assert.deepEqual(await violations(page), []);
+  await runUntil(page, 115);
+  assert.equal(await down(), 0);
+  assert.match(await stage(), /^5 of 5 · Recovery/);
+  await page.context().close();
+  await run.end();
+  console.log("the demo saturates, fails and recovers, and the page explains each stage");
+}
+
 const browser = await launch(executablePath);
 try {
   // Names, at first sight.
@@ -382,6 +411,7 @@ try {
   await still.context().close();
   console.log("a saved run has names too, no digest, and no controls without states");
   await savedRuns();
+  await demo();
 
   assert.deepEqual(complaints, []);
 } finally {

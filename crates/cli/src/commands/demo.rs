@@ -96,7 +96,7 @@ fn watched(definition: &'static str, config: &Config, args: &DemoArgs) -> Result
     let server = Server::start(address, handle).context("--ui")?;
     let url = server.url();
     Console::new(true).line(format_args!(
-        "corsair: the demo is at {url}; press Play there (Ctrl-C ends it)"
+        "corsair: the demo is shown at {url} (press Play there; Ctrl-C ends it)"
     ));
     session::warn(&server);
     if args.open {

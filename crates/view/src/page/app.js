@@ -413,7 +413,7 @@ function tellStage() {
 function drawMeasured() {
   const commands = status?.commands ?? [];
   const faults = scene?.marks ?? [];
-  const marks = [...faults.map(({ at }) => ({ at, isFault: true })), ...commands.map(([at]) => ({ at, isFault: false }))];
+  const marks = [...faults.map(({ at, text }) => ({ at, isFault: !text })), ...commands.map(([at]) => ({ at, isFault: false }))];
   const isServices = scene?.kind !== "pirates";
   $("whole-run").hidden = !shown.span;
   drawBar(canvas("bar"), measured, { ...runTimes(), now, faults, commands });

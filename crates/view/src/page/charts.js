@@ -151,7 +151,8 @@ export function drawBar(canvas, points, { end, now, faults, commands }) {
   context.lineWidth = 1.5;
   context.strokeStyle = colour("--ink");
   if (part) context.strokeRect(x(part[0]), top - 1, Math.max(2, x(part[1]) - x(part[0])), below - top + 2);
-  for (const { at, text } of faults) {
+  // Faults are above stages that begin with them.
+  for (const { at, text } of [...faults].sort((a, b) => b.text.length - a.text.length)) {
     context.fillStyle = colour(text ? "--edge" : "--bad");
     context.beginPath();
     context.moveTo(x(at) - 4, 0);
