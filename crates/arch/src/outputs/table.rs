@@ -244,7 +244,8 @@ fn row(line: &str) -> Option<Row> {
     };
     Some(Row {
         service: service.clone(),
-        zone: format!("{region}.{zone}"),
+        // A dot separates region and zone.
+        zone: format!("{}.{}", region.replace('.', "·"), zone.replace('.', "·")),
         point: Point {
             from: number(seconds)?,
             to: 0.0,
