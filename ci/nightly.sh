@@ -19,6 +19,7 @@ steps=(
     "host|ci/host.sh whole|unmodified programs in virtual time repeat, side by side, in a container's filter, without a network"
     "host-real|ci/host.sh real 10000|SQLite and redb survive 10,000 power losses; services, TLS, RPC and allocators repeat"
     "hunt|ci/hunt.sh whole|seeded bugs are found, shrunk and replayed, and fixed twins raise no alarm"
+    "maelstrom|ci/maelstrom.sh|Maelstrom's workloads are solved by actors, and by its own demo nodes (MAELSTROM_DEMO)"
     "import|ci/import.sh|5,000 changed manifests are imported or refused, in bounded memory and time"
     "courier|ci/test.sh courier|nothing acknowledged is lost when nodes are killed and disks fail"
     "stream|ci/test.sh stream|third-party clients, hung receivers, joins"

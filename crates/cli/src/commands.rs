@@ -10,6 +10,7 @@ mod fork;
 mod hunt;
 mod import;
 mod learn;
+mod maelstrom;
 mod marshal;
 mod plan;
 mod resume;
@@ -78,6 +79,11 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "hunt",
         "Find the faults that break the budgets of an architecture",
         hunt::HuntArgs
+    ),
+    entry!(
+        "maelstrom",
+        "Run a workload of Maelstrom against nodes of any language",
+        maelstrom::MaelstromArgs
     ),
     entry!(
         "compare",

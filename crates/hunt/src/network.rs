@@ -2,7 +2,7 @@
 
 use crate::FaultPlan;
 use crate::node::FIRST;
-use corsair::network::{FaultyLinks, Jitter, LinkFault, NetworkError};
+use corsair::network::{FaultyLinks, Jitter, LinkFault, Network, NetworkError};
 use corsair::{Addr, Distribution, Time};
 use std::ops::Range;
 use std::time::Duration;
@@ -34,43 +34,56 @@ fn between(
 /// Builds the network. Messages between nodes travel 1 to 5 ms and have the faults of the plan;
 /// messages from and to the root, which observes, have no faults.
 pub(crate) fn network(plan: &FaultPlan, nodes: u32) -> Result<FaultyLinks<Jitter>, NetworkError> {
-    let milliseconds = |number: u32| Duration::from_millis(number.into());
-    let part = |number: u32| f64::from(number) / 1000.0;
-    let all = || between(nodes, 0..plan.faults_until(), |_, _| true);
-    let mut faults = Vec::new();
-    if plan.loss > 0 {
-        faults.push(all().losing(part(plan.loss))?);
-    }
-    if plan.duplicates > 0 {
-        faults.push(all().duplicating(part(plan.duplicates))?);
-    }
-    if plan.late > 0 && plan.lateness > 0 {
-        let values = (0..1000u32).map(|number| {
-            let late = (number + plan.late + 1).saturating_sub(1000);
-            f64::from(late) / f64::from(plan.late) * f64::from(plan.lateness) / 1000.0
-        });
-        // Numbers that a plan can have are finite.
-        if let Ok(lateness) = Distribution::empirical(&values.collect::<Vec<_>>()) {
-            faults.push(all().delaying(lateness, milliseconds(plan.lateness)));
+    plan.links(Jitter::new(milliseconds(1), milliseconds(5))?, nodes)
+}
+
+fn milliseconds(number: u32) -> Duration {
+    Duration::from_millis(number.into())
+}
+
+impl FaultPlan {
+    /// Returns a network with the faults of the plan, except crashes, between the first `nodes`
+    /// actors of the second spawn of a run. Other messages have none.
+    ///
+    /// # Errors
+    /// If a part of the plan is not a probability; [`FaultPlan::check`] finds it first.
+    pub fn links<N: Network>(&self, inner: N, nodes: u32) -> Result<FaultyLinks<N>, NetworkError> {
+        let part = |number: u32| f64::from(number) / 1000.0;
+        let all = || between(nodes, 0..self.faults_until(), |_, _| true);
+        let mut faults = Vec::new();
+        if self.loss > 0 {
+            faults.push(all().losing(part(self.loss))?);
         }
-    }
-    for partition in &plan.partitions {
-        let (side, one_way) = (partition.side, partition.one_way);
-        let fault = between(nodes, partition.from..partition.until, move |from, to| {
-            let [from, to] = [from, to].map(|node| side >> node & 1 == 1);
-            from && !to || to && !from && !one_way
-        });
-        faults.push(fault.losing(1.0)?);
-    }
-    for delay in &plan.delays {
-        let sender = delay.node;
-        let fault = between(nodes, delay.from..delay.until, move |from, _| {
-            from == sender
-        });
-        if let Ok(by) = Distribution::constant(f64::from(delay.by) / 1000.0) {
-            faults.push(fault.delaying(by, milliseconds(delay.by)));
+        if self.duplicates > 0 {
+            faults.push(all().duplicating(part(self.duplicates))?);
         }
+        if self.late > 0 && self.lateness > 0 {
+            let values = (0..1000u32).map(|number| {
+                let late = (number + self.late + 1).saturating_sub(1000);
+                f64::from(late) / f64::from(self.late) * f64::from(self.lateness) / 1000.0
+            });
+            // Numbers that a plan can have are finite.
+            if let Ok(lateness) = Distribution::empirical(&values.collect::<Vec<_>>()) {
+                faults.push(all().delaying(lateness, milliseconds(self.lateness)));
+            }
+        }
+        for partition in &self.partitions {
+            let (side, one_way) = (partition.side, partition.one_way);
+            let fault = between(nodes, partition.from..partition.until, move |from, to| {
+                let [from, to] = [from, to].map(|node| side >> node & 1 == 1);
+                from && !to || to && !from && !one_way
+            });
+            faults.push(fault.losing(1.0)?);
+        }
+        for delay in &self.delays {
+            let sender = delay.node;
+            let fault = between(nodes, delay.from..delay.until, move |from, _| {
+                from == sender
+            });
+            if let Ok(by) = Distribution::constant(f64::from(delay.by) / 1000.0) {
+                faults.push(fault.delaying(by, milliseconds(delay.by)));
+            }
+        }
+        Ok(FaultyLinks::new(inner, faults))
     }
-    let jitter = Jitter::new(milliseconds(1), milliseconds(5))?;
-    Ok(FaultyLinks::new(jitter, faults))
 }

@@ -239,6 +239,9 @@ impl FaultPlan {
                     last,
                 });
             }
+            if partition.until > self.time {
+                return Err(too_late("partition", partition.until.into()));
+            }
         }
         Ok(())
     }

@@ -1,0 +1,57 @@
+//! A node that solves `echo` and `unique-ids`, or misbehaves as its first argument says: for tests of processes.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "nodes write messages to standard output"
+)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+use std::time::Duration;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mode = std::env::args().nth(1).unwrap_or_default();
+    if mode == "deaf" {
+        std::thread::sleep(Duration::from_secs(30));
+    }
+    if mode == "dead" {
+        writeln!(std::io::stderr(), "cannot open the store")?;
+        std::process::exit(3);
+    }
+    let (mut name, mut ids) = (Value::Null, 0);
+    for line in std::io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line?)?;
+        let body = &message["body"];
+        let mut reply = match body["type"].as_str().unwrap_or_default() {
+            "init" => {
+                name = body["node_id"].clone();
+                json!({"type": "init_ok"})
+            }
+            "echo" => json!({"type": "echo_ok", "echo": body["echo"]}),
+            // Without the name, ids of several nodes are the same.
+            "generate" if mode == "same" => json!({"type": "generate_ok", "id": ids}),
+            "generate" => json!({"type": "generate_ok", "id": [name, ids]}),
+            _ => json!({"type": "error", "code": 10}),
+        };
+        ids += 1;
+        reply["in_reply_to"] = body["msg_id"].clone();
+        let dest = match (mode.as_str(), ids) {
+            ("stray", 2..) => json!("n99"),
+            _ => message["src"].clone(),
+        };
+        println!("{}", json!({"src": name, "dest": dest, "body": reply}));
+        match mode.as_str() {
+            "text" => println!("ready"),
+            "long" => println!("{}", "x".repeat(2 << 20)),
+            "exits" if ids > 2 => return Err("the disk is full".into()),
+            "flood" => loop {
+                println!(
+                    "{}",
+                    json!({"src": name, "dest": name, "body": {"type": "x"}})
+                );
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}

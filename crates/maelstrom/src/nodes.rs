@@ -1,0 +1,29 @@
+//! Nodes that are corsair actors, one for each workload.
+
+mod broadcast;
+mod crdt;
+mod echo;
+mod kafka;
+mod lin_kv;
+mod unique_ids;
+
+use crate::{Report, Test, TestError};
+
+/// Runs a test with the node of this module that solves its workload.
+///
+/// # Errors
+/// See [`TestError`].
+pub fn run(test: &Test) -> Result<Report, TestError> {
+    match &*test.workload {
+        "echo" => test.run(|_, _| echo::Echo),
+        "unique-ids" => test.run(|index, _| unique_ids::UniqueIds::new(index)),
+        "broadcast" => test.run(|index, cluster| broadcast::Broadcast::new(index, cluster)),
+        "g-set" => test.run(|index, cluster| crdt::Replica::<crdt::Set>::new(index, cluster)),
+        "g-counter" | "pn-counter" => {
+            test.run(|index, cluster| crdt::Replica::<crdt::Counter>::new(index, cluster))
+        }
+        "kafka" => test.run(kafka::Kafka::new),
+        "lin-kv" => test.run(lin_kv::LinKv::new),
+        other => Err(TestError::Workload(other.to_owned())),
+    }
+}

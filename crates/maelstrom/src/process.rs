@@ -1,0 +1,268 @@
+//! Nodes that are processes: lines of JSON through standard input and output, at the speed of the wall clock.
+
+mod child;
+
+use crate::body::Line;
+use crate::client::lock;
+use crate::test::Prepared;
+use crate::{Body, Cluster, Packet, Report, Test, TestError};
+use child::{Child, FromChild, Writer};
+use corsair::{Actor, Addr, Context, Event, Flow, Simulation, Time};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The program of the nodes.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Path of the program; each node is a process of it.
+    pub bin: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Show what nodes write to standard error.
+    pub log_stderr: bool,
+}
+
+/// The maximum time that a node takes for its `init_ok`.
+const INIT: Duration = Duration::from_secs(10);
+/// Lines that wait to be read by the simulation.
+const MOST_LINES: usize = 1_024;
+/// The maximum number of messages that a node sends in a second.
+const MOST_RATE: u64 = 100_000;
+/// The maximum time between two looks at the clock.
+const NAP: Duration = Duration::from_millis(5);
+
+impl Test {
+    /// Runs the test with a process for each node. Times are those of the wall clock, because
+    /// processes have their own timers, so the result differs from run to run.
+    ///
+    /// # Errors
+    /// See [`TestError`]: also if a process ends, hangs, floods the network, or writes what is not a
+    /// message.
+    pub fn run_processes(&self, program: &Program) -> Result<Report, TestError> {
+        let prepared = self.prepare()?;
+        let (sender, lines) = sync_channel(MOST_LINES);
+        let mut children = Vec::new();
+        for node in 0..self.node_count {
+            let name = prepared.cluster.name(prepared.cluster.node(node));
+            children.push(Child::start(node, name, program, sender.clone())?);
+        }
+        drop(sender);
+        let writers: Arc<[Writer]> = children.iter().map(Child::writer).collect();
+        let failure = Arc::new(Mutex::new(None));
+        let (actors, problem) = (Arc::clone(&writers), Arc::clone(&failure));
+        let simulation = prepared.simulation(self, move |node, cluster| Proxy {
+            cluster,
+            node,
+            writers: Arc::clone(&actors),
+            failure: Arc::clone(&problem),
+        })?;
+        let mut driver = Driver {
+            prepared: &prepared,
+            simulation,
+            children,
+            lines,
+            early: VecDeque::new(),
+            sent: vec![0; self.node_count as usize],
+            failure,
+        };
+        driver.init()?;
+        driver.drive()?;
+        let Driver {
+            simulation,
+            children,
+            ..
+        } = driver;
+        let report = simulation.finish()?;
+        drop(children);
+        prepared.conclude(self, &report)
+    }
+}
+
+/// The actor of a process.
+struct Proxy {
+    cluster: Cluster,
+    node: u32,
+    writers: Arc<[Writer]>,
+    failure: Arc<Mutex<Option<TestError>>>,
+}
+
+impl Actor<Packet> for Proxy {
+    fn on<C: Context<Packet>>(&mut self, event: Event<Packet>, cx: &mut C) -> Flow {
+        match event {
+            Event::Message {
+                from,
+                body: Packet::Body(body),
+            } => {
+                let (src, dest) = (self.cluster.name(from), self.cluster.name(cx.me()));
+                let line = Line::write(&src, &dest, &body);
+                if let Err(error) = self.writers[self.node as usize].write(line) {
+                    lock(&self.failure).get_or_insert(error);
+                }
+            }
+            Event::Message {
+                body: Packet::Send(to, body),
+                ..
+            } => {
+                cx.send(to, Packet::Body(body));
+            }
+            _ => {}
+        }
+        Flow::Continue
+    }
+}
+
+/// Runs the simulation beside the processes.
+struct Driver<'a> {
+    prepared: &'a Prepared,
+    simulation: Simulation<Packet>,
+    children: Vec<Child>,
+    lines: Receiver<FromChild>,
+    /// Messages that nodes sent before all of them were ready.
+    early: VecDeque<(u32, Addr, Body)>,
+    /// The number of messages that each node has sent.
+    sent: Vec<u64>,
+    failure: Arc<Mutex<Option<TestError>>>,
+}
+
+impl Driver<'_> {
+    /// Tells each node its name, and waits for all replies.
+    fn init(&mut self) -> Result<(), TestError> {
+        let cluster = self.prepared.cluster;
+        let names: Vec<String> = cluster
+            .nodes()
+            .iter()
+            .map(|node| cluster.name(node))
+            .collect();
+        for (child, name) in self.children.iter().zip(&names) {
+            let body = Body::new("init").with_id(1);
+            let body = body
+                .with("node_id", name.as_str())
+                .with("node_ids", names.clone());
+            child.writer().write(Line::write("c0", name, &body))?;
+        }
+        let deadline = Instant::now() + INIT;
+        let mut waiting: Vec<bool> = names.iter().map(|_| true).collect();
+        while let Some(silent) = waiting.iter().position(|is_waiting| *is_waiting) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let received = match self.lines.recv_timeout(left) {
+                Ok(received) => received,
+                Err(_) => {
+                    let name = &names[silent];
+                    return Err(TestError::Node(format!(
+                        "node {name} does not answer the init message within {INIT:?}; it has to write a line \
+                         like {{\"src\":\"{name}\",\"dest\":\"c0\",\"body\":{{\"type\":\"init_ok\",\"in_reply_to\":1}}}}"
+                    )));
+                }
+            };
+            let (node, to, body) = self.read(received)?;
+            let is_waiting = &mut waiting[node as usize];
+            match &*body.kind {
+                "init_ok" if *is_waiting => *is_waiting = false,
+                "error" if *is_waiting => {
+                    let name = &names[node as usize];
+                    let text = body.get("text").map_or(String::new(), ToString::to_string);
+                    return Err(TestError::Node(format!(
+                        "node {name} answers the init message with an error: {text}"
+                    )));
+                }
+                _ => self.early.push_back((node, to, body)),
+            }
+            if self.early.len() > MOST_LINES * 64 {
+                return Err(TestError::Node(format!(
+                    "node {} floods the network before all nodes have answered the init message",
+                    names[node as usize]
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a line: its node, receiver and body.
+    fn read(&mut self, received: FromChild) -> Result<(u32, Addr, Body), TestError> {
+        let cluster = self.prepared.cluster;
+        let (node, bytes) = match received {
+            FromChild::Line(node, bytes) => (node, bytes),
+            FromChild::Ended(node) => return Err(self.children[node as usize].ended()),
+        };
+        let name = &self.children[node as usize].name;
+        let Line { src, dest, body } = Line::parse(&bytes).map_err(|problem| TestError::Line {
+            node: name.clone(),
+            problem,
+        })?;
+        if src != *name {
+            let text = format!("node {name} sends a message whose \"src\" is '{src}'");
+            return Err(TestError::Node(text));
+        }
+        let Some(to) = cluster.find(&dest) else {
+            let text = format!("node {name} sends a message to '{dest}', which does not exist");
+            return Err(TestError::Node(text));
+        };
+        Ok((node, to, body))
+    }
+
+    fn drive(&mut self) -> Result<(), TestError> {
+        let clock = Instant::now();
+        let cancel = self.prepared.config.cancel.clone();
+        while let Some((node, to, body)) = self.early.pop_front() {
+            self.inject(node, to, body)?;
+        }
+        while !self.simulation.is_over() && !cancel.is_cancelled() {
+            let now = Time::ZERO.after(clock.elapsed());
+            self.simulation.run_until(now);
+            if let Some(error) = lock(&self.failure).take() {
+                return Err(error);
+            }
+            if let Some(fault) = self.prepared.faults() {
+                return Err(TestError::Node(fault));
+            }
+            let next = self.simulation.next().map_or(NAP, |next| next.since(now));
+            let mut received = match self.lines.recv_timeout(next.min(NAP)) {
+                Ok(received) => Some(received),
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            let mut left = MOST_LINES;
+            while let Some(line) = received {
+                let (node, to, body) = self.read(line)?;
+                self.count(node, clock.elapsed())?;
+                self.inject(node, to, body)?;
+                left -= 1;
+                received = if left > 0 {
+                    self.lines.try_recv().ok()
+                } else {
+                    None
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, node: u32, elapsed: Duration) -> Result<(), TestError> {
+        let sent = &mut self.sent[node as usize];
+        *sent += 1;
+        if *sent <= MOST_RATE * (1 + elapsed.as_secs()) {
+            return Ok(());
+        }
+        let name = &self.children[node as usize].name;
+        Err(TestError::Node(format!(
+            "node {name} floods the network: it has sent {sent} messages in {elapsed:.1?}; at most {MOST_RATE} a \
+             second are allowed"
+        )))
+    }
+
+    /// Gives the actor of a process what the process sends.
+    fn inject(&mut self, node: u32, to: Addr, body: Body) -> Result<(), TestError> {
+        let soon = self.simulation.now().after(Duration::from_nanos(1));
+        let actor = self.prepared.cluster.node(node);
+        if self.simulation.is_over() {
+            return Ok(());
+        }
+        match self.simulation.inject(soon, actor, Packet::Send(to, body)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(TestError::Node(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The interface of workloads, and the list of them.
+
+use crate::history::Record;
+use crate::{Body, Topology};
+use corsair_check::Value;
+use serde_json::Value as Json;
+use std::time::Duration;
+
+/// A workload: what its clients ask, and what the nodes have to answer. It is a file of
+/// `workloads/` and an entry of [`WORKLOADS`].
+pub(crate) trait Workload: Sync {
+    /// The name in `-w`.
+    fn name(&self) -> &'static str;
+    /// What a client asks.
+    fn session(&self, start: &Start) -> Box<dyn Session>;
+    /// Checks the history of all clients.
+    fn check(&self, history: &[Record]) -> Findings;
+    /// True if clients ask once more after faults have ended and nodes had time to recover.
+    fn has_final_phase(&self) -> bool {
+        true
+    }
+    /// The longest time for which a client waits for a reply, by the mean latency.
+    fn patience(&self, latency: Duration) -> Duration {
+        let _ = latency;
+        Duration::from_secs(5)
+    }
+    /// True if an operation that times out has certainly not changed anything.
+    fn is_idempotent(&self, function: &str) -> bool {
+        function == "read"
+    }
+    /// True if the run is valid although no operation of this function succeeded.
+    fn may_always_fail(&self, function: &str) -> bool {
+        let _ = function;
+        false
+    }
+}
+
+/// All workloads.
+pub(crate) const WORKLOADS: [&dyn Workload; 8] = [
+    &crate::workloads::echo::Echo,
+    &crate::workloads::unique_ids::UniqueIds,
+    &crate::workloads::set::BROADCAST,
+    &crate::workloads::set::GROW_ONLY,
+    &crate::workloads::counter::GROW_ONLY,
+    &crate::workloads::counter::POSITIVE_NEGATIVE,
+    &crate::workloads::kafka::Kafka,
+    &crate::workloads::lin_kv::LinKv,
+];
+
+/// The names of all workloads.
+///
+/// ```
+/// assert!(corsair_maelstrom::workloads().contains(&"lin-kv"));
+/// ```
+pub fn workloads() -> Vec<&'static str> {
+    WORKLOADS.iter().map(|workload| workload.name()).collect()
+}
+
+/// What a session begins with.
+pub(crate) struct Start {
+    pub(crate) client: u32,
+    pub(crate) clients: u32,
+    pub(crate) nodes: u32,
+    pub(crate) topology: Topology,
+    pub(crate) key_count: u32,
+    pub(crate) writes_per_key: u32,
+}
+
+/// What one client asks, one operation at a time.
+pub(crate) trait Session: Send {
+    /// A request that has to be answered before the load begins.
+    fn setup(&mut self) -> Option<Body> {
+        None
+    }
+    /// The next operation; in the final phase `None` ends the client.
+    fn call(&mut self, draw: &mut dyn FnMut(u32) -> u32, phase: Phase) -> Option<Call>;
+    /// Reads a reply. The error is a clause: what a correct reply would have had.
+    fn answer(&mut self, reply: &Body) -> Result<Answer, String>;
+    /// The operation failed, or its outcome is unknown.
+    fn failed(&mut self) {}
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Load,
+    Final,
+}
+
+/// An operation, and its first request.
+pub(crate) struct Call {
+    pub(crate) function: &'static str,
+    pub(crate) value: Value,
+    /// `None`: the operation has no request, and its outcome is unknown. The client begins again as
+    /// another process.
+    pub(crate) body: Option<Body>,
+}
+
+/// What a reply means for the operation.
+pub(crate) enum Answer {
+    /// It is complete, with this result.
+    Done(Value),
+    /// It has a further request.
+    Ask(Body),
+}
+
+/// What a checker found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// The violations, as sentences; at most 10 of each kind.
+    pub violations: Vec<String>,
+    /// Why the check could not decide; `None` if it could.
+    pub undecided: Option<String>,
+    /// Further facts for the report.
+    pub notes: Vec<String>,
+}
+
+/// The maximum number of violations of a kind that are listed.
+const MOST_LISTED: usize = 10;
+
+impl Findings {
+    /// Adds violations of one kind.
+    pub(crate) fn list(&mut self, kind: &str, mut sentences: Vec<String>) {
+        let count = sentences.len();
+        sentences.truncate(MOST_LISTED);
+        let shown = sentences.into_iter();
+        self.violations
+            .extend(shown.map(|text| format!("{kind}: {text}")));
+        if count > MOST_LISTED {
+            let more = count - MOST_LISTED;
+            self.violations.push(format!("{kind}: {more} more"));
+        }
+    }
+}
+
+/// Returns a JSON value as a value of histories.
+pub(crate) fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Nil,
+        Json::Bool(value) => Value::Bool(*value),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => Value::Int(int),
+            (None, float) => Value::Float(float.unwrap_or(f64::NAN).to_bits()),
+        },
+        Json::String(text) => Value::Text(text.as_str().into()),
+        Json::Array(values) => Value::List(values.iter().map(value).collect()),
+        Json::Object(map) => Value::Map(
+            map.iter()
+                .map(|(name, json)| (Value::Text(name.as_str().into()), value(json)))
+                .collect(),
+        ),
+    }
+}
