@@ -162,6 +162,30 @@ pub enum CapacityError {
 /// Runs are spread over `config.workers` threads. The chaos monkey does not kill its victim, because
 /// capacity is measured with all instances running.
 ///
+/// ```
+/// use corsair::Config;
+/// use corsair_arch::{Plan, Scale, Search, Slo, Topology, capacity, read_text};
+/// use std::time::Duration;
+///
+/// // One instance serves one request at a time, each in 10 ms: at most 100 a second.
+/// let definition = read_text(
+///     r#"{"arch": "shop", "services": [
+///         {"name": "api", "package": "karyon", "count": 1, "service_time": "10ms", "slots": 1},
+///         {"name": "www", "package": "denominator", "dependencies": ["api"]}
+///     ]}"#,
+///     "shop.json",
+/// )?;
+/// let topology = Topology::new(&definition, Scale::default())?;
+/// let search = Search {
+///     slos: Slo::usual(Duration::from_millis(50), 0.01),
+///     precision: 0.1,
+///     ..Search::default()
+/// };
+/// let found = capacity(&Config::default(), &topology, &Plan::default(), &search, |_| {})?;
+/// assert!((80.0..105.0).contains(&found.load.unwrap()), "{:?}", found.load);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// See [`CapacityError`].
 pub fn capacity(

@@ -7,7 +7,7 @@
 use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
-use crate::ordered::{Ordered, post};
+use crate::ordered::{Ordered, Transit, post};
 use crate::saved::state;
 use crate::topology::{HealthRules, ScalerRules};
 use crate::totals::ServiceTotals;
@@ -34,7 +34,7 @@ pub(crate) struct Controller {
     /// Its index among all actors, counted like instances.
     pub(crate) index: u32,
     first: u32,
-    nodes: Vec<Watched>,
+    nodes: Vec<WatchedInstance>,
     /// For each region: the time since when there have been too many instances, and the highest number needed since
     /// then.
     low: BTreeMap<Option<u8>, (u64, u32)>,
@@ -44,7 +44,7 @@ pub(crate) struct Controller {
 
 /// An instance that the controller observes.
 #[derive(Debug, Serialize, Deserialize)]
-struct Watched {
+struct WatchedInstance {
     node: u32,
     region: Option<u8>,
     /// True if it should serve, and the time from which it does.
@@ -63,7 +63,7 @@ struct Watched {
     is_ejected: bool,
 }
 
-impl Watched {
+impl WatchedInstance {
     fn serves(&self, now: u64) -> bool {
         self.is_wanted && now >= self.ready_at
     }
@@ -84,7 +84,7 @@ impl Controller {
         let mut services = topology.looked_after();
         let service = services.nth(number as usize).unwrap_or_default();
         let instances = topology.services[service as usize].defined();
-        let nodes = instances.map(|node| Watched {
+        let nodes = instances.map(|node| WatchedInstance {
             node,
             region: topology.instances[node as usize].at.region,
             is_wanted: !topology.begins_idle(node),
@@ -120,12 +120,16 @@ impl Controller {
     /// Sends a message that arrives `later` nanoseconds after it otherwise would. It is sent again if a
     /// link loses it, except for [`Msg::Probe`], which is repeated anyway.
     fn tell<C: Context<Msg>>(&mut self, later: u64, to: u32, message: Msg, cx: &mut C) {
-        let travel = self.model.usual_travel(self.index, to);
-        let times = (cx.now().as_nanos(), travel.saturating_add(later));
-        let (model, ends) = (&self.model, (self.index, to));
+        let model = &self.model;
+        let transit = Transit {
+            sender: self.index,
+            receiver: to,
+            now: cx.now().as_nanos(),
+            travel: model.usual_travel(self.index, to).saturating_add(later),
+        };
         let after = match message {
-            Msg::Probe => self.ordered.once(model, ends, times, || cx.random()),
-            _ => Some(self.ordered.surely(model, ends, times, || cx.random())),
+            Msg::Probe => self.ordered.once(model, transit, || cx.random()),
+            _ => Some(self.ordered.surely(model, transit, || cx.random())),
         };
         let Some(after) = after else {
             return;

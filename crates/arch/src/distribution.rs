@@ -241,7 +241,7 @@ struct Pareto {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scaled {
+struct ScaleAndShape {
     scale: TimeSpan,
     shape: f64,
 }
@@ -301,11 +301,11 @@ impl<'de> de::Visitor<'de> for DistributionVisitor {
                 Distribution::Pareto { least, shape }
             }
             "weibull" => {
-                let Scaled { scale, shape } = map.next_value()?;
+                let ScaleAndShape { scale, shape } = map.next_value()?;
                 Distribution::Weibull { scale, shape }
             }
             "gamma" => {
-                let Scaled { scale, shape } = map.next_value()?;
+                let ScaleAndShape { scale, shape } = map.next_value()?;
                 Distribution::Gamma { scale, shape }
             }
             "empirical" => Distribution::Empirical(map.next_value()?),

@@ -198,6 +198,25 @@ pub struct Compared {
 
 /// Runs two topologies from the same seeds, and compares their measurements. `None` if a run was cancelled.
 ///
+/// ```
+/// use corsair::Config;
+/// use corsair_arch::{DefinitionText, Plan, Scale, Setting, Topology, compare};
+/// use std::path::Path;
+///
+/// let lamp = DefinitionText::find("lamp", Path::new("json_arch"))?;
+/// let slower = lamp.with(&[Setting {
+///     path: "services.webserver.service_time".to_owned(),
+///     value: Setting::value("20ms"),
+/// }])?;
+/// let before = Topology::new(&lamp.with(&[])?, Scale::default())?;
+/// let after = Topology::new(&slower, Scale::default())?;
+/// let compared = compare(&Config::default(), [&before, &after], &Plan::default(), 3)?;
+/// let rows = compared.expect("the run was not cancelled");
+/// let median = rows.iter().find(|row| row.name == "p50_seconds").unwrap();
+/// assert!(median.difference.mean > 0.019);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// See [`SimulateError`].
 pub fn compare(

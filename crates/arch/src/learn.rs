@@ -23,7 +23,7 @@ mod slots;
 
 pub use judge::{Quantile, Resemblance};
 pub use read::TraceError;
-pub use resample::Learnt;
+pub use resample::LearnedParameter;
 
 use crate::definition::{CheckedDefinition, Definition, DefinitionError, read_text};
 use crate::plan::SimulateError;
@@ -47,7 +47,7 @@ pub struct LearnReport {
     /// Sentences about missing parts of the traces, and about properties that a definition cannot express.
     pub remarks: Vec<String>,
     /// The numbers of the definition with their intervals, if resampling was requested and there were enough traces.
-    pub numbers: Vec<Learnt>,
+    pub numbers: Vec<LearnedParameter>,
     /// Definitions learned from resampled recordings.
     pub resampled: Vec<Definition>,
     /// True if the compared response times are of traces that were not learned from.
@@ -102,6 +102,35 @@ pub enum LearnError {
 }
 
 /// Learns a definition of this name from files of traces: OTLP/JSON, Zipkin or Jaeger.
+///
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("corsair-learn-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// // Two requests of the service web, each of which calls the service db.
+/// let mut spans = Vec::new();
+/// for (trace, start) in [("a1", 1_000_000), ("a2", 1_500_000)] {
+///     for (id, parent, kind, service, at, duration) in [
+///         ("1", "", "SERVER", "web", start, 9_000),
+///         ("2", "1", "CLIENT", "web", start + 1_000, 6_000),
+///         ("3", "2", "SERVER", "db", start + 2_000, 4_000),
+///     ] {
+///         spans.push(format!(
+///             r#"{{"traceId": "{trace}", "id": "{trace}{id}", "parentId": {}, "kind": "{kind}", "name": "get",
+///             "timestamp": {at}, "duration": {duration}, "localEndpoint": {{"serviceName": "{service}"}}}}"#,
+///             if parent.is_empty() { "null".to_owned() } else { format!("\"{trace}{parent}\"") },
+///         ));
+///     }
+/// }
+/// let file = dir.join("traces.json");
+/// std::fs::write(&file, format!("[{}]", spans.join(",")))?;
+///
+/// let report = corsair_arch::learn(&[file], "shop")?;
+/// assert_eq!((report.traces, report.spans), (2, 6));
+/// let names: Vec<_> = report.definition.services.iter().map(|s| s.name.as_str()).collect();
+/// assert!(names.contains(&"web") && names.contains(&"db"), "{names:?}");
+/// # std::fs::remove_dir_all(&dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// See [`LearnError`].

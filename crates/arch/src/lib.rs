@@ -81,8 +81,8 @@ pub use import::{
     Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, Unused, field_table, import,
 };
 pub use learn::{
-    LearnError, LearnOptions, LearnReport, Learnt, Quantile, Resemblance, TraceError, learn,
-    learn_with,
+    LearnError, LearnOptions, LearnReport, LearnedParameter, Quantile, Resemblance, TraceError,
+    learn, learn_with,
 };
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Command, Key, Msg};

@@ -38,7 +38,7 @@ use work::{InProgress, Piece};
 use crate::log;
 use crate::message::{Answer, Call, Msg, kind};
 use crate::model::Model;
-use crate::saved::{self, Ruled, Saving, State};
+use crate::saved::{self, RestoreState, Saving, State};
 use corsair::{Actor, Context, Event, Flow, Token};
 use corsair_observe::Metric;
 use serde::de::SeqAccess;

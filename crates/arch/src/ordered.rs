@@ -20,27 +20,44 @@ pub(crate) struct Ordered {
     due: FxHashMap<u32, u64>,
 }
 
+/// A message that is about to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transit {
+    /// The number of the sender.
+    pub(crate) sender: u32,
+    /// The number of the receiver.
+    pub(crate) receiver: u32,
+    /// The time at which it is sent, in nanoseconds.
+    pub(crate) now: u64,
+    /// The transit time without faults, in nanoseconds.
+    pub(crate) travel: u64,
+}
+
 impl Ordered {
     /// Returns the nanoseconds until a message that is sent now arrives, or `None` if a link loses it. Lost
-    /// messages are counted. `ends` are the numbers of sender and receiver; `travel` is the travel time
-    /// without faults.
+    /// messages are counted.
     #[inline]
     pub(crate) fn once(
         &mut self,
         model: &Model,
-        ends: (u32, u32),
-        (now, travel): (u64, u64),
+        transit: Transit,
         bits: impl FnMut() -> u64,
     ) -> Option<u64> {
+        let Transit {
+            sender,
+            receiver,
+            now,
+            travel,
+        } = transit;
         if !model.has_links() {
             return Some(travel);
         }
-        let effect = model.effect(ends.0, ends.1, now, bits);
+        let effect = model.effect(sender, receiver, now, bits);
         if effect.is_lost {
             model.dropped.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        Some(self.in_turn(ends.1, now, travel.saturating_add(delay(effect))))
+        Some(self.in_turn(receiver, now, travel.saturating_add(delay(effect))))
     }
 
     /// Returns the nanoseconds until the arrival of a message that is repeated until it is not lost. The interval
@@ -50,10 +67,15 @@ impl Ordered {
     pub(crate) fn surely(
         &mut self,
         model: &Model,
-        ends: (u32, u32),
-        (now, travel): (u64, u64),
+        transit: Transit,
         mut bits: impl FnMut() -> u64,
     ) -> u64 {
+        let Transit {
+            sender,
+            receiver,
+            now,
+            travel,
+        } = transit;
         if !model.has_links() {
             return travel;
         }
@@ -63,14 +85,14 @@ impl Ordered {
             if sent >= model.load_ends {
                 break;
             }
-            let effect = model.effect(ends.0, ends.1, sent, &mut bits);
+            let effect = model.effect(sender, receiver, sent, &mut bits);
             if !effect.is_lost {
                 let travel = later.saturating_add(travel).saturating_add(delay(effect));
-                return self.in_turn(ends.1, now, travel);
+                return self.in_turn(receiver, now, travel);
             }
         }
         let left = model.load_ends.saturating_sub(now);
-        self.in_turn(ends.1, now, left.saturating_add(travel))
+        self.in_turn(receiver, now, left.saturating_add(travel))
     }
 
     /// Delays a message until the previous one to the same receiver has arrived.

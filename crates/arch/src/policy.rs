@@ -2,7 +2,7 @@
 
 use crate::definition::{Balance, CallPolicy, RateLimit};
 use crate::duration_text::TimeSpan;
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
 
 /// The maximum deadline of a call, in nanoseconds: an hour. A message has 32 bits for the microseconds until its
@@ -118,7 +118,7 @@ pub(crate) struct Bucket {
     at: u64,
 }
 
-impl Ruled for Bucket {
+impl RestoreState for Bucket {
     fn take_over(&mut self, saved: Bucket) {
         let rate = self.rate;
         *self = Bucket { rate, ..saved };

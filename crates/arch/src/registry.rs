@@ -8,7 +8,7 @@
 use crate::log;
 use crate::message::{Change, Msg};
 use crate::model::Model;
-use crate::ordered::{Ordered, post};
+use crate::ordered::{Ordered, Transit, post};
 use crate::saved::state;
 use corsair::{Actor, Addr, Context, Event, Flow};
 use rustc_hash::FxHashMap;
@@ -80,10 +80,13 @@ impl Registry {
         for registry in 0..self.model.topology.registries() {
             let other = self.model.registry(registry);
             if other != self.index && self.model.place(other).region == here {
-                let ends = (self.index, other);
-                let travel = self.model.usual_travel(self.index, other);
-                let times = (cx.now().as_nanos(), travel);
-                let after = (self.ordered).surely(&self.model, ends, times, || cx.random());
+                let transit = Transit {
+                    sender: self.index,
+                    receiver: other,
+                    now: cx.now().as_nanos(),
+                    travel: self.model.usual_travel(self.index, other),
+                };
+                let after = (self.ordered).surely(&self.model, transit, || cx.random());
                 self.tell(other, after, Msg::ReplicateNode(change), cx);
             }
         }
@@ -104,8 +107,13 @@ impl Registry {
             return;
         };
         let travel = self.model.usual_travel(self.index, asker);
-        let (ends, times) = ((self.index, asker), (cx.now().as_nanos(), travel));
-        let arrives = (self.ordered).once(&self.model, ends, times, || cx.random());
+        let transit = Transit {
+            sender: self.index,
+            receiver: asker,
+            now: cx.now().as_nanos(),
+            travel,
+        };
+        let arrives = (self.ordered).once(&self.model, transit, || cx.random());
         let Some(after) = arrives else {
             // A lost answer leaves the position unchanged, so the next answer contains these changes too.
             return;

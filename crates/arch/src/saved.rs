@@ -20,7 +20,7 @@ pub(crate) trait State {
     fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error>;
 }
 
-/// Declares the saved fields of a type. Fields after `ruled` keep their rules: see [`Ruled`].
+/// Declares the saved fields of a type. Fields after `ruled` keep their rules: see [`RestoreState`].
 macro_rules! state {
     ($type:ty { $($field:ident),* $(,)? } $(ruled { $($ruled:ident),* $(,)? })?) => {
         impl $crate::saved::State for $type {
@@ -45,7 +45,7 @@ macro_rules! state {
                 from: &mut A,
             ) -> Result<(), A::Error> {
                 $(self.$field = $crate::saved::next(from)?;)*
-                $($($crate::saved::Ruled::take_over(&mut self.$ruled, $crate::saved::next(from)?);)*)?
+                $($($crate::saved::RestoreState::take_over(&mut self.$ruled, $crate::saved::next(from)?);)*)?
                 Ok(())
             }
         }
@@ -109,13 +109,13 @@ impl<'de, T: State> Visitor<'de> for Fields<'_, T> {
 }
 
 /// A value with rules, which come from the model, and a saved state.
-pub(crate) trait Ruled {
+pub(crate) trait RestoreState {
     /// Replaces its state by the saved state, and keeps its own rules.
     fn take_over(&mut self, saved: Self);
 }
 
 /// A saved value that has no rule any more is dropped, and a value with a new rule starts fresh.
-impl<T: Ruled> Ruled for Option<T> {
+impl<T: RestoreState> RestoreState for Option<T> {
     fn take_over(&mut self, saved: Option<T>) {
         if let (Some(own), Some(saved)) = (self, saved) {
             own.take_over(saved);
@@ -123,14 +123,14 @@ impl<T: Ruled> Ruled for Option<T> {
     }
 }
 
-impl<T: Ruled> Ruled for Box<T> {
+impl<T: RestoreState> RestoreState for Box<T> {
     fn take_over(&mut self, saved: Box<T>) {
         (**self).take_over(*saved);
     }
 }
 
 /// By position: additional values start fresh.
-impl<T: Ruled> Ruled for Vec<T> {
+impl<T: RestoreState> RestoreState for Vec<T> {
     fn take_over(&mut self, saved: Vec<T>) {
         for (own, saved) in self.iter_mut().zip(saved) {
             own.take_over(saved);

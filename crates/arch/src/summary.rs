@@ -10,5 +10,5 @@ mod spent;
 pub use capacity::{CapacityPoint, CapacitySummary, InstancesPoint, InstancesSummary};
 pub use compared::ComparedRow;
 pub use learned::{LearnedSummary, QuantileRow, RequestsSummary};
-pub use services::{EntrySummary, Named, ServicesSummary, Slowest, TimesSummary};
-pub use spent::{ServiceSummary, Spent};
+pub use services::{EntrySummary, ServicesSummary, Slowest, TimesSummary, TopologyNames};
+pub use spent::{ServiceSummaries, ServiceSummary};

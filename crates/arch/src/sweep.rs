@@ -3,15 +3,15 @@
 //! Lines are in the order of the grid, however many runs are made concurrently. So a sweep that was stopped resumes
 //! after the last complete line of its file. Each job of a job array makes one [`Shard`].
 
-mod described;
 mod file;
 mod grid;
+mod parameters;
 mod shard;
 mod values;
 
-pub use described::{Described, OutputFormat};
 pub use file::SweepFile;
 pub use grid::{Grid, field, typed_field};
+pub use parameters::{OutputFormat, SweepParameters};
 pub use shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
 
 use crate::experiment::{Measurement, in_parallel, measure};
@@ -92,7 +92,7 @@ impl Sweep {
         first_seed: u64,
         format: OutputFormat,
     ) -> Result<Sweep, SweepError> {
-        let described = Described {
+        let described = SweepParameters {
             definition: mark(&format!("{} {}", text.text(), setup.described())),
             fields,
             seeds,

@@ -6,7 +6,7 @@
 
 use crate::csv::quoted;
 use crate::geography::{Places, Zone};
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use corsair::Buckets;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -221,7 +221,7 @@ pub(crate) struct Track {
     used: Level,
 }
 
-impl Ruled for Track {
+impl RestoreState for Track {
     fn take_over(&mut self, saved: Track) {
         let Track {
             interval,

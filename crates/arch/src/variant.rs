@@ -71,6 +71,21 @@ impl DefinitionText {
 
     /// The definition with these fields changed.
     ///
+    /// ```
+    /// use corsair_arch::{DefinitionText, Setting};
+    /// use std::path::Path;
+    ///
+    /// let lamp = DefinitionText::find("lamp", Path::new("json_arch"))?;
+    /// let set = |path: &str, value: &str| Setting {
+    ///     path: path.to_owned(),
+    ///     value: Setting::value(value),
+    /// };
+    /// assert!(lamp.with(&[set("services.memcache.count", "4")]).is_ok());
+    /// let error = lamp.with(&[set("services.memcach.count", "4")]).unwrap_err();
+    /// assert!(error.contains("did you mean memcache?"), "{error}");
+    /// # Ok::<(), corsair_arch::DefinitionError>(())
+    /// ```
+    ///
     /// # Errors
     /// If a path is invalid, or the resulting definition is.
     pub fn with(&self, settings: &[Setting]) -> Result<CheckedDefinition, String> {

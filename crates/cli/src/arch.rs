@@ -22,7 +22,7 @@ use corsair_view::{ExtraCapacity, Make};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use summary::{Described, ServicesReport};
+use summary::{ServicesReport, SummaryNames};
 
 /// An architecture that is ready to run.
 #[derive(Debug)]
@@ -114,13 +114,13 @@ impl Workload for Services<'_> {
             }
             false => Vec::new(),
         };
-        let mut described = Described::new(options, &self.topology);
+        let mut described = SummaryNames::new(options, &self.topology);
         let mut topology = self.topology;
         let ran = match &options.session {
             Some(held) => {
                 let ran = run_held(options, held, &mut topology, &plan, console)?;
                 // Instances may have been added to it.
-                described = Described::new(options, &topology);
+                described = SummaryNames::new(options, &topology);
                 Some(ran)
             }
             None => {
@@ -224,7 +224,7 @@ fn slice_of(duration: Duration) -> Duration {
 /// The totals of services.
 #[derive(Debug)]
 pub struct ServiceResults {
-    described: Described,
+    described: SummaryNames,
     totals: Totals,
     files: Vec<String>,
 }

@@ -1,13 +1,13 @@
 //! Messages about the output of a run.
 
 use crate::console::complain;
-use crate::options::{Options, What};
+use crate::options::{Options, WorkloadOptions};
 use anyhow::anyhow;
 use corsair_observe::{ObserveError, OutputSummary};
 
 /// Adds to an error the flag that asked for what cannot be written or reached, if that is clear.
 pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
-    let collect = matches!(&options.what, What::Services(services) if services.collect);
+    let collect = matches!(&options.what, WorkloadOptions::Services(services) if services.collect);
     let files = [
         ("-j", options.graph_json),
         ("-g", options.graph_ml),

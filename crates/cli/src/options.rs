@@ -68,12 +68,12 @@ pub struct Options {
     /// The options of saving and resuming.
     pub checkpoints: Option<Checkpoints>,
     /// What to run.
-    pub what: What,
+    pub what: WorkloadOptions,
 }
 
 /// What to run, with its specific options.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum WorkloadOptions {
     /// `-a fsm`.
     Pirates(PirateOptions),
     /// Any other architecture.
@@ -152,7 +152,7 @@ impl Options {
         let config = config(values)?;
         let per_actor = values.given("per-actor").map(PathBuf::from);
         let what = if pirates {
-            What::Pirates(PirateOptions {
+            WorkloadOptions::Pirates(PirateOptions {
                 population: population(values)?,
                 form: match word(values, "form")? {
                     "async" => Form::Async,
@@ -160,7 +160,7 @@ impl Options {
                 },
             })
         } else {
-            What::Services(Box::new(ServiceOptions::read(values, &config)?))
+            WorkloadOptions::Services(Box::new(ServiceOptions::read(values, &config)?))
         };
         Ok(Options {
             arch,

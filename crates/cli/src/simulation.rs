@@ -4,7 +4,7 @@ use crate::arch::Services;
 use crate::console::{Console, complain};
 use crate::driver::Local;
 use crate::fsm::Pirates;
-use crate::options::{Options, What};
+use crate::options::{Options, WorkloadOptions};
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
 use crate::summary::{ProcessSummary, Summary};
@@ -24,8 +24,12 @@ use std::sync::Arc;
 /// If the run cannot start, fails, or its output cannot be written.
 pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
     match &options.what {
-        What::Pirates(pirates) => simulate(options, args, Pirates::new(options, pirates)?),
-        What::Services(services) => simulate(options, args, Services::new(options, services)?),
+        WorkloadOptions::Pirates(pirates) => {
+            simulate(options, args, Pirates::new(options, pirates)?)
+        }
+        WorkloadOptions::Services(services) => {
+            simulate(options, args, Services::new(options, services)?)
+        }
     }
 }
 

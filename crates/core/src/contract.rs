@@ -61,4 +61,4 @@ pub use script::{Script, Wait, perform};
 pub use select::Select;
 pub use spawn::Spawn;
 pub use time::Time;
-pub use waiting::{AskError, Own, Waiting};
+pub use waiting::{AskError, LibraryWait, WaitReason};

@@ -206,7 +206,7 @@ pub fn run<W: Watch>(
         let monster = Monster::new(fsm, Arc::clone(&tally));
         crate::simulate_script(&config, monster)?
     } else {
-        let tallied = Tallied {
+        let tallied = TallyingFsm {
             fsm,
             tally: Arc::clone(&tally),
         };
@@ -228,12 +228,12 @@ pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
 }
 
 /// The scenario, with the cell in which its tally is stored at the end.
-struct Tallied<W: Watch> {
+struct TallyingFsm<W: Watch> {
     fsm: Fsm<W>,
     tally: Arc<Mutex<Option<Tally>>>,
 }
 
-impl<W: Watch> Scenario<Msg> for Tallied<W> {
+impl<W: Watch> Scenario<Msg> for TallyingFsm<W> {
     async fn root<C: AsyncContext<Msg>>(self, cx: C) {
         let tally = monster::rule(self.fsm, cx).await;
         *lock(&self.tally) = Some(tally);

@@ -93,12 +93,12 @@ pub use contract::{
     Envelope, Event, Executor, Fingerprint, Flow, Gauge, Histogram, Interval, KindCount, Latency,
     Message, Outcome, Overflow, PanicReport, Panics, Probes, Progress, Random, Reason, ReplyHandle,
     Report, RunError, Scenario, Script, Select, Series, SpanId, Spawn, Time, TimerHandle, Token,
-    Wait, Waiting, WaitingActor, drive, perform,
+    Wait, WaitReason, WaitingActor, drive, perform,
 };
 #[cfg(feature = "serde")]
 pub use contract::{EachKind, Kind, Plain, ProcessState};
 #[doc(hidden)]
-pub use contract::{Own, Sample};
+pub use contract::{LibraryWait, Sample};
 pub use determinism::{Difference, NotDeterministic, check_determinism};
 pub use experiment::{Estimate, Experiment, Replication, ReplicationError, measure, replicate};
 pub use memory::{available_memory, file_memory, peak_memory, resident_memory};
@@ -108,7 +108,7 @@ pub use rng::StreamRng;
 #[cfg(feature = "tokio")]
 pub use run::run_on;
 pub use run::{run, run_on_wall_clock, simulate, simulate_script};
-pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
+pub use supervision::{FinalAction, RestartPolicy, Strategy, Supervised, Supervisor, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers, worthwhile_workers};
 #[cfg(feature = "serde")]
 pub use virtual_time::{Kinds, Snapshot, SnapshotError, StoredPart};

@@ -15,7 +15,7 @@ use incarnation::Incarnation;
 /// The policy for restarting an actor that panics.
 ///
 /// ```
-/// use corsair::{RestartPolicy, Then};
+/// use corsair::{RestartPolicy, FinalAction};
 /// use std::time::Duration;
 ///
 /// // At once, after 100 ms, after 200 ms; a fourth panic within a minute is its parent's.
@@ -27,7 +27,7 @@ use incarnation::Incarnation;
 /// };
 /// assert_eq!(policy.delay(0), Duration::ZERO);
 /// assert_eq!(policy.delay(2), Duration::from_millis(200));
-/// assert_eq!(policy.then, Then::Escalate);
+/// assert_eq!(policy.then, FinalAction::Escalate);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RestartPolicy {
@@ -42,7 +42,7 @@ pub struct RestartPolicy {
     /// The longest pause.
     pub longest: Duration,
     /// The action after the final panic.
-    pub then: Then,
+    pub then: FinalAction,
 }
 
 impl Default for RestartPolicy {
@@ -55,7 +55,7 @@ impl Default for RestartPolicy {
             backoff: Duration::from_millis(10),
             factor: 2.0,
             longest: Duration::from_secs(10),
-            then: Then::Escalate,
+            then: FinalAction::Escalate,
         }
     }
 }
@@ -89,7 +89,7 @@ fn power(mut base: f64, mut exponent: u32) -> f64 {
 
 /// The action after an actor's final panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Then {
+pub enum FinalAction {
     /// The panic is passed on: the actor ends with it, and either its parent is notified
     /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)) or the run ends,
     /// depending on [`Config::panics`](crate::Config::panics).
@@ -164,8 +164,8 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
         };
         let Some(rest) = restarts.next(cx.now()) else {
             match policy.then {
-                Then::Escalate => resume_unwind(panic),
-                Then::GiveUp => return,
+                FinalAction::Escalate => resume_unwind(panic),
+                FinalAction::GiveUp => return,
             }
         };
         // The payload of a panic may panic when it is dropped; that panic is ignored.

@@ -196,11 +196,11 @@ impl Http {
         recipients: &[UserId],
     ) -> Result<ConversationId, ClientError> {
         #[derive(Deserialize)]
-        struct Created {
+        struct CreatedConversation {
             id: ConversationId,
         }
         let body = json!({ "recipients": recipients });
-        let created: Created = self
+        let created: CreatedConversation = self
             .call(Method::POST, "/conversations", token, None, &body)
             .await?;
         Ok(created.id)

@@ -40,7 +40,7 @@ use crate::guard::guard;
 use crate::log::jetstream::Applied;
 use crate::log::{Entry, embedded};
 use crate::model::{ConversationId, SessionId, UserId};
-use compaction::{Current, Want};
+use compaction::{ApplierRequest, Current};
 use crossbeam_channel::{Receiver, Sender};
 use machine::{Machine, State};
 use queue::Tails;
@@ -79,7 +79,7 @@ pub(crate) struct Index {
     database: Current,
     progress: Arc<Progress>,
     tails: Tails,
-    wanted: Sender<Want>,
+    wanted: Sender<ApplierRequest>,
     /// Held by a compaction, so that only one runs at a time.
     compacting: Arc<tokio::sync::Mutex<()>>,
     applied: watch::Receiver<u64>,
@@ -97,7 +97,7 @@ struct Progress {
 }
 
 /// An index that was opened, before its thread runs.
-pub(crate) struct Opened {
+pub(crate) struct OpenedIndex {
     path: PathBuf,
     cache: usize,
     in_memory: bool,
@@ -126,15 +126,15 @@ impl From<redb::Error> for IndexError {
     }
 }
 
-impl Opened {
+impl OpenedIndex {
     /// Opens the index in this directory, or one in memory.
-    pub fn open(dir: Option<&Path>) -> Result<Opened, StartError> {
-        Opened::open_file(dir, FILE, CACHE)
+    pub fn open(dir: Option<&Path>) -> Result<OpenedIndex, StartError> {
+        OpenedIndex::open_file(dir, FILE, CACHE)
     }
 
-    /// Like [`Opened::open`], with this many bytes of cache.
-    pub fn open_with(dir: Option<&Path>, cache: usize) -> Result<Opened, StartError> {
-        Opened::open_file(dir, FILE, cache)
+    /// Like [`OpenedIndex::open`], with this many bytes of cache.
+    pub fn open_with(dir: Option<&Path>, cache: usize) -> Result<OpenedIndex, StartError> {
+        OpenedIndex::open_file(dir, FILE, cache)
     }
 
     /// True if there is an index in this directory.
@@ -142,7 +142,7 @@ impl Opened {
         dir.join(FILE).exists()
     }
 
-    fn open_file(dir: Option<&Path>, file: &str, cache: usize) -> Result<Opened, StartError> {
+    fn open_file(dir: Option<&Path>, file: &str, cache: usize) -> Result<OpenedIndex, StartError> {
         let (database, path) = database::open(dir, file, cache)?;
         let failed = |error| StartError::database(&path, error);
         let mut found = guard(|| format(&database)).map_err(failed)?;
@@ -169,7 +169,7 @@ impl Opened {
             // What is left of a compaction that was cut off.
             let _ = std::fs::remove_file(compaction::beside(&path));
         }
-        Ok(Opened {
+        Ok(OpenedIndex {
             path,
             cache,
             in_memory: dir.is_none(),
@@ -205,8 +205,8 @@ impl Opened {
     ///
     /// # Errors
     /// If the index belongs to something else, or is damaged.
-    pub fn copy_in(directory: &Path, file: &str) -> Result<Opened, StartError> {
-        Opened::open_file(Some(directory), file, CACHE)
+    pub fn copy_in(directory: &Path, file: &str) -> Result<OpenedIndex, StartError> {
+        OpenedIndex::open_file(Some(directory), file, CACHE)
     }
 
     /// Reads and checks the index of another node, which must belong to this log and end at this position.
@@ -214,7 +214,7 @@ impl Opened {
     /// # Errors
     /// If the index belongs to something else, or is damaged.
     pub fn verify_copy(directory: &Path, file: &str, of: (u64, u64)) -> Result<(), StartError> {
-        let found = Opened::copy_in(directory, file)?;
+        let found = OpenedIndex::copy_in(directory, file)?;
         if found.verify()? == of {
             return Ok(());
         }
@@ -226,13 +226,13 @@ impl Opened {
     ///
     /// # Errors
     /// If the file cannot be replaced.
-    pub fn replace(self, directory: &Path, file: &str) -> Result<Opened, StartError> {
+    pub fn replace(self, directory: &Path, file: &str) -> Result<OpenedIndex, StartError> {
         if self.in_memory {
-            let found = Opened::copy_in(directory, file)?;
+            let found = OpenedIndex::copy_in(directory, file)?;
             let (database, path) = database::open(None, FILE, self.cache)?;
             let copied = guard(|| copy::copy(&found.database.begin_read()?, &database));
             copied.map_err(|error| StartError::database(&path, error))?;
-            return Ok(Opened {
+            return Ok(OpenedIndex {
                 path,
                 cache: self.cache,
                 database,
@@ -245,7 +245,7 @@ impl Opened {
         let placed = std::fs::rename(directory.join(file), &path)
             .and_then(|()| std::fs::File::open(directory)?.sync_all());
         placed.map_err(|error| StartError::database(&path, redb::Error::Io(error)))?;
-        Opened::open_with(Some(directory), cache)
+        OpenedIndex::open_with(Some(directory), cache)
     }
 
     /// Copies it into a new file.
@@ -301,7 +301,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Sets the log to apply. [`Opened::record_log`] makes the choice durable.
+    /// Sets the log to apply. [`OpenedIndex::record_log`] makes the choice durable.
     ///
     /// # Errors
     /// If the index belongs to another log, even if it has applied nothing of it yet.
@@ -368,7 +368,7 @@ impl Opened {
         effects: impl Effects,
         checkpoint: impl Fn(u64) + Send + 'static,
     ) -> Result<(Index, JoinHandle<()>), StartError> {
-        let Opened {
+        let OpenedIndex {
             path,
             cache,
             in_memory,

@@ -6,11 +6,11 @@ use crate::counts::Unread;
 use crate::disk::{Disk, blocking};
 use crate::error::StartError;
 use crate::hub::{HubRequest, Parts};
-use crate::index::Opened;
+use crate::index::OpenedIndex;
 use crate::inner::{Inner, wait};
 use crate::limits::MOST_FANOUT;
 use crate::log::Log;
-use crate::log::embedded::Prepared;
+use crate::log::embedded::OpenedLog;
 use crate::log::jetstream::{Connected, Names, Server};
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -85,7 +85,7 @@ impl Node {
         let disk = Disk::new(data.as_deref(), limits.reserve);
         let dir = data.clone();
         let cache = cache.unwrap_or(crate::index::CACHE);
-        let mut opened = blocking(move || Opened::open_with(dir.as_deref(), cache)).await?;
+        let mut opened = blocking(move || OpenedIndex::open_with(dir.as_deref(), cache)).await?;
         let presence = Arc::new(Presence::default());
         let acknowledgements = Arc::new(Acknowledgements::default());
         let sessions = Arc::new(Sessions::default());
@@ -103,7 +103,7 @@ impl Node {
         let log: Arc<dyn Log> = match nats {
             None => {
                 let after = opened.applied().position;
-                let prepared = blocking(move || Prepared::open(data.as_deref(), after)).await?;
+                let prepared = blocking(move || OpenedLog::open(data.as_deref(), after)).await?;
                 opened.adopt(prepared.identity())?;
                 opened.follows(prepared.last())?;
                 let (log, thread) = prepared.start(feed, metrics.groups.clone())?;
@@ -121,7 +121,8 @@ impl Node {
                     connected.client(),
                     key,
                     metrics.clone(),
-                    (connected.names().presence.clone(), connected.origin()),
+                    connected.names().presence.clone(),
+                    connected.origin(),
                     opened.version(),
                 );
                 let common = shared.common();

@@ -7,7 +7,7 @@
 use crate::backup::{BackupError, begin, finish, part, unusable};
 use crate::disk::blocking;
 use crate::error::StartError;
-use crate::index::Opened;
+use crate::index::OpenedIndex;
 use crate::log::embedded;
 use crate::node::Node;
 use crate::options::Options;
@@ -80,11 +80,11 @@ fn unexpected(answer: &str) -> BackupError {
 pub(crate) enum Offline {
     Node(Node),
     /// The index of a node whose log is a shared stream.
-    Index(Opened),
+    Index(OpenedIndex),
 }
 
 pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
-    if !Opened::is_in(data) {
+    if !OpenedIndex::is_in(data) {
         return Err(BackupError::NoData(data.to_owned()));
     }
     if embedded::is_in(data) {
@@ -95,7 +95,7 @@ pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
         return Ok(Offline::Node(Node::start(options).await?));
     }
     let directory = data.to_owned();
-    let index = blocking(move || Opened::open(Some(&directory))).await?;
+    let index = blocking(move || OpenedIndex::open(Some(&directory))).await?;
     if index.has_own_log() {
         let path = data.join(crate::index::FILE);
         return Err(StartError::OtherLog { path }.into());
@@ -107,13 +107,34 @@ pub(crate) async fn opened(data: &Path) -> Result<Offline, BackupError> {
 ///
 /// # Errors
 /// If the directory contains data, or the backup cannot be read.
+///
+/// ```
+/// use corsair_courier::{Node, Options, backup, restore};
+///
+/// # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = std::env::temp_dir().join(format!("corsair-restore-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// let (data, copy, new) = (dir.join("data"), dir.join("copy.redb"), dir.join("new"));
+/// let options = Options { data: Some(data.clone()), ..Options::default() };
+/// let node = Node::start(options).await?;
+/// backup(&data, &copy).await?; // while the node serves
+/// node.close().await;
+///
+/// restore(&copy, &new).await?;
+/// let node = Node::start(Options { data: Some(new), ..Options::default() }).await?;
+/// node.close().await;
+/// # std::fs::remove_dir_all(&dir)?;
+/// # Ok(())
+/// # }
+/// ```
 pub async fn restore(from: &Path, data: &Path) -> Result<(), BackupError> {
     let (from, data) = (from.to_owned(), data.to_owned());
     blocking(move || Ok(bring_back(&from, &data))).await?
 }
 
 fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
-    if Opened::is_in(data) || embedded::is_in(data) {
+    if OpenedIndex::is_in(data) || embedded::is_in(data) {
         return Err(BackupError::Exists(data.to_owned()));
     }
     std::fs::File::open(from).map_err(unusable(from))?;
@@ -123,7 +144,7 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     let _ = std::fs::remove_file(&restored);
     let brought = (|| {
         copy(from, &restored).map_err(unusable(&restored))?;
-        let index = Opened::copy_in(data, RESTORED)?;
+        let index = OpenedIndex::copy_in(data, RESTORED)?;
         let (log, position) = index.verify()?;
         drop(index);
         embedded::begin(data, log, position)?;

@@ -6,7 +6,7 @@
 use crate::backup::BackupError;
 use crate::disk::blocking;
 use crate::error::StartError;
-use crate::index::Opened;
+use crate::index::OpenedIndex;
 use crate::log::embedded;
 use crate::metrics::Metrics;
 use crate::node::connect;
@@ -32,7 +32,7 @@ pub async fn reseed(options: Options) -> Result<u64, BackupError> {
             node.close().await;
             drop(node);
             let data = data.clone();
-            blocking(move || Opened::open(Some(&data))).await?
+            blocking(move || OpenedIndex::open(Some(&data))).await?
         }
     };
     let known = index.applied().position;

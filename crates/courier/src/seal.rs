@@ -29,7 +29,7 @@ pub(crate) struct Key([u8; 32]);
 
 /// The contents of a sealed message.
 #[derive(Debug)]
-pub(crate) enum Opened<T> {
+pub(crate) enum UnsealResult<T> {
     Read(T),
     /// The message was not sealed with this key.
     Foreign,
@@ -71,21 +71,23 @@ impl Key {
     }
 
     /// Opens the result of [`Key::seal`].
-    pub fn open<T: DeserializeOwned>(&self, bytes: &[u8]) -> Opened<T> {
+    pub fn open<T: DeserializeOwned>(&self, bytes: &[u8]) -> UnsealResult<T> {
         if bytes.len() < HEAD || &bytes[..MAGIC.len()] != MAGIC {
-            return Opened::Foreign;
+            return UnsealResult::Foreign;
         }
         let (hash, sealed) = bytes[MAGIC.len()..].split_at(HASH);
         if !bool::from(self.hash(sealed).as_slice().ct_eq(hash)) {
-            return Opened::Foreign;
+            return UnsealResult::Foreign;
         }
         match sealed[0] {
             FIRST..=NEWEST => match postcard::take_from_bytes(&sealed[1..]) {
-                Ok((value, [])) => Opened::Read(value),
-                Ok((_, rest)) => Opened::Unreadable(format!("{} bytes are left over", rest.len())),
-                Err(error) => Opened::Unreadable(error.to_string()),
+                Ok((value, [])) => UnsealResult::Read(value),
+                Ok((_, rest)) => {
+                    UnsealResult::Unreadable(format!("{} bytes are left over", rest.len()))
+                }
+                Err(error) => UnsealResult::Unreadable(error.to_string()),
             },
-            version => Opened::Newer(version),
+            version => UnsealResult::Newer(version),
         }
     }
 
@@ -109,11 +111,12 @@ mod tests {
         let (ours, theirs) = (Key::new(b"ours"), Key::new(b"theirs"));
         let sealed = ours.seal(FIRST, &(7u64, "ahoy")).unwrap();
         match ours.open::<(u64, String)>(&sealed) {
-            Opened::Read(read) => assert_eq!(read, (7, "ahoy".to_owned())),
+            UnsealResult::Read(read) => assert_eq!(read, (7, "ahoy".to_owned())),
             other => panic!("{other:?}"),
         }
-        let foreign =
-            |key: &Key, bytes: &[u8]| matches!(key.open::<(u64, String)>(bytes), Opened::Foreign);
+        let foreign = |key: &Key, bytes: &[u8]| {
+            matches!(key.open::<(u64, String)>(bytes), UnsealResult::Foreign)
+        };
         assert!(foreign(&theirs, &sealed));
         for place in 0..sealed.len() {
             let mut forged = sealed.clone();
@@ -128,10 +131,13 @@ mod tests {
     fn what_a_newer_version_has_sealed_is_not_taken_for_something_else() {
         let key = Key::new(b"ours");
         let sealed = key.seal(NEWEST, &300u64).unwrap();
-        assert!(matches!(key.open::<u8>(&sealed), Opened::Unreadable(_)));
+        assert!(matches!(
+            key.open::<u8>(&sealed),
+            UnsealResult::Unreadable(_)
+        ));
         let newer = key.seal(NEWEST + 1, &300u64).unwrap();
         match key.open::<u64>(&newer) {
-            Opened::Newer(version) => assert_eq!(version, NEWEST + 1),
+            UnsealResult::Newer(version) => assert_eq!(version, NEWEST + 1),
             other => panic!("{other:?}"),
         }
     }

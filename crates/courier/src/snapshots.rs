@@ -2,7 +2,7 @@
 
 use crate::disk::blocking;
 use crate::error::StartError;
-use crate::index::Opened;
+use crate::index::OpenedIndex;
 use crate::inner::{Inner, wait};
 use crate::log::jetstream::{Connected, Snapshot, Snapshots};
 use crate::presence::shared::First;
@@ -30,9 +30,9 @@ pub(crate) const EVERY: u64 = 1 << 20;
 /// If entries are missing between the index, or the newest snapshot, and the stream.
 pub(crate) async fn begin(
     connected: &Connected,
-    mut opened: Opened,
+    mut opened: OpenedIndex,
     data: Option<&Path>,
-) -> Result<Opened, StartError> {
+) -> Result<OpenedIndex, StartError> {
     let snapshots = connected.snapshots();
     let mut attempt = 1;
     loop {
@@ -92,7 +92,7 @@ pub(crate) async fn begin(
 /// If the index cannot be copied, or the server refuses the copy.
 pub(crate) async fn store(
     connected: &Connected,
-    opened: Opened,
+    opened: OpenedIndex,
     data: &Path,
 ) -> Result<(), StartError> {
     let snapshots = connected.snapshots();
@@ -119,7 +119,7 @@ async fn fetch(
     snapshots.fetch(snapshot, &scratch.file()).await?;
     let of = (connected.identity(), snapshot.position);
     let directory = scratch.directory.clone();
-    let verified = blocking(move || Opened::verify_copy(&directory, FILE, of)).await;
+    let verified = blocking(move || OpenedIndex::verify_copy(&directory, FILE, of)).await;
     verified.map_err(|error| error.to_string())
 }
 

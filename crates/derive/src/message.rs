@@ -4,7 +4,7 @@ mod attributes;
 #[cfg(test)]
 mod tests;
 
-use attributes::{Attributes, Place};
+use attributes::{AttributeTarget, Attributes};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -22,15 +22,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     }
     let (container, forms) = match &input.data {
         Data::Struct(data) => {
-            let container = Attributes::read(&input.attrs, Place::Struct)?;
+            let container = Attributes::read(&input.attrs, AttributeTarget::Struct)?;
             let name = container.kind_or(&input.ident);
             let form = Form::new(quote!(Self), name, &container, &data.fields)?;
             (container, vec![form])
         }
         Data::Enum(data) => {
-            let container = Attributes::read(&input.attrs, Place::Enum)?;
+            let container = Attributes::read(&input.attrs, AttributeTarget::Enum)?;
             let forms = data.variants.iter().map(|variant| {
-                let attributes = Attributes::read(&variant.attrs, Place::Variant)?;
+                let attributes = Attributes::read(&variant.attrs, AttributeTarget::Variant)?;
                 let (name, ident) = (attributes.kind_or(&variant.ident), &variant.ident);
                 Form::new(quote!(Self::#ident), name, &attributes, &variant.fields)
             });
@@ -159,7 +159,7 @@ impl<'a> Form<'a> {
     ) -> Result<Form<'a>> {
         let mut used = Vec::new();
         for (member, field) in fields.members().zip(fields) {
-            let own = Attributes::read(&field.attrs, Place::Field)?;
+            let own = Attributes::read(&field.attrs, AttributeTarget::Field)?;
             if !own.skip && !attributes.skip {
                 used.push(Field {
                     member,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     /// By actor number. Numbers are assigned in pages, so most entries are used.
-    placed: Vec<Option<Arc<Placed>>>,
+    placed: Vec<Option<Arc<NodeIdentity>>>,
     populations: Vec<Members>,
     addresses: Addresses,
     /// Packages and services come over and over.
@@ -45,7 +45,7 @@ impl Members {
 #[derive(Clone, Debug)]
 pub(crate) enum ActorIdentity {
     /// A single node.
-    Placed(Arc<Placed>),
+    Placed(Arc<NodeIdentity>),
     /// A member of a population: which of them, its index there, and its name.
     Member {
         population: usize,
@@ -65,7 +65,7 @@ impl ActorIdentity {
 
 /// A node that has appeared.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct NodeIdentity {
     pub(crate) name: Arc<str>,
     pub(crate) full_name: Arc<str>,
     pub(crate) service: Arc<str>,
@@ -89,7 +89,7 @@ pub(crate) struct NodeRecord<'a> {
     pub(crate) address: Ipv4Addr,
 }
 
-impl Placed {
+impl NodeIdentity {
     pub(crate) fn shown(&self) -> NodeRecord<'_> {
         NodeRecord {
             name: &self.name,
@@ -135,7 +135,7 @@ pub(crate) struct SavedDirectory {
     addresses: Addresses,
 }
 
-impl Placed {
+impl NodeIdentity {
     pub(crate) fn save(&self) -> SavedNode {
         let node = Node {
             name: self.name.to_string(),
@@ -217,7 +217,7 @@ impl Directory {
     }
 
     /// An actor has appeared.
-    pub(crate) fn add(&mut self, actor: u32, node: Node) -> Arc<Placed> {
+    pub(crate) fn add(&mut self, actor: u32, node: Node) -> Arc<NodeIdentity> {
         let address = self.addresses.next(&node.region, &node.zone);
         self.place(actor, node, address)
     }
@@ -250,7 +250,7 @@ impl Directory {
     }
 
     /// The name of an actor that no graph shows. It takes no address from those that are shown.
-    pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<Placed> {
+    pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<NodeIdentity> {
         let node = Node {
             name: name.to_owned(),
             container: None,
@@ -263,14 +263,14 @@ impl Directory {
         self.place(actor, node, Ipv4Addr::UNSPECIFIED)
     }
 
-    fn place(&mut self, actor: u32, node: Node, address: Ipv4Addr) -> Arc<Placed> {
+    fn place(&mut self, actor: u32, node: Node, address: Ipv4Addr) -> Arc<NodeIdentity> {
         let placed = self.make(SavedNode { node, address });
         self.put(actor, Arc::clone(&placed));
         placed
     }
 
     /// A node with all that files want to know of it.
-    pub(crate) fn make(&mut self, SavedNode { node, address }: SavedNode) -> Arc<Placed> {
+    pub(crate) fn make(&mut self, SavedNode { node, address }: SavedNode) -> Arc<NodeIdentity> {
         let endpoint = Endpoint {
             service_name: &node.full_name,
             ipv4: address,
@@ -278,7 +278,7 @@ impl Directory {
         };
         let endpoint = serde_json::value::to_raw_value(&endpoint)
             .expect("names and numbers can be written as JSON");
-        Arc::new(Placed {
+        Arc::new(NodeIdentity {
             name: node.name.into(),
             full_name: node.full_name.into(),
             service: self.word(node.service),
@@ -291,7 +291,7 @@ impl Directory {
         })
     }
 
-    fn put(&mut self, actor: u32, placed: Arc<Placed>) {
+    fn put(&mut self, actor: u32, placed: Arc<NodeIdentity>) {
         let place = actor as usize;
         if place >= self.placed.len() {
             self.placed.resize(place + 1, None);
@@ -300,7 +300,7 @@ impl Directory {
     }
 
     /// The node of an actor, if it has appeared.
-    pub(crate) fn get(&self, actor: u32) -> Option<&Arc<Placed>> {
+    pub(crate) fn get(&self, actor: u32) -> Option<&Arc<NodeIdentity>> {
         self.placed.get(actor as usize)?.as_ref()
     }
 

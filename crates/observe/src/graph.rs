@@ -10,13 +10,13 @@
 //! | and does no longer | `forget`, `source`, `target`, `timestamp` |
 //! | an actor has ended | `done`, `exit`, `timestamp` |
 
+mod edge_intervals;
 mod error;
 mod markup;
 mod neo4j;
 mod network;
 mod reader;
 mod sink;
-mod spells;
 mod writer;
 
 pub use error::GraphError;

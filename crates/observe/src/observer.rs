@@ -12,7 +12,7 @@ mod sinks;
 #[cfg(feature = "metrics")]
 use crate::Clock;
 use crate::recorder::RecordKinds;
-use crate::recorder::lane::{Lanes, Next};
+use crate::recorder::lane::{Lanes, WriterStep};
 use crate::times::{csv, guess};
 use crate::{ObserveError, OutputSummary, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
 use corsair::CancelToken;
@@ -172,13 +172,13 @@ fn write(
         let next = lanes.next();
         let saving = lanes.asked_to_save();
         let watermark = match (next, &saving) {
-            (Next::Last, _) => u64::MAX,
+            (WriterStep::Last, _) => u64::MAX,
             // The run is paused, and nothing earlier will be recorded.
-            (Next::Look, Some(saving)) => saving.until.saturating_add(1),
-            (Next::Look, None) => lanes.watermark().unwrap_or(merge.newest()),
+            (WriterStep::Look, Some(saving)) => saving.until.saturating_add(1),
+            (WriterStep::Look, None) => lanes.watermark().unwrap_or(merge.newest()),
         };
         lanes.take(merge.inbox(), &mut spare);
-        let ready = merge.before(watermark, next == Next::Last);
+        let ready = merge.before(watermark, next == WriterStep::Last);
         let count = ready.len() as u64;
         if outcome.is_ok() {
             outcome = sinks.write(ready);
@@ -201,7 +201,7 @@ fn write(
                 let _ = saving.answer.send(saved);
             }
         }
-        if next == Next::Last {
+        if next == WriterStep::Last {
             break;
         }
     }

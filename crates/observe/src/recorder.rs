@@ -31,7 +31,7 @@ use crate::{
 };
 use corsair::{Addr, AddrRange, Progress, Time};
 use lane::Lanes;
-use record::{Annotation, What};
+use record::{Annotation, RecordedEvent};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl Recorder {
     /// An actor has appeared. Report it before, or at the instant of, anything that names the actor.
     pub fn node(&self, at: Time, actor: Addr, node: Node) {
         if let Some(lanes) = &self.0 {
-            lanes.push(at, actor, What::Node(Box::new(node)));
+            lanes.push(at, actor, RecordedEvent::Node(Box::new(node)));
         }
     }
 
@@ -208,7 +208,7 @@ impl Recorder {
     pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
         if !actors.is_empty() {
             let count = actors.len();
-            let what = What::Population { count, population };
+            let what = RecordedEvent::Population { count, population };
             self.push_if(RecordKinds::names, at, actors.get(0), what);
         }
     }
@@ -217,26 +217,36 @@ impl Recorder {
     /// instant of, its first message.
     pub fn name(&self, at: Time, actor: Addr, name: impl FnOnce() -> String) {
         if self.wants_messages() {
-            let what = What::Name(name().into_boxed_str());
+            let what = RecordedEvent::Name(name().into_boxed_str());
             self.push_if(|w| w.messages, at, actor, what);
         }
     }
 
     /// An actor has got to know another.
     pub fn edge(&self, at: Time, source: Addr, target: Addr) {
-        self.push_if(|w| w.graph, at, source, What::Edge(target.as_u32()));
+        self.push_if(
+            |w| w.graph,
+            at,
+            source,
+            RecordedEvent::Edge(target.as_u32()),
+        );
     }
 
     /// An actor does not know another any longer.
     pub fn forget(&self, at: Time, source: Addr, target: Addr) {
-        self.push_if(|w| w.graph, at, source, What::Forget(target.as_u32()));
+        self.push_if(
+            |w| w.graph,
+            at,
+            source,
+            RecordedEvent::Forget(target.as_u32()),
+        );
     }
 
     /// An actor has ended.
     #[inline]
     pub fn done(&self, at: Time, actor: Addr, exit: Exit) {
         if self.wants_graph() {
-            self.push_if(|w| w.graph, at, actor, What::Done(exit));
+            self.push_if(|w| w.graph, at, actor, RecordedEvent::Done(exit));
         }
     }
 
@@ -292,7 +302,7 @@ impl Recorder {
         if let Some(lanes) = &self.0
             && lanes.wanted.flows
         {
-            let what = What::Span {
+            let what = RecordedEvent::Span {
                 context,
                 kind: kind.min(NO_KIND) as u16,
                 annotation,
@@ -313,7 +323,7 @@ impl Recorder {
         payload: impl FnOnce() -> P,
     ) {
         if self.wants_messages() {
-            let what = What::Message {
+            let what = RecordedEvent::Message {
                 sender: sender.as_u32(),
                 kind: kind.min(NO_KIND) as u16,
                 payload: payload().into(),
@@ -325,13 +335,19 @@ impl Recorder {
     /// Adds a line to the log of messages, after the earlier records of this actor.
     pub fn note(&self, at: Time, actor: Addr, line: impl FnOnce() -> String) {
         if self.wants_messages() {
-            let what = What::Note(line().into_boxed_str());
+            let what = RecordedEvent::Note(line().into_boxed_str());
             self.push_if(|w| w.messages, at, actor, what);
         }
     }
 
     #[inline]
-    fn push_if(&self, wanted: impl Fn(&RecordKinds) -> bool, at: Time, actor: Addr, what: What) {
+    fn push_if(
+        &self,
+        wanted: impl Fn(&RecordKinds) -> bool,
+        at: Time,
+        actor: Addr,
+        what: RecordedEvent,
+    ) {
         if let Some(lanes) = &self.0
             && wanted(&lanes.wanted)
         {

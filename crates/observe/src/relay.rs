@@ -9,8 +9,8 @@
 //! relay waits, the actors of its process wait.
 
 use crate::recorder::RecordKinds;
-use crate::recorder::lane::{Lanes, Next};
-use crate::recorder::record::{Record, What};
+use crate::recorder::lane::{Lanes, WriterStep};
+use crate::recorder::record::{Record, RecordedEvent};
 use crate::times::SavedTimes;
 use crate::{Recorder, SavedOutputs, Settings};
 use serde::{Deserialize, Serialize};
@@ -112,16 +112,16 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
             let next = lanes.next();
             let saving = lanes.asked_to_save();
             let reached = match (next, &saving) {
-                (Next::Last, _) => u64::MAX,
-                (Next::Look, Some(saving)) => saving.until.saturating_add(1),
-                (Next::Look, None) => lanes.watermark().unwrap_or(0),
+                (WriterStep::Last, _) => u64::MAX,
+                (WriterStep::Look, Some(saving)) => saving.until.saturating_add(1),
+                (WriterStep::Look, None) => lanes.watermark().unwrap_or(0),
             };
             lanes.take(&mut records, &mut spare);
             let count = records.len() as u64;
             records
                 .drain(..)
                 .try_for_each(|record| self.record(record))?;
-            self.header.is_last = next == Next::Last;
+            self.header.is_last = next == WriterStep::Last;
             self.saves += u64::from(saving.is_some());
             if saving.is_some() || self.header.is_last {
                 self.header.times = lanes.times.take();
@@ -136,18 +136,18 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
                 // Whoever has asked may have gone.
                 let _ = saving.answer.send(Ok(SavedOutputs::default()));
             }
-            if next == Next::Last {
+            if next == WriterStep::Last {
                 return Ok(());
             }
         }
     }
 
     fn record(&mut self, record: Record) -> io::Result<()> {
-        if let What::Population { count, population } = &record.what {
+        if let RecordedEvent::Population { count, population } = &record.what {
             let node = |index| Record {
                 at: record.at,
                 actor: record.actor + index,
-                what: What::Node(Box::new(population.node(index))),
+                what: RecordedEvent::Node(Box::new(population.node(index))),
             };
             return (0..*count).try_for_each(|index| self.record(node(index)));
         }

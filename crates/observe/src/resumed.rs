@@ -36,16 +36,16 @@ pub struct ResumePoint {
 
 /// A file that a resumed run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct ContinuedFile {
     file: SavedFile,
 }
 
-impl Begun {
+impl ContinuedFile {
     /// Returns the state of a file, under this name in a checkpoint.
     pub(crate) fn of(
         name: &str,
         out: &mut CountingWriter<Replacement>,
-    ) -> Result<(Begun, Output), FileError> {
+    ) -> Result<(ContinuedFile, Output), FileError> {
         let so_far = out.so_far();
         let (bytes, crc32) = so_far.map_err(|error| out.get().failed(error))?;
         let name = name.to_owned();
@@ -56,17 +56,17 @@ impl Begun {
             crc32,
         };
         let file = SavedFile { name, bytes, crc32 };
-        Ok((Begun { file }, output))
+        Ok((ContinuedFile { file }, output))
     }
 
     /// Returns the state of a copied file, under this name.
-    pub(crate) fn copied(name: &str, contents: &[u8]) -> Begun {
+    pub(crate) fn copied(name: &str, contents: &[u8]) -> ContinuedFile {
         let file = SavedFile {
             name: name.to_owned(),
             bytes: contents.len() as u64,
             crc32: crc32fast::hash(contents),
         };
-        Begun { file }
+        ContinuedFile { file }
     }
 
     /// How many bytes it had.

@@ -49,9 +49,9 @@ mod _corsair {
     #[pymodule_export]
     use crate::live::Live;
     #[pymodule_export]
-    use crate::run::{Ran, simulate};
+    use crate::run::{RunResults, simulate};
     #[pymodule_export]
-    use crate::saved::Saved;
+    use crate::saved::SavedCheckpoint;
     #[pymodule_export]
     use crate::search::{capacity, compare, instances, learn};
     #[pymodule_export]

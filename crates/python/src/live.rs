@@ -4,8 +4,8 @@ use crate::arguments::{Arguments, Count, Seed, Span, scale};
 use crate::error;
 use crate::interrupt::watched;
 use crate::recording::Recording;
-use crate::run::{self, About, Job, Ran, job};
-use crate::saved::{self, Owner, Saved};
+use crate::run::{self, RunContext, Job, RunResults, job};
+use crate::saved::{self, Owner, SavedCheckpoint};
 use crate::search::settings;
 use corsair::{CancelToken, Executor, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
@@ -25,7 +25,7 @@ const LATEST: Time = Time::from_nanos(u64::MAX - 1);
 #[pyclass(frozen, module = "corsair._corsair")]
 pub struct Live {
     world: Mutex<Option<World>>,
-    about: Mutex<Option<About>>,
+    about: Mutex<Option<RunContext>>,
     recording: Mutex<Option<Recording>>,
     run: RunId,
     names: Vec<String>,
@@ -142,7 +142,7 @@ impl Live {
         text: &str,
         file: &str,
         arguments: &Bound<'_, PyDict>,
-        saved: Option<&Saved>,
+        saved: Option<&SavedCheckpoint>,
         reseed: Option<Seed>,
         set: Vec<(String, String)>,
     ) -> PyResult<Live> {
@@ -156,7 +156,7 @@ impl Live {
             recorder: recording.recorder(),
             ..plan
         };
-        let about = About::new(&topology, &plan);
+        let about = RunContext::new(&topology, &plan);
         let names = (0..topology.len())
             .map(|instance| topology.label(instance))
             .collect();
@@ -306,7 +306,8 @@ impl Live {
                 let recorded = recording.as_ref().map(|recording| recording.save(time));
                 let recorded = recorded.transpose()?.unwrap_or_default();
                 saved::write(
-                    (&directory, self.run),
+                    &directory,
+                    self.run,
                     time,
                     snapshot,
                     recorded,
@@ -401,7 +402,7 @@ impl Live {
     }
 
     /// Runs to the end, or with `here` ends the run now, and returns its results.
-    fn finish(&self, py: Python<'_>, here: bool) -> PyResult<Ran> {
+    fn finish(&self, py: Python<'_>, here: bool) -> PyResult<RunResults> {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());
         let (Some(world), Some(about)) = (world, about) else {

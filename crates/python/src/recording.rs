@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::error;
-use crate::saved::Saved;
+use crate::saved::SavedCheckpoint;
 use crate::spans::Spans;
 use corsair::{Config, Time};
 use corsair_arch::{KINDS, Topology};
@@ -41,7 +41,7 @@ impl Recording {
         arguments: &Arguments<'_, '_>,
         topology: &Topology,
         config: &Config,
-        saved: Option<&Saved>,
+        saved: Option<&SavedCheckpoint>,
     ) -> PyResult<Recording> {
         let clock = Clock::Virtual(config.progress.clone());
         let mut settings = Settings::new(topology.arch.clone(), clock);
@@ -51,7 +51,7 @@ impl Recording {
         settings.guesses = topology.guesses();
         settings.cancel = Some(config.cancel.clone());
         settings.times = false;
-        settings.resumed = saved.and_then(Saved::outputs);
+        settings.resumed = saved.and_then(SavedCheckpoint::outputs);
         let out: Option<PathBuf> = arguments.maybe("out")?;
         let format: String = arguments.get("flow_format")?;
         let format = FlowFormat::named(&format).ok_or_else(|| {
@@ -80,7 +80,7 @@ impl Recording {
         }
         let mut spans = None;
         if arguments.get("flows")? {
-            let begun = saved.map_or_else(|| Ok(Spans::default()), Saved::spans)?;
+            let begun = saved.map_or_else(|| Ok(Spans::default()), SavedCheckpoint::spans)?;
             let kept = Arc::new(Mutex::new(begun));
             let kept_by = Arc::clone(&kept);
             settings.spans = Some(Box::new(move |span| {

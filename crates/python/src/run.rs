@@ -11,7 +11,7 @@ use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, Float64Array, UInt64Array};
 use corsair::{Config, Executor, Outcome, Report};
-use corsair_arch::summary::{Named, ServicesSummary};
+use corsair_arch::summary::{TopologyNames, ServicesSummary};
 use corsair_arch::{
     DefinitionText, Distribution, Geography, LEAST_TRAVEL, LoadText, Package, Places, Plan, Scale,
     Setting, Timeline, Topology, Totals, picture, simulate as simulate_topology,
@@ -48,7 +48,7 @@ struct Summary<'a> {
 /// The results of a run: texts, entry points and tables.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunResults {
     /// The summary as JSON.
     #[pyo3(get)]
     summary: String,
@@ -70,7 +70,7 @@ pub struct Ran {
 }
 
 #[pymethods]
-impl Ran {
+impl RunResults {
     /// The entry points by name.
     #[getter]
     fn entries(&self) -> BTreeMap<String, Entry> {
@@ -186,7 +186,7 @@ pub fn simulate(
     text: &str,
     file: &str,
     arguments: &Bound<'_, PyDict>,
-) -> PyResult<Ran> {
+) -> PyResult<RunResults> {
     let arguments = Arguments(arguments);
     let Job {
         config,
@@ -198,7 +198,7 @@ pub fn simulate(
         recorder: recording.recorder(),
         ..plan
     };
-    let about = About::new(&topology, &plan);
+    let about = RunContext::new(&topology, &plan);
     let progress = arguments.progress()?;
     let so_far = || {
         let lasts = plan.duration.as_secs_f64().max(1e-9);
@@ -215,14 +215,14 @@ pub fn simulate(
 
 /// The names of a topology, which a run takes.
 #[derive(Debug)]
-pub struct About {
+pub struct RunContext {
     topology: Topology,
     plan: Plan,
 }
 
-impl About {
-    pub fn new(topology: &Topology, plan: &Plan) -> About {
-        About {
+impl RunContext {
+    pub fn new(topology: &Topology, plan: &Plan) -> RunContext {
+        RunContext {
             topology: topology.clone(),
             plan: plan.clone(),
         }
@@ -238,8 +238,8 @@ impl About {
         report: &Report,
         mut totals: Totals,
         recorded: Recorded,
-    ) -> PyResult<Ran> {
-        let About { topology, plan } = self;
+    ) -> PyResult<RunResults> {
+        let RunContext { topology, plan } = self;
         let Recorded {
             observed,
             graph,
@@ -257,7 +257,7 @@ impl About {
             .collect();
         // The command takes the whole load as measured.
         let utilisations = topology.utilisations(&totals, plan.duration);
-        let named = Named::new(&topology);
+        let named = TopologyNames::new(&topology);
         let services = ServicesSummary::new(&named, &utilisations, report, &totals, &observed);
         if plan.interval.is_none() {
             totals.timeline = None;
@@ -268,7 +268,7 @@ impl About {
             .transpose()?;
         let flows = spans.map(Spans::table).transpose()?;
         let table = |table: Option<Table>| table.map(|table| Py::new(py, table)).transpose();
-        Ok(Ran {
+        Ok(RunResults {
             summary: summary(&topology.arch, report, services)?,
             timeline: table(timeline)?,
             flows: table(flows)?,

@@ -150,7 +150,8 @@ pub fn not_driven(error: &DriveError<ResumeError>) -> PyErr {
 /// # Errors
 /// If it cannot be written.
 pub fn write(
-    (directory, run): (&Path, RunId),
+    directory: &Path,
+    run: RunId,
     time: Time,
     snapshot: Snapshot,
     (outputs, spans): (SavedOutputs, Option<Vec<u8>>),
@@ -176,18 +177,18 @@ pub fn write(
 /// A checkpoint that was read, and found to be whole.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
-pub struct Saved {
+pub struct SavedCheckpoint {
     checkpoint: Checkpoint,
 }
 
 #[pymethods]
-impl Saved {
+impl SavedCheckpoint {
     /// The newest checkpoint below a directory, or the one that it is.
     #[new]
-    fn new(directory: PathBuf) -> PyResult<Saved> {
+    fn new(directory: PathBuf) -> PyResult<SavedCheckpoint> {
         let found = checkpoint::find(&directory).map_err(|e| failed(&e))?;
         let checkpoint = checkpoint::read(&found, PROGRAM).map_err(|e| failed(&e))?;
-        Ok(Saved { checkpoint })
+        Ok(SavedCheckpoint { checkpoint })
     }
 
     /// The description of the run.
@@ -223,7 +224,7 @@ impl Saved {
     }
 }
 
-impl Saved {
+impl SavedCheckpoint {
     /// The identity of the saved run, or of the branch of it with another seed or other fields.
     pub fn run(&self, reseed: Option<u64>, set: &[(String, String)]) -> RunId {
         let manifest = &self.checkpoint.manifest;

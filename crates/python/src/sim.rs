@@ -9,7 +9,7 @@ mod callbacks;
 mod condition;
 mod environment;
 mod event;
-mod held;
+mod attached_cell;
 mod names;
 mod number;
 mod process;

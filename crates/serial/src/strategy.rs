@@ -1,7 +1,7 @@
 //! How the work is divided: the [`Strategy`] trait, one file per strategy.
 
 mod chunked;
-mod fed;
+mod encode_job;
 #[cfg(feature = "tokio")]
 mod parallel_tasks;
 mod parallel_threads;

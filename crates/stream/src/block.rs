@@ -13,7 +13,7 @@ mod spelling;
 mod table;
 mod write;
 
-pub use builder::{Builder, Fed};
+pub use builder::{Builder, LineCounts};
 
 /// The database, policy and measurement of points. Equal origins within an engine are the same
 /// `Arc`.

@@ -30,7 +30,7 @@ pub use write::{BadLine, Write, WriteError, WriteReport};
 pub use write_log::{Durability, LogError};
 
 use crate::language::{self, LanguageError};
-use crate::node::latest::Latest;
+use crate::node::latest::LatestByGroup;
 use crate::node::queue::{Counts, Queue};
 use crate::nodes::log;
 use crate::pending::PendingWrites;
@@ -344,7 +344,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
-    pub fn endpoint(&self, name: &str, endpoint: &str) -> Result<Option<Latest>, TaskError> {
+    pub fn endpoint(&self, name: &str, endpoint: &str) -> Result<Option<LatestByGroup>, TaskError> {
         Ok(self.task(name)?.endpoint(endpoint).cloned())
     }
 
@@ -352,7 +352,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
-    pub fn endpoints(&self, name: &str) -> Result<Vec<(Arc<str>, Latest)>, TaskError> {
+    pub fn endpoints(&self, name: &str) -> Result<Vec<(Arc<str>, LatestByGroup)>, TaskError> {
         Ok(self.task(name)?.endpoints())
     }
 

@@ -32,7 +32,7 @@ pub mod replay;
 pub mod store;
 mod value;
 
-pub use node::latest::Latest;
+pub use node::latest::LatestByGroup;
 pub use node::operator::NodeError;
 
 pub use value::{Kind, Value};

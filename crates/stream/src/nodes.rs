@@ -24,7 +24,7 @@ mod moments;
 /// The properties of nodes, which the pipeline shows.
 pub(crate) mod definitions {
     pub use super::aggregate::{Aggregate, Aggregation};
-    pub use super::alert::{Added, Alert};
+    pub use super::alert::{AddedColumn, Alert};
     pub use super::buffer::Buffer;
     pub use super::change_detect::ChangeDetect;
     pub use super::combine::Combine;

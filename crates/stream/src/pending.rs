@@ -32,10 +32,12 @@ struct UnderWay {
 
 /// A token held by all data derived from one write.
 #[derive(Clone, Debug)]
-pub(crate) struct PendingWrite(#[expect(dead_code, reason = "it is held, not read")] Arc<Begun>);
+pub(crate) struct PendingWrite(
+    #[expect(dead_code, reason = "it is held, not read")] Arc<WriteInProgress>,
+);
 
 #[derive(Debug)]
-struct Begun {
+struct WriteInProgress {
     write: u64,
     of: Arc<Writes>,
 }
@@ -111,7 +113,7 @@ impl PendingWrites {
         under_way.writes.insert(write);
         drop(under_way);
         let of = self.0.clone();
-        PendingWrite(Arc::new(Begun { write, of }))
+        PendingWrite(Arc::new(WriteInProgress { write, of }))
     }
 
     /// Waits until every write that has begun before this call has settled.
@@ -129,7 +131,7 @@ impl PendingWrites {
     }
 }
 
-impl Drop for Begun {
+impl Drop for WriteInProgress {
     fn drop(&mut self) {
         self.of.under_way.lock().writes.remove(&self.write);
         self.of.gone.notify_waiters();

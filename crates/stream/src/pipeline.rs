@@ -25,7 +25,7 @@ mod subscription;
 mod template;
 mod writer;
 
-pub use crate::node::definition::What;
+pub use crate::node::definition::AnyDefinition;
 pub use crate::nodes::definitions::*;
 pub use builder::{Chain, Source, Stream};
 pub(crate) use check::{Draft, distinct, fits, overlap, positive, posted_to};
@@ -52,7 +52,7 @@ pub struct Node {
     /// The unique name in its pipeline, made of its kind and its index, such as `window2`.
     pub name: Arc<str>,
     /// The kind of the node, with its properties.
-    pub what: What,
+    pub what: AnyDefinition,
     /// The indices of its inputs: none for `from`, several for `join` and `union`, otherwise one.
     pub inputs: Vec<usize>,
 }

@@ -19,7 +19,7 @@ pub enum Pace {
 
 /// The result of a replay.
 #[derive(Clone, Debug, Default)]
-pub struct Replayed {
+pub struct ReplayReport {
     /// Lines accepted.
     pub accepted: usize,
     /// Invalid lines.
@@ -53,8 +53,8 @@ pub async fn replay(
     to: &Write,
     mut from: impl Read,
     pace: Pace,
-) -> Result<Replayed, ReplayError> {
-    let mut replayed = Replayed::default();
+) -> Result<ReplayReport, ReplayError> {
+    let mut replayed = ReplayReport::default();
     let mut buffer: Vec<u8> = Vec::new();
     let mut lines_before = 0;
     let mut clock = Clock::new(pace);
@@ -93,14 +93,14 @@ pub async fn replay_recording(
     precision: Precision,
     from: impl Read,
     pace: Pace,
-) -> Result<Replayed, ReplayError> {
+) -> Result<ReplayReport, ReplayError> {
     let mut from = BufReader::with_capacity(CHUNK, from);
     let packed = from.fill_buf()?.starts_with(&[0x1f, 0x8b]);
     let mut from: Box<dyn BufRead> = match packed {
         true => Box::new(BufReader::new(MultiGzDecoder::new(from))),
         false => Box::new(from),
     };
-    let mut replayed = Replayed::default();
+    let mut replayed = ReplayReport::default();
     let mut clock = Clock::new(pace);
     let mut to: Option<Write> = None;
     // Points of one database and policy, and how many lines of the recording came before them.
@@ -140,7 +140,7 @@ pub async fn replay_recording(
     }
 }
 
-impl Replayed {
+impl ReplayReport {
     /// Writes lines when they are due.
     async fn write(
         &mut self,

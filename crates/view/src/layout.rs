@@ -316,6 +316,15 @@ fn arrange(regions: Vec<Part>) -> Part {
 }
 
 /// Places instances of services, of which each calls some others. O(instances · log instances).
+///
+/// ```
+/// use corsair_view::{LayoutNode, layout};
+///
+/// let of = |service| LayoutNode { service, region: None, zone: None };
+/// // Service 0 calls service 1, which has two instances.
+/// let placed = layout(&[of(0), of(1), of(1)], &[vec![1], vec![]]);
+/// assert!(placed.nodes[0].0 < placed.nodes[1].0, "callers stand on the left");
+/// ```
 pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
     let mut groups = Groups::new();
     for (index, place) in (0..).zip(instances) {

@@ -45,6 +45,22 @@ pub struct Services {
 impl Services {
     /// An architecture in which nothing has happened yet.
     ///
+    /// ```
+    /// use corsair::{Config, Time};
+    /// use corsair_arch::{Plan, Scale, Topology, read};
+    /// use corsair_view::{Action, Command, Services, World};
+    /// use std::path::Path;
+    ///
+    /// let topology = Topology::new(&read("lamp", Path::new("json_arch"))?, Scale::default())?;
+    /// let mut lamp = Services::new(&Config::default(), topology, &Plan::default())?;
+    /// lamp.run_until(Time::from_nanos(1_000_000_000));
+    /// let kill = Action::Kill { who: "memcache".to_owned() };
+    /// lamp.apply(&Command { at: 2_000_000_000, what: kill })?;
+    /// lamp.run_until(Time::from_nanos(3_000_000_000));
+    /// assert_eq!(lamp.now(), Time::from_nanos(3_000_000_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// See [`SimulateError`].
     pub fn new(

@@ -118,6 +118,25 @@ pub struct Status {
 impl<W: World> Session<W> {
     /// Creates a session with a simulation, and a handle to it. `flags` are the flags of its run by their long names.
     /// `make` builds the simulation again; without it the session cannot be rewound.
+    ///
+    /// ```
+    /// use corsair::{CancelToken, Config};
+    /// use corsair_arch::{Plan, Scale, Topology, read};
+    /// use corsair_view::{Control, Services, Session, SessionRequest};
+    /// use std::{path::Path, thread};
+    ///
+    /// let topology = Topology::new(&read("lamp", Path::new("json_arch"))?, Scale::default())?;
+    /// let lamp = Services::new(&Config::default(), topology, &Plan::default())?;
+    /// let (session, handle) = Session::new(lamp, Default::default(), None);
+    ///
+    /// let cancel = CancelToken::new();
+    /// let stop = cancel.clone();
+    /// let running = thread::spawn(move || session.run(&stop));
+    /// handle.ask_blocking(SessionRequest::Control(Control::Goto(1_000_000_000)))?;
+    /// cancel.cancel();
+    /// running.join().expect("the session does not panic");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(world: W, flags: Map<String, Value>, make: Option<Make<W>>) -> (Session<W>, Handle) {
         let (asked_sender, asked) = sync_channel(MOST_ASKED);
         let (frames, frames_receiver) = watch::channel(Frame::default());

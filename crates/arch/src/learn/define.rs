@@ -21,7 +21,7 @@ const ENTRY: &str = "www";
 
 /// A learned definition, before its validation.
 #[derive(Debug)]
-pub(super) struct Described {
+pub(super) struct LearnedDefinition {
     pub(super) definition: Definition,
     pub(super) kinds: Vec<RecordedKind>,
     pub(super) lasted: u64,
@@ -34,7 +34,7 @@ pub(super) fn describe(
     invocations: &Invocations,
     name: &str,
     sampled: f64,
-) -> Described {
+) -> LearnedDefinition {
     let names = TracedNames::new(known, &invocations.all);
     let mut remarks = Vec::new();
     let mut services = Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn describe(
     }
     remark(&mut remarks, invocations, left_out);
     remark_limits(&mut remarks, &services, sampled);
-    Described {
+    LearnedDefinition {
         definition: Definition {
             arch: name.to_owned(),
             version: "arch-0.1".to_owned(),

@@ -16,7 +16,7 @@ const LEAST_IN_BLOCK: u64 = 10;
 
 /// A learned number, with the interval that contains 95 % of its values in resampled recordings.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learnt {
+pub struct LearnedParameter {
     /// The name of the quantity, with its service or endpoint.
     pub name: String,
     /// The number; times are in seconds.
@@ -67,7 +67,7 @@ impl Blocks<'_> {
 }
 
 /// Returns the numbers of a definition, each with its interval over the resampled recordings.
-pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Learnt> {
+pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<LearnedParameter> {
     let others: Vec<BTreeMap<String, f64>> = others.iter().map(numbers).collect();
     let interval = |(name, value): (String, f64)| {
         let mut of: Vec<f64> = others
@@ -77,7 +77,7 @@ pub(super) fn intervals(learned: &Definition, others: &[Definition]) -> Vec<Lear
         of.sort_by(f64::total_cmp);
         let at = |part: f64| of[((of.len() - 1) as f64 * part).round() as usize];
         // Of one that others lack, nothing is known.
-        (2 * of.len() > others.len()).then(|| Learnt {
+        (2 * of.len() > others.len()).then(|| LearnedParameter {
             between: (at(0.025).min(value), at(0.975).max(value)),
             name,
             value,

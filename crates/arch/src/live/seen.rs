@@ -15,9 +15,9 @@ pub(crate) struct InstanceHistory {
     /// The calls to each called instance, in the order of the first call, and an index by instance.
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, u32>,
-    pub(crate) spans: Last<SpanSeen, SPANS>,
+    pub(crate) spans: RecentRing<SpanSeen, SPANS>,
     /// Received messages: time, sender and contents.
-    pub(crate) messages: Last<(u64, Addr, Msg), MESSAGES>,
+    pub(crate) messages: RecentRing<(u64, Addr, Msg), MESSAGES>,
 }
 
 /// The number of recent answers and messages stored for an instance: few, because the histories of all
@@ -27,38 +27,38 @@ const MESSAGES: usize = 16;
 
 /// A ring of the `N` most recent items; `N` is a power of two.
 #[derive(Debug)]
-pub(crate) struct Last<T, const N: usize> {
-    kept: Vec<T>,
+pub(crate) struct RecentRing<T, const N: usize> {
+    items: Vec<T>,
     /// The number of items added since the beginning.
-    told: usize,
+    added: usize,
 }
 
-impl<T, const N: usize> Default for Last<T, N> {
-    fn default() -> Last<T, N> {
+impl<T, const N: usize> Default for RecentRing<T, N> {
+    fn default() -> RecentRing<T, N> {
         const { assert!(N.is_power_of_two()) };
-        let kept = Vec::new();
-        Last { kept, told: 0 }
+        let items = Vec::new();
+        RecentRing { items, added: 0 }
     }
 }
 
-impl<T, const N: usize> Last<T, N> {
+impl<T, const N: usize> RecentRing<T, N> {
     #[inline]
-    pub(crate) fn keep(&mut self, new: T) {
-        match self.kept.get_mut(self.told % N) {
+    pub(crate) fn push(&mut self, new: T) {
+        match self.items.get_mut(self.added % N) {
             Some(oldest) => *oldest = new,
-            None => self.kept.push(new),
+            None => self.items.push(new),
         }
-        self.told = self.told.wrapping_add(1);
+        self.added = self.added.wrapping_add(1);
     }
 
     /// Iterates over the stored entries, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let oldest = if self.kept.len() < N {
+        let oldest = if self.items.len() < N {
             0
         } else {
-            self.told % N
+            self.added % N
         };
-        let (later, earlier) = self.kept.split_at(oldest);
+        let (later, earlier) = self.items.split_at(oldest);
         earlier.iter().chain(later)
     }
 }
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_kept_in_order() {
-        let mut last = Last::<u32, 4>::default();
+        let mut last = RecentRing::<u32, 4>::default();
         for number in 0..11 {
             assert!(
                 last.iter().copied().eq((number.max(4) - 4)..number),
                 "{number}"
             );
-            last.keep(number);
+            last.push(number);
         }
         assert!(last.iter().rev().copied().eq([10, 9, 8, 7]));
     }

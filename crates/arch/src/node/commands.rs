@@ -13,7 +13,9 @@ impl Node {
         match command {
             Command::Kill => {
                 health.ordered.killed = true;
-                self.gone_down(was_listed, was_down, cx);
+                if !was_down {
+                    self.gone_down(was_listed, cx);
+                }
             }
             Command::Revive if was_down => {
                 (health.killed, health.ordered.killed) = (0, false);

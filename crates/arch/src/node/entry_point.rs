@@ -8,7 +8,7 @@ use crate::definition::Arrivals;
 use crate::load::{Load, RequestKind, Source};
 use crate::message::{Answer, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Turn};
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use crate::totals::EntryTotals;
 use corsair::{Context, Random};
 use corsair_observe::Metric;
@@ -58,7 +58,7 @@ pub(crate) struct EntryPoint {
     totals: Vec<EntryTotals>,
 }
 
-impl Ruled for EntryPoint {
+impl RestoreState for EntryPoint {
     fn take_over(&mut self, saved: EntryPoint) {
         let own = std::mem::replace(self, saved);
         (self.load, self.share) = (own.load, own.share);

@@ -69,19 +69,13 @@ impl Node {
         let health = &mut self.host.health;
         let (was_listed, was_down) = (health.is_listed(), health.is_down());
         health.killed += 1;
-        self.gone_down(was_listed, was_down, cx);
+        if !was_down {
+            self.gone_down(was_listed, cx);
+        }
     }
 
-    /// Handles the consequences of a kill, unless the instance was already down.
-    pub(super) fn gone_down<C: Context<Msg>>(
-        &mut self,
-        was_listed: bool,
-        was_down: bool,
-        cx: &mut C,
-    ) {
-        if was_down {
-            return;
-        }
+    /// Applies the consequences of a kill to an instance that was up.
+    pub(super) fn gone_down<C: Context<Msg>>(&mut self, was_listed: bool, cx: &mut C) {
         let host = &mut self.host;
         if was_listed {
             host.unregister(true, cx);

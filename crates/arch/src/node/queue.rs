@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use crate::definition::{Order, QueueDefinition};
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ pub(super) struct Queue {
     timer: Option<u64>,
 }
 
-impl Ruled for Queue {
+impl RestoreState for Queue {
     fn take_over(&mut self, saved: Queue) {
         let rules = self.rules;
         *self = Queue { rules, ..saved };

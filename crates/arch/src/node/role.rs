@@ -12,7 +12,7 @@ use super::service::Service;
 use super::storage::Storage;
 use crate::message::{Answer, Msg};
 use crate::package::Package;
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use corsair::Context;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub(crate) enum Role {
     Service(Box<Service>),
 }
 
-impl Ruled for Role {
+impl RestoreState for Role {
     fn take_over(&mut self, saved: Role) {
         match (self, saved) {
             (Role::EntryPoint(own), Role::EntryPoint(saved)) => own.take_over(saved),

@@ -77,7 +77,7 @@ impl Host {
                 received: now,
                 answer,
             };
-            seen.spans.keep(new);
+            seen.spans.push(new);
         }
     }
 
@@ -93,7 +93,7 @@ impl Host {
     fn keep_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
         if let Some((_, seen)) = self.watched() {
             let new = (cx.now().as_nanos(), cx.envelope().from, *message);
-            seen.messages.keep(new);
+            seen.messages.push(new);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::host::Host;
 use super::job::{Job, NO_DEADLINE, PendingRequest};
 use crate::message::{Answer, Call, Key, Msg, kind};
 use crate::model::LEAST_TRAVEL;
-use crate::ordered::{delay, post};
+use crate::ordered::{Transit, delay, post};
 use corsair::network::LinkEffect;
 use corsair::{Addr, Context, SpanId};
 use corsair_observe::Exchange;
@@ -42,21 +42,29 @@ impl Host {
         if self.is_cut_off_from(to) {
             return self.count_dropped();
         }
-        let travel = self.model.usual_travel(self.index, to);
-        let (ends, times) = ((self.index, to), (cx.now().as_nanos(), travel));
-        if let Some(after) = (self.ordered).once(&self.model, ends, times, || cx.random()) {
+        let transit = self.transit(to, cx);
+        if let Some(after) = (self.ordered).once(&self.model, transit, || cx.random()) {
             self.post(to, after, message, cx);
         }
     }
 
-    /// Sends a message that is not a request, and repeats it if a link loses it.
+    /// Describes a message to this actor that is sent now.
+    fn transit<C: Context<Msg>>(&self, to: u32, cx: &C) -> Transit {
+        Transit {
+            sender: self.index,
+            receiver: to,
+            now: cx.now().as_nanos(),
+            travel: self.model.usual_travel(self.index, to),
+        }
+    }
+
+    /// Sends a message that is not a request, and sends it again if a link loses it.
     pub(super) fn notify_surely<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(to) {
             return self.count_dropped();
         }
-        let travel = self.model.usual_travel(self.index, to);
-        let (ends, times) = ((self.index, to), (cx.now().as_nanos(), travel));
-        let after = (self.ordered).surely(&self.model, ends, times, || cx.random());
+        let transit = self.transit(to, cx);
+        let after = (self.ordered).surely(&self.model, transit, || cx.random());
         self.post(to, after, message, cx);
     }
 

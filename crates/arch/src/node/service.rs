@@ -14,7 +14,7 @@ use super::alarms::Alarms;
 use super::host::Host;
 use super::job::{Job, NO_DEADLINE};
 use crate::message::{Answer, Key, Msg};
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use crate::script::{NOWHERE, Operation, Script, Target};
 use attempts::{Alarm, Calling};
 use cache::Cache;
@@ -78,7 +78,7 @@ struct Task {
     worked: u64,
 }
 
-impl Ruled for Service {
+impl RestoreState for Service {
     fn take_over(&mut self, saved: Service) {
         let mut own = std::mem::replace(self, saved);
         own.routes.take_over(std::mem::take(&mut self.routes));

@@ -4,7 +4,7 @@
 //! received since the beginning has grown by the work of the piece. A heap ordered by that point returns the next piece
 //! to finish.
 
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,7 @@ pub(super) struct Sharing {
 /// The maximum error of sums of floats, in nanoseconds.
 const NOISE: f64 = 0.01;
 
-impl Ruled for Sharing {
+impl RestoreState for Sharing {
     fn take_over(&mut self, saved: Sharing) {
         let processors = self.processors;
         *self = Sharing {

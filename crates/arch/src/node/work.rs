@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use super::sharing::Sharing;
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use corsair::Token;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ pub(super) struct InProgress {
     pub(super) sharing: Option<Box<Sharing>>,
 }
 
-impl Ruled for InProgress {
+impl RestoreState for InProgress {
     fn take_over(&mut self, saved: InProgress) {
         (self.slots, self.free) = (saved.slots, saved.free);
         self.sharing.take_over(saved.sharing);

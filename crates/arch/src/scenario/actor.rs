@@ -63,14 +63,14 @@ impl Kind for AnyActor {
     }
 
     fn restore<'de, D: Deserializer<'de>>(from: D, model: &Arc<Model>) -> Result<Self, D::Error> {
-        from.deserialize_tuple(2, Restored(model))
+        from.deserialize_tuple(2, ActorVisitor(model))
     }
 }
 
 /// Reads the number of an actor, and restores the state of that actor.
-struct Restored<'a>(&'a Arc<Model>);
+struct ActorVisitor<'a>(&'a Arc<Model>);
 
-impl<'de> Visitor<'de> for Restored<'_> {
+impl<'de> Visitor<'de> for ActorVisitor<'_> {
     type Value = AnyActor;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

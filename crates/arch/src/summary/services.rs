@@ -1,6 +1,6 @@
 //! The results of a run of services, as JSON.
 
-use super::spent::Spent;
+use super::spent::ServiceSummaries;
 use crate::topology::Topology;
 use crate::totals::{EntryTotals, Percentile, Totals};
 use corsair::Report;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The names of a topology, for reports after the run, which consumes the topology.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct TopologyNames {
     /// The number of instances.
     pub instances: u32,
     /// The names of the services, by their index.
@@ -20,11 +20,11 @@ pub struct Named {
     pub regions: u32,
 }
 
-impl Named {
+impl TopologyNames {
     /// Copies the names of a topology.
-    pub fn new(topology: &Topology) -> Named {
+    pub fn new(topology: &Topology) -> TopologyNames {
         let services = topology.services.iter();
-        Named {
+        TopologyNames {
             instances: topology.len(),
             services: services.map(|service| service.name.clone()).collect(),
             regions: topology.regions,
@@ -47,7 +47,7 @@ pub struct ServicesSummary {
     pub slowest: Option<Slowest>,
     /// The time spent in each service.
     #[serde(rename = "services_by_name")]
-    pub spent: Spent,
+    pub spent: ServiceSummaries,
     /// Messages that were lost by faults, dropped by full mailboxes, or sent to actors that had
     /// ended.
     pub dropped: u64,
@@ -147,7 +147,7 @@ impl ServicesSummary {
     /// Summarises a run. `utilisations` contains, for services with a limit, the index and the utilisation of slots or
     /// processors.
     pub fn new(
-        named: &Named,
+        named: &TopologyNames,
         utilisations: &[(u32, f64)],
         report: &Report,
         totals: &Totals,
@@ -173,7 +173,7 @@ impl ServicesSummary {
             errors: totals.errors(),
             entries: entries.collect(),
             slowest,
-            spent: Spent::new(&named.services, totals, utilisations),
+            spent: ServiceSummaries::new(&named.services, totals, utilisations),
             dropped: totals.dropped + report.dropped + report.dead(),
             spans: observed.spans,
             incomplete_spans: observed.incomplete,

@@ -68,7 +68,7 @@ impl ServiceSummary {
 /// All services by name.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub struct Spent {
+pub struct ServiceSummaries {
     /// The services.
     pub services: BTreeMap<String, ServiceSummary>,
     /// Requests of all entry points.
@@ -76,16 +76,16 @@ pub struct Spent {
     pub requests: u64,
 }
 
-impl Spent {
+impl ServiceSummaries {
     /// Creates the summary of services with these names, by their index, with their utilisations.
-    pub fn new(names: &[String], totals: &Totals, utilisations: &[(u32, f64)]) -> Spent {
+    pub fn new(names: &[String], totals: &Totals, utilisations: &[(u32, f64)]) -> ServiceSummaries {
         let services = totals.services.iter();
         let services = services.map(|(&service, done)| {
             let used = utilisations.iter().find(|(number, _)| *number == service);
             let summary = ServiceSummary::new(done, used.map(|(_, part)| *part));
             (names[service as usize].clone(), summary)
         });
-        Spent {
+        ServiceSummaries {
             services: services.collect(),
             requests: totals.requests(),
         }

@@ -1,6 +1,6 @@
 //! The runs of a sweep, and their lines in its file.
 
-use super::described::{Described, OutputFormat};
+use super::parameters::{OutputFormat, SweepParameters};
 use super::shard::{FirstLine, Shard};
 use super::values::values_of;
 use super::{MOST_RUNS, SweepError};
@@ -44,7 +44,7 @@ pub fn field(
 /// The runs of a sweep.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    described: Described,
+    described: SweepParameters,
     axes: Vec<Vec<Setting>>,
 }
 
@@ -53,7 +53,7 @@ impl Grid {
     ///
     /// # Errors
     /// [`SweepError::Twice`] or [`SweepError::Runs`].
-    pub fn new(described: Described) -> Result<Grid, SweepError> {
+    pub fn new(described: SweepParameters) -> Result<Grid, SweepError> {
         let mut runs = described.seeds;
         let mut axes: Vec<Vec<Setting>> = Vec::new();
         for (number, (path, values)) in described.fields.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Grid {
     }
 
     /// Returns the parameters on which the lines depend.
-    pub fn described(&self) -> &Described {
+    pub fn described(&self) -> &SweepParameters {
         &self.described
     }
 

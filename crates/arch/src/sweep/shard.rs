@@ -1,6 +1,6 @@
 //! A shard of a sweep, made by one of many jobs, and the first line of its file.
 
-use super::described::{Described, OutputFormat};
+use super::parameters::{OutputFormat, SweepParameters};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -77,12 +77,12 @@ pub struct FirstLine {
     /// The shard.
     pub shard: Shard,
     /// The sweep.
-    pub sweep: Described,
+    pub sweep: SweepParameters,
 }
 
 impl FirstLine {
     /// Creates the first line of a shard's file.
-    pub fn new(shard: Shard, sweep: Described) -> FirstLine {
+    pub fn new(shard: Shard, sweep: SweepParameters) -> FirstLine {
         FirstLine {
             corsair_sweep: VERSION,
             corsair: env!("CARGO_PKG_VERSION").to_owned(),

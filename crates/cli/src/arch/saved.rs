@@ -4,7 +4,7 @@ use super::source;
 use crate::checkpoint;
 use crate::console::Console;
 use crate::driver::{Driver, Failure};
-use crate::options::{Checkpoints, Options, What};
+use crate::options::{Checkpoints, Options, WorkloadOptions};
 use crate::text;
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::{Report, Snapshot};
@@ -150,7 +150,7 @@ pub fn branch(
     set: &[Setting],
     seed: Option<u64>,
 ) -> Result<Branch> {
-    let What::Services(services) = &options.what else {
+    let WorkloadOptions::Services(services) = &options.what else {
         bail!("pirates have no fields to set; give --seed-from-here instead");
     };
     let (mut fields, mut load_percent) = (Vec::new(), None);

@@ -1,7 +1,7 @@
 //! Lines about the time that requests spend in queues, at work and in the network, by service.
 
 use crate::text::GoDuration;
-use corsair_arch::summary::{ServiceSummary, Spent};
+use corsair_arch::summary::{ServiceSummaries, ServiceSummary};
 use std::fmt;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 const MOST_LINES: usize = 5;
 
 /// The services that take most of the time, on average for a request from outside.
-pub struct Lines<'a>(pub &'a Spent);
+pub struct Lines<'a>(pub &'a ServiceSummaries);
 
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::summary::Subject;
 use crate::text::{GoDuration, plural};
 use corsair::{Executor, Report};
-use corsair_arch::summary::{EntrySummary, Named, ServicesSummary};
+use corsair_arch::summary::{EntrySummary, ServicesSummary, TopologyNames};
 use corsair_arch::{Percentile, Topology, Totals};
 use corsair_observe::OutputSummary;
 use serde::Serialize;
@@ -13,10 +13,10 @@ use std::fmt;
 
 /// Names of the topology for the summary after the run, which takes the topology.
 #[derive(Debug)]
-pub struct Described {
+pub struct SummaryNames {
     /// The name on the command line.
     arch: String,
-    named: Named,
+    named: TopologyNames,
     /// The names of all actors, if their totals are written.
     pub actors: Vec<String>,
     /// The utilisation of slots or processors of services.
@@ -25,16 +25,16 @@ pub struct Described {
     is_undated: bool,
 }
 
-impl Described {
+impl SummaryNames {
     /// Copies the names of this topology.
-    pub fn new(options: &Options, topology: &Topology) -> Described {
+    pub fn new(options: &Options, topology: &Topology) -> SummaryNames {
         let actors = options
             .per_actor
             .iter()
             .flat_map(|_| topology.actor_names());
-        Described {
+        SummaryNames {
             arch: options.arch.clone(),
-            named: Named::new(topology),
+            named: TopologyNames::new(topology),
             actors: actors.collect(),
             utilisations: Vec::new(),
             is_undated: is_undated(options),
@@ -63,7 +63,7 @@ pub struct ServicesReport {
 
 impl ServicesReport {
     pub(super) fn new(
-        described: &Described,
+        described: &SummaryNames,
         report: &Report,
         totals: &Totals,
         observed: &OutputSummary,
@@ -83,7 +83,7 @@ fn line(entry: &EntrySummary, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Re
     if entry.requests == 0 {
         return writeln!(f, "{} put", entry.puts);
     }
-    match entry.percentiles.map(|all| all.map(Shown)) {
+    match entry.percentiles.map(|all| all.map(DisplayPercentile)) {
         Some([p50, p95, p99, p999]) => {
             write!(f, "p50 {p50}, p95 {p95}, p99 {p99}, p99.9 {p999}")?;
         }
@@ -103,9 +103,9 @@ fn line(entry: &EntrySummary, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Re
 }
 
 /// A percentile for people.
-struct Shown(Percentile);
+struct DisplayPercentile(Percentile);
 
-impl fmt::Display for Shown {
+impl fmt::Display for DisplayPercentile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at_least = if self.0.is_lower_bound {
             "at least "

@@ -9,7 +9,7 @@ use crate::driver::{Driver, Failure};
 use crate::flags::Group;
 use crate::flags::values::Values;
 use crate::fsm::Pirates;
-use crate::options::{Options, What};
+use crate::options::{Options, WorkloadOptions};
 use crate::progress::{Bar, Measure};
 use crate::simulation::{self, Ending};
 use crate::summary::ProcessSummary;
@@ -48,7 +48,7 @@ pub struct Setting {
 /// Why it cannot.
 pub fn check(options: &Options) -> Result<()> {
     match &options.what {
-        What::Pirates(pirates) if pirates.form == Form::Async => bail!(
+        WorkloadOptions::Pirates(pirates) if pirates.form == Form::Async => bail!(
             "--form async and several processes do not go together: an async body cannot be sent to another process; leave it out"
         ),
         _ => Ok(()),
@@ -100,7 +100,7 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
     };
     let mut process = Process::new(options, setting, member);
     match &options.what {
-        What::Pirates(pirates) => {
+        WorkloadOptions::Pirates(pirates) => {
             let make = || {
                 check(options)?;
                 Pirates::new_shared(options, pirates, machines)
@@ -108,7 +108,7 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
             let ran = process.run(make);
             process.conclude(ran)
         }
-        What::Services(services) => {
+        WorkloadOptions::Services(services) => {
             let ran = process.run(|| Services::new(options, services));
             process.conclude(ran)
         }

@@ -424,7 +424,7 @@ fn named(name: &str) -> thread::Builder {
 
 /// Finds the newest checkpoint of a run.
 #[derive(Clone, Debug)]
-pub struct Newest {
+pub struct NewestCheckpoint {
     directory: PathBuf,
     /// The newest one that was there before the run.
     before: Option<PathBuf>,
@@ -432,10 +432,10 @@ pub struct Newest {
     from: Option<PathBuf>,
 }
 
-impl Newest {
+impl NewestCheckpoint {
     /// Creates it for a run that starts now.
-    pub fn since_now(checkpoints: &Checkpoints) -> Newest {
-        Newest {
+    pub fn since_now(checkpoints: &Checkpoints) -> NewestCheckpoint {
+        NewestCheckpoint {
             before: stored::find(&checkpoints.directory).ok(),
             directory: checkpoints.directory.clone(),
             from: checkpoints.from.as_ref().map(|from| from.directory.clone()),

@@ -1,7 +1,7 @@
 //! `--processes` starts `mpirun`; `--mpi` is one of the processes that it starts.
 
 use super::member;
-use super::saving::Newest;
+use super::saving::NewestCheckpoint;
 use crate::console::complain;
 use crate::flags::values::Values;
 use crate::options::Options;
@@ -61,8 +61,15 @@ fn over_mpi(
     let mpi = Mpi::begin()?;
     let mut member = mpi.member();
     let process = member.process();
-    let newest = options.checkpoints.as_ref().map(Newest::since_now);
-    let advice = move || newest.as_ref().map_or_else(String::new, Newest::advice);
+    let newest = options
+        .checkpoints
+        .as_ref()
+        .map(NewestCheckpoint::since_now);
+    let advice = move || {
+        newest
+            .as_ref()
+            .map_or_else(String::new, NewestCheckpoint::advice)
+    };
     if process < 2 {
         // mpirun and SLURM send this signal to the other processes when one is lost. One of the first two is there then.
         let advice = advice.clone();

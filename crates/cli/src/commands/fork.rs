@@ -7,7 +7,7 @@ use crate::commands::{resume, variants};
 use crate::console::Console;
 use crate::flags::values::Values;
 use crate::format::Format;
-use crate::options::{Options, ServiceOptions, What};
+use crate::options::{Options, ServiceOptions, WorkloadOptions};
 use crate::progress::{Bar, Measure};
 use crate::{interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
@@ -56,7 +56,7 @@ pub struct ForkArgs {
 
 /// A branch with its name and its settings.
 #[derive(Clone, Debug, PartialEq)]
-struct Named {
+struct NamedBranch {
     name: String,
     set: Vec<Setting>,
 }
@@ -69,7 +69,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
     if !(1..=10_000).contains(&args.seeds) {
         bail!("--seeds: {} is out of range; give 1 to 10000", args.seeds);
     }
-    let mut branches = vec![Named {
+    let mut branches = vec![NamedBranch {
         name: "as saved".to_owned(),
         set: Vec::new(),
     }];
@@ -78,7 +78,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
     let mut values = Values::default();
     resume::add_flags(&from, &mut values)?;
     let options = Options::read(&values)?;
-    let What::Services(services) = &options.what else {
+    let WorkloadOptions::Services(services) = &options.what else {
         bail!(
             "{}: pirates have no fields that branches could set; see `corsair resume --seed-from-here`",
             from.directory.display()
@@ -201,10 +201,10 @@ fn plan(options: &Options, services: &ServiceOptions) -> Plan {
 }
 
 /// Reads the branches of a file.
-fn read(path: &Path) -> Result<Vec<Named>> {
+fn read(path: &Path) -> Result<Vec<NamedBranch>> {
     let text = read_file_text(path);
     let text = text.with_context(|| format!("--branches: {}", path.display()))?;
-    let mut branches: Vec<Named> = Vec::new();
+    let mut branches: Vec<NamedBranch> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -233,7 +233,7 @@ fn read(path: &Path) -> Result<Vec<Named>> {
 }
 
 /// Reads `slow: services.db.service_time=4ms load=150%`.
-fn branch(line: &str) -> Result<Named, String> {
+fn branch(line: &str) -> Result<NamedBranch, String> {
     let (name, rest) = line
         .split_once(':')
         .filter(|(name, _)| !name.trim().is_empty() && !name.contains('='))
@@ -253,18 +253,18 @@ fn branch(line: &str) -> Result<Named, String> {
             "'{name}' changes nothing; write for example {name}: load=150%"
         ));
     }
-    Ok(Named {
+    Ok(NamedBranch {
         name: name.to_owned(),
         set,
     })
 }
 
 /// Prints the measurements of each branch, and how they differ from the first.
-fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measurement>]) {
+fn tell(args: &ForkArgs, branches: &[NamedBranch], rows: &[Vec<Measurement>]) {
     let [base, others @ ..] = rows else {
         return;
     };
-    let tables: Vec<(&Named, Vec<Compared>)> = (branches[1..].iter())
+    let tables: Vec<(&NamedBranch, Vec<Compared>)> = (branches[1..].iter())
         .zip(others)
         .map(|(branch, row)| (branch, compared(base, row)))
         .collect();

@@ -4,7 +4,7 @@ use crate::checkpoint;
 use crate::commands::variants;
 use crate::console::Console;
 use crate::flags::values::Values;
-use crate::options::{Checkpoints, Options, What, checkpoints};
+use crate::options::{Checkpoints, Options, WorkloadOptions, checkpoints};
 use crate::{cluster, config_file, simulation, text};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -79,7 +79,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     }
     let manifest = checkpoint.directory.join("manifest.json");
     let mut options = Options::read(&values)?;
-    if let (What::Pirates(_), [first, ..]) = (&options.what, &args.set[..]) {
+    if let (WorkloadOptions::Pirates(_), [first, ..]) = (&options.what, &args.set[..]) {
         bail!(
             "--set {}: pirates have no fields to set; give --seed-from-here instead",
             first.path

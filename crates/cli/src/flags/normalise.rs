@@ -14,7 +14,7 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args = args.into_iter().peekable();
     let mut normal = Vec::new();
     while let Some(arg) = args.next() {
-        let Some(flag) = arg.to_str().and_then(Written::read) else {
+        let Some(flag) = arg.to_str().and_then(DashedArgument::read) else {
             let is_word = arg
                 .to_str()
                 .is_none_or(|arg| !arg.starts_with('-') || arg == "--");
@@ -27,11 +27,11 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
             continue;
         };
         let last = match flag {
-            Written::Unknown(arg) => {
+            DashedArgument::Unknown(arg) => {
                 normal.push(arg.into());
                 continue;
             }
-            Written::Joined { switches, last } => {
+            DashedArgument::Joined { switches, last } => {
                 normal.extend(
                     switches
                         .iter()
@@ -39,7 +39,7 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
                 );
                 last
             }
-            Written::Alone(last) => last,
+            DashedArgument::Alone(last) => last,
         };
         let Some(One {
             flag,
@@ -77,7 +77,7 @@ fn as_in_go(arg: OsString) -> OsString {
 }
 
 /// An argument that begins with a dash.
-enum Written<'a> {
+enum DashedArgument<'a> {
     /// A single flag, perhaps with its value.
     Alone(Option<One<'a>>),
     /// Letters after one dash: switches, then perhaps a flag with a value.
@@ -96,9 +96,9 @@ struct One<'a> {
     by_letter: bool,
 }
 
-impl<'a> Written<'a> {
+impl<'a> DashedArgument<'a> {
     /// Parses an argument; `None` if it is a word (also `-` alone) or ends the flags (`--`).
-    fn read(arg: &'a str) -> Option<Written<'a>> {
+    fn read(arg: &'a str) -> Option<DashedArgument<'a>> {
         let body = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
         if body.is_empty() {
             return None;
@@ -113,7 +113,7 @@ impl<'a> Written<'a> {
             _ => None,
         };
         if let Some(flag) = named(name).or(letter) {
-            return Some(Written::Alone(Some(One {
+            return Some(DashedArgument::Alone(Some(One {
                 flag,
                 value,
                 by_letter: letter.is_some(),
@@ -125,7 +125,7 @@ impl<'a> Written<'a> {
             return Some(joined);
         }
         // -h and -V are the parser's own; a longer name after one dash is a long one to Go.
-        Some(Written::Unknown(if name.chars().count() > 1 {
+        Some(DashedArgument::Unknown(if name.chars().count() > 1 {
             format!("--{body}")
         } else {
             arg.into()
@@ -137,7 +137,7 @@ impl<'a> Written<'a> {
 ///
 /// A value joined to a letter begins with a digit where the flag wants a number, so that a
 /// misspelt long name is not read as one.
-fn joined(body: &str) -> Option<Written<'_>> {
+fn joined(body: &str) -> Option<DashedArgument<'_>> {
     let mut switches = Vec::new();
     for (at, letter) in body.char_indices() {
         let flag = lettered(letter)?;
@@ -152,7 +152,7 @@ fn joined(body: &str) -> Option<Written<'_>> {
             return None;
         }
         let value = (!rest.is_empty()).then_some(rest);
-        return Some(Written::Joined {
+        return Some(DashedArgument::Joined {
             switches,
             last: Some(One {
                 flag,
@@ -161,7 +161,7 @@ fn joined(body: &str) -> Option<Written<'_>> {
             }),
         });
     }
-    Some(Written::Joined {
+    Some(DashedArgument::Joined {
         switches,
         last: None,
     })

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 /// The values of all flags that have one other than their default.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
-    given: BTreeMap<&'static str, Given>,
+    given: BTreeMap<&'static str, GivenValue>,
 }
 
 #[derive(Clone, Debug)]
-struct Given {
+struct GivenValue {
     text: String,
     /// The file that it was read from; `None` for the command line.
     file: Option<PathBuf>,
@@ -30,7 +30,7 @@ impl Values {
             if let Some(text) = matches.get_one::<String>(flag.name) {
                 values.given.insert(
                     flag.name,
-                    Given {
+                    GivenValue {
                         text: text.clone(),
                         file: None,
                     },
@@ -45,13 +45,13 @@ impl Values {
     /// # Panics
     /// If there is no such flag.
     pub fn give(&mut self, name: &str, text: String) {
-        let given = Given { text, file: None };
+        let given = GivenValue { text, file: None };
         self.given.insert(flag(name).name, given);
     }
 
     /// Adds a value from a file, unless the command line has one.
     pub fn add_from_file(&mut self, flag: &'static Flag, text: String, file: &Path) {
-        let given = Given {
+        let given = GivenValue {
             text,
             file: Some(file.to_owned()),
         };
@@ -162,7 +162,7 @@ mod tests {
         let mut values = Values::default();
         values.given.insert(
             "seed",
-            Given {
+            GivenValue {
                 text: "3".into(),
                 file: None,
             },
@@ -187,7 +187,7 @@ mod tests {
         ] {
             values.given.insert(
                 "graphjson",
-                Given {
+                GivenValue {
                     text: text.into(),
                     file: None,
                 },

@@ -1,6 +1,6 @@
 //! The flags of checkpoints: `--checkpoint-every`, `--checkpoint-at` and `--checkpoint-dir`.
 
-use super::{Options, What};
+use super::{Options, WorkloadOptions};
 use crate::config_file;
 use crate::flags::Group;
 use crate::flags::values::Values;
@@ -126,8 +126,8 @@ pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
 /// Whether it writes to files while it runs.
 fn writes(options: &Options) -> bool {
     let flows = match &options.what {
-        What::Services(services) => !services.flows.is_empty(),
-        What::Pirates(_) => false,
+        WorkloadOptions::Services(services) => !services.flows.is_empty(),
+        WorkloadOptions::Pirates(_) => false,
     };
     options.graph_json || flows
 }
@@ -138,13 +138,13 @@ fn refuse(options: &Options, flag: &str) -> Result<()> {
         bail!("--{flag} needs virtual time, which can be saved and resumed; leave out --executor");
     }
     match &options.what {
-        What::Pirates(pirates) if pirates.form == Form::Async => {
+        WorkloadOptions::Pirates(pirates) if pirates.form == Form::Async => {
             bail!(
                 "--{flag}: async bodies cannot be saved; leave out --form async, the result is the same"
             )
         }
-        What::Pirates(_) => {}
-        What::Services(services) => {
+        WorkloadOptions::Pirates(_) => {}
+        WorkloadOptions::Services(services) => {
             let sent = [
                 (services.kafka.is_some(), "-k"),
                 (services.otlp.is_some(), "--otlp"),

@@ -4,8 +4,8 @@
 use crate::everywhere::config;
 use corsair::{
     Actor, AsyncContext, Config, Context, Distribution, Estimate, Event, Executor, Experiment,
-    Flow, Message, NotDeterministic, Panics, Reason, RestartPolicy, RunError, Scenario, Select,
-    Spawn, Then, Time, Token, check_determinism, measure, replicate, restarting, run,
+    FinalAction, Flow, Message, NotDeterministic, Panics, Reason, RestartPolicy, RunError,
+    Scenario, Select, Spawn, Time, Token, check_determinism, measure, replicate, restarting, run,
 };
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -237,7 +237,7 @@ fn an_actor_that_panics_is_made_anew_in_its_place(executor: Executor) {
     assert_eq!(value(executor, Anew {}), [1, 2, 1, 2]);
 }
 
-experiment!(Often { then: Then } -> Reason, cx, {
+experiment!(Often { then: FinalAction } -> Reason, cx, {
     let policy = RestartPolicy { most: 2, backoff: MS, then, ..RestartPolicy::default() };
     let worker = cx.spawn(Spawn::one("worker").watched(), move |cx, _| {
         restarting(policy, || Fragile { seen: 0, stillborn: false }, cx)
@@ -253,13 +253,13 @@ experiment!(Often { then: Then } -> Reason, cx, {
 
 // Guarantee: core-40.
 fn an_actor_that_panics_too_often_escalates(executor: Executor) {
-    let then = Then::Escalate;
+    let then = FinalAction::Escalate;
     assert_eq!(value(executor, Often { then }), Reason::Panicked);
 }
 
 // Guarantee: core-40.
 fn an_actor_that_panics_too_often_gives_up(executor: Executor) {
-    let then = Then::GiveUp;
+    let then = FinalAction::GiveUp;
     assert_eq!(value(executor, Often { then }), Reason::Returned);
 }
 

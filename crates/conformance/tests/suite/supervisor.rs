@@ -2,8 +2,8 @@
 
 use crate::everywhere::config;
 use corsair::{
-    Addr, AsyncContext, Config, Event, Executor, Experiment, Flow, Message, Panics, Reason,
-    RestartPolicy, Spawn, Strategy, Supervised, Supervisor, Then, measure,
+    Addr, AsyncContext, Config, Event, Executor, Experiment, FinalAction, Flow, Message, Panics,
+    Reason, RestartPolicy, Spawn, Strategy, Supervised, Supervisor, measure,
 };
 use std::time::Duration;
 
@@ -179,7 +179,7 @@ fn rest_for_one_restarts_the_child_and_those_after_it(executor: Executor) {
     assert_eq!(one_panic(executor, Strategy::RestForOne), [1, 2]);
 }
 
-fn too_often(executor: Executor, then: Then) -> Told {
+fn too_often(executor: Executor, then: FinalAction) -> Told {
     let policy = RestartPolicy {
         most: 2,
         backoff: Duration::from_millis(1),
@@ -192,7 +192,7 @@ fn too_often(executor: Executor, then: Then) -> Told {
 
 // Guarantee: core-41.
 fn too_many_restarts_escalate_and_leave_no_child(executor: Executor) {
-    let (generations, reason, living) = too_often(executor, Then::Escalate);
+    let (generations, reason, living) = too_often(executor, FinalAction::Escalate);
     assert_eq!(
         (generations.len(), reason, living),
         (3, Some(Reason::Panicked), 0)
@@ -201,7 +201,7 @@ fn too_many_restarts_escalate_and_leave_no_child(executor: Executor) {
 
 // Guarantee: core-41.
 fn a_supervisor_that_gives_up_returns_and_leaves_no_child(executor: Executor) {
-    let (generations, reason, living) = too_often(executor, Then::GiveUp);
+    let (generations, reason, living) = too_often(executor, FinalAction::GiveUp);
     assert_eq!(
         (generations.len(), reason, living),
         (3, Some(Reason::Returned), 0)

@@ -15,7 +15,7 @@ mod ties;
 
 use corsair::{
     Addr, AsyncContext, Config, Event, Latency, Message, Outcome, Report, RunError, Scenario,
-    Spawn, Time, Token, Waiting,
+    Spawn, Time, Token, WaitReason,
 };
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
@@ -417,7 +417,7 @@ fn a_deadlock_tells_who_waits_for_what() {
             .await;
         cx.send(other, Note::Number(1));
         let request = cx.request(me, Note::Number(2));
-        cx.recv_where(Waiting::Answer(other), move |_, envelope| {
+        cx.recv_where(WaitReason::Answer(other), move |_, envelope| {
             envelope.answers == request
         })
         .await;
@@ -450,7 +450,10 @@ fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
     });
     match run(&config(1), Foreign {}) {
         Err(error @ RunError::Deadlock { .. }) => {
-            assert_eq!(error.report().unwrap().waiting[0].waiting, Waiting::Other);
+            assert_eq!(
+                error.report().unwrap().waiting[0].waiting,
+                WaitReason::Other
+            );
             let text = error.to_string();
             assert!(
                 text.contains("root waits for something") && text.contains("Test your service"),

@@ -55,7 +55,7 @@ impl fmt::Display for Addr {
 /// The addresses of actors that were spawned together: consecutive numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Written"))]
+#[cfg_attr(feature = "serde", serde(try_from = "UncheckedRange"))]
 pub struct AddrRange {
     pub(crate) first: u32,
     pub(crate) count: u32,
@@ -65,16 +65,18 @@ pub struct AddrRange {
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 #[serde(rename = "AddrRange")]
-struct Written {
+struct UncheckedRange {
     first: u32,
     count: u32,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Written> for AddrRange {
+impl TryFrom<UncheckedRange> for AddrRange {
     type Error = &'static str;
 
-    fn try_from(Written { first, count }: Written) -> Result<AddrRange, &'static str> {
+    fn try_from(
+        UncheckedRange { first, count }: UncheckedRange,
+    ) -> Result<AddrRange, &'static str> {
         match first.checked_add(count) {
             Some(_) => Ok(AddrRange { first, count }),
             None => Err("a range of addresses goes beyond the last one"),

@@ -9,7 +9,7 @@ use super::kind::Kind;
 use super::message::Message;
 use super::select::Select;
 use super::spawn::Spawn;
-use super::waiting::{AskError, Own, Waiting};
+use super::waiting::{AskError, LibraryWait, WaitReason};
 use crate::sync::lock;
 use std::panic::Location;
 use std::sync::Mutex;
@@ -49,7 +49,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// deadlock report shows `why` as the reason of the wait.
     fn recv_where(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send;
 
@@ -76,13 +76,13 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         &mut self,
         wanted: impl Fn(&Event<M>) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
-        let why = Waiting::Selected(Location::caller());
+        let why = WaitReason::Selected(Location::caller());
         self.recv_where(why, move |event, _| wanted(event))
     }
 
     /// Waits for the next event like [`AsyncContext::recv`], for at most `timeout`.
     fn recv_timeout(&mut self, timeout: Duration) -> impl Future<Output = Option<Event<M>>> + Send {
-        self.recv_within(Waiting::Message, timeout, |_, _| true)
+        self.recv_within(WaitReason::Message, timeout, |_, _| true)
     }
 
     /// Waits for the first of several events and returns which one it was: the answer to a request, a timer, the end of
@@ -122,7 +122,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         &mut self,
         select: Select<M>,
     ) -> impl Future<Output = Option<(usize, Event<M>)>> + Send {
-        let why = Waiting::Selected(Location::caller());
+        let why = WaitReason::Selected(Location::caller());
         async move {
             let wanted =
                 |event: &Event<M>, envelope: &Envelope| select.arm(event, envelope).is_some();
@@ -141,7 +141,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
             let token = self.own_token();
             self.timer(time, token);
             let due = self.now().after(time);
-            self.wait_own(Waiting::Sleep, Own::Sleep(token, due)).await;
+            self.wait_own(WaitReason::Sleep, LibraryWait::Sleep(token, due))
+                .await;
         }
     }
 
@@ -183,8 +184,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
             let token = self.own_token();
             let request = self.ask_only(to, body);
             self.timer(timeout, token);
-            let own = Own::Answer(request, token, self.now().after(timeout));
-            match self.wait_own(Waiting::Answer(to), own).await {
+            let own = LibraryWait::Answer(request, token, self.now().after(timeout));
+            match self.wait_own(WaitReason::Answer(to), own).await {
                 Event::Message { body, .. } => Ok(body),
                 Event::Timer(_) => Err(AskError::TimedOut { to, timeout }),
                 _ => Err(AskError::Ended { to }),
@@ -278,7 +279,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     #[doc(hidden)]
     fn recv_within(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         within: Duration,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Option<Event<M>>> + Send;
@@ -294,12 +295,19 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// Waits for the outcome of the request or spawn that was just made; no stashed event can be this outcome. The
     /// timer is removed when the outcome arrives or the wait is dropped.
     #[doc(hidden)]
-    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send;
+    fn wait_own(
+        &mut self,
+        why: WaitReason,
+        own: LibraryWait,
+    ) -> impl Future<Output = Event<M>> + Send;
 }
 
 /// Waits for the answer to a spawn request.
 async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, request: u32) -> AddrRange {
-    match cx.wait_own(Waiting::Spawn, Own::Spawned(request)).await {
+    match cx
+        .wait_own(WaitReason::Spawn, LibraryWait::Spawned(request))
+        .await
+    {
         Event::Spawned { first, count, .. } => AddrRange::new(first, count),
         _ => unreachable!("the wait returns only what it was asked for"),
     }

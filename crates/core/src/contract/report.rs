@@ -5,7 +5,7 @@ use super::config::Executor;
 use super::event::Reason;
 use super::probes::Probes;
 use super::time::Time;
-use super::waiting::Waiting;
+use super::waiting::WaitReason;
 use std::fmt;
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ pub struct WaitingActor {
     /// The name of the actor.
     pub name: String,
     /// The reason for waiting.
-    pub waiting: Waiting,
+    pub waiting: WaitReason,
     /// The name of the actor whose answer it waits for, if it waits for one.
     pub whose: Option<String>,
     /// The number of stashed events.
@@ -144,13 +144,13 @@ impl fmt::Display for WaitingActor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} waits for ", self.name)?;
         match (&self.waiting, &self.whose) {
-            (Waiting::Message, _) => f.write_str("a message")?,
-            (Waiting::Selected(place), _) => write!(f, "the event selected at {place}")?,
-            (Waiting::Answer(_), Some(whose)) => write!(f, "an answer of {whose}")?,
-            (Waiting::Answer(whose), None) => write!(f, "an answer of {whose}")?,
-            (Waiting::Sleep, _) => f.write_str("the end of a sleep")?,
-            (Waiting::Spawn, _) => f.write_str("actors it spawned")?,
-            (Waiting::Other | Waiting::Foreign, _) => f.write_str(
+            (WaitReason::Message, _) => f.write_str("a message")?,
+            (WaitReason::Selected(place), _) => write!(f, "the event selected at {place}")?,
+            (WaitReason::Answer(_), Some(whose)) => write!(f, "an answer of {whose}")?,
+            (WaitReason::Answer(whose), None) => write!(f, "an answer of {whose}")?,
+            (WaitReason::Sleep, _) => f.write_str("the end of a sleep")?,
+            (WaitReason::Spawn, _) => f.write_str("actors it spawned")?,
+            (WaitReason::Other | WaitReason::Foreign, _) => f.write_str(
                 "something that is not an event of the run; timers and sockets of tokio belong to hosts, \
                  see \"Test your service\" in crates/host/README.md",
             )?,

@@ -4,7 +4,7 @@ use super::async_context::AsyncContext;
 use super::context::Context;
 use super::event::Event;
 use super::message::Message;
-use super::waiting::{Own, Waiting};
+use super::waiting::{LibraryWait, WaitReason};
 use std::time::Duration;
 
 /// The next wait of a [`Script`].
@@ -78,8 +78,8 @@ pub async fn perform<M: Message, S: Script<M>, C: AsyncContext<M>>(mut script: S
         event = match script.go_on(event, &mut cx) {
             Wait::Event => Some(cx.recv().await),
             Wait::Spawned(request) => {
-                let own = Own::Spawned(request);
-                Some(cx.wait_own(Waiting::Spawn, own).await)
+                let own = LibraryWait::Spawned(request);
+                Some(cx.wait_own(WaitReason::Spawn, own).await)
             }
             Wait::Sleep(time) => {
                 cx.sleep(time).await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A wait of the library itself.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub enum Own {
+pub enum LibraryWait {
     /// The end of a sleep, which is due at this time.
     Sleep(Token, Time),
     /// The answer to a request, its failure, or its time-out, which is due at this time.
@@ -18,12 +18,14 @@ pub enum Own {
     Spawned(u32),
 }
 
-impl Own {
+impl LibraryWait {
     /// Returns the timer that ends the wait, and its due time, if there is one.
     pub(crate) fn due(self) -> Option<(Token, Time)> {
         match self {
-            Own::Sleep(token, due) | Own::Answer(_, token, due) => Some((token, due)),
-            Own::Spawned(_) => None,
+            LibraryWait::Sleep(token, due) | LibraryWait::Answer(_, token, due) => {
+                Some((token, due))
+            }
+            LibraryWait::Spawned(_) => None,
         }
     }
 
@@ -35,7 +37,7 @@ impl Own {
 
 /// The reason why an actor waits, for deadlock reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum WaitReason {
     /// Any event.
     Message,
     /// An event that a selective receive at this source location accepts.

@@ -14,18 +14,18 @@ use std::time::Instant;
 /// only the owner may: the end that waits. After the owner has set the bit, a thread that clears it may take the waker
 /// once, and reports in `full` that it is done.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(super) struct ParkedWaker {
     waker: UnsafeCell<Option<Waker>>,
     /// True if the cell holds a waker that nobody has taken, and the owner has not taken it back.
     full: AtomicBool,
 }
 
 // SAFETY: `waker` is touched by turns only, as said above; `full` and the word order the accesses.
-unsafe impl Sync for Parked {}
+unsafe impl Sync for ParkedWaker {}
 
-impl Parked {
-    pub(super) fn new() -> Parked {
-        Parked {
+impl ParkedWaker {
+    pub(super) fn new() -> ParkedWaker {
+        ParkedWaker {
             waker: UnsafeCell::new(None),
             full: AtomicBool::new(false),
         }
@@ -75,7 +75,7 @@ impl Parked {
     /// Wakes the owner.
     ///
     /// # Safety
-    /// The same as for [`Parked::take`].
+    /// The same as for [`ParkedWaker::take`].
     #[cold]
     pub(super) unsafe fn wake(&self) {
         // SAFETY: `wake` is called by the other end after it has claimed the waker, so no other thread takes or replaces it.

@@ -75,7 +75,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
         match self.recv_now() {
             Ok(message) => Some(message),
             Err(TryRecvError::Empty) => {
-                Waiting::new(&mut self.end, F::ReceiverEnd::poll_recv).await
+                ReceiveWait::new(&mut self.end, F::ReceiverEnd::poll_recv).await
             }
             Err(_) => None,
         }
@@ -229,7 +229,7 @@ impl<T: Send + 'static, F: Flavour<T>> Receiver<T, F> {
                 let take = |end: &mut F::ReceiverEnd, context: &mut Context<'_>| {
                     end.poll_recv_many(messages, max, context)
                 };
-                Waiting::new(&mut self.end, take).await
+                ReceiveWait::new(&mut self.end, take).await
             }
             Err(_) => 0,
         }
@@ -337,15 +337,15 @@ impl<T: Send + 'static, F: Flavour<T>> futures_core::Stream for Receiver<T, F> {
 }
 
 /// A future that polls an end; dropping it ends the wait.
-struct Waiting<'a, T, E: ReceiverEnd<T>, P> {
+struct ReceiveWait<'a, T, E: ReceiverEnd<T>, P> {
     end: &'a mut E,
     poll: P,
     message: PhantomData<fn() -> T>,
 }
 
-impl<'a, T, E: ReceiverEnd<T>, P> Waiting<'a, T, E, P> {
+impl<'a, T, E: ReceiverEnd<T>, P> ReceiveWait<'a, T, E, P> {
     fn new(end: &'a mut E, poll: P) -> Self {
-        Waiting {
+        ReceiveWait {
             end,
             poll,
             message: PhantomData,
@@ -354,9 +354,9 @@ impl<'a, T, E: ReceiverEnd<T>, P> Waiting<'a, T, E, P> {
 }
 
 // The poll is not pinned.
-impl<T, E: ReceiverEnd<T>, P> Unpin for Waiting<'_, T, E, P> {}
+impl<T, E: ReceiverEnd<T>, P> Unpin for ReceiveWait<'_, T, E, P> {}
 
-impl<T, E, P, R> Future for Waiting<'_, T, E, P>
+impl<T, E, P, R> Future for ReceiveWait<'_, T, E, P>
 where
     E: ReceiverEnd<T>,
     P: FnMut(&mut E, &mut Context<'_>) -> Poll<R>,
@@ -369,7 +369,7 @@ where
     }
 }
 
-impl<T, E: ReceiverEnd<T>, P> Drop for Waiting<'_, T, E, P> {
+impl<T, E: ReceiverEnd<T>, P> Drop for ReceiveWait<'_, T, E, P> {
     fn drop(&mut self) {
         self.end.rest();
     }

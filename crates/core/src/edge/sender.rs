@@ -89,7 +89,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
         match self.end.send_now(message) {
             Ok(()) => Ok(()),
             Err(TrySendError::Aborted(message)) => Err(Aborted(message)),
-            Err(TrySendError::Full(message)) => Waiting::new(&mut self.end, message).await,
+            Err(TrySendError::Full(message)) => SendWait::new(&mut self.end, message).await,
         }
     }
 
@@ -121,7 +121,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
             Err(TrySendError::Aborted(message)) => return Err(Aborted(message).into()),
             Err(TrySendError::Full(message)) => message,
         };
-        let mut waiting = Waiting::new(&mut self.end, message);
+        let mut waiting = SendWait::new(&mut self.end, message);
         let mut limit = pin!(limit);
         poll_fn(|context| {
             if let Poll::Ready(result) = waiting.poll_send(context) {
@@ -337,7 +337,7 @@ impl<T: Send + 'static, F: Flavour<T>> Sender<T, F> {
                 Err(TrySendError::Full(message)) => message,
             };
         }
-        let mut waiting = Waiting::new(&mut self.end, message);
+        let mut waiting = SendWait::new(&mut self.end, message);
         let result = block_until(deadline, |context| match waiting.poll_send(context) {
             Poll::Pending if waiting.end.linger() => waiting.poll_send(context),
             result => result,
@@ -366,15 +366,15 @@ impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for Sender<T, F> {
 }
 
 /// A future that ends when a message is sent. If dropped earlier, it takes the message back.
-struct Waiting<'a, T, E: SenderEnd<T>> {
+struct SendWait<'a, T, E: SenderEnd<T>> {
     end: &'a mut E,
     message: Option<T>,
     pending: bool,
 }
 
-impl<'a, T, E: SenderEnd<T>> Waiting<'a, T, E> {
-    fn new(end: &'a mut E, message: T) -> Waiting<'a, T, E> {
-        Waiting {
+impl<'a, T, E: SenderEnd<T>> SendWait<'a, T, E> {
+    fn new(end: &'a mut E, message: T) -> SendWait<'a, T, E> {
+        SendWait {
             end,
             message: Some(message),
             pending: false,
@@ -399,9 +399,9 @@ impl<'a, T, E: SenderEnd<T>> Waiting<'a, T, E> {
 }
 
 // The message is not pinned.
-impl<T, E: SenderEnd<T>> Unpin for Waiting<'_, T, E> {}
+impl<T, E: SenderEnd<T>> Unpin for SendWait<'_, T, E> {}
 
-impl<T, E: SenderEnd<T>> Future for Waiting<'_, T, E> {
+impl<T, E: SenderEnd<T>> Future for SendWait<'_, T, E> {
     type Output = Result<(), Aborted<T>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -409,7 +409,7 @@ impl<T, E: SenderEnd<T>> Future for Waiting<'_, T, E> {
     }
 }
 
-impl<T, E: SenderEnd<T>> Drop for Waiting<'_, T, E> {
+impl<T, E: SenderEnd<T>> Drop for SendWait<'_, T, E> {
     fn drop(&mut self) {
         if self.pending {
             self.end.withdraw(&mut self.message);

@@ -66,7 +66,7 @@ unsafe impl<A: Future, B: Future> Home for Second<A, B> {
 type Both<A, B> = (<A as Future>::Output, <B as Future>::Output);
 
 /// The result of a half that was polled.
-type Polled<F> = Poll<thread::Result<<F as Future>::Output>>;
+type HalfPoll<F> = Poll<thread::Result<<F as Future>::Output>>;
 
 /// The join of a fork that has not ended within its call. It is a party to the block.
 pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
@@ -213,8 +213,8 @@ impl<A: Future, B: Future> Fork<A, B> {
     unsafe fn settle(
         fork: NonNull<Self>,
         worker: &Worker,
-        a: Polled<A>,
-        b: Option<Polled<B>>,
+        a: HalfPoll<A>,
+        b: Option<HalfPoll<B>>,
     ) -> Result<Both<A, B>, Handle<A, B>> {
         let block = fork.cast();
         // SAFETY: the call runs the first half, and the second if it is back or was never away.

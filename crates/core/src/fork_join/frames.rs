@@ -32,7 +32,7 @@ struct Free {
     grains: usize,
 }
 
-/// The blocks of one worker, which alone calls all but [`Returned::give_back`].
+/// The blocks of one worker, which alone calls all but [`ReturnedFrames::give_back`].
 pub(super) struct Frames {
     free: [Cell<*mut Free>; LARGE / GRAIN],
     /// The unused part of the newest chunk.
@@ -42,7 +42,7 @@ pub(super) struct Frames {
 }
 
 /// Blocks that were given back elsewhere.
-pub(super) struct Returned(AtomicPtr<Free>);
+pub(super) struct ReturnedFrames(AtomicPtr<Free>);
 
 impl Frames {
     pub(super) fn new() -> Frames {
@@ -77,7 +77,7 @@ impl Frames {
     }
 
     /// Ensures that memory for a `T` is available: from returned memory, or else from a chunk.
-    pub(super) fn refill<T>(&self, returned: &Returned) {
+    pub(super) fn refill<T>(&self, returned: &ReturnedFrames) {
         if let Some(grains) = const { Self::grains::<T>() } {
             self.refill_grains(grains, returned);
         }
@@ -104,7 +104,7 @@ impl Frames {
 
     #[cold]
     #[inline(never)]
-    fn refill_grains(&self, grains: usize, returned: &Returned) {
+    fn refill_grains(&self, grains: usize, returned: &ReturnedFrames) {
         let mut next = returned.0.swap(ptr::null_mut(), Ordering::Acquire);
         while let Some(block) = NonNull::new(next) {
             // SAFETY: `give_back` has written both fields and given up the block.
@@ -152,9 +152,9 @@ impl Drop for Frames {
     }
 }
 
-impl Returned {
-    pub(super) fn new() -> Returned {
-        Returned(AtomicPtr::new(ptr::null_mut()))
+impl ReturnedFrames {
+    pub(super) fn new() -> ReturnedFrames {
+        ReturnedFrames(AtomicPtr::new(ptr::null_mut()))
     }
 
     /// Returns a block from elsewhere.

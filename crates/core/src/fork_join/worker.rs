@@ -18,7 +18,7 @@
 mod work;
 
 use super::bell::Bell;
-use super::frames::{Frames, Returned};
+use super::frames::{Frames, ReturnedFrames};
 use super::job::Job;
 use super::mailbox::Mailbox;
 use super::offer::Offers;
@@ -77,7 +77,7 @@ struct Public {
     /// the worker that takes it.
     offers: AtomicBool,
     /// Blocks of this worker that were freed on other workers.
-    returned: Returned,
+    returned: ReturnedFrames,
     bell: Bell,
     woken: CachePadded<ReadyQueue>,
 }
@@ -108,7 +108,7 @@ impl Worker {
                 answered: AtomicU64::new(0),
                 mailbox: Mailbox::new(),
                 offers: AtomicBool::new(true),
-                returned: Returned::new(),
+                returned: ReturnedFrames::new(),
                 bell: Bell::new(),
                 woken: CachePadded::new(ReadyQueue::new()),
             },
@@ -200,7 +200,7 @@ impl Worker {
     /// Returns a block of this worker, on any thread.
     ///
     /// # Safety
-    /// As for [`Returned::give_back`].
+    /// As for [`ReturnedFrames::give_back`].
     pub(super) unsafe fn return_frame<T>(&self, block: NonNull<T>) {
         let here = Worker::current().is_some_and(|worker| ptr::eq(worker, self));
         // SAFETY: the block is one of this worker's frames of this type, no longer used; on another thread it goes through

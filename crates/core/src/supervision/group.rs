@@ -1,7 +1,7 @@
 //! Supervisors, whose children are restarted together: one child, all of them, or those started later.
 
-use super::{RestartPolicy, Restarts, Then};
-use crate::contract::{Addr, AsyncContext, Event, Flow, Message, Reason, Spawn, Waiting};
+use super::{FinalAction, RestartPolicy, Restarts};
+use crate::contract::{Addr, AsyncContext, Event, Flow, Message, Reason, Spawn, WaitReason};
 use crate::sync::lock;
 use std::borrow::Cow;
 use std::fmt;
@@ -151,7 +151,7 @@ impl<C> Supervisor<C> {
     ///
     /// The policy counts the restarts of all children together; restarts after one panic count as one. After
     /// too many, all children are stopped, and the supervisor panics or returns, depending on the policy's
-    /// [`Then`].
+    /// [`FinalAction`].
     pub fn new(strategy: Strategy, policy: RestartPolicy) -> Supervisor<C> {
         Supervisor {
             strategy,
@@ -187,7 +187,7 @@ impl<C> Supervisor<C> {
     /// child are dead letters.
     ///
     /// # Panics
-    /// If there were too many restarts and the policy is [`Then::Escalate`].
+    /// If there were too many restarts and the policy is [`FinalAction::Escalate`].
     pub async fn run<M: Message>(
         self,
         cx: C,
@@ -220,11 +220,11 @@ impl<C> Supervisor<C> {
                 let name = self.children[child].name.clone();
                 children.stop(0).await;
                 match self.policy.then {
-                    Then::Escalate => panic!(
+                    FinalAction::Escalate => panic!(
                         "{name} and its siblings were restarted {} times within {:?}, and {name} has panicked again",
                         self.policy.most, self.policy.within
                     ),
-                    Then::GiveUp => return,
+                    FinalAction::GiveUp => return,
                 }
             };
             children.states[child] = State::Down;
@@ -315,7 +315,7 @@ impl<M: Message, C: AsyncContext<M>> Children<M, C> {
             let who = self.addresses[child];
             self.cx.stop(who);
             let ended = move |event: &Event<M>| matches!(event, Event::Down { who: ended, .. } if *ended == who);
-            let why = Waiting::Selected(Location::caller());
+            let why = WaitReason::Selected(Location::caller());
             self.cx.recv_where(why, move |event, _| ended(event)).await;
             self.states[child] = State::Down;
         }

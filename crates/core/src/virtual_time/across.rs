@@ -17,7 +17,7 @@ pub use saving::{SavedPart, Saving};
 pub use threads::{ThreadCarrier, thread_carriers};
 
 use super::buffer::Pool;
-use super::exchange::{Exchange, Matrix, Port, Vote};
+use super::exchange::{Exchange, Matrix, Port, Reduction};
 use super::loans::Loan;
 use super::outbox::ShardBatch;
 use super::shard::Shard;
@@ -111,9 +111,9 @@ impl Batches {
     fn exchange(
         &self,
         own: usize,
-        vote: Vote,
+        vote: Reduction,
         carrier: &mut impl Carrier,
-    ) -> Result<Vote, Failure> {
+    ) -> Result<Reduction, Failure> {
         let take = |(to, batch): (usize, &Mutex<Vec<u8>>)| {
             let mut batch = std::mem::take(&mut *lock(batch));
             if to != own {
@@ -134,7 +134,7 @@ impl Batches {
             batch.clear();
             *lock(to) = batch;
         }
-        let mut others = Vote::NONE;
+        let mut others = Reduction::NONE;
         for (process, batch) in incoming
             .iter_mut()
             .enumerate()
@@ -189,7 +189,7 @@ struct Across<'a, M: Message, C> {
     pool: Pool<M>,
     failure: Option<Failure>,
     /// The reduction at the last barrier.
-    agreed: Vote,
+    agreed: Reduction,
     /// Set by the first shard of the process, if the root's shard is in another process.
     progress: Option<(Progress, u32)>,
     saves: Saves<'a>,
@@ -197,10 +197,10 @@ struct Across<'a, M: Message, C> {
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Ends the run in this process.
-    fn fail(&mut self, failure: Failure, vote: Vote) -> Vote {
+    fn fail(&mut self, failure: Failure, vote: Reduction) -> Reduction {
         self.failure.get_or_insert(failure);
         self.local.abandon();
-        Vote { halt: true, ..vote }
+        Reduction { halt: true, ..vote }
     }
 
     /// Returns the number of this process.
@@ -219,13 +219,13 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Returns the reduction over the votes of all processes.
     fn exchange_batches(
         &mut self,
-        vote: Vote,
+        vote: Reduction,
         idle: impl FnMut() -> bool,
-    ) -> Result<Vote, Failure> {
+    ) -> Result<Reduction, Failure> {
         let process = self.process();
         let others = match &mut self.carrier {
             Some(carrier) => self.batches.exchange(process, vote, carrier)?,
-            None => Vote::NONE,
+            None => Reduction::NONE,
         };
         let agreed = self
             .local
@@ -239,11 +239,11 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Like [`Exchange::exchange`].
     fn try_exchange(
         &mut self,
-        vote: Vote,
+        vote: Reduction,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
         mut idle: impl FnMut() -> bool,
-    ) -> Result<Vote, Failure> {
+    ) -> Result<Reduction, Failure> {
         let workers = self.own.len();
         let processes = out.len() / workers;
         let shards = |process: usize| process * workers..(process + 1) * workers;
@@ -267,16 +267,16 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
 impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
     fn exchange(
         &mut self,
-        vote: Vote,
+        vote: Reduction,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
         idle: impl FnMut() -> bool,
-    ) -> Vote {
+    ) -> Reduction {
         if self.failure.is_some() {
-            return Vote { halt: true, ..vote };
+            return Reduction { halt: true, ..vote };
         }
         let pause = self.saves.is_wanted();
-        let vote = Vote { pause, ..vote };
+        let vote = Reduction { pause, ..vote };
         let agreed = match self.try_exchange(vote, out, inbox, idle) {
             Ok(agreed) => agreed,
             Err(failure) => return self.fail(failure, vote),

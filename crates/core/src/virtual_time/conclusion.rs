@@ -5,7 +5,7 @@ use super::addresses;
 use super::engine::{self, End};
 use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
-    Config, Executor, KindCount, Outcome, PanicReport, Probes, Report, RunError, Time, Waiting,
+    Config, Executor, KindCount, Outcome, PanicReport, Probes, Report, RunError, Time, WaitReason,
     WaitingActor,
 };
 use crate::memory::peak_memory;
@@ -97,12 +97,12 @@ pub(super) fn conclude(
     let waiting = outcomes.iter().flat_map(|outcome| outcome.waiting.clone());
     report.waiting = waiting.collect();
     report.waiting.sort_by_key(|actor| actor.who);
-    let is_foreign = |actor: &&WaitingActor| actor.waiting == Waiting::Foreign;
+    let is_foreign = |actor: &&WaitingActor| actor.waiting == WaitReason::Foreign;
     let foreign = report.waiting.iter().find(is_foreign);
     let foreign = foreign.map(|actor| actor.name.clone());
     report.waiting.truncate(Report::MOST_WAITING);
     for actor in &mut report.waiting {
-        if let Waiting::Answer(whose) = actor.waiting {
+        if let WaitReason::Answer(whose) = actor.waiting {
             actor.whose = Some(directory.name_of(whose.as_u32()));
         }
     }

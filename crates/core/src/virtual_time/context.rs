@@ -24,15 +24,15 @@ use super::waker;
 use crate::contract::EachKind;
 use crate::contract::time::nanos;
 use crate::contract::{
-    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, ReplyHandle,
-    Sample, SpanId, Spawn, Time, TimerHandle, Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, LibraryWait, Message,
+    ReplyHandle, Sample, SpanId, Spawn, Time, TimerHandle, Token, WaitReason,
 };
 use forms::{ByClosure, Handlers, bodies};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
-use waits::{Fresh, Receive, Selected, Until, Wait, Wanted};
+use waits::{Fresh, Receive, Selected, Until, Wait, WaitCondition};
 
 thread_local! {
     /// The number and the address of the shard that runs on this thread.
@@ -321,7 +321,7 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
 
 impl<M: Message> VirtualContext<M, ForBody<M>> {
     #[inline(always)]
-    fn wait<W: Wanted<M>>(&self, why: Waiting, wanted: W) -> Wait<M, W> {
+    fn wait<W: WaitCondition<M>>(&self, why: WaitReason, wanted: W) -> Wait<M, W> {
         Wait {
             context: VirtualContext::new(ForBody(self.access.0, PhantomData)),
             why,
@@ -332,7 +332,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
 
 impl<M: Message> VirtualContext<M, ForBody<M>> {
     /// Creates a wait for a request or spawn that was made just before.
-    fn fresh(&self, own: Own) -> Fresh<M> {
+    fn fresh(&self, own: LibraryWait) -> Fresh<M> {
         Fresh {
             access: ForBody(self.access.0, PhantomData),
             actor: self.shard().turn.me,
@@ -367,7 +367,7 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
     #[inline]
     fn recv_where(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
         self.wait(why, Selected { wanted, seen: 0 })
@@ -375,13 +375,13 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
 
     async fn recv_within(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         within: Duration,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> Option<Event<M>> {
         let token = self.own_token();
         self.timer(within, token);
-        let own = Own::Sleep(token, self.now().after(within));
+        let own = LibraryWait::Sleep(token, self.now().after(within));
         let until = Until {
             selected: Selected { wanted, seen: 0 },
             fresh: self.fresh(own),
@@ -396,7 +396,11 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
         self.post(Kind::Ask, to.0, 0, 0, body)
     }
 
-    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {
+    fn wait_own(
+        &mut self,
+        why: WaitReason,
+        own: LibraryWait,
+    ) -> impl Future<Output = Event<M>> + Send {
         self.wait(why, self.fresh(own))
     }
 

@@ -24,7 +24,7 @@ use sparse::{Rooms, run_sparse};
 
 use super::buffer::{Buffer, FreeChunks};
 use super::event::{Head, Kind, Label, ScheduledEvent};
-use super::exchange::{Exchange, Vote};
+use super::exchange::{Exchange, Reduction};
 use super::header::State;
 use super::order::Order;
 use super::outbox::{RING, ShardBatch, next_pending};
@@ -212,14 +212,19 @@ impl<M: Message> Engine<M> {
     }
 
     /// Prepares this shard's vote and its batches before the next window.
-    fn prepare_vote(&mut self, config: &Config) -> Vote {
+    fn prepare_vote(&mut self, config: &Config) -> Reduction {
         let vote = self.vote(config);
         self.hand_over(vote.next);
         vote
     }
 
     /// Runs the window that all shards have agreed on, unless they have agreed to stop or to pause.
-    fn carry_out<P: Pause>(&mut self, config: &Config, agreed: Vote, pause: &P) -> Option<End> {
+    fn carry_out<P: Pause>(
+        &mut self,
+        config: &Config,
+        agreed: Reduction,
+        pause: &P,
+    ) -> Option<End> {
         self.windows += u64::from(agreed.busy);
         self.counted |= agreed.busy;
         self.over = match agreed.end {
@@ -343,7 +348,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Returns this shard's vote for the next window.
-    fn vote(&mut self, config: &Config) -> Vote {
+    fn vote(&mut self, config: &Config) -> Reduction {
         let inbound = self.inbound_pending;
         let busy = std::mem::take(&mut self.busy);
         let events = self.order.events().len() as u64;
@@ -366,7 +371,7 @@ impl<M: Message> Engine<M> {
             .min(next_pending(inbound, shard.window.number))
             .min(beyond);
         let failed = shard.counters.failure.is_some() || shard.counters.too_many;
-        Vote {
+        Reduction {
             next,
             end: shard.counters.root_end,
             halt: failed || config.cancel.is_cancelled(),

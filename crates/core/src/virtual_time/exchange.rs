@@ -23,7 +23,7 @@ use std::ops::Deref;
 
 /// A shard's vote at a barrier, and the reduction of all votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Vote {
+pub(super) struct Reduction {
     /// The window of the next event; `u64::MAX` if there is none.
     pub(super) next: u64,
     /// The time after which no event is handled, because the root has ended.
@@ -40,9 +40,9 @@ pub(super) struct Vote {
     pub(super) last: u64,
 }
 
-impl Vote {
+impl Reduction {
     /// The vote of a shard without events.
-    pub(super) const NONE: Vote = Vote {
+    pub(super) const NONE: Reduction = Reduction {
         next: u64::MAX,
         end: u64::MAX,
         halt: false,
@@ -54,8 +54,8 @@ impl Vote {
 
     /// Reduces two votes to one.
     #[inline]
-    pub(super) fn and(self, other: Vote) -> Vote {
-        Vote {
+    pub(super) fn and(self, other: Reduction) -> Reduction {
+        Reduction {
             next: self.next.min(other.next),
             end: self.end.min(other.end),
             halt: self.halt | other.halt,
@@ -74,11 +74,11 @@ pub(super) trait Exchange<P> {
     /// calls `idle`, which returns true as long as it has work.
     fn exchange(
         &mut self,
-        vote: Vote,
+        vote: Reduction,
         out: &mut [P],
         inbox: &mut [P],
         idle: impl FnMut() -> bool,
-    ) -> Vote;
+    ) -> Reduction;
 
     /// True if one thread can run all shards for some time.
     fn can_lend(&self) -> bool {
@@ -98,7 +98,13 @@ pub(super) struct Alone;
 
 impl<P> Exchange<P> for Alone {
     #[inline]
-    fn exchange(&mut self, vote: Vote, _: &mut [P], _: &mut [P], _: impl FnMut() -> bool) -> Vote {
+    fn exchange(
+        &mut self,
+        vote: Reduction,
+        _: &mut [P],
+        _: &mut [P],
+        _: impl FnMut() -> bool,
+    ) -> Reduction {
         vote
     }
 
@@ -116,7 +122,7 @@ pub(super) struct Matrix<P> {
     /// For each parity of the round: batches by `from * shards + to`.
     batches: [Box<[Cell<P>]>; 2],
     /// For each parity of the round: votes by shard.
-    votes: [Box<[Cell<Vote>]>; 2],
+    votes: [Box<[Cell<Reduction>]>; 2],
     /// Arrivals at the barrier, over all rounds.
     arrived: AtomicU64,
     /// Set if a shard will never arrive; shards that wait for it stop.
@@ -136,7 +142,7 @@ impl<P: Default> Matrix<P> {
                 .map(|_| Cell::new(P::default()))
                 .collect()
         };
-        let votes = || (0..shards).map(|_| Cell::new(Vote::NONE)).collect();
+        let votes = || (0..shards).map(|_| Cell::new(Reduction::NONE)).collect();
         let spins = spins(shards);
         Matrix {
             shards,
@@ -200,11 +206,11 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
 impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
     fn exchange(
         &mut self,
-        vote: Vote,
+        vote: Reduction,
         out: &mut [P],
         inbox: &mut [P],
         mut idle: impl FnMut() -> bool,
-    ) -> Vote {
+    ) -> Reduction {
         let Matrix {
             shards,
             spins,
@@ -231,7 +237,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             let (mut tries, mut useful) = (0, true);
             while arrived.load(Ordering::Acquire) < all {
                 if broken.load(Ordering::Acquire) {
-                    return Vote { halt: true, ..vote };
+                    return Reduction { halt: true, ..vote };
                 }
                 useful = useful && idle();
                 if !useful {
@@ -248,11 +254,11 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             // SAFETY: after the barrier of its round, a column of cells belongs to its receiver.
             unsafe { batches[from * shards + self.me].swap(batch) };
         }
-        let vote_of = |vote: &Cell<Vote>| {
+        let vote_of = |vote: &Cell<Reduction>| {
             // SAFETY: after the barrier no thread writes the votes of this round, and all may read.
             vote.0.with(|cell| unsafe { *cell })
         };
-        votes.iter().map(vote_of).fold(vote, Vote::and)
+        votes.iter().map(vote_of).fold(vote, Reduction::and)
     }
 
     fn lend<E>(&mut self, mine: *mut E) -> Loan<E> {
@@ -296,7 +302,7 @@ mod tests {
                             assert!(batch.is_empty());
                             batch.push(round << 32 | (me as u64) << 16 | to as u64);
                         }
-                        let vote = Vote {
+                        let vote = Reduction {
                             next: round * 100 + me as u64,
                             end: u64::MAX - me as u64,
                             halt: me == 1,
@@ -391,7 +397,7 @@ mod tests {
     #[test]
     fn a_lost_shard_does_not_hang_the_others() {
         let matrix = Matrix::<()>::new(2);
-        let vote = Vote {
+        let vote = Reduction {
             next: 0,
             end: 0,
             halt: false,
@@ -433,7 +439,7 @@ mod loom_tests {
                 for round in 0..3 {
                     let mut out = [Some(round), Some(round)];
                     let mut inbox = [None, None];
-                    let vote = Vote {
+                    let vote = Reduction {
                         next: round + me as u64,
                         end: 9,
                         halt: false,

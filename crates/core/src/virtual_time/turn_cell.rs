@@ -38,7 +38,7 @@ impl<S> TurnCell<S> {
     #[inline(always)]
     pub(super) fn with<T>(self, act: impl FnOnce(&mut S) -> T) -> T {
         #[cfg(debug_assertions)]
-        let _lent = checked::Lent::new(self.0.cast());
+        let _lent = checked::LentGuard::new(self.0.cast());
         // SAFETY: the shard is there and this thread's, as `new` was promised; there is no other reference, because each
         // is made here, and the closure that has it neither uses the cell nor runs code that could.
         act(unsafe { &mut *self.0 })
@@ -61,17 +61,17 @@ mod checked {
     }
 
     /// While it lives, the shard is not lent again.
-    pub(super) struct Lent(*const ());
+    pub(super) struct LentGuard(*const ());
 
-    impl Lent {
-        pub(super) fn new(shard: *const ()) -> Lent {
+    impl LentGuard {
+        pub(super) fn new(shard: *const ()) -> LentGuard {
             let before = LENT.replace(shard);
             debug_assert!(before != shard, "a shard is lent once at a time");
-            Lent(before)
+            LentGuard(before)
         }
     }
 
-    impl Drop for Lent {
+    impl Drop for LentGuard {
         fn drop(&mut self) {
             LENT.set(self.0);
         }

@@ -152,12 +152,12 @@ impl<M> Clock<M> {
         &self,
         now: Time,
         deliver: impl Fn(Addr, MailboxEntry<M>),
-    ) -> Result<Option<Time>, Stopped> {
+    ) -> Result<Option<Time>, ClockStopped> {
         // Not all of a flood: there is more to look at.
         for _ in 0..AT_ONCE {
             let mut agenda = self.agenda();
             if agenda.over {
-                return Err(Stopped);
+                return Err(ClockStopped);
             }
             let first = agenda.deadlines.peek().map(|first| first.due);
             if first.is_none_or(|due| due > now) {
@@ -175,7 +175,7 @@ impl<M> Clock<M> {
 }
 
 /// The clock was stopped.
-struct Stopped;
+struct ClockStopped;
 
 impl<M> Ord for Deadline<M> {
     /// Orders deadlines in reverse, because `BinaryHeap` returns the greatest element first.

@@ -14,11 +14,11 @@ use super::system::{End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
 use crate::contract::{
-    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, ReplyHandle,
-    Sample, Scenario, SpanId, Spawn, Time, TimerHandle, Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, LibraryWait, Message,
+    ReplyHandle, Sample, Scenario, SpanId, Spawn, Time, TimerHandle, Token, WaitReason,
 };
 use crate::sync::lock;
-use ending::Handled;
+use ending::HandledEvent;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::iter;
@@ -97,7 +97,7 @@ pub(crate) struct WallContext<M: Message> {
     envelope: Envelope,
     /// The trace that sent messages continue, and their parent in it; with `NONE` each message starts its own trace.
     trace: (SpanId, SpanId),
-    handled: Handled,
+    handled: HandledEvent,
     /// The number of messages sent, random numbers drawn, and spawns requested.
     sendings: u32,
     draws: u64,
@@ -114,7 +114,7 @@ pub(crate) struct WallContext<M: Message> {
     /// The number of messages received, and of events since the last wait.
     received: u64,
     turn: u32,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitReason>,
     /// The time of its last clock reading.
     looked: Time,
 }
@@ -139,7 +139,7 @@ impl<M: Message> WallContext<M> {
                 answers: none,
             },
             trace: (none, none),
-            handled: Handled::Start,
+            handled: HandledEvent::Start,
             sendings: 0,
             draws: 0,
             requests: 0,
@@ -373,14 +373,14 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
             }
             self.begin_untimed(look);
             let any = |letter: &MailboxEntry<M>| !letter.is_own();
-            let letter = self.poll_letter(Waiting::Message, &any, &mut look, task);
+            let letter = self.poll_letter(WaitReason::Message, &any, &mut look, task);
             letter.map(|letter| self.hand_out(letter))
         })
     }
 
     fn recv_where(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
         let me = self.me;
@@ -449,13 +449,13 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
 
     async fn recv_within(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         within: Duration,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> Option<Event<M>> {
         let token = self.own_token();
         self.timer(within, token);
-        let (me, over) = (self.me, Own::Sleep(token, Time::MAX));
+        let (me, over) = (self.me, LibraryWait::Sleep(token, Time::MAX));
         let wanted = move |letter: &MailboxEntry<M>| {
             is_of(letter, over) || !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
         };
@@ -478,7 +478,11 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         self.dispatch(to, letter)
     }
 
-    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {
+    fn wait_own(
+        &mut self,
+        why: WaitReason,
+        own: LibraryWait,
+    ) -> impl Future<Output = Event<M>> + Send {
         let wanted = move |letter: &MailboxEntry<M>| is_of(letter, own);
         let mut look = Look::AtNew;
         poll_fn(move |task| {

@@ -30,7 +30,7 @@ use std::task::Waker;
 
 /// Why a letter did not go in.
 #[derive(Debug)]
-pub(crate) enum Refused<M> {
+pub(crate) enum MailboxRefusal<M> {
     /// The mailbox is full.
     Full(MailboxEntry<M>),
     /// The receiver has ended.
@@ -68,19 +68,19 @@ impl<M> Inner<M> {
         row: &mut impl ExactSizeIterator<Item = MailboxEntry<M>>,
         capacity: usize,
         wait: bool,
-    ) -> Result<usize, Refused<M>> {
+    ) -> Result<usize, MailboxRefusal<M>> {
         if !self.closed {
             self.letters.reserve(row.len());
         }
         let mut over = 0;
         for letter in row {
             if self.closed {
-                return Err(Refused::Closed(letter));
+                return Err(MailboxRefusal::Closed(letter));
             }
             if self.messages >= capacity {
                 match letter.event {
                     Event::Message { from, .. } if wait => self.over.push(from),
-                    _ => return Err(Refused::Full(letter)),
+                    _ => return Err(MailboxRefusal::Full(letter)),
                 }
                 over += 1;
             }
@@ -138,7 +138,7 @@ impl<M> Mailbox<M> {
         row: &mut impl ExactSizeIterator<Item = MailboxEntry<M>>,
         capacity: usize,
         wait: bool,
-    ) -> Result<usize, Refused<M>> {
+    ) -> Result<usize, MailboxRefusal<M>> {
         let mut inner = self.lock();
         let pushed = inner.put(row, capacity, wait);
         let receiver = inner.awaited();
@@ -153,7 +153,7 @@ impl<M> Mailbox<M> {
     pub(crate) fn push_always(&self, letter: MailboxEntry<M>) -> Result<(), MailboxEntry<M>> {
         match self.push(&mut iter::once(letter), usize::MAX, false) {
             Ok(_) => Ok(()),
-            Err(Refused::Full(letter) | Refused::Closed(letter)) => Err(letter),
+            Err(MailboxRefusal::Full(letter) | MailboxRefusal::Closed(letter)) => Err(letter),
         }
     }
 
@@ -241,7 +241,7 @@ impl<M> Mailbox<M> {
 /// Loom models: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib mailbox::loom`.
 #[cfg(all(test, loom))]
 mod loom {
-    use super::{Mailbox, MailboxEntry, Refused};
+    use super::{Mailbox, MailboxEntry, MailboxRefusal};
     use crate::contract::{Addr, Event, SpanId, Time};
     use crate::sync::{AtomicBool, Ordering::SeqCst};
     use loom::sync::{Arc, Notify};
@@ -330,11 +330,11 @@ mod loom {
                             assert_eq!(over, 1);
                             went_in.store(true, SeqCst);
                         }
-                        Err(Refused::Closed(first)) => {
+                        Err(MailboxRefusal::Closed(first)) => {
                             assert_eq!(first.span, SpanId::new(Addr(1), 1));
                             assert_eq!(row.len(), 1, "the others are the sender's");
                         }
-                        Err(Refused::Full(_)) => unreachable!("the sender waits for room"),
+                        Err(MailboxRefusal::Full(_)) => unreachable!("the sender waits for room"),
                     }
                 })
             };

@@ -9,10 +9,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// See the [module](self).
-pub(super) struct RunHandle<M: Message>(Arc<Counted<M>>);
+pub(super) struct RunHandle<M: Message>(Arc<CountedSystem<M>>);
 
 /// Has one reference count for the actors that start together, and itself holds one reference.
-struct Counted<M: Message> {
+struct CountedSystem<M: Message> {
     system: Arc<System<M>>,
 }
 
@@ -20,7 +20,7 @@ impl<M: Message> RunHandle<M> {
     /// Creates a handle for actors that start together.
     pub(super) fn new(system: &Arc<System<M>>) -> RunHandle<M> {
         let system = system.clone();
-        RunHandle(Arc::new(Counted { system }))
+        RunHandle(Arc::new(CountedSystem { system }))
     }
 }
 

@@ -4,7 +4,7 @@ use super::records::Records;
 use super::system::{End, System};
 use crate::contract::{
     ActorTotals, Addr, Config, Executor, KindCount, Message, Outcome, Report, RunError, Time,
-    Waiting, WaitingActor,
+    WaitReason, WaitingActor,
 };
 use crate::memory::peak_memory;
 use crate::sync::lock;
@@ -79,7 +79,7 @@ fn report<M: Message>(system: &Arc<System<M>>, executor: Executor, over: Time) -
     } = std::mem::take(&mut *lock(&system.records));
     let waiting = waiting.into_iter().map(|(who, (waiting, kept))| {
         let whose = match waiting {
-            Waiting::Answer(whose) => Some(system.name(whose)),
+            WaitReason::Answer(whose) => Some(system.name(whose)),
             _ => None,
         };
         WaitingActor {

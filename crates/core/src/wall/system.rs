@@ -5,7 +5,7 @@ mod ending;
 use super::cell::Cell;
 use super::clock::Clock;
 use super::counters::{Counters, Scan};
-use super::mailbox::Refused;
+use super::mailbox::MailboxRefusal;
 use super::mailbox_entry::{Asks, MailboxEntry};
 use super::pool::Handle;
 use super::records::Records;
@@ -298,8 +298,8 @@ impl<M: Message> System<M> {
         loop {
             match cell.mailbox.push(&mut row, capacity, wait) {
                 Ok(over) => return over,
-                Err(Refused::Closed(letter)) => self.dead_letter(to, letter),
-                Err(Refused::Full(letter)) => self.overflow(to, cell, letter),
+                Err(MailboxRefusal::Closed(letter)) => self.dead_letter(to, letter),
+                Err(MailboxRefusal::Full(letter)) => self.overflow(to, cell, letter),
             }
         }
     }
@@ -316,8 +316,8 @@ impl<M: Message> System<M> {
                 let capacity = self.config.mailbox.get();
                 match cell.mailbox.push(&mut iter::once(letter), capacity, false) {
                     Ok(_) => return,
-                    Err(Refused::Closed(letter)) => return self.dead_letter(to, letter),
-                    Err(Refused::Full(full)) => letter = full,
+                    Err(MailboxRefusal::Closed(letter)) => return self.dead_letter(to, letter),
+                    Err(MailboxRefusal::Full(full)) => letter = full,
                 }
             }
         }

@@ -53,9 +53,9 @@ impl Running {
 }
 
 /// Counts a thread while it lives.
-struct Counted(Arc<Running>);
+struct RunningGuard(Arc<Running>);
 
-impl Drop for Counted {
+impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.0.add(-1);
     }
@@ -84,7 +84,7 @@ impl Threads {
     /// Starts a life on a thread with this name.
     pub(super) fn start(&self, name: String, life: Life) -> io::Result<()> {
         self.running.add(1);
-        let counted = Counted(self.running.clone());
+        let counted = RunningGuard(self.running.clone());
         // A name with a zero byte cannot be a thread's.
         let name = name.replace('\0', "?");
         let stack = self.stack + stack::for_life(size_of_val(&*life));

@@ -69,6 +69,27 @@ pub struct Serving {
 /// Listens on an address, and serves the node's routes until [`Serving::stop`]. A node whose disk has failed
 /// is restarted as soon as possible.
 ///
+/// ```
+/// use corsair_courier::{Node, Options, serve};
+/// use std::io::{Read, Write};
+/// use std::net::TcpStream;
+///
+/// # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Without a directory the messages are in memory.
+/// let node = Node::start(Options::default()).await?;
+/// let serving = serve(node, "127.0.0.1:0").await?;
+///
+/// let mut socket = TcpStream::connect(serving.address())?;
+/// socket.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
+/// let mut answer = String::new();
+/// socket.read_to_string(&mut answer)?;
+/// assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+/// serving.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`StartError::Listen`].
 pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {

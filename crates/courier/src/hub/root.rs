@@ -37,7 +37,7 @@ pub(super) struct Root {
 }
 
 /// The next action of the root.
-enum Next {
+enum RootInput {
     Request(Option<HubRequest>),
     Event(Event<HubMessage>),
 }
@@ -46,10 +46,10 @@ impl Scenario<HubMessage> for Root {
     async fn root<C: AsyncContext<HubMessage>>(mut self, mut cx: C) {
         loop {
             match self.next(&mut cx).await {
-                Next::Request(Some(HubRequest::Attach(socket))) => {
+                RootInput::Request(Some(HubRequest::Attach(socket))) => {
                     self.attach(&mut cx, socket).await;
                 }
-                Next::Request(Some(HubRequest::Deliver(messages))) => {
+                RootInput::Request(Some(HubRequest::Deliver(messages))) => {
                     for (count, message) in (1..).zip(messages) {
                         self.deliver(&mut cx, message);
                         if count % TURN == 0 {
@@ -57,11 +57,11 @@ impl Scenario<HubMessage> for Root {
                         }
                     }
                 }
-                Next::Request(Some(HubRequest::CloseSession(user, session))) => {
+                RootInput::Request(Some(HubRequest::CloseSession(user, session))) => {
                     self.close_session(&mut cx, user, session);
                 }
-                Next::Request(Some(HubRequest::Tell(update))) => self.tell(&mut cx, &update),
-                Next::Request(Some(HubRequest::Hint(users, frame))) => {
+                RootInput::Request(Some(HubRequest::Tell(update))) => self.tell(&mut cx, &update),
+                RootInput::Request(Some(HubRequest::Hint(users, frame))) => {
                     for user in users {
                         let message = HubMessage::Hint {
                             user: user.info.id,
@@ -70,10 +70,10 @@ impl Scenario<HubMessage> for Root {
                         self.post(&mut cx, &user, message, 1);
                     }
                 }
-                Next::Request(Some(HubRequest::Close) | None) => break,
+                RootInput::Request(Some(HubRequest::Close) | None) => break,
                 // An actor that panicked: its connections ended with it.
-                Next::Event(Event::Down { who, .. }) => self.actor_ended(who),
-                Next::Event(_) => {}
+                RootInput::Event(Event::Down { who, .. }) => self.actor_ended(who),
+                RootInput::Event(_) => {}
             }
         }
         self.close(&mut cx).await;
@@ -82,13 +82,13 @@ impl Scenario<HubMessage> for Root {
 
 impl Root {
     /// Waits for a request from outside, or an event.
-    async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> Next {
+    async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> RootInput {
         let mut event = pin!(cx.recv());
         poll_fn(|task| {
             if let Poll::Ready(event) = event.as_mut().poll(task) {
-                return Poll::Ready(Next::Event(event));
+                return Poll::Ready(RootInput::Event(event));
             }
-            self.requests.poll_recv(task).map(Next::Request)
+            self.requests.poll_recv(task).map(RootInput::Request)
         })
         .await
     }

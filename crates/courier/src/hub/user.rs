@@ -38,7 +38,7 @@ struct ActiveUser<'s> {
 }
 
 /// The reason why an actor was woken.
-enum Woken {
+enum WakeReason {
     Event(Event<HubMessage>),
     /// A connection has ended.
     Connections,
@@ -63,24 +63,24 @@ impl<'s> ActiveUser<'s> {
                 return;
             }
             match self.next(cx).await {
-                Woken::Event(event) => self.handle(event, cx),
-                Woken::Connections => {}
+                WakeReason::Event(event) => self.handle(event, cx),
+                WakeReason::Connections => {}
             }
         }
     }
 
     /// Waits for an event, and reads and writes connections during the wait. Pending events are all
     /// handled before anything is written, so a burst is written at once.
-    async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> Woken {
+    async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> WakeReason {
         let mut event = pin!(cx.recv());
         poll_fn(|task| {
             if let Poll::Ready(event) = event.as_mut().poll(task) {
-                return Poll::Ready(Woken::Event(event));
+                return Poll::Ready(WakeReason::Event(event));
             }
             // Before waiting: was something left out that no later message will show?
             self.look_for_overflow();
             if self.poll_connections(task) {
-                return Poll::Ready(Woken::Connections);
+                return Poll::Ready(WakeReason::Connections);
             }
             Poll::Pending
         })

@@ -8,7 +8,7 @@ use super::conversations::NewConversation;
 use super::expiry::first_kept;
 use super::keys::{Recent, fingerprint};
 use super::lookalikes::{self, is_taken};
-use super::machine::{At, Caused, Machine, MessageRow};
+use super::machine::{At, Machine, MessageRow, SideEffects};
 use super::row::{checked, decode, encode, number, session_key};
 use super::sessions::{acknowledged_by_user, close, close_all_but, forget_acknowledged, make_room};
 use super::tables::Tables;
@@ -24,7 +24,7 @@ impl Machine {
         recent: &mut Recent<'_>,
         entry: At,
         command: Command,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         self.skip(entry);
         self.state.version = self.state.version.max(command.version());
@@ -82,7 +82,7 @@ impl Machine {
                 password,
                 before,
                 kept,
-            } => self.change_password(tables, (user, kept), password, &before, caused),
+            } => self.change_password(tables, user, kept, password, &before, caused),
             Command::CreateConversation {
                 creator,
                 recipients,
@@ -115,17 +115,17 @@ impl Machine {
                 conversation,
                 users,
                 most,
-            } => self.add_members(tables, (by, conversation), users, most, caused),
+            } => self.add_members(tables, by, conversation, users, most, caused),
             Command::RemoveMember {
                 by,
                 conversation,
                 user,
-            } => self.remove_member(tables, (by, conversation), user, caused),
+            } => self.remove_member(tables, by, conversation, user, caused),
             Command::SetTitle {
                 by,
                 conversation,
                 title,
-            } => self.set_title(tables, (by, conversation), &title, caused),
+            } => self.set_title(tables, by, conversation, &title, caused),
             Command::Expire { through, most } => self.expire(tables, Chunk(through), most),
             Command::Acknowledge(all) => {
                 for acknowledgement in all {
@@ -168,7 +168,7 @@ impl Machine {
         entry: At,
         posting: Posting,
         own: bool,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let (conversation, sender) = (posting.conversation, posting.sender);
         let members = match self.members(tables, conversation)? {

@@ -6,7 +6,7 @@
 //! copy, between two transactions. Readers of the old file continue to read it.
 
 use super::keys::Recent;
-use super::machine::{At, Caused, Machine};
+use super::machine::{At, Machine, SideEffects};
 use super::tables::{
     CONVERSATIONS, MARKS, MEMBERSHIPS, MESSAGES, QUEUES, SESSIONS, Tables, USERS, keys_of_day,
 };
@@ -37,7 +37,7 @@ const TOGETHER: usize = 1 << 12;
 pub(super) type Applied = (At, Option<Command>);
 
 /// Requests to the thread that applies the log, between two transactions.
-pub(super) enum Want {
+pub(super) enum ApplierRequest {
     /// Makes everything applied so far readable.
     Commit(oneshot::Sender<()>),
     /// Returns a transaction that reads everything applied so far, which is on disk. With `true` later
@@ -118,7 +118,7 @@ impl Replacement {
             {
                 let mut tables = Tables::open(&txn)?;
                 let mut recent = Recent::open(&txn, &self.machine.state.days)?;
-                let mut caused = Caused::default();
+                let mut caused = SideEffects::default();
                 for (at, command) in some {
                     match command {
                         Some(command) => {
@@ -167,7 +167,9 @@ impl Index {
     /// # Errors
     /// If the file cannot be written, or the index not be read.
     pub async fn copy_to(&self, path: &Path) -> Result<u64, IndexError> {
-        let txn = self.ask(|reply| Want::Snapshot(false, reply)).await?;
+        let txn = self
+            .ask(|reply| ApplierRequest::Snapshot(false, reply))
+            .await?;
         let (to, cache) = (path.to_owned(), self.cache);
         let copied = tokio::task::spawn_blocking(move || {
             guard(|| {
@@ -199,7 +201,7 @@ impl Index {
         let beside = beside(&path);
         let done = self.replace(&beside).await;
         if done.is_err() {
-            let _ = self.wanted.send(Want::Forget);
+            let _ = self.wanted.send(ApplierRequest::Forget);
             let _ = std::fs::remove_file(&beside);
         }
         done.map(|()| (before, length(&path)))
@@ -226,12 +228,14 @@ impl Index {
             path: beside.to_owned(),
             reason,
         };
-        let txn = self.ask(|reply| Want::Snapshot(true, reply)).await?;
+        let txn = self
+            .ask(|reply| ApplierRequest::Snapshot(true, reply))
+            .await?;
         let (to, cache) = (beside.to_owned(), self.cache);
         let made = blocking(move || Replacement::make(to, cache, txn)).await?;
         let mut copy = made.map_err(|error| failed(error.to_string()))?;
         for _ in 0..MOST_ROUNDS {
-            let Some(kept) = self.ask(Want::CompactionBacklog).await? else {
+            let Some(kept) = self.ask(ApplierRequest::CompactionBacklog).await? else {
                 break;
             };
             let few = kept.len() <= FEW;
@@ -242,7 +246,7 @@ impl Index {
             copy = applied.await?.map_err(|error| failed(error.to_string()))?;
             if few {
                 let replaced = self
-                    .ask(|reply| Want::Replace(Box::new(copy), reply))
+                    .ask(|reply| ApplierRequest::Replace(Box::new(copy), reply))
                     .await?;
                 return replaced.map_err(failed);
             }
@@ -254,7 +258,10 @@ impl Index {
     }
 
     /// Sends a request to the thread that applies the log.
-    async fn ask<T>(&self, want: impl FnOnce(oneshot::Sender<T>) -> Want) -> Result<T, IndexError> {
+    async fn ask<T>(
+        &self,
+        want: impl FnOnce(oneshot::Sender<T>) -> ApplierRequest,
+    ) -> Result<T, IndexError> {
         let (reply, answer) = oneshot::channel();
         let sent = self.wanted.send(want(reply));
         sent.map_err(|_| IndexError::Stopped)?;
@@ -263,7 +270,7 @@ impl Index {
 
     /// Waits until everything applied so far can be read.
     pub(super) async fn committed(&self) -> Result<(), IndexError> {
-        self.ask(Want::Commit).await
+        self.ask(ApplierRequest::Commit).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The effects of commands on conversations.
 
 use super::keys::{Recent, fingerprint};
-use super::machine::{Caused, Machine};
+use super::machine::{Machine, SideEffects};
 use super::row::{checked, decode, encode, number};
 use super::tables::Tables;
 use crate::command::{CommandResult, Outcome, Refusal};
@@ -119,10 +119,11 @@ impl Machine {
     pub(super) fn add_members(
         &mut self,
         tables: &mut Tables<'_>,
-        (by, id): (UserId, ConversationId),
+        by: UserId,
+        id: ConversationId,
         users: Vec<UserId>,
         most: u32,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let mut conversation = match conversation_of(tables, by, id)? {
             Ok(conversation) => conversation,
@@ -159,9 +160,10 @@ impl Machine {
     pub(super) fn remove_member(
         &mut self,
         tables: &mut Tables<'_>,
-        (by, id): (UserId, ConversationId),
+        by: UserId,
+        id: ConversationId,
         user: UserId,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let mut conversation = match conversation_of(tables, by, id)? {
             Ok(conversation) => conversation,
@@ -188,9 +190,10 @@ impl Machine {
     pub(super) fn set_title(
         &mut self,
         tables: &mut Tables<'_>,
-        (by, id): (UserId, ConversationId),
+        by: UserId,
+        id: ConversationId,
         title: &str,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let conversation = match conversation_of(tables, by, id)? {
             Ok(conversation) => conversation,

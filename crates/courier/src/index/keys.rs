@@ -32,7 +32,7 @@ impl Days {
 }
 
 /// The keys with changes.
-pub(super) type Keyed = FxHashSet<Place>;
+pub(super) type Keyed = FxHashSet<UserKey>;
 
 /// The idempotency keys of the last days.
 pub(super) struct Recent<'t> {
@@ -45,7 +45,7 @@ pub(super) struct Recent<'t> {
 }
 
 /// A user and a hashed key.
-pub(super) type Place = (u64, [u8; 16]);
+pub(super) type UserKey = (u64, [u8; 16]);
 /// The conversation, number and fingerprint of the message for which a key was used.
 pub(super) type Use = (u64, u64, u64);
 
@@ -106,7 +106,7 @@ impl<'t> Recent<'t> {
     }
 
     /// Stores a key in the latest table.
-    pub fn insert(&mut self, row: Place, value: Use) -> Result<(), redb::Error> {
+    pub fn insert(&mut self, row: UserKey, value: Use) -> Result<(), redb::Error> {
         if let Some((_, keys)) = self.days.last_mut() {
             keys.insert(row, value)?;
             self.added.insert(row);

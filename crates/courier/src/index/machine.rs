@@ -44,7 +44,7 @@ pub(super) struct State {
 
 /// The effects of applied entries, besides their results.
 #[derive(Debug, Default)]
-pub(super) struct Caused {
+pub(super) struct SideEffects {
     pub deliveries: Vec<Delivery>,
     /// Sessions that are over.
     pub closed: Vec<(UserId, SessionId)>,
@@ -52,7 +52,7 @@ pub(super) struct Caused {
     pub changed: Vec<(ConversationId, Vec<UserId>)>,
 }
 
-impl Caused {
+impl SideEffects {
     /// Removes all.
     pub fn clear(&mut self) {
         self.deliveries.clear();
@@ -179,7 +179,7 @@ impl Machine {
         message: Message,
         members: &[UserId],
         own: bool,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let (conversation, sender) = (message.conversation, message.sender);
         let number = message.number;

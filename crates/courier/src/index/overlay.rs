@@ -8,8 +8,8 @@
 //! do all later ones.
 
 use super::keys::fingerprint;
-use super::keys::{Keyed, Place, Recent, Use};
-use super::machine::{At, Caused, Machine};
+use super::keys::{Keyed, Recent, Use, UserKey};
+use super::machine::{At, Machine, SideEffects};
 use super::tables::{Tables, keys_of_day};
 use crate::command::{Acknowledgement, Command, CommandResult, Outcome, Posting};
 use crate::log::Reply;
@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 /// The keys known during a commit, and the messages applied during it.
 pub(super) struct CommitOverlay {
     /// The idempotency keys of the last days, before the transaction.
-    before: Vec<ReadOnlyTable<Place, Use>>,
+    before: Vec<ReadOnlyTable<UserKey, Use>>,
     /// Keys that the transaction adds.
     added: Keyed,
     pub after: DeferredWrites,
@@ -29,7 +29,7 @@ pub(super) struct CommitOverlay {
 /// Changes applied during a commit that are not in the tables yet.
 #[derive(Default)]
 pub(super) struct DeferredWrites {
-    keys: FxHashMap<Place, Use>,
+    keys: FxHashMap<UserKey, Use>,
     acknowledged: Vec<(Vec<Acknowledgement>, Millis, Option<Reply>)>,
 }
 
@@ -43,7 +43,7 @@ impl CommitOverlay {
         let mut before = Vec::new();
         for &day in days.iter().rev() {
             let name = keys_of_day(day);
-            let table: TableDefinition<'_, Place, Use> = TableDefinition::new(&name);
+            let table: TableDefinition<'_, UserKey, Use> = TableDefinition::new(&name);
             match read.open_table(table) {
                 Ok(keys) => before.push(keys),
                 // The transaction has created it.
@@ -58,7 +58,7 @@ impl CommitOverlay {
         })
     }
 
-    fn is_known(&self, place: &Place) -> Result<bool, redb::Error> {
+    fn is_known(&self, place: &UserKey) -> Result<bool, redb::Error> {
         if self.added.contains(place) || self.after.keys.contains_key(place) {
             return Ok(true);
         }
@@ -111,7 +111,7 @@ impl Machine {
         entry: At,
         command: Command,
         reply: &mut Option<Reply>,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Deferral, redb::Error> {
         let version = command.version();
         let own = command.is_own();
@@ -149,7 +149,7 @@ impl Machine {
         overlay: &CommitOverlay,
         entry: At,
         posting: &Posting,
-        place: Option<&Place>,
+        place: Option<&UserKey>,
         own: bool,
     ) -> Result<bool, redb::Error> {
         let sender = posting.sender;

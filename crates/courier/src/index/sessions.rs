@@ -1,7 +1,7 @@
 //! The effects of commands on sessions and their accounts.
 
 use super::lookalikes;
-use super::machine::{Caused, Machine};
+use super::machine::{Machine, SideEffects};
 use super::queue::Queues;
 use super::row::{checked, decode, encode, number, session_key};
 use super::tables::Tables;
@@ -37,7 +37,7 @@ impl Machine {
         tables: &mut Tables<'_>,
         id: UserId,
         before: &str,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let Some(row) = tables.users.get(id.0)?.map(|row| row.value().to_vec()) else {
             return Ok(Err(Refusal::UnknownUser(id)));
@@ -69,10 +69,11 @@ impl Machine {
     pub(super) fn change_password(
         &mut self,
         tables: &mut Tables<'_>,
-        (id, kept): (UserId, SessionId),
+        id: UserId,
+        kept: SessionId,
         password: String,
         before: &str,
-        caused: &mut Caused,
+        caused: &mut SideEffects,
     ) -> Result<Outcome, redb::Error> {
         let Some(row) = tables.users.get(id.0)?.map(|row| row.value().to_vec()) else {
             return Ok(Err(Refusal::UnknownUser(id)));
@@ -104,7 +105,7 @@ pub(super) fn close(
     tables: &mut Tables<'_>,
     user: UserId,
     session: SessionId,
-    caused: &mut Caused,
+    caused: &mut SideEffects,
 ) -> Result<(), redb::Error> {
     tables.sessions.remove(session.0)?;
     tables.session_acks.remove(session.0)?;
@@ -118,7 +119,7 @@ pub(super) fn close_all_but(
     tables: &mut Tables<'_>,
     user: UserId,
     kept: Option<SessionId>,
-    caused: &mut Caused,
+    caused: &mut SideEffects,
 ) -> Result<(), redb::Error> {
     for session in of(tables, user)? {
         if Some(session) != kept {
@@ -132,7 +133,7 @@ pub(super) fn close_all_but(
 pub(super) fn make_room(
     tables: &mut Tables<'_>,
     user: UserId,
-    caused: &mut Caused,
+    caused: &mut SideEffects,
 ) -> Result<(), redb::Error> {
     let all = of(tables, user)?;
     if all.len() < MOST_SESSIONS {

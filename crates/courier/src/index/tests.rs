@@ -40,10 +40,10 @@ pub(super) struct TestIndex {
 
 impl TestIndex {
     pub fn open(dir: Option<&Path>) -> TestIndex {
-        TestIndex::start(Opened::open(dir).unwrap())
+        TestIndex::start(OpenedIndex::open(dir).unwrap())
     }
 
-    fn start(opened: Opened) -> TestIndex {
+    fn start(opened: OpenedIndex) -> TestIndex {
         let position = opened.applied().position;
         let (feed, entries) = crossbeam_channel::bounded(4);
         let (kept, checkpoints) = (
@@ -233,7 +233,10 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     let first = fed.checkpoints.lock().last().copied().unwrap_or(0);
     std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
     assert_eq!(
-        Opened::open(Some(copy.path())).unwrap().applied().position,
+        OpenedIndex::open(Some(copy.path()))
+            .unwrap()
+            .applied()
+            .position,
         first
     );
     let position = fed.position;
@@ -328,7 +331,7 @@ async fn after_a_clock_that_was_a_year_ahead_keys_are_forgotten_as_before() {
 
 #[tokio::test]
 async fn readers_find_all_tables_before_anything_was_applied() {
-    let opened = Opened::open(None).unwrap();
+    let opened = OpenedIndex::open(None).unwrap();
     let txn = opened.database.begin_read().unwrap();
     assert!(txn.open_table(tables::NAMES).is_ok());
 }
@@ -469,7 +472,7 @@ async fn a_damaged_row_is_an_error_and_not_an_answer() {
 
 #[test]
 fn an_index_that_has_applied_more_than_its_log_holds_is_refused() {
-    let mut opened = Opened::open(None).unwrap();
+    let mut opened = OpenedIndex::open(None).unwrap();
     opened.state.position = 7;
     assert!(opened.follows(7).is_ok());
     let said = opened.follows(6).unwrap_err().to_string();
@@ -534,14 +537,14 @@ async fn what_is_refused_changes_nothing() {
 #[test]
 fn an_index_that_has_applied_nothing_belongs_to_the_log_that_it_has_recorded() {
     let dir = tempfile::tempdir().unwrap();
-    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    let mut opened = OpenedIndex::open(Some(dir.path())).unwrap();
     opened.adopt(7).unwrap();
     drop(opened);
-    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    let mut opened = OpenedIndex::open(Some(dir.path())).unwrap();
     opened.adopt(8).unwrap();
     opened.record_log().unwrap();
     drop(opened);
-    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    let mut opened = OpenedIndex::open(Some(dir.path())).unwrap();
     opened.adopt(8).unwrap();
     let said = opened.adopt(9).unwrap_err().to_string();
     assert!(said.contains("another log"), "{said}");
@@ -553,7 +556,7 @@ async fn an_index_belongs_to_one_log() {
     let mut fed = TestIndex::open(Some(dir.path()));
     fed.user("a").await;
     fed.close();
-    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    let mut opened = OpenedIndex::open(Some(dir.path())).unwrap();
     opened.adopt(0).unwrap();
     let said = opened.adopt(7).unwrap_err().to_string();
     assert!(said.contains("another log"), "{said}");
@@ -562,8 +565,8 @@ async fn an_index_belongs_to_one_log() {
 #[test]
 fn an_index_is_open_once() {
     let dir = tempfile::tempdir().unwrap();
-    let _open = Opened::open(Some(dir.path())).unwrap();
-    let said = Opened::open(Some(dir.path())).map(drop).unwrap_err();
+    let _open = OpenedIndex::open(Some(dir.path())).unwrap();
+    let said = OpenedIndex::open(Some(dir.path())).map(drop).unwrap_err();
     assert!(matches!(said, StartError::InUse { .. }), "{said}");
 }
 
@@ -571,6 +574,6 @@ fn an_index_is_open_once() {
 fn a_file_that_is_no_index_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE), "not a database".repeat(1000)).unwrap();
-    let said = Opened::open(Some(dir.path())).map(drop).unwrap_err();
+    let said = OpenedIndex::open(Some(dir.path())).map(drop).unwrap_err();
     assert!(said.to_string().contains(FILE), "{said}");
 }

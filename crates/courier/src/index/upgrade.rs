@@ -211,7 +211,7 @@ fn upgrade_acknowledgements(txn: &WriteTransaction) -> Result<(), redb::Error> {
 mod tests {
     use super::*;
     use crate::command::{Command, CommandResult, Refusal};
-    use crate::index::Opened;
+    use crate::index::OpenedIndex;
     use crate::index::tables::{CHUNKS, LOOKALIKES, MARKS};
     use crate::index::tests::TestIndex;
     use crate::model::SessionId;
@@ -258,7 +258,7 @@ mod tests {
             }
             txn.commit().unwrap();
         }
-        let opened = Opened::open(Some(dir.path())).unwrap();
+        let opened = OpenedIndex::open(Some(dir.path())).unwrap();
         assert_eq!(opened.state.format, FORMAT);
         assert_eq!((opened.state.position, opened.state.log), (40, 5));
         assert_eq!(opened.state.days.tables, [3, 4]);
@@ -277,7 +277,7 @@ mod tests {
         drop((feed, index));
         thread.join().unwrap();
         // Once is enough, and all tables are as they should be.
-        let opened = Opened::open(Some(dir.path())).unwrap();
+        let opened = OpenedIndex::open(Some(dir.path())).unwrap();
         let txn = opened.database.begin_write().unwrap();
         let tables = Tables::open(&txn).unwrap();
         assert!(tables.user_sessions.get((1, id)).unwrap().is_some());
@@ -295,7 +295,7 @@ mod tests {
         let bytes = fed.index.stock().await.unwrap().bytes;
         fed.close();
         {
-            let opened = Opened::open(Some(dir.path())).unwrap();
+            let opened = OpenedIndex::open(Some(dir.path())).unwrap();
             let State {
                 log,
                 position,
@@ -356,7 +356,7 @@ mod tests {
         fed.apply(register("anne")).await.unwrap();
         fed.close();
         {
-            let opened = Opened::open(Some(dir.path())).unwrap();
+            let opened = OpenedIndex::open(Some(dir.path())).unwrap();
             let txn = opened.database.begin_write().unwrap();
             txn.delete_table(LOOKALIKES).unwrap();
             let mut scratch = Vec::new();

@@ -1,8 +1,8 @@
 //! The thread that applies the log.
 
-use super::compaction::{CompactionBacklog, Current, Replacement, Want};
+use super::compaction::{ApplierRequest, CompactionBacklog, Current, Replacement};
 use super::keys::Recent;
-use super::machine::{At, Caused, Machine};
+use super::machine::{At, Machine, SideEffects};
 use super::overlay::{CommitOverlay, Deferral, DeferredWrites};
 use super::tables::Tables;
 use super::{Effects, Progress};
@@ -40,7 +40,7 @@ pub(super) struct Writer<E, C> {
     pub machine: Machine,
     pub feed: Receiver<Vec<Entry>>,
     /// Requests, usually of readers that wait for a commit.
-    pub wants: Receiver<Want>,
+    pub wants: Receiver<ApplierRequest>,
     /// Entries that were applied since a compaction began.
     pub kept: Option<CompactionBacklog>,
     /// Changes applied during the last checkpoint.
@@ -137,7 +137,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         tables: &mut Tables<'_>,
         recent: &mut Recent<'_>,
         first: Vec<Entry>,
-        waiting: &mut Vec<Want>,
+        waiting: &mut Vec<ApplierRequest>,
     ) -> Result<Occasion, redb::Error> {
         let begun = Instant::now();
         let last = self.machine.state.position + LARGEST_TRANSACTION;
@@ -174,12 +174,16 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     }
 
     /// Serves a request between two transactions.
-    fn serve(&mut self, want: Want, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
+    fn serve(
+        &mut self,
+        want: ApplierRequest,
+        saved: &mut (u64, Instant),
+    ) -> Result<(), redb::Error> {
         match want {
-            Want::Commit(reply) => {
+            ApplierRequest::Commit(reply) => {
                 let _ = reply.send(());
             }
-            Want::Snapshot(keep, reply) => {
+            ApplierRequest::Snapshot(keep, reply) => {
                 if keep {
                     // What is taken beside the commit is not in the snapshot.
                     self.kept = Some(CompactionBacklog::default());
@@ -188,12 +192,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 let snapshot = self.database.get().begin_read()?;
                 let _ = reply.send(snapshot);
             }
-            Want::CompactionBacklog(reply) => {
+            ApplierRequest::CompactionBacklog(reply) => {
                 let kept = self.kept.as_mut().and_then(CompactionBacklog::take);
                 let _ = reply.send(kept);
             }
-            Want::Forget => self.kept = None,
-            Want::Replace(copy, reply) => {
+            ApplierRequest::Forget => self.kept = None,
+            ApplierRequest::Replace(copy, reply) => {
                 let replaced = self.replace(copy);
                 self.kept = None;
                 if replaced.is_ok() {
@@ -234,7 +238,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         recent: &mut Recent<'_>,
         entries: Vec<Entry>,
     ) -> Result<(), redb::Error> {
-        let mut caused = Caused::default();
+        let mut caused = SideEffects::default();
         let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
             let at = At {
@@ -268,7 +272,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     }
 
     /// Sends the results of entries, and delivers their messages.
-    fn answer(&mut self, answers: Vec<(Reply, Outcome)>, caused: &mut Caused) {
+    fn answer(&mut self, answers: Vec<(Reply, Outcome)>, caused: &mut SideEffects) {
         let position = self.machine.state.position;
         // Before the answers: a client that is answered and then reads finds its own write.
         self.progress.applied.store(position, Release);
@@ -319,7 +323,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         entries: Vec<Entry>,
         overlay: &mut CommitOverlay,
     ) -> Result<(), redb::Error> {
-        let mut caused = Caused::default();
+        let mut caused = SideEffects::default();
         let mut answers = Vec::with_capacity(entries.len());
         let mut entries = entries.into_iter();
         for mut entry in entries.by_ref() {

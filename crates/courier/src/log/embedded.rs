@@ -64,7 +64,7 @@ struct LogState {
 }
 
 /// A log that was opened, before its thread runs and anything is written.
-pub(crate) struct Prepared {
+pub(crate) struct OpenedLog {
     place: LogSource,
     identity: u64,
     /// Entries that the index does not have yet.
@@ -81,14 +81,14 @@ enum LogSource {
     Nothing(PathBuf),
 }
 
-impl Prepared {
+impl OpenedLog {
     /// Opens the log in this directory, or one in memory, for an index that has applied everything up to `after`.
     ///
     /// # Errors
     /// If the log cannot be read, or lacks entries.
-    pub fn open(data: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
+    pub fn open(data: Option<&Path>, after: u64) -> Result<OpenedLog, StartError> {
         let Some(data) = data else {
-            return Ok(Prepared::empty(
+            return Ok(OpenedLog::empty(
                 LogSource::Memory,
                 random_identity()?,
                 after,
@@ -98,7 +98,7 @@ impl Prepared {
         let mut left = Vec::new();
         let read = |first, count, commands: &[u8]| decode(first, count, commands, after, &mut left);
         if let Some(found) = Recovery::read(&directory, after, Tail::Synced, read)? {
-            return Ok(Prepared {
+            return Ok(OpenedLog {
                 identity: found.identity(),
                 last: found.next() - 1,
                 left,
@@ -108,11 +108,11 @@ impl Prepared {
         }
         let place = LogSource::Nothing(data.to_owned());
         match LegacyLog::read(data, after)? {
-            None => Ok(Prepared::empty(place, random_identity()?, after)),
+            None => Ok(OpenedLog::empty(place, random_identity()?, after)),
             Some(before) => {
                 let commands = before.commands.into_iter();
                 let left = (after + 1..).zip(commands);
-                Ok(Prepared {
+                Ok(OpenedLog {
                     place,
                     identity: before.identity,
                     left: left.map(|(at, command)| entry(at, command)).collect(),
@@ -124,8 +124,8 @@ impl Prepared {
     }
 
     /// Creates an empty log.
-    fn empty(place: LogSource, identity: u64, after: u64) -> Prepared {
-        Prepared {
+    fn empty(place: LogSource, identity: u64, after: u64) -> OpenedLog {
+        OpenedLog {
             place,
             identity,
             left: Vec::new(),
@@ -151,7 +151,7 @@ impl Prepared {
         feed: Feed,
         groups: Counter,
     ) -> Result<(Embedded, JoinHandle<()>), StartError> {
-        let Prepared {
+        let OpenedLog {
             place,
             identity,
             left,

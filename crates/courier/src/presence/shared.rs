@@ -9,7 +9,7 @@ use super::{Changes, NodeId, Presence};
 use crate::frame::UserInfo;
 use crate::metrics::Metrics;
 use crate::model::UserId;
-use crate::seal::{FIRST, Key, NEWEST, Opened};
+use crate::seal::{FIRST, Key, NEWEST, UnsealResult};
 use async_nats::{Client, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,8 @@ impl SharedPresence {
         client: Client,
         key: Key,
         metrics: Metrics,
-        (subject, me): (String, NodeId),
+        subject: String,
+        me: NodeId,
         written: u8,
     ) -> SharedPresence {
         let written = written.clamp(FIRST, NEWEST);
@@ -198,12 +199,12 @@ impl SharedPresence {
                 message = subscriber.next() => {
                     let Some(message) = message else { return };
                     match self.key.open::<(NodeId, PresenceMessage)>(&message.payload) {
-                        Opened::Read((node, message)) if node != self.me => {
+                        UnsealResult::Read((node, message)) if node != self.me => {
                             self.receive(node, message).await;
                             self.agree();
                         }
-                        Opened::Read(_) => {}
-                        Opened::Foreign | Opened::Unreadable(_) | Opened::Newer(_) => {
+                        UnsealResult::Read(_) => {}
+                        UnsealResult::Foreign | UnsealResult::Unreadable(_) | UnsealResult::Newer(_) => {
                             self.metrics.refuse("foreign_presence");
                         }
                     }

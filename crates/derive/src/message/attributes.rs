@@ -4,30 +4,30 @@ use syn::{Attribute, Error, LitStr, Path, Result};
 
 /// The element that an attribute is attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AttributeTarget {
     Struct,
     Enum,
     Variant,
     Field,
 }
 
-impl Place {
+impl AttributeTarget {
     /// The attributes that are valid on this element.
     fn known(self) -> &'static [&'static str] {
         match self {
-            Place::Struct => &["skip", "kind", "fingerprint", "duplicate"],
-            Place::Enum => &["skip", "fingerprint", "duplicate"],
-            Place::Field => &["skip", "fingerprint"],
-            Place::Variant => &["skip", "kind"],
+            AttributeTarget::Struct => &["skip", "kind", "fingerprint", "duplicate"],
+            AttributeTarget::Enum => &["skip", "fingerprint", "duplicate"],
+            AttributeTarget::Field => &["skip", "fingerprint"],
+            AttributeTarget::Variant => &["skip", "kind"],
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Place::Struct => "a struct",
-            Place::Enum => "an enum",
-            Place::Variant => "a variant",
-            Place::Field => "a field",
+            AttributeTarget::Struct => "a struct",
+            AttributeTarget::Enum => "an enum",
+            AttributeTarget::Variant => "a variant",
+            AttributeTarget::Field => "a field",
         }
     }
 }
@@ -46,7 +46,7 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    pub(super) fn read(attributes: &[Attribute], place: Place) -> Result<Attributes> {
+    pub(super) fn read(attributes: &[Attribute], place: AttributeTarget) -> Result<Attributes> {
         let mut read = Attributes::default();
         for attribute in attributes {
             if !attribute.path().is_ident("message") {

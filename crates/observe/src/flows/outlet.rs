@@ -7,7 +7,7 @@ use crate::checkpoint::Output;
 use crate::counted::CountingWriter;
 use crate::json_array::Marshal;
 use crate::remote::Remote;
-use crate::resumed::Begun;
+use crate::resumed::ContinuedFile;
 use crate::{Loss, ObserveError, Replacement, ResumePoint, Settings};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -35,7 +35,7 @@ enum To {
 /// The serialized form of a file of spans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedOutlet {
-    begun: Begun,
+    begun: ContinuedFile,
     /// Whether its array has elements.
     elements: bool,
 }
@@ -77,7 +77,7 @@ impl Outlet {
         let To::File(file) = &mut self.to else {
             return Err(ObserveError::NotSaved("what is sent to another system"));
         };
-        let (begun, output) = Begun::of(&format!("flow.{}", self.format.name()), file)?;
+        let (begun, output) = ContinuedFile::of(&format!("flow.{}", self.format.name()), file)?;
         let elements = self.arrays.lines.has_begun();
         Ok((SavedOutlet { begun, elements }, output))
     }

@@ -1,7 +1,7 @@
 //! Spans: both ends of an exchange.
 
 use crate::TraceContext;
-use crate::directory::{Directory, Placed};
+use crate::directory::{Directory, NodeIdentity};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A time that was not recorded.
@@ -77,7 +77,7 @@ impl<'a> Names<'a> {
             .unwrap_or("unknown")
     }
 
-    pub(crate) fn placed(&self, actor: u32) -> Option<&'a Placed> {
+    pub(crate) fn placed(&self, actor: u32) -> Option<&'a NodeIdentity> {
         self.directory.get(actor).map(|placed| &**placed)
     }
 

@@ -3,10 +3,10 @@
 //! Both want to know of a node or an edge when it ends, so nodes are kept (about 100 bytes for each
 //! that belongs to no population, 8 for a member) and edges lie on disk, until the run is over.
 
+use super::edge_intervals::{EdgeInterval, EdgeIntervals, EndedEdges, NEVER};
 use super::network::Edge;
-use super::spells::{EdgeInterval, Forgotten, NEVER, Spells};
-use crate::directory::{Directory, Members, NodeRecord, Placed, SavedNode};
-use crate::resumed::Begun;
+use crate::directory::{Directory, Members, NodeIdentity, NodeRecord, SavedNode};
+use crate::resumed::ContinuedFile;
 use crate::{FileError, ObserveError, ResumePoint};
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::{ElementWriter, Writer};
@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 /// The nodes and edges of a run, and when they were.
 #[derive(Debug)]
-pub(crate) struct Gathered {
+pub(crate) struct GraphHistory {
     /// The nodes in the order of their numbers.
     nodes: Vec<Nodes>,
     /// The end of each node.
     ended: Vec<u64>,
-    spells: Spells,
+    spells: EdgeIntervals,
 }
 
 /// Nodes that appeared at once, from the first number on.
@@ -30,12 +30,12 @@ pub(crate) struct Gathered {
 struct Nodes {
     first: u32,
     began: u64,
-    what: What,
+    what: HistoryEntry,
 }
 
 #[derive(Debug)]
-enum What {
-    One(Arc<Placed>),
+enum HistoryEntry {
+    One(Arc<NodeIdentity>),
     Population(Members),
 }
 
@@ -45,8 +45,8 @@ pub(crate) struct SavedMarkup {
     nodes: Vec<SavedNodes>,
     /// The number of each node that has ended, and when.
     ended: Vec<(u32, u64)>,
-    spells: Begun,
-    forgotten: Forgotten,
+    spells: ContinuedFile,
+    forgotten: EndedEdges,
 }
 
 /// Nodes that appeared at once.
@@ -66,16 +66,16 @@ enum SavedNodes {
 /// The name of the file of edge intervals in a checkpoint.
 const SPELLS: &str = "graph.edges";
 
-impl Gathered {
+impl GraphHistory {
     /// Returns the serialized state, and the contents of its file.
     pub(crate) fn save(&mut self) -> Result<(SavedMarkup, (String, Vec<u8>)), FileError> {
         let (bytes, forgotten) = self.spells.save()?;
         let nodes = self.nodes.iter().map(|nodes| match &nodes.what {
-            What::One(placed) => SavedNodes::One {
+            HistoryEntry::One(placed) => SavedNodes::One {
                 began: nodes.began,
                 node: Box::new(placed.save()),
             },
-            What::Population(members) => SavedNodes::Population {
+            HistoryEntry::Population(members) => SavedNodes::Population {
                 began: nodes.began,
                 count: members.count,
             },
@@ -87,7 +87,7 @@ impl Gathered {
                 .filter(|(_, ended)| **ended != NEVER)
                 .map(|(number, &ended)| (number, ended))
                 .collect(),
-            spells: Begun::copied(SPELLS, &bytes),
+            spells: ContinuedFile::copied(SPELLS, &bytes),
             forgotten,
         };
         Ok((saved, (SPELLS.to_owned(), bytes)))
@@ -105,11 +105,11 @@ impl Gathered {
             match nodes {
                 SavedNodes::One { began, node } => {
                     let placed = directory.make(*node);
-                    self.add(began, 1, What::One(placed));
+                    self.add(began, 1, HistoryEntry::One(placed));
                 }
                 SavedNodes::Population { began, count } => {
                     if let Some(members) = directory.population(populations) {
-                        self.add(began, count, What::Population(members.clone()));
+                        self.add(began, count, HistoryEntry::Population(members.clone()));
                     }
                     populations += 1;
                 }
@@ -125,23 +125,23 @@ impl Gathered {
         Ok(())
     }
 
-    pub(crate) fn new(spells: Spells) -> Gathered {
-        Gathered {
+    pub(crate) fn new(spells: EdgeIntervals) -> GraphHistory {
+        GraphHistory {
             nodes: Vec::new(),
             ended: Vec::new(),
             spells,
         }
     }
 
-    pub(crate) fn node(&mut self, at: u64, placed: &Arc<Placed>) {
-        self.add(at, 1, What::One(Arc::clone(placed)));
+    pub(crate) fn node(&mut self, at: u64, placed: &Arc<NodeIdentity>) {
+        self.add(at, 1, HistoryEntry::One(Arc::clone(placed)));
     }
 
     pub(crate) fn population(&mut self, at: u64, members: &Members) {
-        self.add(at, members.count, What::Population(members.clone()));
+        self.add(at, members.count, HistoryEntry::Population(members.clone()));
     }
 
-    fn add(&mut self, began: u64, count: u32, what: What) {
+    fn add(&mut self, began: u64, count: u32, what: HistoryEntry) {
         let first = self.ended.len();
         self.ended.resize(first + count as usize, NEVER);
         let first = first as u32;
@@ -169,8 +169,8 @@ impl Gathered {
             let mut ended = self.ended[nodes.first as usize..].iter();
             let mut times = || (nodes.began, ended.next().copied().unwrap_or(NEVER));
             match &nodes.what {
-                What::One(placed) => each(&placed.shown(), times())?,
-                What::Population(members) => {
+                HistoryEntry::One(placed) => each(&placed.shown(), times())?,
+                HistoryEntry::Population(members) => {
                     for (node, address) in members.nodes() {
                         each(&NodeRecord::of(&node, address), times())?;
                     }
@@ -185,8 +185,8 @@ impl Gathered {
 fn name(nodes: &[Nodes], number: u32) -> Cow<'_, str> {
     let place = nodes.partition_point(|nodes| nodes.first <= number) - 1;
     match &nodes[place].what {
-        What::One(placed) => Cow::Borrowed(&placed.name),
-        What::Population(members) => members.population.name(number - nodes[place].first),
+        HistoryEntry::One(placed) => Cow::Borrowed(&placed.name),
+        HistoryEntry::Population(members) => members.population.name(number - nodes[place].first),
     }
 }
 
@@ -196,7 +196,7 @@ fn declaration<W: Write>(xml: &mut Writer<W>) -> io::Result<()> {
 
 /// Writes all nodes, and the edges that exist at the end, like spigo: the package is the datum `service`, and
 /// the place of a node is added.
-pub(crate) fn graphml(out: &mut impl Write, graph: &mut Gathered) -> io::Result<()> {
+pub(crate) fn graphml(out: &mut impl Write, graph: &mut GraphHistory) -> io::Result<()> {
     const DATA: [(&str, &str); 4] = [
         ("service", "package"),
         ("region", "region"),
@@ -273,7 +273,7 @@ fn seconds(nanos: u64) -> String {
 
 /// Writes all nodes and edges with the seconds of the run in which they were. An edge that was
 /// forgotten and got to know again is one edge with several spells.
-pub(crate) fn gexf(out: &mut impl Write, graph: &mut Gathered, arch: &str) -> io::Result<()> {
+pub(crate) fn gexf(out: &mut impl Write, graph: &mut GraphHistory, arch: &str) -> io::Result<()> {
     const ATTRIBUTES: [&str; 5] = ["service", "package", "region", "zone", "ip"];
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     declaration(&mut xml)?;
@@ -394,9 +394,9 @@ mod tests {
     use std::path::Path;
 
     /// elb knows zuul & co from 1 s on; forgets it at 2 s and knows it again at 2.5 s.
-    fn gathered(directory: &Path) -> Gathered {
-        let spells = Spells::begin(&directory.join("graph")).unwrap();
-        let mut graph = Gathered::new(spells);
+    fn gathered(directory: &Path) -> GraphHistory {
+        let spells = EdgeIntervals::begin(&directory.join("graph")).unwrap();
+        let mut graph = GraphHistory::new(spells);
         let mut directory = Directory::default();
         for (actor, name) in ["elb", "zuul & co"].into_iter().enumerate() {
             let node = Node {

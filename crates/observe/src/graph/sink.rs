@@ -1,15 +1,15 @@
 //! All graphs of a run, from the same records.
 
-use super::markup::{self, Gathered, SavedMarkup};
+use super::edge_intervals::EdgeIntervals;
+use super::markup::{self, GraphHistory, SavedMarkup};
 use super::neo4j::Neo4jGraph;
 use super::network::{Network, SavedNetwork};
-use super::spells::Spells;
 use super::writer::{GraphWriter, Header};
 use crate::counted::CountingWriter;
-use crate::directory::{ActorIdentity, Directory, Members, NodeRecord, Placed};
+use crate::directory::{ActorIdentity, Directory, Members, NodeIdentity, NodeRecord};
 use crate::flows::span::{Names, Span};
 use crate::observed::WrittenFile;
-use crate::resumed::Begun;
+use crate::resumed::ContinuedFile;
 use crate::{
     Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, ResumePoint, SavedOutputs,
     Settings,
@@ -27,7 +27,7 @@ pub(crate) struct GraphSink {
     epoch: Timestamp,
     network: Network,
     json: Option<GraphWriter<CountingWriter<Replacement>>>,
-    gathered: Option<Gathered>,
+    gathered: Option<GraphHistory>,
     markup: Vec<(GraphFormat, Replacement)>,
     neo4j: Option<Neo4jGraph>,
     arch: String,
@@ -40,7 +40,7 @@ pub(crate) struct GraphSink {
 pub(crate) struct SavedGraph {
     network: SavedNetwork,
     /// The file in JSON, and how many events it has.
-    json: Option<(Begun, u64)>,
+    json: Option<(ContinuedFile, u64)>,
     markup: Option<SavedMarkup>,
 }
 
@@ -93,7 +93,7 @@ impl GraphSink {
             }
         }
         let mut gathered = match markup.first() {
-            Some((_, file)) => Some(Gathered::new(Spells::begin(file.path())?)),
+            Some((_, file)) => Some(GraphHistory::new(EdgeIntervals::begin(file.path())?)),
             None => None,
         };
         if let (Some(gathered), Some((saved, resumed, directory))) =
@@ -129,7 +129,7 @@ impl GraphSink {
                     path: self.path.clone(),
                     error,
                 })?;
-                let (begun, output) = Begun::of("graph.json", out)?;
+                let (begun, output) = ContinuedFile::of("graph.json", out)?;
                 to.files.push(output);
                 Some((begun, events))
             }
@@ -180,7 +180,7 @@ impl GraphSink {
     }
 
     /// An actor has appeared.
-    pub(crate) fn node(&mut self, at: u64, placed: &Arc<Placed>) -> Result<(), ObserveError> {
+    pub(crate) fn node(&mut self, at: u64, placed: &Arc<NodeIdentity>) -> Result<(), ObserveError> {
         if self.network.node(&placed.name).is_none() {
             return Ok(());
         }

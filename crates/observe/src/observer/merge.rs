@@ -96,7 +96,7 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::record::What;
+    use crate::recorder::record::RecordedEvent;
     use proptest::prelude::*;
 
     /// The length of a window: a slice has several, or several slices have one.
@@ -130,7 +130,7 @@ mod tests {
     /// The mark of a record: its number in the order of telling of its actor.
     fn record(at: u64, actor: u32, mark: u32, node: bool) -> Record {
         let what = match node {
-            true => What::Node(Box::new(crate::Node {
+            true => RecordedEvent::Node(Box::new(crate::Node {
                 name: mark.to_string(),
                 container: None,
                 full_name: String::new(),
@@ -139,15 +139,15 @@ mod tests {
                 region: String::new(),
                 zone: String::new(),
             })),
-            false => What::Edge(mark),
+            false => RecordedEvent::Edge(mark),
         };
         Record { at, actor, what }
     }
 
     fn mark(record: &Record) -> (u64, u32, String) {
         let mark = match &record.what {
-            What::Node(node) => node.name.clone(),
-            What::Edge(mark) => mark.to_string(),
+            RecordedEvent::Node(node) => node.name.clone(),
+            RecordedEvent::Edge(mark) => mark.to_string(),
             _ => unreachable!("no other records are made here"),
         };
         (record.at, record.actor, mark)

@@ -4,7 +4,7 @@ use super::saved::SavedState;
 use crate::directory::{ActorIdentity, Directory, NodeRecord};
 use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
-use crate::recorder::record::{Record, What};
+use crate::recorder::record::{Record, RecordedEvent};
 use crate::times::SavedTimes;
 use crate::{
     Clock, Node, ObserveError, OutputSummary, Payload, Population, SavedOutputs, Settings,
@@ -150,7 +150,7 @@ impl Sinks {
 
     fn record(&mut self, Record { at, actor, what }: Record) -> Result<(), ObserveError> {
         match what {
-            What::Span {
+            RecordedEvent::Span {
                 context,
                 kind,
                 annotation,
@@ -168,32 +168,34 @@ impl Sinks {
                 let graph = self.graph.as_mut();
                 flows.map_or(Ok(()), |flows| flows.annotate(&self.directory, graph, &end))
             }
-            What::Node(node) => self.node(at, actor, *node),
-            What::Population { count, population } => self.population(at, actor, count, population),
-            What::Name(name) => {
+            RecordedEvent::Node(node) => self.node(at, actor, *node),
+            RecordedEvent::Population { count, population } => {
+                self.population(at, actor, count, population)
+            }
+            RecordedEvent::Name(name) => {
                 self.directory.call(actor, &name);
                 Ok(())
             }
-            What::Edge(target) => {
+            RecordedEvent::Edge(target) => {
                 let Some(graph) = &mut self.graph else {
                     return Ok(());
                 };
                 let (source, target) = (self.directory.named(actor), self.directory.named(target));
                 graph.edge(at, &source, &target)
             }
-            What::Forget(target) => {
+            RecordedEvent::Forget(target) => {
                 let Some(graph) = &mut self.graph else {
                     return Ok(());
                 };
                 let (source, target) = (self.directory.named(actor), self.directory.named(target));
                 graph.forget(at, &source, &target)
             }
-            What::Done(exit) => {
+            RecordedEvent::Done(exit) => {
                 let graph = self.graph.as_mut();
                 let actor = self.directory.named(actor);
                 graph.map_or(Ok(()), |graph| graph.done(at, &actor, exit))
             }
-            What::Message {
+            RecordedEvent::Message {
                 sender,
                 kind,
                 payload,
@@ -204,7 +206,7 @@ impl Sinks {
                 let (to, from) = (self.directory.named(actor), self.directory.named(sender));
                 log.message(at, &to, &from, kind, &payload, &mut self.directory)
             }
-            What::Note(line) => {
+            RecordedEvent::Note(line) => {
                 let log = self.log.as_mut();
                 log.map_or(Ok(()), |log| log.line(format_args!("{line}")))
             }

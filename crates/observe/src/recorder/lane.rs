@@ -1,6 +1,6 @@
 //! The lanes that threads write to, and the gate at which they wait when too much is unwritten.
 
-use super::record::{Record, What};
+use super::record::{Record, RecordedEvent};
 use super::{Clock, RecordKinds};
 use crate::times::Times;
 use crate::{ObserveError, SavedOutputs};
@@ -86,7 +86,7 @@ pub(crate) struct Saving {
 
 /// The next action of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum WriterStep {
     /// Look through the lanes.
     Look,
     /// Look for the last time: the run is over.
@@ -131,7 +131,7 @@ impl Lanes {
     }
 
     #[inline]
-    pub(crate) fn push(&self, at: Time, actor: Addr, what: What) {
+    pub(crate) fn push(&self, at: Time, actor: Addr, what: RecordedEvent) {
         self.push_record(Record {
             at: at.as_nanos(),
             actor: actor.as_u32(),
@@ -209,15 +209,15 @@ impl Lanes {
     }
 
     /// Waits until there is something to do.
-    pub(crate) fn next(&self) -> Next {
+    pub(crate) fn next(&self) -> WriterStep {
         let mut gate = self.gate.lock();
         if !gate.called && !gate.closed {
             self.work.wait_for(&mut gate, PATIENCE);
         }
         gate.called = false;
         match gate.closed {
-            true => Next::Last,
-            false => Next::Look,
+            true => WriterStep::Last,
+            false => WriterStep::Look,
         }
     }
 
@@ -324,7 +324,11 @@ mod tests {
 
     fn tell(lanes: &Lanes, actor: u32, count: u64) {
         for at in 0..count {
-            lanes.push(Time::from_nanos(at), Addr::from_u32(actor), What::Edge(0));
+            lanes.push(
+                Time::from_nanos(at),
+                Addr::from_u32(actor),
+                RecordedEvent::Edge(0),
+            );
         }
     }
 
@@ -347,7 +351,7 @@ mod tests {
             while taken < 3 * EACH {
                 // This writer is slower than the recording threads: it takes all records, but calls
                 // `wrote` only after a pause.
-                assert_eq!(lanes.next(), Next::Look);
+                assert_eq!(lanes.next(), WriterStep::Look);
                 let mut records = Vec::new();
                 lanes.take(&mut records, &mut Vec::new());
                 std::thread::sleep(Duration::from_micros(500));
@@ -388,6 +392,6 @@ mod tests {
             lanes.close();
         });
         assert!(told.load(Ordering::SeqCst));
-        assert_eq!(lanes.next(), Next::Last);
+        assert_eq!(lanes.next(), WriterStep::Last);
     }
 }

@@ -12,12 +12,12 @@ pub(crate) struct Record {
     /// The number of the reporting actor.
     pub(crate) actor: u32,
     /// The contents.
-    pub(crate) what: What,
+    pub(crate) what: RecordedEvent,
 }
 
 /// An event. Small, because a run may record millions of them a second.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum RecordedEvent {
     /// The actor has appeared.
     Node(Box<Node>),
     /// The name of the actor, which no graph shows.
@@ -75,7 +75,7 @@ impl Record {
     pub(crate) fn key(&self) -> u128 {
         let first = matches!(
             self.what,
-            What::Node(_) | What::Population { .. } | What::Name(_)
+            RecordedEvent::Node(_) | RecordedEvent::Population { .. } | RecordedEvent::Name(_)
         );
         let later = u64::from(!first);
         u128::from(self.at) << 64 | u128::from(later << 32 | u64::from(self.actor))

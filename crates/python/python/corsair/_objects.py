@@ -17,7 +17,7 @@ _CONTEXT = "context"
 _TRIES = 2_000
 """How many objects are pickled alone to find the one that cannot be."""
 
-Saved = tuple[int, str, tuple[Any, Any, list[Any]]]
+ActorRecord = tuple[int, str, tuple[Any, Any, list[Any]]]
 """An actor: its address, its name, and its object, method `on` and messages of timers."""
 
 
@@ -41,7 +41,7 @@ class _Unpickler(pickle.Unpickler):
         return self._context
 
 
-def dump(context: Context, actors: list[Saved], mail: list[Any]) -> bytes:
+def dump(context: Context, actors: list[ActorRecord], mail: list[Any]) -> bytes:
     """Pickles the objects of actors and their messages.
 
     Raises PicklingError with the actor, the class and the field that cannot be saved.

@@ -13,7 +13,7 @@ from . import _corsair
 from ._corsair import Table
 from ._processes import in_processes
 from .experiments import field_json, run_saved
-from .saving import About, Time
+from .saving import RunDescription, Time
 from .sim.replication import outcome
 from .simulation import Simulation
 
@@ -40,7 +40,7 @@ def fork(
     """
     if seeds < 1:
         raise ValueError(f"{seeds} seeds make no run; give 1 or more")
-    about = json.loads(_corsair.Saved(Path(directory)).about)
+    about = json.loads(_corsair.SavedCheckpoint(Path(directory)).about)
     if "actors" in about:
         if until is not None:
             raise ValueError("until: the function of a branch runs the simulation; call run_until in it")
@@ -71,15 +71,15 @@ def _fork_services(
     directory: str | os.PathLike[str], branches: Mapping[str, Any], seeds: int, until: Time | None, workers: int | None
 ) -> list[dict[str, Any]]:
     named: list[tuple[str, Mapping[str, Any]]] = [("as saved", {}), *branches.items()]
-    first = About.of(_corsair.Saved(Path(directory)), 1).arguments["seed"]
+    first = RunDescription.of(_corsair.SavedCheckpoint(Path(directory)), 1).arguments["seed"]
     jobs = [(name, fields, repeat) for name, fields in named for repeat in range(seeds)]
 
     def measure(job: tuple[str, Mapping[str, Any], int]) -> dict[str, Any]:
         name, fields, repeat = job
         # Branches have their random numbers in common, so that chance makes no difference between them.
         seed = None if repeat == 0 else first + repeat
-        saved = _corsair.Saved(Path(directory))
-        about = About.of(saved, 1)
+        saved = _corsair.SavedCheckpoint(Path(directory))
+        about = RunDescription.of(saved, 1)
         about.arguments |= {"graph": False, "flows": False, "out": None}
         about.saving = None
         set = [(str(path), field_json(str(path), value)) for path, value in fields.items()]

@@ -14,7 +14,7 @@ from ._corsair import Table
 from ._progress import Progress, shown
 from .architecture import Architecture, Source
 from .result import Capacity, Comparison, Graph, Instances, Learned, Result
-from .saving import About, Saving, Time, Times
+from .saving import RunDescription, Saving, Time, Times
 
 Values = Union[str, Iterable[Any]]
 """The values of a field: a list, or text as the command takes it, such as "1,2,4", "1..8" or "10..100..10"."""
@@ -77,7 +77,7 @@ def run(
     arguments |= recorded_arguments(graph, flows, out, flow_format)
     saving = Saving.of(checkpoint_every, checkpoint_at, checkpoint_dir)
     if saving:
-        return run_saved(About(*source._text(), arguments, saving), None, None, None, progress)
+        return run_saved(RunDescription(*source._text(), arguments, saving), None, None, None, progress)
     with shown(progress, source.arch) as call:
         return result_of(_corsair.simulate(*source._text(), arguments | {"progress": call}))
 
@@ -104,8 +104,8 @@ def resume(
                     load, "150%": a branch, which saves no checkpoints
     checkpoint_…    when and where the run is saved from here on; as before if left out
     """
-    saved = _corsair.Saved(Path(directory))
-    about = About.of(saved, workers)
+    saved = _corsair.SavedCheckpoint(Path(directory))
+    about = RunDescription.of(saved, workers)
     before = about.saving or Saving(None, [], Path(saved.below))
     fields = [(str(path), field_json(str(path), value)) for path, value in (set or {}).items()]
     if fields:
@@ -128,8 +128,8 @@ def resume(
 
 
 def run_saved(
-    about: About,
-    saved: _corsair.Saved | None,
+    about: RunDescription,
+    saved: _corsair.SavedCheckpoint | None,
     seed_from_here: int | None,
     until: Time | None,
     progress: Progress,
@@ -187,7 +187,7 @@ def recorded_arguments(
     }
 
 
-def result_of(ran: _corsair.Ran) -> Result:
+def result_of(ran: _corsair.RunResults) -> Result:
     """What a native run has left, as a result."""
     graph = Graph(ran.graph) if ran.graph is not None else None
     return Result(

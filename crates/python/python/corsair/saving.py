@@ -70,7 +70,7 @@ def _seconds(name: str, given: Any) -> float:
 
 
 @dataclass
-class About:
+class RunDescription:
     """The description of a run in its checkpoints: everything but its state."""
 
     text: str
@@ -89,7 +89,7 @@ class About:
         return json.dumps(written)
 
     @staticmethod
-    def of(saved: _corsair.Saved, workers: int | None) -> About:
+    def of(saved: _corsair.SavedCheckpoint, workers: int | None) -> RunDescription:
         """Reads the description of a checkpoint, to be resumed with this number of workers."""
         read = json.loads(saved.about)
         if "actors" in read:
@@ -97,7 +97,7 @@ class About:
         saving = Saving(read["every"], read["at"], Path(saved.below)) if "every" in read else None
         # Older versions recorded nothing of runs that are saved.
         recorded = {"graph": False, "flows": False, "out": None, "flow_format": "otlp"}
-        return About(read["arch"], read["file"], {**recorded, **read["arguments"], "workers": workers}, saving)
+        return RunDescription(read["arch"], read["file"], {**recorded, **read["arguments"], "workers": workers}, saving)
 
     def move_to(self, directory: Path) -> None:
         """Lets a branch write its files below a directory of its own, so that those of its run stay as they are."""

@@ -13,7 +13,7 @@ from ._paused import Paused
 from .architecture import Architecture, Source
 from .experiments import FlowFormat, recorded_arguments, result_of, run_arguments
 from .result import Result
-from .saving import About, Time
+from .saving import RunDescription, Time
 
 Address = NewType("Address", int)
 """The address of an actor: a number that no other actor of the simulation ever has."""
@@ -59,7 +59,7 @@ class Simulation(Paused[_corsair.Simulation]):
     def __init__(self, *, seed: int = 0, latency: Time = "1us", most_actors: int = 65_536) -> None:
         self._begin({"seed": seed, "latency": latency, "most_actors": most_actors}, None, None)
 
-    def _begin(self, arguments: dict[str, Any], saved: _corsair.Saved | None, seed_from_here: int | None) -> None:
+    def _begin(self, arguments: dict[str, Any], saved: _corsair.SavedCheckpoint | None, seed_from_here: int | None) -> None:
         if saved is None:
             native = _corsair.Simulation(arguments)
         else:
@@ -77,7 +77,7 @@ class Simulation(Paused[_corsair.Simulation]):
         The restored simulation does what the saved one would have done. Its classes must be where they were when it was
         saved. Reading a checkpoint runs code that its pickle names: restore only files that you trust.
         """
-        saved = _corsair.Saved(Path(directory))
+        saved = _corsair.SavedCheckpoint(Path(directory))
         arguments = json.loads(saved.about).get("actors")
         if arguments is None:
             raise ValueError(f"{directory} has a run of an architecture; continue it by resume or ServiceSimulation.restore")
@@ -184,9 +184,9 @@ class ServiceSimulation(Paused[_corsair.Live]):
             duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
         )
         arguments |= recorded_arguments(graph, flows, out, flow_format)
-        self._begin(About(*Architecture.of(arch)._text(), arguments), None, None)
+        self._begin(RunDescription(*Architecture.of(arch)._text(), arguments), None, None)
 
-    def _begin(self, about: About, saved: _corsair.Saved | None, seed_from_here: int | None) -> None:
+    def _begin(self, about: RunDescription, saved: _corsair.SavedCheckpoint | None, seed_from_here: int | None) -> None:
         super().__init__(_corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here))
         self._about = about
         self._directory = Path("checkpoints")
@@ -202,9 +202,9 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
         A branch has a directory of its own beside the checkpoint for its own checkpoints and files.
         """
-        saved = _corsair.Saved(Path(directory))
+        saved = _corsair.SavedCheckpoint(Path(directory))
         made = cls.__new__(cls)
-        about = About.of(saved, workers)
+        about = RunDescription.of(saved, workers)
         own = None if seed_from_here is None else saved.branch_directory(seed_from_here, [])
         if own is not None:
             about.move_to(own)

@@ -34,7 +34,7 @@ pub struct Current {
 
 /// An actor as it was spawned.
 #[derive(Debug)]
-pub struct Spawned {
+pub struct SpawnedActor {
     pub object: Py<PyAny>,
     /// Its method `on`.
     pub on: Py<PyAny>,
@@ -64,7 +64,7 @@ pub struct Timer {
 pub struct Context {
     current: Option<Current>,
     wishes: Vec<Wish>,
-    pub actors: Vec<Option<Spawned>>,
+    pub actors: Vec<Option<SpawnedActor>>,
     pub names: BTreeMap<String, u32>,
     /// The class of the first actor.
     pub model: Option<String>,
@@ -130,7 +130,7 @@ impl Context {
         self.current = Some(current);
     }
 
-    pub fn actor(&mut self, actor: u32) -> Option<&mut Spawned> {
+    pub fn actor(&mut self, actor: u32) -> Option<&mut SpawnedActor> {
         self.actors.get_mut(actor as usize)?.as_mut()
     }
 
@@ -183,7 +183,7 @@ impl Context {
     }
 
     /// The engine has let an actor go. It is dropped by the caller, since Python may run then.
-    pub fn end(&mut self, actor: u32) -> Option<Spawned> {
+    pub fn end(&mut self, actor: u32) -> Option<SpawnedActor> {
         if self.is_over {
             return None;
         }
@@ -239,7 +239,7 @@ impl Context {
         if self.model.is_none() {
             self.model = Some(object.get_type().fully_qualified_name()?.to_string());
         }
-        self.actors.push(Some(Spawned {
+        self.actors.push(Some(SpawnedActor {
             object: object.clone().unbind(),
             on: on.unbind(),
             start: start.map(Bound::unbind),

@@ -33,7 +33,7 @@ impl Message for Mail {
 
 /// The shared state of the simulation and its actors.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SimulationState {
     /// The only reference to the context that the engine has, so that the garbage collector can count it.
     context: Mutex<Option<Py<Context>>>,
     /// The address of the first actor.
@@ -44,9 +44,9 @@ pub struct Shared {
     pub room: u32,
 }
 
-impl Shared {
-    pub fn new(context: Py<Context>, room: u32) -> Shared {
-        Shared {
+impl SimulationState {
+    pub fn new(context: Py<Context>, room: u32) -> SimulationState {
+        SimulationState {
             context: Mutex::new(Some(context)),
             first: OnceLock::new(),
             began: OnceLock::new(),
@@ -101,15 +101,15 @@ impl Shared {
 /// The root actor: reserves addresses for all actors, and then waits forever.
 pub struct Root {
     has_spawned: bool,
-    shared: Arc<Shared>,
+    shared: Arc<SimulationState>,
 }
 
 impl Kind for Root {
     const NAME: &'static str = "root of Python's actors";
     type Parameters = ();
-    type Local = Arc<Shared>;
+    type Local = Arc<SimulationState>;
 
-    fn make((): &(), shared: &Arc<Shared>, _index: u32) -> Root {
+    fn make((): &(), shared: &Arc<SimulationState>, _index: u32) -> Root {
         Root {
             has_spawned: false,
             shared: Arc::clone(shared),
@@ -120,7 +120,7 @@ impl Kind for Root {
         self.has_spawned.serialize(to)
     }
 
-    fn restore<'de, D: Deserializer<'de>>(from: D, shared: &Arc<Shared>) -> Result<Root, D::Error> {
+    fn restore<'de, D: Deserializer<'de>>(from: D, shared: &Arc<SimulationState>) -> Result<Root, D::Error> {
         Ok(Root {
             has_spawned: bool::deserialize(from)?,
             shared: Arc::clone(shared),
@@ -145,15 +145,15 @@ impl Script<Mail> for Root {
 /// An actor as the engine knows it.
 pub struct Relay {
     actor: u32,
-    shared: Arc<Shared>,
+    shared: Arc<SimulationState>,
 }
 
 impl Kind for Relay {
     const NAME: &'static str = "actor of Python";
     type Parameters = ();
-    type Local = Arc<Shared>;
+    type Local = Arc<SimulationState>;
 
-    fn make((): &(), shared: &Arc<Shared>, index: u32) -> Relay {
+    fn make((): &(), shared: &Arc<SimulationState>, index: u32) -> Relay {
         Relay {
             actor: index,
             shared: Arc::clone(shared),
@@ -166,7 +166,7 @@ impl Kind for Relay {
 
     fn restore<'de, D: Deserializer<'de>>(
         from: D,
-        shared: &Arc<Shared>,
+        shared: &Arc<SimulationState>,
     ) -> Result<Relay, D::Error> {
         Ok(Relay {
             actor: u32::deserialize(from)?,

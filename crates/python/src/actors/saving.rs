@@ -3,11 +3,11 @@
 //! The engine writes what it has: events, timers, random streams. Objects of Python are in one pickle, so that what
 //! actors and messages share is shared again when it is restored; elsewhere an object is its place in that pickle.
 
-use super::context::{Context, Spawned, Timer};
+use super::context::{Context, SpawnedActor, Timer};
 use super::fingerprint::Classes;
-use super::relay::{Mail, Relay, Root, Shared};
+use super::relay::{Mail, Relay, Root, SimulationState};
 use crate::error;
-use crate::saved::{PROGRAM, Saved, failed};
+use crate::saved::{PROGRAM, SavedCheckpoint, failed};
 use corsair::{Kinds, Random, Simulation as Engine, TimerHandle};
 use corsair_observe::checkpoint::{self, Draft, RunId};
 use pyo3::exceptions::PyValueError;
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for Mail {
 }
 
 /// Returns the kinds with which the engine saves and restores the actors.
-pub fn kinds(shared: &Arc<Shared>) -> Kinds<Mail> {
+pub fn kinds(shared: &Arc<SimulationState>) -> Kinds<Mail> {
     Kinds::new()
         .with::<Relay>(Arc::clone(shared))
         .with_script::<Root>(Arc::clone(shared))
@@ -185,7 +185,7 @@ impl Context {
             if let Some(name) = &actor.name {
                 self.names.insert(name.clone(), address);
             }
-            self.actors.push(Some(Spawned {
+            self.actors.push(Some(SpawnedActor {
                 on: object.getattr("on")?.unbind(),
                 object: object.unbind(),
                 start,
@@ -224,7 +224,7 @@ fn torn() -> PyErr {
 /// A simulation that is to be saved.
 #[derive(Debug)]
 pub struct Saving<'a> {
-    pub shared: &'a Shared,
+    pub shared: &'a SimulationState,
     pub now: u64,
     /// The identity of the run, unless the model decides it.
     pub run: Option<RunId>,
@@ -281,7 +281,7 @@ impl Saving<'_> {
 ///
 /// # Errors
 /// If the checkpoint has none.
-pub fn state(saved: &Saved) -> PyResult<State> {
+pub fn state(saved: &SavedCheckpoint) -> PyResult<State> {
     let state = saved.file(STATE).ok_or_else(torn)?;
     postcard::from_bytes(state).map_err(|_| torn())
 }
@@ -292,7 +292,7 @@ pub fn state(saved: &Saved) -> PyResult<State> {
 /// If the objects cannot be read, or are not those of the state.
 pub fn restore(
     context: &Bound<'_, Context>,
-    saved: &Saved,
+    saved: &SavedCheckpoint,
     state: State,
     is_branch: bool,
     engine: impl FnOnce() -> PyResult<Engine<Mail>>,

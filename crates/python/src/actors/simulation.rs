@@ -1,11 +1,11 @@
 //! A simulation of actors written in Python.
 
 use super::context::Context;
-use super::relay::{Mail, Root, Shared};
+use super::relay::{Mail, Root, SimulationState};
 use super::saving::{self, Saving};
 use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;
-use crate::saved::Saved;
+use crate::saved::SavedCheckpoint;
 use crate::table::Table;
 use corsair::{CancelToken, Config, Latency, Simulation as Engine, Time};
 use corsair_observe::checkpoint::RunId;
@@ -24,7 +24,7 @@ use std::time::Duration;
 #[pyclass(frozen, module = "corsair._corsair")]
 pub struct Simulation {
     engine: Mutex<Life>,
-    shared: Arc<Shared>,
+    shared: Arc<SimulationState>,
     /// How far it has come, in nanoseconds: not to the end of a window of the engine, but to the last
     /// thing that has happened there.
     now: AtomicU64,
@@ -155,7 +155,7 @@ impl Simulation {
     fn new(py: Python<'_>, arguments: &Bound<'_, PyDict>) -> PyResult<Simulation> {
         let (config, room) = settings(arguments)?;
         let context = Py::new(py, Context::new(room, config.cancel.clone()))?;
-        let shared = Arc::new(Shared::new(context, room));
+        let shared = Arc::new(SimulationState::new(context, room));
         let kinds = saving::kinds(&shared);
         let mut engine = Engine::with_kinds::<Root>(&config, &kinds, (), Arc::clone(&shared))
             .map_err(|e| error::of_run(&e))?;
@@ -175,7 +175,7 @@ impl Simulation {
     fn restore(
         py: Python<'_>,
         arguments: &Bound<'_, PyDict>,
-        saved: &Saved,
+        saved: &SavedCheckpoint,
         reseed: Option<Seed>,
     ) -> PyResult<Simulation> {
         let (config, room) = settings(arguments)?;
@@ -184,7 +184,7 @@ impl Simulation {
         let state = saving::state(saved)?;
         let now = state.now;
         let context = Py::new(py, Context::new(room, config.cancel.clone()))?;
-        let shared = Arc::new(Shared::new(context.clone_ref(py), room));
+        let shared = Arc::new(SimulationState::new(context.clone_ref(py), room));
         let _ = shared.first.set(state.first);
         let _ = shared.began.set(state.began);
         let engine = saving::restore(context.bind(py), saved, state, reseed.is_some(), || {

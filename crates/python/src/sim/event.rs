@@ -3,7 +3,7 @@
 use super::callbacks::Callbacks;
 use super::condition::Condition;
 use super::environment::{Environment, NORMAL};
-use super::held::Held;
+use super::attached_cell::AttachedCell;
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{
@@ -22,13 +22,13 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 #[pyclass(frozen, subclass, weakref, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Event {
-    pub env: Held<Option<Py<Environment>>>,
-    pub callbacks: Held<Callbacks>,
-    pub value: Held<Value>,
-    pub ok: Held<Option<bool>>,
-    pub defused: Held<bool>,
+    pub env: AttachedCell<Option<Py<Environment>>>,
+    pub callbacks: AttachedCell<Callbacks>,
+    pub value: AttachedCell<Value>,
+    pub ok: AttachedCell<Option<bool>>,
+    pub defused: AttachedCell<bool>,
     /// Attributes that a model has set, if it has set any.
-    attributes: Held<Option<Py<PyDict>>>,
+    attributes: AttachedCell<Option<Py<PyDict>>>,
 }
 
 /// The value of an event.
@@ -61,12 +61,12 @@ impl Value {
 impl Event {
     fn new_with(env: Option<Py<Environment>>) -> Event {
         Event {
-            env: Held::new(env),
-            callbacks: Held::new(Callbacks::None),
-            value: Held::new(Value::Pending),
-            ok: Held::new(None),
-            defused: Held::new(false),
-            attributes: Held::new(None),
+            env: AttachedCell::new(env),
+            callbacks: AttachedCell::new(Callbacks::None),
+            value: AttachedCell::new(Value::Pending),
+            ok: AttachedCell::new(None),
+            defused: AttachedCell::new(false),
+            attributes: AttachedCell::new(None),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::callbacks::{Callback, Callbacks};
 use super::environment::{Environment, NORMAL, URGENT};
 use super::event::{Event, Value, fresh_exception};
-use super::held::Held;
+use super::attached_cell::AttachedCell;
 use super::names::Names;
 use super::release;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
@@ -20,10 +20,10 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 #[pyclass(frozen, extends = Event, subclass, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Process {
-    generator: Held<Option<Py<PyAny>>>,
+    generator: AttachedCell<Option<Py<PyAny>>>,
     /// The generator, or the iterator of a coroutine. None if it has only a method `send`.
-    stepped: Held<Option<Py<PyIterator>>>,
-    target: Held<Option<Py<Event>>>,
+    stepped: AttachedCell<Option<Py<PyIterator>>>,
+    target: AttachedCell<Option<Py<Event>>>,
 }
 
 /// The outcome of one step of a generator: it yields something to wait for, or returns a value.
@@ -35,9 +35,9 @@ enum Step<'py> {
 impl Process {
     fn blank() -> Process {
         Process {
-            generator: Held::new(None),
-            stepped: Held::new(None),
-            target: Held::new(None),
+            generator: AttachedCell::new(None),
+            stepped: AttachedCell::new(None),
+            target: AttachedCell::new(None),
         }
     }
 
@@ -47,9 +47,9 @@ impl Process {
     ) -> PyResult<Bound<'py, Process>> {
         let event = PyClassInitializer::from(Event::pending(env));
         let process = Process {
-            generator: Held::new(Some(generator.clone().unbind())),
-            stepped: Held::new(Process::stepped(generator)?),
-            target: Held::new(None),
+            generator: AttachedCell::new(Some(generator.clone().unbind())),
+            stepped: AttachedCell::new(Process::stepped(generator)?),
+            target: AttachedCell::new(None),
         };
         let process = Bound::new(env.py(), event.add_subclass(process))?;
         Process::start(&process, env)?;

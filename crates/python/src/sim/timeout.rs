@@ -3,7 +3,7 @@
 use super::callbacks::Callbacks;
 use super::environment::{Environment, NORMAL};
 use super::event::{Event, Value};
-use super::held::{Held, has_weak_references, is_only_reference};
+use super::attached_cell::{AttachedCell, has_weak_references, is_only_reference};
 use super::names::Names;
 use super::number::Number;
 use pyo3::exceptions::PyValueError;
@@ -15,7 +15,7 @@ use pyo3::{PyTraverseError, PyVisit};
 #[pyclass(frozen, extends = Event, subclass, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Timeout {
-    delay: Held<Number>,
+    delay: AttachedCell<Number>,
 }
 
 impl Timeout {
@@ -42,7 +42,7 @@ impl Timeout {
         let timeout = Bound::new(
             py,
             event.add_subclass(Timeout {
-                delay: Held::new(delay),
+                delay: AttachedCell::new(delay),
             }),
         )?;
         Environment::schedule_event(env, timeout.as_super(), NORMAL, Some(due))?;
@@ -106,7 +106,7 @@ impl Timeout {
         _named: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<Timeout> {
         PyClassInitializer::from(Event::blank()).add_subclass(Timeout {
-            delay: Held::new(Number::Int(0)),
+            delay: AttachedCell::new(Number::Int(0)),
         })
     }
 

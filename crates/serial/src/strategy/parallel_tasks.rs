@@ -2,7 +2,7 @@
 //! a runtime that lives across runs.
 
 use super::Strategy;
-use super::fed::Fed;
+use super::encode_job::EncodeJob;
 use crate::batch::Placement;
 use crate::failure::FirstFailure;
 use crate::worker_buffer::WorkerBuffer;
@@ -99,7 +99,7 @@ fn run<F: Format, T: Serialize + Sync>(
     let (placed, mut gather) = unbounded_channel();
     TokioScope::scope_and_block(|scope| {
         let mut feeds = Vec::with_capacity(parts.len());
-        for mut worker in Fed::each(format, values, &first, parts) {
+        for mut worker in EncodeJob::each(format, values, &first, parts) {
             let (feed, mut indices) = channel(QUEUE_PER_WORKER);
             let placed = placed.clone();
             feeds.push(feed);

@@ -2,7 +2,7 @@
 //! its document is. Threads and channels are made for the run, as in the programs it answers.
 
 use super::Strategy;
-use super::fed::Fed;
+use super::encode_job::EncodeJob;
 use crate::batch::Placement;
 use crate::failure::FirstFailure;
 use crate::worker_buffer::WorkerBuffer;
@@ -71,7 +71,7 @@ fn run<F: Format, T: Serialize + Sync>(
     let (feed, indices) = bounded(workers * QUEUE_PER_WORKER);
     let (placed, gather) = unbounded();
     thread::scope(|scope| {
-        for mut worker in Fed::each(format, values, &first, parts) {
+        for mut worker in EncodeJob::each(format, values, &first, parts) {
             let (indices, placed) = (indices.clone(), placed.clone());
             thread::Builder::new()
                 .spawn_scoped(scope, move || {

@@ -67,7 +67,7 @@ pub struct Builder {
 
 /// The counts of lines of a text, without blank lines and comments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fed {
+pub struct LineCounts {
     /// Points that went into blocks.
     pub stored: usize,
     /// Valid lines of measurements that no task takes.
@@ -91,7 +91,7 @@ struct Measurement {
     next: u32,
 }
 
-impl Fed {
+impl LineCounts {
     /// Returns the number of valid lines, whether a task takes them or not.
     pub fn accepted(self) -> usize {
         self.stored + self.unwanted
@@ -159,7 +159,7 @@ impl Builder {
         now: i64,
         wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
         bad: impl FnMut(LineError),
-    ) -> Fed {
+    ) -> LineCounts {
         let (fed, _) = self.feed_while(text, precision, now, wanted, bad, |_| true);
         fed
     }
@@ -174,8 +174,8 @@ impl Builder {
         mut wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
         mut bad: impl FnMut(LineError),
         mut grow: impl FnMut(usize) -> bool,
-    ) -> (Fed, bool) {
-        let mut fed = Fed::default();
+    ) -> (LineCounts, bool) {
+        let mut fed = LineCounts::default();
         let mut allowed = self.bytes;
         let mut reader = Reader::new(text);
         let mut tokens = std::mem::take(&mut self.tokens);

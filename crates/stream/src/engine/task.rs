@@ -3,7 +3,7 @@
 use super::status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use crate::node::body::Ending;
 use crate::node::faults::Faults;
-use crate::node::latest::Latest;
+use crate::node::latest::LatestByGroup;
 use crate::node::operator::NodeError;
 use crate::node::queue::Queue;
 use crate::node::{Counters, State};
@@ -46,7 +46,7 @@ pub(super) struct NodeParts {
     /// Set for a node that evaluates expressions.
     pub(super) faults: Option<Faults>,
     /// Set for an `http_out`.
-    pub(super) latest: Option<Latest>,
+    pub(super) latest: Option<LatestByGroup>,
     /// The queues of an `http_post`, or of an alert's files and receivers.
     pub(super) queues: Vec<Queue>,
 }
@@ -137,20 +137,20 @@ impl Task {
     }
 
     /// Returns the contents of the `http_out` with this name.
-    pub(super) fn endpoint(&self, name: &str) -> Option<&Latest> {
+    pub(super) fn endpoint(&self, name: &str) -> Option<&LatestByGroup> {
         let mut endpoints = self.shown();
         endpoints.find_map(|(endpoint, latest)| (**endpoint == *name).then_some(latest))
     }
 
     /// Returns the contents of each `http_out`.
-    pub(super) fn endpoints(&self) -> Vec<(Arc<str>, Latest)> {
+    pub(super) fn endpoints(&self) -> Vec<(Arc<str>, LatestByGroup)> {
         let shown = self.shown();
         shown
             .map(|(endpoint, latest)| (endpoint.clone(), latest.clone()))
             .collect()
     }
 
-    fn shown(&self) -> impl Iterator<Item = (&Arc<str>, &Latest)> {
+    fn shown(&self) -> impl Iterator<Item = (&Arc<str>, &LatestByGroup)> {
         let nodes = self.pipeline.nodes().iter().zip(&self.nodes);
         nodes.filter_map(|(node, parts)| {
             Some((node.what.definition().endpoint()?, parts.latest.as_ref()?))

@@ -179,9 +179,9 @@ impl Engine {
         if logged && !parsed.blocks.is_empty() {
             let policy = to.policy.as_deref();
             let policy = policy.unwrap_or(&self.shared.options.default_policy);
-            let target = (&*to.database, policy);
             let generation = parsed.generation;
-            parsed.entry = write_log::entry(target, to.precision, now, generation, lines);
+            parsed.entry =
+                write_log::entry(&to.database, policy, to.precision, now, generation, lines);
         }
         Some(parsed)
     }

@@ -73,7 +73,8 @@ struct Entry<'a> {
 
 /// Writes an entry.
 pub(super) fn entry(
-    (database, policy): (&str, &str),
+    database: &str,
+    policy: &str,
     precision: Precision,
     now: i64,
     generation: u64,

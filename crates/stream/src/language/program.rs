@@ -3,7 +3,7 @@
 use super::error::{Problem, nearest};
 use super::parser::{Parsed, Parser, fail};
 use super::span::Span;
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::pipeline::Draft;
 use rustc_hash::FxHashMap;
 
@@ -59,7 +59,12 @@ impl<'t> Program<'t> {
     }
 
     /// Adds a node whose name is at `span`. Returns its index.
-    pub(crate) fn push(&mut self, what: impl Into<What>, inputs: Vec<usize>, span: Span) -> usize {
+    pub(crate) fn push(
+        &mut self,
+        what: impl Into<AnyDefinition>,
+        inputs: Vec<usize>,
+        span: Span,
+    ) -> usize {
         let what = what.into();
         self.drafts.push(Draft { what, inputs });
         self.spans.push(span);

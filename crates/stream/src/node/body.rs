@@ -174,22 +174,22 @@ impl Alignment {
 }
 
 /// The next action of a node.
-enum Next {
+enum NodeInput {
     /// Handle the received element.
     Arrived(Arrival),
     /// Handles a strike of its clock.
     Strike(i64),
 }
 
-async fn next(inputs: &mut Inputs, clock: Option<&mut Clock>) -> Next {
+async fn next(inputs: &mut Inputs, clock: Option<&mut Clock>) -> NodeInput {
     let arrived = inputs.next();
     let Some(clock) = clock else {
-        return Next::Arrived(arrived.await);
+        return NodeInput::Arrived(arrived.await);
     };
     let mut arrived = pin!(arrived);
     poll_fn(|context| match clock.poll_strike(context) {
-        Poll::Ready(time) => Poll::Ready(Next::Strike(time)),
-        Poll::Pending => arrived.as_mut().poll(context).map(Next::Arrived),
+        Poll::Ready(time) => Poll::Ready(NodeInput::Strike(time)),
+        Poll::Pending => arrived.as_mut().poll(context).map(NodeInput::Arrived),
     })
     .await
 }
@@ -241,18 +241,18 @@ pub(crate) async fn operate(
     let mut clock = operator.clock();
     loop {
         match next(&mut inputs, clock.as_mut()).await {
-            Next::Arrived(Arrival::FlowElement(input, sent)) => {
+            NodeInput::Arrived(Arrival::FlowElement(input, sent)) => {
                 for part in parts(sent.flow, operator.most_rows()) {
                     operator.take(input, part, &mut out);
                     send(&mut out, &sent.pending, sent.load.as_ref(), &mut outputs).await;
                 }
             }
-            Next::Arrived(Arrival::Barrier(barrier)) => {
+            NodeInput::Arrived(Arrival::Barrier(barrier)) => {
                 report(&barrier, operator.save());
                 let _ = outputs.send(Element::Barrier(barrier)).await;
             }
-            Next::Arrived(Arrival::Ended) => break,
-            Next::Strike(time) => {
+            NodeInput::Arrived(Arrival::Ended) => break,
+            NodeInput::Strike(time) => {
                 let begun = Instant::now();
                 operator.strike(time, &mut out);
                 send(&mut out, &begin(), None, &mut outputs).await;

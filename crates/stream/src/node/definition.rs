@@ -6,7 +6,7 @@
 
 use super::counter::Counters;
 use super::faults::Faults;
-use super::latest::Latest;
+use super::latest::LatestByGroup;
 use super::operator::Operator;
 use super::queue::Queue;
 use super::series::Limits;
@@ -29,7 +29,7 @@ pub(crate) struct Kind {
     /// The properties that may follow it after a `.`.
     pub(crate) properties: &'static [&'static str],
     /// Parses its arguments and properties, after its name.
-    pub(crate) parse: for<'t> fn(&mut Program<'t>, &mut Call<'t>) -> Parsed<What>,
+    pub(crate) parse: for<'t> fn(&mut Program<'t>, &mut Call<'t>) -> Parsed<AnyDefinition>,
 }
 
 /// The properties of one node, and everything that depends on them.
@@ -113,9 +113,9 @@ pub(crate) struct Input<'a> {
 }
 
 /// The kind of a node with its properties. See [`Pipeline`](crate::pipeline::Pipeline).
-pub struct What(Box<dyn Definition>);
+pub struct AnyDefinition(Box<dyn Definition>);
 
-impl What {
+impl AnyDefinition {
     /// Returns the name of its kind in the language: `groupBy`, `http_out`, `mean`.
     pub fn kind_name(&self) -> &'static str {
         self.0.name()
@@ -155,25 +155,25 @@ impl What {
     }
 }
 
-impl<T: Definition> From<T> for What {
-    fn from(definition: T) -> What {
-        What(Box::new(definition))
+impl<T: Definition> From<T> for AnyDefinition {
+    fn from(definition: T) -> AnyDefinition {
+        AnyDefinition(Box::new(definition))
     }
 }
 
-impl Clone for What {
-    fn clone(&self) -> What {
-        What(self.0.copy())
+impl Clone for AnyDefinition {
+    fn clone(&self) -> AnyDefinition {
+        AnyDefinition(self.0.copy())
     }
 }
 
-impl PartialEq for What {
-    fn eq(&self, other: &What) -> bool {
+impl PartialEq for AnyDefinition {
+    fn eq(&self, other: &AnyDefinition) -> bool {
         self.0.is_same(other.definition())
     }
 }
 
-impl fmt::Debug for What {
+impl fmt::Debug for AnyDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -189,7 +189,7 @@ pub(crate) struct Context<'a> {
     /// `task:node`, for logs.
     pub(crate) name: String,
     /// The nodes that feed it.
-    pub(crate) inputs: Vec<&'a What>,
+    pub(crate) inputs: Vec<&'a AnyDefinition>,
     /// True if its input consists of windows.
     pub(crate) of_windows: bool,
     /// True if a node that groups points follows somewhere.
@@ -220,7 +220,7 @@ pub(crate) struct Built {
     pub(crate) work: Work,
     pub(crate) counters: Counters,
     /// The latest result, of a node with an endpoint.
-    pub(crate) latest: Option<Latest>,
+    pub(crate) latest: Option<LatestByGroup>,
     /// The queues that only this node fills.
     pub(crate) queues: Vec<Queue>,
 }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     errors: Counter,
-    last: Arc<Mutex<Last>>,
+    last: Arc<Mutex<LastFault>>,
 }
 
 #[derive(Debug)]
-struct Last {
+struct LastFault {
     /// `task:node`
     node: String,
     reason: Option<String>,
@@ -31,7 +31,7 @@ impl Faults {
     pub(crate) fn new(node: String) -> Faults {
         Faults {
             errors: Counter::default(),
-            last: Arc::new(Mutex::new(Last {
+            last: Arc::new(Mutex::new(LastFault {
                 node,
                 reason: None,
                 logged: None,

@@ -1,7 +1,7 @@
 //! The latest window or point of every group of a node, for readers.
 
 use super::counter::Counters;
-use super::retain::Retained;
+use super::retain::RetainedBlocks;
 use super::series::{Limits, Series};
 use super::state::State;
 use crate::batch::{Batch, Flow, Group, Window};
@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 /// The latest window or point of every group.
 #[derive(Clone, Debug)]
-pub struct Latest(Arc<Mutex<LatestFlows>>);
+pub struct LatestByGroup(Arc<Mutex<LatestFlows>>);
 
 #[derive(Debug)]
 struct LatestFlows {
     flows: Series<Flow>,
-    retained: Retained,
+    retained: RetainedBlocks,
 }
 
-impl Latest {
-    pub(crate) fn new(limits: Limits) -> Latest {
-        Latest(Arc::new(Mutex::new(LatestFlows {
+impl LatestByGroup {
+    pub(crate) fn new(limits: Limits) -> LatestByGroup {
+        LatestByGroup(Arc::new(Mutex::new(LatestFlows {
             flows: Series::new(limits),
-            retained: Retained::new(limits.bytes),
+            retained: RetainedBlocks::new(limits.bytes),
         })))
     }
 

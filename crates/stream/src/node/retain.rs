@@ -23,7 +23,7 @@ const ARRIVING: usize = 8;
 
 /// The blocks noted since the last look.
 #[derive(Debug)]
-pub(crate) struct Retained {
+pub(crate) struct RetainedBlocks {
     /// The most recently recorded blocks, which may get more rows. They are alive, or no block has their
     /// address.
     arriving: VecDeque<Arriving>,
@@ -46,10 +46,10 @@ struct Arriving {
     fitted: bool,
 }
 
-impl Retained {
+impl RetainedBlocks {
     /// Creates the record for a node that may retain this many bytes.
-    pub(crate) fn new(limit: usize) -> Retained {
-        Retained {
+    pub(crate) fn new(limit: usize) -> RetainedBlocks {
+        RetainedBlocks {
             arriving: VecDeque::with_capacity(ARRIVING),
             noted: 0,
             refused: 0,
@@ -94,7 +94,7 @@ impl Retained {
         self.noted + self.needed
     }
 
-    /// True if [`Retained::compact`] is due.
+    /// True if [`RetainedBlocks::compact`] is due.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
@@ -212,7 +212,7 @@ mod tests {
             of(&full, Rows::Range(0, 9)),
         ];
         drop(large);
-        let mut retained = Retained::new(usize::MAX);
+        let mut retained = RetainedBlocks::new(usize::MAX);
         retained.compact(|each| kept.iter_mut().for_each(each));
         assert!(weak.upgrade().is_none(), "the block is still held");
         assert_eq!(times(&kept[0]), [700, 701, 702]);
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_block_is_not_looked_at_while_its_groups_arrive_beside_those_of_another() {
         let blocks = [block(200_000), block(200_000)];
-        let mut retained = Retained::new(usize::MAX);
+        let mut retained = RetainedBlocks::new(usize::MAX);
         for _ in 0..1000 {
             for block in &blocks {
                 retained.note(block, 0);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_block_that_does_not_fit_is_refused_until_a_look_finds_room() {
-        let mut retained = Retained::new(FREE);
+        let mut retained = RetainedBlocks::new(FREE);
         let blocks: Vec<_> = (0..500).map(|_| block(1000)).collect();
         let taken = blocks
             .iter()
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn blocks_are_looked_at_when_they_have_grown_to_a_multiple_of_what_was_needed() {
-        let mut retained = Retained::new(usize::MAX);
+        let mut retained = RetainedBlocks::new(usize::MAX);
         let blocks: Vec<_> = (0..2000).map(|_| block(1000)).collect();
         let mut looks = 0;
         let mut kept = Vec::new();

@@ -13,7 +13,7 @@ mod operator;
 
 use super::buffer::BufferOperator;
 use crate::language::{Call, Parsed, Program, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Field, Rule, Writer, distinct};
 use operator::AggregateOperator;
@@ -165,7 +165,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let named = KIND.names.iter().position(|name| *name == call.name);
     let plain = named.and_then(|place| FUNCTIONS.get(place).copied());
@@ -190,7 +190,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
             }
         }
     }
-    Ok(What::from(Aggregation {
+    Ok(AnyDefinition::from(Aggregation {
         function,
         field,
         into: into.unwrap_or_else(|| function.name().into()),

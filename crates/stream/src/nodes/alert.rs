@@ -10,7 +10,7 @@ mod operator;
 use super::{http_post, log};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Problem, Program, fail, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind};
 use crate::pipeline::{Chain, Rule, Template, Time, Writer, posted_to};
 use operator::{AlertOperator, Handler};
@@ -38,15 +38,15 @@ const OTHERS: [&str; 8] = [
 ];
 
 /// All properties.
-const PROPERTIES: [&str; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len()] = {
-    let (conditions, adds) = (Alert::CONDITIONS.len(), Added::ALL.len());
-    let mut all = [""; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len()];
+const PROPERTIES: [&str; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHERS.len()] = {
+    let (conditions, adds) = (Alert::CONDITIONS.len(), AddedColumn::ALL.len());
+    let mut all = [""; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHERS.len()];
     let mut at = 0;
     while at < all.len() {
         all[at] = if at < conditions {
             Alert::CONDITIONS[at]
         } else if at < conditions + adds {
-            Added::ALL[at - conditions].0
+            AddedColumn::ALL[at - conditions].0
         } else {
             OTHERS[at - conditions - adds]
         };
@@ -89,7 +89,7 @@ pub struct Alert {
     /// True if the return to OK is not passed on.
     pub no_recoveries: bool,
     /// Fields and tags that are added to the point, with their names.
-    pub adds: Vec<(Added, Arc<str>)>,
+    pub adds: Vec<(AddedColumn, Arc<str>)>,
     /// Files to which alerts are appended as JSON, one per line.
     pub logs: Vec<Arc<str>>,
     /// URLs to which alerts are posted as JSON.
@@ -98,7 +98,7 @@ pub struct Alert {
 
 /// A field or tag that an alert adds to a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddedColumn {
     /// `.levelField`
     LevelField,
     /// `.levelTag`
@@ -115,33 +115,33 @@ pub enum Added {
     PreviousField,
 }
 
-impl Added {
+impl AddedColumn {
     /// Each of them with its name in the language.
-    pub const ALL: [(&'static str, Added); 7] = [
-        ("levelField", Added::LevelField),
-        ("levelTag", Added::LevelTag),
-        ("idField", Added::IdField),
-        ("idTag", Added::IdTag),
-        ("messageField", Added::MessageField),
-        ("durationField", Added::DurationField),
-        ("previousField", Added::PreviousField),
+    pub const ALL: [(&'static str, AddedColumn); 7] = [
+        ("levelField", AddedColumn::LevelField),
+        ("levelTag", AddedColumn::LevelTag),
+        ("idField", AddedColumn::IdField),
+        ("idTag", AddedColumn::IdTag),
+        ("messageField", AddedColumn::MessageField),
+        ("durationField", AddedColumn::DurationField),
+        ("previousField", AddedColumn::PreviousField),
     ];
 
     /// Its name in the language.
     pub fn name(self) -> &'static str {
-        let mut all = Added::ALL.iter();
+        let mut all = AddedColumn::ALL.iter();
         all.find(|(_, added)| *added == self)
             .map_or("", |(name, _)| name)
     }
 
     /// True if it is a text made from a template.
     pub(crate) fn is_text(self) -> bool {
-        matches!(self, Added::IdField | Added::IdTag | Added::MessageField)
+        matches!(self, AddedColumn::IdField | AddedColumn::IdTag | AddedColumn::MessageField)
     }
 
     /// True if it is a tag, not a field.
     pub fn is_tag(self) -> bool {
-        matches!(self, Added::LevelTag | Added::IdTag)
+        matches!(self, AddedColumn::LevelTag | AddedColumn::IdTag)
     }
 }
 
@@ -203,7 +203,7 @@ impl Alert {
 
     /// Adds a field or tag to the point.
     #[must_use]
-    pub fn add(mut self, what: Added, name: impl Into<Arc<str>>) -> Alert {
+    pub fn add(mut self, what: AddedColumn, name: impl Into<Arc<str>>) -> Alert {
         self.adds.push((what, name.into()));
         self
     }
@@ -225,14 +225,14 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let surplus = |parser: &mut Parser<'_>| {
         let node = "alert";
         let takes = "nothing in parentheses: its conditions follow, as in `.crit(value > 10)`";
         fail(Problem::Surplus { node, takes }, parser.span)
     };
     program.parser.arguments(surplus)?;
-    properties(&mut program.parser).map(What::from)
+    properties(&mut program.parser).map(AnyDefinition::from)
 }
 
 /// Reads the properties of an `alert`, in any order.
@@ -271,7 +271,7 @@ pub(super) fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
                     "post" => alert.posts.push(text),
                     "details" => {}
                     _ => {
-                        let mut all = Added::ALL.iter();
+                        let mut all = AddedColumn::ALL.iter();
                         let found = all.find(|(name, _)| *name == property);
                         alert.adds.extend(found.map(|(_, added)| (*added, text)));
                     }

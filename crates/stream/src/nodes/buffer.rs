@@ -9,7 +9,7 @@
 use crate::batch::{Batch, Flow, Group, Window as Filled};
 use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, set};
-use crate::node::retain::Retained;
+use crate::node::retain::RetainedBlocks;
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counter, Counters, Definition, Input, Operator, State};
 use crate::pipeline::{Chain, MAX_COUNT, Rule, Time, Writer, fits, overlap, positive};
@@ -238,7 +238,7 @@ pub(super) struct BufferOperator {
     /// Parts in all groups.
     parts: usize,
     limits: Limits,
-    retained: Retained,
+    retained: RetainedBlocks,
     over_max_points: Counter,
 }
 
@@ -282,7 +282,7 @@ impl BufferOperator {
             points: 0,
             parts: 0,
             limits,
-            retained: Retained::new(limits.bytes),
+            retained: RetainedBlocks::new(limits.bytes),
             over_max_points: Counter::default(),
         }
     }

@@ -7,7 +7,7 @@ use crate::Value;
 use crate::batch::{Batch, Flow, Rows};
 use crate::block::Column;
 use crate::language::{Call, Parsed, Parser, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Text, Writer, distinct};
@@ -36,9 +36,9 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let fields = program.parser.list(Parser::field)?;
-    Ok(What::from(ChangeDetect { fields }))
+    Ok(AnyDefinition::from(ChangeDetect { fields }))
 }
 
 impl Definition for ChangeDetect {
@@ -68,22 +68,22 @@ impl Definition for ChangeDetect {
 }
 
 /// The fields of the last point of a group that was passed on; empty at first.
-type Last = Vec<Option<Value>>;
+type LastFields = Vec<Option<Value>>;
 
 /// The operator of a `changeDetect`.
 struct ChangeDetectOperator {
     fields: Vec<Arc<str>>,
-    last: Series<Last>,
+    last: Series<LastFields>,
 }
 
 impl PerGroup for ChangeDetectOperator {
-    type Value = Last;
+    type Value = LastFields;
 
-    fn series(&mut self) -> &mut Series<Last> {
+    fn series(&mut self) -> &mut Series<LastFields> {
         &mut self.last
     }
 
-    fn results(&self, batch: &Batch, last: &mut Last) -> Batch {
+    fn results(&self, batch: &Batch, last: &mut LastFields) -> Batch {
         let columns: Vec<Option<&Column>> = self
             .fields
             .iter()
@@ -92,7 +92,7 @@ impl PerGroup for ChangeDetectOperator {
         let mut rows = Vec::new();
         for row in batch.rows.iter() {
             let values = columns.iter().map(|column| column.and_then(|c| c.data.get(row)));
-            let values: Last = values.collect();
+            let values: LastFields = values.collect();
             let differs = |(at, value): (usize, &Option<Value>)| {
                 value.is_some() && last.get(at).is_none_or(|before| before != value)
             };

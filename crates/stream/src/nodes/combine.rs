@@ -12,7 +12,7 @@ use crate::batch::{Batch, Flow, Window};
 use crate::block::{Block, Column, Data, Words};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::evaluate::evaluate;
 use crate::node::faults::Faults;
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
@@ -54,7 +54,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let conditions = parser.list(Parser::condition)?;
     if conditions.len() < 2 {
@@ -78,7 +78,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     let Some(names) = names else {
         return call.missing("a name for each condition: `.as('first', 'second')`");
     };
-    Ok(What::from(Combine {
+    Ok(AnyDefinition::from(Combine {
         conditions,
         names,
         tolerance: tolerance.unwrap_or_default(),

@@ -9,7 +9,7 @@ use super::stats::Stats;
 use crate::expression::{Expression, key};
 use crate::language::{Call, Parsed, Parser, Program};
 use crate::node::Kind;
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::pipeline::{Chain, written_duration};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let input = call.inputs[0];
     let node = program.drafts[input].name(input);
     let (threshold, interval, others) = program.parser.argument(|parser| {
@@ -61,7 +61,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     let align = true;
     let stats = program.push(Stats { interval, align }, vec![input], call.span);
     call.inputs[0] = program.push(rate(interval), vec![stats], call.span);
-    Ok(What::from(with_defaults(alert, &node, threshold, interval)))
+    Ok(AnyDefinition::from(with_defaults(alert, &node, threshold, interval)))
 }
 
 /// Returns the points per interval, from the counts of a `stats`.

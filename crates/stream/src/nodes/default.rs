@@ -5,7 +5,7 @@ use crate::batch::{Batch, Flow};
 use crate::block::{Block, Column, Data, Words};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind, Operator};
 use crate::pipeline::{Rule, Text, Writer, distinct};
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Default {
     pub tags: Vec<(Arc<str>, Arc<str>)>,
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     parser.nothing()?;
     let (mut fields, mut tags) = (Vec::new(), Vec::new());
@@ -42,7 +42,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
             Ok(())
         })?;
     }
-    Ok(What::from(Default { fields, tags }))
+    Ok(AnyDefinition::from(Default { fields, tags }))
 }
 
 impl Definition for Default {

@@ -5,7 +5,7 @@
 use crate::batch::{Batch, Flow, Group};
 use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind, Operator};
 use crate::pipeline::{Chain, Rule, Writer, distinct};
 use std::fmt;
@@ -34,7 +34,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     parser.nothing()?;
     let mut delete = Delete::default();
@@ -45,7 +45,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
             _ => delete.tags.push(name),
         }
     }
-    Ok(What::from(delete))
+    Ok(AnyDefinition::from(delete))
 }
 
 impl Definition for Delete {

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Flow, Group};
 use crate::block::{Cells, Column, Data};
 use crate::expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::evaluate::with_field;
 use crate::node::faults::Faults;
 use crate::node::series::{PerGroup, Series};
@@ -51,7 +51,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let field = parser.argument(Parser::field)?;
     let (mut into, mut unit, mut non_negative) = (None, None, false);
@@ -65,7 +65,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
             }
         }
     }
-    Ok(What::from(Derivative {
+    Ok(AnyDefinition::from(Derivative {
         into: into.unwrap_or_else(|| field.clone()),
         field,
         unit: unit.unwrap_or(Duration::from_secs(1)),

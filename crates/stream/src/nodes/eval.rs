@@ -9,7 +9,7 @@ use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::evaluate::{evaluate, with_field};
 use crate::node::faults::Faults;
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator};
 use crate::pipeline::{Chain, Rule, Writer, distinct};
 use rustc_hash::FxHashMap;
@@ -97,7 +97,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let expressions = parser.list(Parser::condition)?;
     let (mut names, mut tags, mut keep) = (None, None, None);
@@ -118,7 +118,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     let Some(names) = names else {
         return call.missing("a name for each result: `eval(value * 2).as('double')`");
     };
-    Ok(What::from(Eval {
+    Ok(AnyDefinition::from(Eval {
         fields: names.into_iter().zip(expressions).collect(),
         tags: tags.unwrap_or_default(),
         keep: keep.unwrap_or_default(),

@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Flow};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::evaluate::evaluate;
 use crate::node::faults::Faults;
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator};
@@ -32,9 +32,9 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let condition = program.parser.argument(Parser::condition)?;
-    Ok(What::from(Where { condition }))
+    Ok(AnyDefinition::from(Where { condition }))
 }
 
 impl Definition for Where {

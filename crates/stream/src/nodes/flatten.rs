@@ -10,7 +10,7 @@ use crate::Value;
 use crate::batch::{Batch, Flow, Window};
 use crate::block::{Block, Column, Data};
 use crate::language::{Call, Parsed, Parser, Program, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::faults::Faults;
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Time, Writer, distinct, fits};
@@ -58,7 +58,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     parser.nothing()?;
     let (mut on, mut tolerance, mut delimiter, mut drop) = (None, None, None, false);
@@ -82,7 +82,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     let Some(on) = on.filter(|on| !on.is_empty()) else {
         return call.missing("the tags that name the fields: `flatten().on('host', 'port')`");
     };
-    Ok(What::from(Flatten {
+    Ok(AnyDefinition::from(Flatten {
         on,
         tolerance: tolerance.unwrap_or_default(),
         delimiter: delimiter.unwrap_or_else(|| ".".into()),

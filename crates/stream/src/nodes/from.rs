@@ -2,7 +2,7 @@
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Problem, Program, Span, fail, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind, Operator};
 use crate::pipeline::{Source, Stream, Subscription, Writer};
 use std::fmt;
@@ -18,7 +18,7 @@ pub(crate) const KIND: Kind = Kind {
 impl<'p> Stream<'p> {
     /// Begins a chain with the points of all writes, unless the source restricts them.
     pub fn from(self) -> Source<'p> {
-        Source(self.push(What::from(Subscription::default()), Vec::new()))
+        Source(self.push(AnyDefinition::from(Subscription::default()), Vec::new()))
     }
 }
 
@@ -52,12 +52,12 @@ impl<'p> Source<'p> {
 }
 
 /// Refuses a `from` within a chain.
-fn parse(_: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(_: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     fail(Problem::From, call.span)
 }
 
 /// Parses a `from` that begins a chain. Its properties may follow as long as the chain allows them.
-pub(crate) fn begin(parser: &mut Parser<'_>) -> Parsed<What> {
+pub(crate) fn begin(parser: &mut Parser<'_>) -> Parsed<AnyDefinition> {
     let mut measurement = None;
     parser.arguments(|parser| {
         let span = parser.span;
@@ -68,7 +68,7 @@ pub(crate) fn begin(parser: &mut Parser<'_>) -> Parsed<What> {
             Some(_) => fail(Problem::Surplus { node, takes }, span),
         }
     })?;
-    Ok(What::from(Subscription {
+    Ok(AnyDefinition::from(Subscription {
         measurement,
         ..Subscription::default()
     }))
@@ -77,7 +77,7 @@ pub(crate) fn begin(parser: &mut Parser<'_>) -> Parsed<What> {
 /// Reads the value of a property of a `from` that began a chain.
 pub(crate) fn property(
     parser: &mut Parser<'_>,
-    from: &mut What,
+    from: &mut AnyDefinition,
     property: &'static str,
     span: Span,
 ) -> Parsed<()> {

@@ -6,7 +6,7 @@
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Data, Words};
 use crate::language::{Call, Parsed, Parser, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::series::Limits;
 use crate::node::{Built, Context, Definition, Kind, Operator};
 use crate::pipeline::{Chain, Rule, Text, Writer, distinct};
@@ -46,7 +46,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let mut by = GroupBy::default();
     parser.arguments(|parser| {
@@ -75,7 +75,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
             }
         }
     }
-    Ok(What::from(by))
+    Ok(AnyDefinition::from(by))
 }
 
 impl Definition for GroupBy {

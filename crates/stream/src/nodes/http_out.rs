@@ -2,8 +2,8 @@
 
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program};
-use crate::node::definition::What;
-use crate::node::latest::Latest;
+use crate::node::definition::AnyDefinition;
+use crate::node::latest::LatestByGroup;
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Text, Writer};
 use std::fmt;
@@ -31,9 +31,9 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let endpoint = program.parser.argument(Parser::string)?;
-    Ok(What::from(HttpOut { endpoint }))
+    Ok(AnyDefinition::from(HttpOut { endpoint }))
 }
 
 impl Definition for HttpOut {
@@ -57,7 +57,7 @@ impl Definition for HttpOut {
     }
 
     fn build(&self, context: &Context<'_>) -> Built {
-        let latest = Latest::new(context.limits);
+        let latest = LatestByGroup::new(context.limits);
         Built {
             latest: Some(latest.clone()),
             ..Built::from(HttpOutOperator(latest))
@@ -70,7 +70,7 @@ impl Definition for HttpOut {
 }
 
 /// The operator of an `http_out`.
-struct HttpOutOperator(Latest);
+struct HttpOutOperator(LatestByGroup);
 
 impl Operator for HttpOutOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {

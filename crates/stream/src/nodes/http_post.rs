@@ -6,7 +6,7 @@
 
 use crate::json::json;
 use crate::language::{Call, Parsed, Parser, Program, Token};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::queue::{Body, Counts, Deliver, Queue};
 use crate::node::sink::Sink;
 use crate::node::{Built, Context, Definition, Kind};
@@ -38,7 +38,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     if !parser.is("(") || parser.following == Token::Symbol(")") {
         return call.missing(
@@ -46,7 +46,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
         );
     }
     let url = parser.argument(Parser::string)?;
-    Ok(What::from(HttpPost { url }))
+    Ok(AnyDefinition::from(HttpPost { url }))
 }
 
 impl Definition for HttpPost {

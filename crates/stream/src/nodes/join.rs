@@ -11,7 +11,7 @@ mod operator;
 use crate::Value;
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, Token, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Input, Kind};
 use crate::pipeline::{Chain, Rule, Time, Writer, distinct, fits};
 use operator::JoinOperator;
@@ -86,7 +86,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<What> {
+fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<AnyDefinition> {
     let (mut tolerance, mut names) = (None, None);
     let span = call.span;
     let others = program.others(call, |parser, word| {
@@ -124,7 +124,7 @@ fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<What> {
         let first = std::iter::once(call.var.unwrap_or("left"));
         first.chain(others).map(Into::into).collect()
     });
-    Ok(What::from(Join {
+    Ok(AnyDefinition::from(Join {
         delimiter: delimiter.unwrap_or_else(|| ".".into()),
         stream_name,
         fill: fill.unwrap_or_default(),

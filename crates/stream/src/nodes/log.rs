@@ -3,7 +3,7 @@
 use crate::batch::Flow;
 use crate::language::{Call, Parsed, Parser, Program, set};
 use crate::node::append::Append;
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::queue::{Body, Counts, Deliver, Queue};
 use crate::node::sink::Sink;
 use crate::node::{Built, Context, Counter, Definition, Kind};
@@ -35,7 +35,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let mut prefix = None;
     parser.arguments(|parser| {
@@ -47,7 +47,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
         set(&mut prefix, text, property, span)?;
     }
     let prefix = prefix.unwrap_or_default();
-    Ok(What::from(Log { prefix }))
+    Ok(AnyDefinition::from(Log { prefix }))
 }
 
 impl Definition for Log {

@@ -9,7 +9,7 @@ use crate::batch::{Batch, Flow};
 use crate::block::{Block, Column, Data};
 use crate::expression::as_float;
 use crate::language::{Call, Parsed, Program, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::faults::Faults;
 use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
@@ -72,7 +72,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let (parser, name) = (&mut program.parser, call.name);
     let (field, function) = parser.argument(|parser| {
         let field = parser.field()?;
@@ -95,7 +95,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
     while let Some((property, span)) = parser.property(KIND.properties)? {
         set(&mut into, parser.one_name(span)?, property, span)?;
     }
-    Ok(What::from(Running {
+    Ok(AnyDefinition::from(Running {
         function,
         field,
         into: into.unwrap_or_else(|| function.name().into()),

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Flow, Rows};
 use crate::language::{Call, Parsed, Program, Token};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::series::{PerGroup, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Time, Writer, positive};
@@ -32,12 +32,12 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let sample = program.parser.argument(|parser| match parser.token {
         Token::Integer(_) => parser.count().map(Sample::Count),
         _ => parser.duration().map(Sample::Every),
     });
-    sample.map(What::from)
+    sample.map(AnyDefinition::from)
 }
 
 impl Definition for Sample {

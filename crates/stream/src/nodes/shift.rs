@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Flow};
 use crate::block::Block;
 use crate::language::{Call, Parsed, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::{Built, Context, Definition, Kind, Operator};
 use crate::pipeline::{Chain, Rule, Time, Writer, positive};
 use std::fmt::{self, Display};
@@ -33,19 +33,19 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let shift = program.parser.argument(|parser| {
         let back = parser.eat("-");
         let by = parser.duration()?;
         Ok(Shift { by, back })
     });
-    shift.map(What::from)
+    shift.map(AnyDefinition::from)
 }
 
 /// A duration with its sign.
-struct Signed(Shift);
+struct SignedShift(Shift);
 
-impl Display for Signed {
+impl Display for SignedShift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0.back { "-" } else { "" };
         write!(f, "{sign}{}", Time(self.0.by))
@@ -62,7 +62,7 @@ impl Definition for Shift {
     }
 
     fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
-        out.arguments(&[&Signed(self.clone())])
+        out.arguments(&[&SignedShift(self.clone())])
     }
 
     fn build(&self, _: &Context<'_>) -> Built {

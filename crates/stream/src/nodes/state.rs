@@ -8,7 +8,7 @@ use crate::batch::{Batch, Flow};
 use crate::block::{Cells, Column, Data};
 use crate::expression::Expression;
 use crate::language::{Call, Parsed, Parser, Program, set};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::evaluate::{evaluate, with_field};
 use crate::node::faults::Faults;
 use crate::node::series::{PerGroup, Series};
@@ -68,7 +68,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let counts = call.name == KIND.names[1];
     let condition = parser.argument(Parser::condition)?;
@@ -84,7 +84,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
         true => ("state_count", None),
         false => ("state_duration", unit.or(Some(Duration::from_secs(1)))),
     };
-    Ok(What::from(TrackState {
+    Ok(AnyDefinition::from(TrackState {
         condition,
         into: into.unwrap_or_else(|| into_default.into()),
         unit,

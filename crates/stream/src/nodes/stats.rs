@@ -7,7 +7,7 @@
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Cells, Column, Data, Origin, Words};
 use crate::language::{Call, Parsed, Parser, Program};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use crate::node::clock::Clock;
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counters, Definition, Kind, Operator, State};
@@ -41,7 +41,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let interval = parser.argument(Parser::duration)?;
     let mut align = false;
@@ -49,7 +49,7 @@ fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
         parser.nothing()?;
         align = true;
     }
-    Ok(What::from(Stats { interval, align }))
+    Ok(AnyDefinition::from(Stats { interval, align }))
 }
 
 impl Definition for Stats {

@@ -6,8 +6,8 @@
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Origin};
 use crate::language::{Call, Parsed, Parser, Program, set};
-use crate::node::definition::What;
-use crate::node::retain::Retained;
+use crate::node::definition::AnyDefinition;
+use crate::node::retain::RetainedBlocks;
 use crate::node::series::Limits;
 use crate::node::{Built, Context, Definition, Input, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Writer};
@@ -36,14 +36,14 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<What> {
+fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<AnyDefinition> {
     program.others(call, |_, _| Ok(false))?;
     let mut rename = None;
     while let Some((property, span)) = program.parser.property(KIND.properties)? {
         let name = program.parser.argument(Parser::string)?;
         set(&mut rename, name, property, span)?;
     }
-    Ok(What::from(Union { rename }))
+    Ok(AnyDefinition::from(Union { rename }))
 }
 
 impl Definition for Union {
@@ -70,7 +70,7 @@ impl Definition for Union {
             inputs: inputs.map(|_| Side::default()).collect(),
             points: 0,
             limits: context.limits,
-            retained: Retained::new(context.limits.bytes),
+            retained: RetainedBlocks::new(context.limits.bytes),
             renamed: None,
         })
     }
@@ -83,7 +83,7 @@ struct UnionOperator {
     /// Points that wait.
     points: usize,
     limits: Limits,
-    retained: Retained,
+    retained: RetainedBlocks,
     /// The block that was renamed last, and the renamed block.
     renamed: Option<(Arc<Block>, Arc<Block>)>,
 }

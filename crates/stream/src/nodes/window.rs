@@ -10,8 +10,8 @@ use super::buffer::{self, Buffer};
 use crate::batch::{Batch, Flow, Group, Rows, Window as Filled};
 use crate::block::Block;
 use crate::language::{Call, Parsed, Parser, Program, set};
-use crate::node::definition::What;
-use crate::node::retain::Retained;
+use crate::node::definition::AnyDefinition;
+use crate::node::retain::RetainedBlocks;
 use crate::node::series::{Limits, Series};
 use crate::node::{Built, Context, Counter, Counters, Definition, Input, Kind, Operator, State};
 use crate::pipeline::{Chain, Rule, Time, Writer, overlap, positive};
@@ -45,7 +45,7 @@ impl<'p> Chain<'p> {
     }
 }
 
-fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<AnyDefinition> {
     let parser = &mut program.parser;
     let (mut period, mut every) = (None, None);
     parser.arguments(|parser| {
@@ -57,7 +57,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
         set(&mut period, parser.duration()?, "period", span)
     })?;
     let Some(given) = period else {
-        return buffer::parse(parser, call, every).map(What::from);
+        return buffer::parse(parser, call, every).map(AnyDefinition::from);
     };
     while let Some((property, span)) = parser.property(PROPERTIES)? {
         let slot = match property {
@@ -66,7 +66,7 @@ fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
         };
         set(slot, parser.argument(Parser::duration)?, property, span)?;
     }
-    Ok(What::from(Window {
+    Ok(AnyDefinition::from(Window {
         period: given,
         every: every.unwrap_or(given),
     }))
@@ -116,7 +116,7 @@ impl Definition for Window {
             points: 0,
             parts: 0,
             limits,
-            retained: Retained::new(limits.bytes),
+            retained: RetainedBlocks::new(limits.bytes),
             counts,
         })
     }
@@ -131,7 +131,7 @@ struct WindowOperator {
     /// Parts in all groups.
     parts: usize,
     limits: Limits,
-    retained: Retained,
+    retained: RetainedBlocks,
     counts: Counts,
 }
 

@@ -2,7 +2,7 @@
 
 use super::check::Draft;
 use super::{Pipeline, PipelineError};
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -62,7 +62,7 @@ impl Pipeline {
 }
 
 impl<'p> Stream<'p> {
-    pub(crate) fn push(self, what: What, inputs: Vec<usize>) -> Chain<'p> {
+    pub(crate) fn push(self, what: AnyDefinition, inputs: Vec<usize>) -> Chain<'p> {
         let mut drafts = self.drafts.borrow_mut();
         drafts.push(Draft { what, inputs });
         Chain {
@@ -88,7 +88,7 @@ impl<'p> From<Source<'p>> for Chain<'p> {
 
 impl<'p> Chain<'p> {
     /// Adds a node that follows this one.
-    pub(crate) fn then(self, what: impl Into<What>) -> Chain<'p> {
+    pub(crate) fn then(self, what: impl Into<AnyDefinition>) -> Chain<'p> {
         self.then_with([], what)
     }
 
@@ -96,7 +96,7 @@ impl<'p> Chain<'p> {
     pub(crate) fn then_with(
         self,
         others: impl IntoIterator<Item = Chain<'p>>,
-        what: impl Into<What>,
+        what: impl Into<AnyDefinition>,
     ) -> Chain<'p> {
         let others = others.into_iter().map(|other| other.place);
         let inputs = std::iter::once(self.place).chain(others).collect();
@@ -104,7 +104,7 @@ impl<'p> Chain<'p> {
     }
 
     /// Changes the last node.
-    pub(crate) fn change(self, change: impl FnOnce(&mut What)) {
+    pub(crate) fn change(self, change: impl FnOnce(&mut AnyDefinition)) {
         change(&mut self.stream.drafts.borrow_mut()[self.place].what);
     }
 

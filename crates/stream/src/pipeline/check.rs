@@ -5,7 +5,7 @@ use super::{Node, Pipeline, PipelineError, Rule};
 use crate::Value;
 use crate::expression::Expression;
 use crate::node::Input;
-use crate::node::definition::What;
+use crate::node::definition::AnyDefinition;
 use axum::http::Uri;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A node before the check. Its inputs come before it.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) what: What,
+    pub(crate) what: AnyDefinition,
     pub(crate) inputs: Vec<usize>,
 }
 
@@ -156,7 +156,7 @@ fn sound(expression: &Expression) -> Result<(), Rule> {
 }
 
 /// Drops a node's expressions without recursion, because a refused one may be too deep for it.
-fn dismantle(mut what: What) {
+fn dismantle(mut what: AnyDefinition) {
     let parts = what.definition_mut().expressions();
     let empty = || Expression::Literal(Value::Boolean(false));
     let mut pending: Vec<Expression> = parts

@@ -62,22 +62,22 @@ struct Attribute {
 #[serde(default, rename_all = "camelCase")]
 struct AttributeValue {
     string_value: Option<String>,
-    int_value: Option<Whole>,
+    int_value: Option<TextOrInteger>,
 }
 
 /// A whole number, written as text or as a number.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Whole {
+enum TextOrInteger {
     Number(i64),
     Text(String),
 }
 
-impl fmt::Display for Whole {
+impl fmt::Display for TextOrInteger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Whole::Number(number) => number.fmt(f),
-            Whole::Text(text) => text.fmt(f),
+            TextOrInteger::Number(number) => number.fmt(f),
+            TextOrInteger::Text(text) => text.fmt(f),
         }
     }
 }

@@ -89,11 +89,11 @@ fn bit(tag: u32) -> u32 {
 pub(super) struct Alarm {
     task: u32,
     tag: u32,
-    what: What,
+    what: AttemptAlarmKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum What {
+enum AttemptAlarmKind {
     /// An attempt takes too long.
     TimeOut,
     /// The next retry is due.
@@ -177,10 +177,16 @@ impl Service {
             }
         }
         if due < NO_DEADLINE {
-            self.set_alarm(due, id, tag, What::TimeOut, cx);
+            self.set_alarm(due, id, tag, AttemptAlarmKind::TimeOut, cx);
         }
         if let Some((after, _)) = hedge {
-            self.set_alarm(now.saturating_add(after), id, tag, What::Hedge, cx);
+            self.set_alarm(
+                now.saturating_add(after),
+                id,
+                tag,
+                AttemptAlarmKind::Hedge,
+                cx,
+            );
         }
     }
 
@@ -287,7 +293,13 @@ impl Service {
                 if wait == 0 {
                     return self.attempt(host, id, cx);
                 }
-                return self.set_alarm(now.saturating_add(wait), id, tag, What::Retry, cx);
+                return self.set_alarm(
+                    now.saturating_add(wait),
+                    id,
+                    tag,
+                    AttemptAlarmKind::Retry,
+                    cx,
+                );
             }
         }
         self.call_over(host, id, false, cx);
@@ -358,7 +370,7 @@ impl Service {
         due: u64,
         task: u32,
         tag: u32,
-        what: What,
+        what: AttemptAlarmKind,
         cx: &mut C,
     ) {
         let alarm = Alarm { task, tag, what };
@@ -375,9 +387,11 @@ impl Service {
             let next = self.alarms.next(now, |alarm| {
                 let task = tasks.get(alarm.task as usize).and_then(Option::as_ref);
                 task.is_some_and(|task| match alarm.what {
-                    What::TimeOut => task.calling.has(alarm.tag),
-                    What::Retry => task.calling.is(alarm.tag),
-                    What::Hedge => task.calling.is(alarm.tag) && task.calling.under_way != 0,
+                    AttemptAlarmKind::TimeOut => task.calling.has(alarm.tag),
+                    AttemptAlarmKind::Retry => task.calling.is(alarm.tag),
+                    AttemptAlarmKind::Hedge => {
+                        task.calling.is(alarm.tag) && task.calling.under_way != 0
+                    }
                 })
             });
             let Some(Alarm { task, tag, what }) = next else {
@@ -387,9 +401,9 @@ impl Service {
                 host.on_account_of(&task.job, cx);
             }
             match what {
-                What::TimeOut => self.timed_out(host, task, tag, cx),
-                What::Retry => self.attempt(host, task, cx),
-                What::Hedge => {
+                AttemptAlarmKind::TimeOut => self.timed_out(host, task, tag, cx),
+                AttemptAlarmKind::Retry => self.attempt(host, task, cx),
+                AttemptAlarmKind::Hedge => {
                     if let Some(task) = &mut self.tasks[task as usize] {
                         task.calling.hedges += 1;
                     }

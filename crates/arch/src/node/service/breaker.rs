@@ -1,7 +1,7 @@
 //! A circuit breaker: closed, open for some time after too many failures, half open during some probes.
 
 use crate::policy::BreakerRules;
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use serde::{Deserialize, Serialize};
 
 /// A circuit breaker.
@@ -30,7 +30,7 @@ enum State {
     },
 }
 
-impl Ruled for Breaker {
+impl RestoreState for Breaker {
     fn take_over(&mut self, saved: Breaker) {
         let rules = self.rules;
         *self = Breaker { rules, ..saved };

@@ -1,6 +1,6 @@
 //! A cache of keys with a size and a time to live.
 
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use crate::script::CacheKind;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub(super) struct Cache {
     uses: u64,
 }
 
-impl Ruled for Cache {
+impl RestoreState for Cache {
     fn take_over(&mut self, saved: Cache) {
         let kind = self.kind;
         *self = Cache { kind, ..saved };

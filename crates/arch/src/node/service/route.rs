@@ -6,7 +6,7 @@ use crate::definition::Balance;
 use crate::geography::Zone;
 use crate::model::Model;
 use crate::policy::{Bucket, Policy};
-use crate::saved::Ruled;
+use crate::saved::RestoreState;
 use corsair::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ pub(super) enum Connection {
     Refused,
 }
 
-impl Ruled for Route {
+impl RestoreState for Route {
     fn take_over(&mut self, saved: Route) {
         let mut own = std::mem::replace(self, saved);
         own.breaker.take_over(self.breaker.take());

@@ -33,7 +33,7 @@ struct Model {
 
 /// The estimate for a number of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Expected {
+struct MachineEstimate {
     hosts: u32,
     seconds: f64,
     speed_up: f64,
@@ -52,7 +52,7 @@ struct Plan<'a> {
     peer_seconds: f64,
     byte_seconds: f64,
     round_trip_seconds: f64,
-    expected: Vec<Expected>,
+    expected: Vec<MachineEstimate>,
     /// The number of machines with which it is fastest.
     fastest: u32,
     /// The number of machines that the memory requires.
@@ -168,7 +168,7 @@ impl Model {
         self.events / self.windows * self.event_seconds
     }
 
-    fn on(&self, hosts: u32, machines: &Machines) -> Expected {
+    fn on(&self, hosts: u32, machines: &Machines) -> MachineEstimate {
         let (count, workers) = (f64::from(hosts), machines.workers);
         let work = self.work() / (count * workers);
         // Whom an event is for has nothing to do with where its sender is.
@@ -179,7 +179,7 @@ impl Model {
             _ => machines.meeting(count) + sent * machines.cost.byte,
         };
         let alone = self.work() / workers;
-        Expected {
+        MachineEstimate {
             hosts,
             seconds: self.windows * (work + exchange),
             speed_up: alone / (work + exchange),

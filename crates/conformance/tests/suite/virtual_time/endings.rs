@@ -50,7 +50,8 @@ impl Scenario<Bomb> for Unread {
                 Spawn::many(600, "victim", ""),
                 |mut cx: C, index| async move {
                     if index % 2 == 0 {
-                        cx.recv_where(corsair::Waiting::Other, |_, _| false).await;
+                        cx.recv_where(corsair::WaitReason::Other, |_, _| false)
+                            .await;
                     }
                 },
             )

@@ -18,7 +18,7 @@ use crate::edge::meter::{EdgeStatistics, Source, State};
 use crate::edge::options::Options;
 use crate::edge::weigh::Weigh;
 use crate::sync::{AtomicBool, Ordering};
-use contents::{Contents, Refused};
+use contents::{Contents, SendRefusal};
 use crossbeam_utils::CachePadded;
 use std::marker::PhantomData;
 use std::task::Waker;
@@ -79,8 +79,8 @@ impl<T: Send + 'static, W: Weigh<T>> SendTarget<T> for LockedEdge<T, W> {
         let weight = W::weight(&message);
         let put = self.change(|contents, later| contents.put(message, weight, later));
         put.map_err(|refused| match refused {
-            Refused::Full(message, _) => TrySendError::Full(message),
-            Refused::Aborted(message) => TrySendError::Aborted(message),
+            SendRefusal::Full(message, _) => TrySendError::Full(message),
+            SendRefusal::Aborted(message) => TrySendError::Aborted(message),
         })
     }
 

@@ -10,7 +10,7 @@ use crate::edge::abort::Abort;
 use crate::edge::counters::{Counter, ReceiverCounters, SenderCounters};
 use crate::edge::meter::{EdgeStatistics, Source, State};
 use crate::edge::options::{Options, Overflow};
-use crate::edge::park::Parked;
+use crate::edge::park::ParkedWaker;
 use crate::edge::weigh::Weigh;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -45,7 +45,7 @@ pub(super) struct IsAborted;
 
 /// A tail that is aborted, with its value. The abort must be [settled](RingEdge::settle) before the caller reports it.
 #[derive(Debug)]
-pub(super) struct Unsettled(pub(super) u64);
+pub(super) struct UnsettledTail(pub(super) u64);
 
 /// Whether an end that waits is woken.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ pub struct RingEdge<T, W> {
     pub(super) sent: CachePadded<SenderCounters>,
     pub(super) received: CachePadded<ReceiverCounters>,
     /// The sender that waits for capacity, guarded by a bit of the head.
-    sender: CachePadded<Parked>,
+    sender: CachePadded<ParkedWaker>,
     /// The receiver that waits for messages, by the bit of the tail.
-    receiver: CachePadded<Parked>,
+    receiver: CachePadded<ParkedWaker>,
     pub(super) slots: Slots<T>,
     /// Set with `drop_oldest`.
     pub(super) order: Option<Order>,
@@ -100,8 +100,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             taken: CachePadded::new(AtomicU64::new(0)),
             sent: CachePadded::new(SenderCounters::new()),
             received: CachePadded::new(ReceiverCounters::new()),
-            sender: CachePadded::new(Parked::new()),
-            receiver: CachePadded::new(Parked::new()),
+            sender: CachePadded::new(ParkedWaker::new()),
+            receiver: CachePadded::new(ParkedWaker::new()),
             order: oldest.then(|| Order::new(slots.len())),
             slots,
             aborted_weight: Counter::new(),
@@ -126,7 +126,11 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     /// # Safety
     /// The caller is the sender, and has put them.
     #[inline]
-    pub(super) unsafe fn publish(&self, from: u64, count: u64) -> Result<Option<Waker>, Unsettled> {
+    pub(super) unsafe fn publish(
+        &self,
+        from: u64,
+        count: u64,
+    ) -> Result<Option<Waker>, UnsettledTail> {
         // Releases the messages; acquires the waker.
         match self.tail.compare_exchange(
             word(from),
@@ -141,7 +145,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
 
     /// The slow path of publishing, when a bit is set.
     #[cold]
-    fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<Option<Waker>, Unsettled> {
+    fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<Option<Waker>, UnsettledTail> {
         while found & ABORTED == 0 {
             let to = word(position(found) + count);
             match self
@@ -158,7 +162,7 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                 Err(now) => found = now,
             }
         }
-        Err(Unsettled(found))
+        Err(UnsettledTail(found))
     }
 
     /// Moves the head past `count` messages from `from` on, which then belong to the receiver.
@@ -397,7 +401,12 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
 ///
 /// # Safety
 /// The caller owns `parked`, whose bit is in `word`.
-unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: &Waker) -> Wait {
+unsafe fn await_change(
+    word: &AtomicU64,
+    parked: &ParkedWaker,
+    mut seen: u64,
+    waker: &Waker,
+) -> Wait {
     let change = |from, to| {
         word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()

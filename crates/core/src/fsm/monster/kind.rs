@@ -87,7 +87,7 @@ struct MonsterState<'a> {
 }
 
 #[derive(Deserialize)]
-struct Restored {
+struct SavedMonster {
     arch: String,
     population: u32,
     talk: Duration,
@@ -137,7 +137,7 @@ impl<W: Watch> Kind for Monster<W> {
         from: D,
         local: &FsmLocal<W>,
     ) -> Result<Monster<W>, D::Error> {
-        let saved = Restored::deserialize(from)?;
+        let saved = SavedMonster::deserialize(from)?;
         if saved
             .network
             .as_ref()

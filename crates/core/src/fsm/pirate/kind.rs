@@ -18,7 +18,7 @@ struct PirateState<'a> {
 }
 
 #[derive(Deserialize)]
-struct Restored {
+struct SavedPirate {
     buddies: Vec<Addr>,
     given: Vec<u32>,
     given_by_others: u32,
@@ -51,7 +51,7 @@ impl<W: PirateWatch> Kind for Pirate<W> {
     }
 
     fn restore<'de, D: Deserializer<'de>>(from: D, watch: &W) -> Result<Pirate<W>, D::Error> {
-        let saved = Restored::deserialize(from)?;
+        let saved = SavedPirate::deserialize(from)?;
         let known = saved.buddies.len();
         if known > MAX_BUDDIES || saved.given.len() != known {
             return Err(D::Error::custom("no buddies of a pirate"));

@@ -12,7 +12,7 @@
 use super::{Across, Cargo, Carrier, Failure};
 use crate::contract::Message;
 use crate::virtual_time::buffer::{Buffer, Pool};
-use crate::virtual_time::exchange::Vote;
+use crate::virtual_time::exchange::Reduction;
 use crate::virtual_time::outbox::OverflowEvent;
 use crate::virtual_time::travel::{
     CodecError, Kinds, read_multicast, read_spawn, take, take_u64, write_multicast, write_spawn,
@@ -193,8 +193,8 @@ fn read_parcel<M: Message>(
 }
 
 /// Appends a vote.
-pub(super) fn write_vote(vote: Vote, to: &mut Vec<u8>) {
-    let Vote {
+pub(super) fn write_vote(vote: Reduction, to: &mut Vec<u8>) {
+    let Reduction {
         next,
         end,
         halt,
@@ -210,7 +210,7 @@ pub(super) fn write_vote(vote: Vote, to: &mut Vec<u8>) {
 }
 
 /// Removes the vote from the end of a batch.
-pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Vote> {
+pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Reduction> {
     let begin = batch.len().checked_sub(VOTE)?;
     let (numbers, flags) = batch[begin..].split_at(VOTE - 1);
     let (numbers, _) = numbers.as_chunks::<8>();
@@ -219,7 +219,7 @@ pub(super) fn take_vote(batch: &mut Vec<u8>) -> Option<Vote> {
     };
     let [next, end, events, last] = [next, end, events, last].map(u64::from_le_bytes);
     let bit = |bit: u8| flags[0] & bit != 0;
-    let vote = Vote {
+    let vote = Reduction {
         next,
         end,
         halt: bit(1),
@@ -255,7 +255,7 @@ mod tests {
             sections: Vec::new(),
             pool: Pool::new(),
             failure: None,
-            agreed: Vote::NONE,
+            agreed: Reduction::NONE,
             progress: None,
             saves: Saves::new(None, Time::ZERO),
         }
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_vote_is_read_as_it_was_written_and_missing_bytes_are_noticed() {
-        let vote = Vote {
+        let vote = Reduction {
             next: 7,
             end: 8,
             halt: true,

@@ -8,7 +8,7 @@ use crate::virtual_time::buffer::Pool;
 use crate::virtual_time::conclusion::conclude;
 use crate::virtual_time::context::scripts;
 use crate::virtual_time::engine::{End, Outcome, PausableShard};
-use crate::virtual_time::exchange::{Matrix, Vote};
+use crate::virtual_time::exchange::{Matrix, Reduction};
 use crate::virtual_time::on_threads;
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
@@ -110,7 +110,7 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
             sections: Vec::new(),
             pool: Pool::new(),
             failure: None,
-            agreed: Vote::NONE,
+            agreed: Reduction::NONE,
             progress,
             saves: Saves::new(saving, begun.now),
         };
@@ -152,7 +152,7 @@ fn parts(error: CodecError) -> RunError {
 }
 
 /// The shards of a process, before they run.
-struct Begun<M: Message> {
+struct ReadyShards<M: Message> {
     shards: Vec<PausableShard<M>>,
     now: Time,
     head: Constant,
@@ -163,12 +163,12 @@ fn begin<M: Message, S: Kind + Script<M>>(
     own: Range<usize>,
     kinds: &Kinds<M>,
     beginning: Beginning<'_, M, S>,
-) -> Result<Begun<M>, SnapshotError> {
+) -> Result<ReadyShards<M>, SnapshotError> {
     match beginning {
         Beginning::Root(parameters, local) => {
             let root: Root<M> = Arc::new(scripts::<M, S>(Some(parameters), local));
             let shard = |index| PausableShard::new(config, index, Arc::clone(&root));
-            Ok(Begun {
+            Ok(ReadyShards {
                 shards: own.map(shard).collect(),
                 now: Time::ZERO,
                 head: Constant {
@@ -188,7 +188,7 @@ fn go_on<M: Message>(
     kinds: &Kinds<M>,
     snapshot: &Snapshot,
     inject: Option<&Inject<'_, M>>,
-) -> Result<Begun<M>, SnapshotError> {
+) -> Result<ReadyShards<M>, SnapshotError> {
     let head = snapshot.read_head()?;
     let mut shards = restored(config, kinds, snapshot, own.clone())?;
     let mut injected = head.injected;
@@ -206,7 +206,7 @@ fn go_on<M: Message>(
             shard.inject(time.max(Time::from_nanos(head.now + 1)), to, injected, body);
         }
     }
-    Ok(Begun {
+    Ok(ReadyShards {
         shards,
         now: Time::from_nanos(head.now),
         head: Constant {

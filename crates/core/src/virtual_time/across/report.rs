@@ -1,6 +1,6 @@
 //! The outcome of a shard as bytes, which the first process reads at the end of a run.
 
-use crate::contract::{ActorTotals, Addr, Waiting, WaitingActor};
+use crate::contract::{ActorTotals, Addr, WaitReason, WaitingActor};
 use crate::virtual_time::actor_table::NamedRange;
 use crate::virtual_time::engine::{End, Outcome};
 use crate::virtual_time::shard::{Counters, Failure};
@@ -31,7 +31,7 @@ struct WaitingReport {
     kept: usize,
 }
 
-/// [`Waiting`] without source locations, which waits of kinds never have.
+/// [`WaitReason`] without source locations, which waits of kinds never have.
 #[derive(Serialize, Deserialize)]
 enum WaitsFor {
     Message,
@@ -48,12 +48,12 @@ impl WaitingReport {
             who: actor.who.as_u32(),
             name: actor.name,
             waiting: match actor.waiting {
-                Waiting::Message => WaitsFor::Message,
-                Waiting::Answer(whose) => WaitsFor::Answer(whose.as_u32()),
-                Waiting::Sleep => WaitsFor::Sleep,
-                Waiting::Spawn => WaitsFor::Spawn,
-                Waiting::Selected(_) | Waiting::Other => WaitsFor::Other,
-                Waiting::Foreign => WaitsFor::Foreign,
+                WaitReason::Message => WaitsFor::Message,
+                WaitReason::Answer(whose) => WaitsFor::Answer(whose.as_u32()),
+                WaitReason::Sleep => WaitsFor::Sleep,
+                WaitReason::Spawn => WaitsFor::Spawn,
+                WaitReason::Selected(_) | WaitReason::Other => WaitsFor::Other,
+                WaitReason::Foreign => WaitsFor::Foreign,
             },
             kept: actor.kept,
         }
@@ -64,12 +64,12 @@ impl WaitingReport {
             who: Addr(self.who),
             name: self.name,
             waiting: match self.waiting {
-                WaitsFor::Message => Waiting::Message,
-                WaitsFor::Answer(whose) => Waiting::Answer(Addr(whose)),
-                WaitsFor::Sleep => Waiting::Sleep,
-                WaitsFor::Spawn => Waiting::Spawn,
-                WaitsFor::Other => Waiting::Other,
-                WaitsFor::Foreign => Waiting::Foreign,
+                WaitsFor::Message => WaitReason::Message,
+                WaitsFor::Answer(whose) => WaitReason::Answer(Addr(whose)),
+                WaitsFor::Sleep => WaitReason::Sleep,
+                WaitsFor::Spawn => WaitReason::Spawn,
+                WaitsFor::Other => WaitReason::Other,
+                WaitsFor::Foreign => WaitReason::Foreign,
             },
             whose: None,
             kept: self.kept,

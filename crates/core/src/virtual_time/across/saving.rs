@@ -8,7 +8,7 @@
 use super::{Across, Carrier};
 use crate::contract::{Config, Message, Time};
 use crate::virtual_time::engine::{End, PausableShard};
-use crate::virtual_time::exchange::{Exchange as _, Vote};
+use crate::virtual_time::exchange::{Exchange as _, Reduction};
 use crate::virtual_time::pause::Before;
 use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
@@ -132,7 +132,8 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
 
     /// Waits for the other shards of this process. False if one of them has failed; the next exchange then ends the run.
     fn wait_for_own(&mut self) -> bool {
-        self.local.exchange(Vote::NONE, &mut [], &mut [], || false);
+        self.local
+            .exchange(Reduction::NONE, &mut [], &mut [], || false);
         !self.local.is_broken()
     }
 
@@ -190,10 +191,10 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Exchanges empty batches, so that the carrier can send its own data to other processes. False if the
     /// run is lost.
     fn flush(&mut self) -> bool {
-        match self.exchange_batches(Vote::NONE, || false) {
+        match self.exchange_batches(Reduction::NONE, || false) {
             Ok(_) => true,
             Err(failure) => {
-                self.fail(failure, Vote::NONE);
+                self.fail(failure, Reduction::NONE);
                 false
             }
         }

@@ -1,7 +1,7 @@
 //! The two forms of actors, as a population runs them.
 
 use super::{ForBody, ForEvent, VirtualContext};
-use crate::contract::{Actor, Flow, Message, Waiting};
+use crate::contract::{Actor, Flow, Message, WaitReason};
 use crate::virtual_time::delivery::{MessageDelivery, TimerDelivery};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::shard::Shard;
@@ -118,7 +118,7 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     }
 
     fn ask(_: &mut A, shard: ShardCell<M>) {
-        shard.with(|shard| shard.turn.waiting = Waiting::Message);
+        shard.with(|shard| shard.turn.waiting = WaitReason::Message);
     }
 }
 
@@ -212,7 +212,7 @@ where
 
     fn ask(actor: &mut B, shard: ShardCell<M>) {
         // A wait for an event of the run replaces it.
-        shard.with(|shard| shard.turn.waiting = Waiting::Foreign);
+        shard.with(|shard| shard.turn.waiting = WaitReason::Foreign);
         wake_relay(shard);
         let waker = waker::of_question();
         // SAFETY: a body is in its slot from when it is made until it is dropped there.
@@ -220,8 +220,8 @@ where
         let _ = body.poll(&mut task::Context::from_waker(&waker));
         let taken = waker::was_taken();
         shard.with(|shard| {
-            if !taken && shard.turn.waiting == Waiting::Foreign {
-                shard.turn.waiting = Waiting::Other;
+            if !taken && shard.turn.waiting == WaitReason::Foreign {
+                shard.turn.waiting = WaitReason::Other;
             }
         });
     }

@@ -3,7 +3,7 @@
 use super::forms::{Maker, return_arrived};
 use super::waits::next_event;
 use super::{ForEvent, VirtualContext};
-use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
+use crate::contract::{Event, Flow, Message, Script, Token, Wait, WaitReason, time::nanos};
 use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::event::{Head, Kind};
 use crate::virtual_time::form::Form;
@@ -142,9 +142,9 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
 
     fn ask(actor: &mut Scripted<S>, shard: ShardCell<M>) {
         let waiting = match actor.until {
-            Until::Now | Until::Event => Waiting::Message,
-            Until::Spawned(_) => Waiting::Spawn,
-            Until::Due(_) => Waiting::Sleep,
+            Until::Now | Until::Event => WaitReason::Message,
+            Until::Spawned(_) => WaitReason::Spawn,
+            Until::Due(_) => WaitReason::Sleep,
         };
         shard.with(|shard| shard.turn.waiting = waiting);
     }

@@ -1,7 +1,7 @@
 //! The waits of bodies for events.
 
 use super::{ForBody, ShardAccess, VirtualContext};
-use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
+use crate::contract::{Context, Envelope, Event, LibraryWait, Message, WaitReason};
 use crate::virtual_time::actors::count_message;
 use crate::virtual_time::delivery::MessageDelivery;
 use crate::virtual_time::event::{Head, Kind, ScheduledEvent};
@@ -14,12 +14,12 @@ use std::task::{self, Poll, Waker};
 /// A wait of a body.
 pub(super) struct Wait<M, W> {
     pub(super) context: VirtualContext<M, ForBody<M>>,
-    pub(super) why: Waiting,
+    pub(super) why: WaitReason,
     pub(super) wanted: W,
 }
 
 /// The condition of a wait.
-pub(super) trait Wanted<M> {
+pub(super) trait WaitCondition<M> {
     /// Looks for a matching event.
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>>;
 }
@@ -27,7 +27,7 @@ pub(super) trait Wanted<M> {
 // Nothing in it is ever pinned.
 impl<M, W> Unpin for Wait<M, W> {}
 
-impl<M: Message, W: Wanted<M>> Future for Wait<M, W> {
+impl<M: Message, W: WaitCondition<M>> Future for Wait<M, W> {
     type Output = Event<M>;
 
     #[inline(always)]
@@ -73,7 +73,7 @@ impl<M: Message> Future for Receive<M> {
         }
         let (me, relays) = shard.with(|shard| (shard.turn.me, shard.waits.has_relays()));
         if !waker::is_of(task.waker(), me) {
-            shard.with(|shard| shard.turn.waiting = Waiting::Message);
+            shard.with(|shard| shard.turn.waiting = WaitReason::Message);
             relay(shard, me, task.waker());
             return Poll::Pending;
         }
@@ -81,7 +81,7 @@ impl<M: Message> Future for Receive<M> {
         if !relays && let Some(event) = take_of_row(shard) {
             return Poll::Ready(event);
         }
-        shard.with(|shard| shard.turn.waiting = Waiting::Message);
+        shard.with(|shard| shard.turn.waiting = WaitReason::Message);
         Poll::Pending
     }
 }
@@ -145,7 +145,7 @@ impl<W> Selected<W> {
     }
 }
 
-impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Selected<W> {
+impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> WaitCondition<M> for Selected<W> {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         self.look_unless(context, |_| false)
     }
@@ -210,7 +210,7 @@ pub(super) struct Until<M, W> {
     pub(super) fresh: Fresh<M>,
 }
 
-impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Until<M, W> {
+impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> WaitCondition<M> for Until<M, W> {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         if let Some(event) = self
             .selected
@@ -228,7 +228,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Until<M, W> 
 pub(super) struct Fresh<M> {
     pub(super) access: ForBody<M>,
     pub(super) actor: u32,
-    pub(super) own: Own,
+    pub(super) own: LibraryWait,
     /// The number of the last stashed event that cannot be its outcome.
     pub(super) seen: u64,
     pub(super) done: bool,
@@ -241,10 +241,10 @@ impl<M> Fresh<M> {
             (Kind::Timer, own) => own
                 .timer()
                 .is_some_and(|own| own.0 as u64 == head.cause.parent),
-            (Kind::Reply | Kind::AskUnanswered, Own::Answer(request, ..)) => {
+            (Kind::Reply | Kind::AskUnanswered, LibraryWait::Answer(request, ..)) => {
                 head.cause.parent == request.as_u64()
             }
-            (Kind::Spawned, Own::Spawned(request)) => head.seq == request,
+            (Kind::Spawned, LibraryWait::Spawned(request)) => head.seq == request,
             _ => false,
         }
     }
@@ -267,7 +267,7 @@ impl<M> Fresh<M> {
     }
 }
 
-impl<M: Message> Wanted<M> for Fresh<M> {
+impl<M: Message> WaitCondition<M> for Fresh<M> {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         let shard = || context.shard();
         let mut entry = shard().stashed_after(self.seen);

@@ -1,6 +1,6 @@
 //! The density of windows, which decides whether one thread runs all shards or each shard has its own.
 
-use crate::virtual_time::exchange::Vote;
+use crate::virtual_time::exchange::Reduction;
 
 /// The maximum number of events per shard in a sparse window: they cost about as much as a barrier.
 const SPARSE: u64 = if cfg!(miri) { 4 } else { 64 };
@@ -19,7 +19,7 @@ pub(super) struct Density {
 impl Density {
     /// Counts a window. All shards count the same events.
     #[inline]
-    pub(super) fn count(&mut self, agreed: &Vote) {
+    pub(super) fn count(&mut self, agreed: &Reduction) {
         if agreed.events > SPARSE {
             (self.sparse, self.dense) = (0, self.dense + 1);
         } else {

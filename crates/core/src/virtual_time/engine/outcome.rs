@@ -1,7 +1,7 @@
 //! The outcome of a shard: counters, waiting actors and panics.
 
 use super::{End, Engine};
-use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
+use crate::contract::{ActorTotals, Addr, Config, Message, Report, WaitReason, WaitingActor};
 use crate::virtual_time::actor_table::NamedRange;
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::delivery::Upcoming;
@@ -73,10 +73,10 @@ impl<M: Message> Engine<M> {
                 let (before, kept) = (*header, (*shard).stash.len((*header).stashed));
                 let ask = AssertUnwindSafe(|| population.ask(shard, actor));
                 if catch_unwind(ask).is_err() {
-                    (*shard).turn.waiting = Waiting::Other;
+                    (*shard).turn.waiting = WaitReason::Other;
                 }
                 (*header).count_like(&before);
-                let is_foreign = (*shard).turn.waiting == Waiting::Foreign;
+                let is_foreign = (*shard).turn.waiting == WaitReason::Foreign;
                 has_foreign |= is_foreign;
                 if index < wanted || is_foreign {
                     waiting.push(WaitingActor {

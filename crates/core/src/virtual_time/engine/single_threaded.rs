@@ -6,7 +6,7 @@ use super::sparse::run_sparse;
 use super::{End, Engine, PausableShard};
 use crate::contract::{Config, Message};
 use crate::virtual_time::context::Running;
-use crate::virtual_time::exchange::{Exchange, Vote};
+use crate::virtual_time::exchange::{Exchange, Reduction};
 use crate::virtual_time::loans::Loan;
 use crate::virtual_time::outbox::ShardBatch;
 use crate::virtual_time::pause::{Never, Pause};
@@ -73,7 +73,7 @@ unsafe fn run_all<M: Message, P: Pause>(
     // different shards.
     unsafe {
         loop {
-            let mut agreed = Vote::NONE;
+            let mut agreed = Reduction::NONE;
             for &engine in &engines {
                 agreed = agreed.and((*engine).prepare_vote(config));
             }

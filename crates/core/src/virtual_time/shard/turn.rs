@@ -3,7 +3,7 @@
 use super::ROOT;
 use super::scratch::Scratch;
 use crate::contract::random::Streams;
-use crate::contract::{CancelToken, Latency, Waiting};
+use crate::contract::{CancelToken, Latency, WaitReason};
 use crate::network::Network;
 use crate::virtual_time::delivery::Upcoming;
 use crate::virtual_time::event::{Head, Kind};
@@ -108,7 +108,7 @@ pub(in super::super) struct Turn<M> {
     /// The timers of the actor that are due within the window.
     pub(in super::super) timers: WindowTimers,
     /// The reason for waiting, as the asked actor reports it.
-    pub(in super::super) waiting: Waiting,
+    pub(in super::super) waiting: WaitReason,
     pub(super) scratch: Scratch<M>,
 }
 
@@ -130,7 +130,7 @@ impl<M> Turn<M> {
             upcoming: Upcoming::NONE,
             kind: 0,
             timers: WindowTimers::default(),
-            waiting: Waiting::Other,
+            waiting: WaitReason::Other,
             scratch,
         }
     }

@@ -3,7 +3,7 @@
 use crate::contract::{Config, Executor, Message, Report, RunError};
 use crate::sync::lock;
 use crate::virtual_time::engine::{End, PausableShard};
-use crate::virtual_time::exchange::{Alone, Exchange, Matrix, Port, Vote};
+use crate::virtual_time::exchange::{Alone, Exchange, Matrix, Port, Reduction};
 use crate::virtual_time::loans::Loan;
 use crate::virtual_time::outbox::ShardBatch;
 use crate::virtual_time::pause::Before;
@@ -30,11 +30,11 @@ enum FirstExchange<M> {
 impl<M> Exchange<Cargo<M>> for FirstExchange<M> {
     fn exchange(
         &mut self,
-        vote: Vote,
+        vote: Reduction,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
         idle: impl FnMut() -> bool,
-    ) -> Vote {
+    ) -> Reduction {
         match self {
             FirstExchange::Alone => Alone.exchange(vote, out, inbox, idle),
             FirstExchange::Port(port) => port.exchange(vote, out, inbox, idle),

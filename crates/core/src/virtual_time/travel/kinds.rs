@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 type AnyBlueprint<M> = Arc<dyn Blueprint<M, Shard<M>>>;
 /// Reads the parameters of actors and makes their description.
-type Read<M> = Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError> + Send + Sync>;
+type ReadBlueprint<M> =
+    Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError> + Send + Sync>;
 
 type AnyBodies<M> = Arc<dyn Bodies<Shard<M>>>;
 /// Reads the parameters of multicasts.
@@ -47,7 +48,7 @@ type ReadBodies<M> = fn(&mut Input<'_>) -> Result<AnyBodies<M>, CodecError>;
 pub struct Kinds<M: Message> {
     codec: Codec<M>,
     wire: Wire<M>,
-    known: BTreeMap<&'static str, Read<M>>,
+    known: BTreeMap<&'static str, ReadBlueprint<M>>,
     each: BTreeMap<&'static str, ReadBodies<M>>,
     state: Option<Arc<dyn AnyState>>,
 }
@@ -168,7 +169,7 @@ impl<M: Message> Kinds<M> {
         Kinds { state, ..self }
     }
 
-    fn add(mut self, name: &'static str, read: Read<M>) -> Kinds<M> {
+    fn add(mut self, name: &'static str, read: ReadBlueprint<M>) -> Kinds<M> {
         let before = self.known.insert(name, read);
         assert!(before.is_none(), "two kinds of actors are called `{name}`");
         self

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The event that an actor was handling, for the report of its panic.
 #[derive(Clone, Copy)]
-pub(super) enum Handled {
+pub(super) enum HandledEvent {
     Start,
     Message(usize),
     Timer(u32),
@@ -46,14 +46,16 @@ impl<M: Message> Drop for WallContext<M> {
         let handled = || {
             let from = || system.name(self.envelope.from);
             match self.handled {
-                Handled::Start => "its start".to_owned(),
-                Handled::Message(kind) => format!("{} from {}", M::KINDS[kind], from()),
-                Handled::Timer(token) if token >= Token::OWN => "the end of a sleep".to_owned(),
-                Handled::Timer(token) => format!("timer {token}"),
-                Handled::Spawned => "the addresses of actors it spawned".to_owned(),
-                Handled::Down => format!("the end of {}", from()),
-                Handled::Unanswered => format!("a request that {} will not answer", from()),
-                Handled::DeadLetter(kind) => {
+                HandledEvent::Start => "its start".to_owned(),
+                HandledEvent::Message(kind) => format!("{} from {}", M::KINDS[kind], from()),
+                HandledEvent::Timer(token) if token >= Token::OWN => {
+                    "the end of a sleep".to_owned()
+                }
+                HandledEvent::Timer(token) => format!("timer {token}"),
+                HandledEvent::Spawned => "the addresses of actors it spawned".to_owned(),
+                HandledEvent::Down => format!("the end of {}", from()),
+                HandledEvent::Unanswered => format!("a request that {} will not answer", from()),
+                HandledEvent::DeadLetter(kind) => {
                     format!("a dead letter, {} from {}", M::KINDS[kind], from())
                 }
             }

@@ -1,8 +1,8 @@
 //! The waits of an actor on the wall clock: for capacity, messages and timers.
 
-use super::ending::Handled;
+use super::ending::HandledEvent;
 use super::{TURN, WallContext};
-use crate::contract::{AsyncContext, Context, Event, Message, Own, Time, Waiting};
+use crate::contract::{AsyncContext, Context, Event, LibraryWait, Message, Time, WaitReason};
 use crate::wall::mailbox_entry::MailboxEntry;
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,7 +89,7 @@ impl<M: Message> WallContext<M> {
     }
 
     /// Waits until an event has arrived.
-    fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
+    fn poll_arrivals(&mut self, why: WaitReason, task: &Task<'_>) -> Poll<()> {
         self.ledger.tell(&self.system.counters);
         if self.gives_way(task) {
             return Poll::Pending;
@@ -125,7 +125,7 @@ impl<M: Message> WallContext<M> {
     #[inline]
     pub(super) fn poll_letter(
         &mut self,
-        why: Waiting,
+        why: WaitReason,
         wanted: &impl Fn(&MailboxEntry<M>) -> bool,
         look: &mut Look,
         task: &Task<'_>,
@@ -197,16 +197,16 @@ impl<M: Message> WallContext<M> {
                 let kind = body.kind();
                 self.received += 1;
                 self.ledger.delivered(kind, &self.system.counters);
-                Handled::Message(kind)
+                HandledEvent::Message(kind)
             }
             Event::Timer(token) => {
                 self.ledger.timer();
-                Handled::Timer(token.0)
+                HandledEvent::Timer(token.0)
             }
-            Event::Spawned { .. } => Handled::Spawned,
-            Event::Down { .. } => Handled::Down,
-            Event::Unanswered { .. } => Handled::Unanswered,
-            Event::DeadLetter { body, .. } => Handled::DeadLetter(body.kind()),
+            Event::Spawned { .. } => HandledEvent::Spawned,
+            Event::Down { .. } => HandledEvent::Down,
+            Event::Unanswered { .. } => HandledEvent::Unanswered,
+            Event::DeadLetter { body, .. } => HandledEvent::DeadLetter(body.kind()),
         };
         letter.event
     }
@@ -215,10 +215,10 @@ impl<M: Message> WallContext<M> {
     pub(super) async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
-        let over = |letter: &MailboxEntry<M>| is_of(letter, Own::Sleep(token, Time::MAX));
+        let over = |letter: &MailboxEntry<M>| is_of(letter, LibraryWait::Sleep(token, Time::MAX));
         let mut look = Look::AtNew;
         poll_fn(|task| {
-            self.poll_letter(Waiting::Sleep, &over, &mut look, task)
+            self.poll_letter(WaitReason::Sleep, &over, &mut look, task)
                 .map(drop)
         })
         .await;
@@ -237,13 +237,13 @@ pub(super) enum Look {
 }
 
 /// True if a message answers one of the library's own waits.
-pub(super) fn is_of<M>(letter: &MailboxEntry<M>, own: Own) -> bool {
+pub(super) fn is_of<M>(letter: &MailboxEntry<M>, own: LibraryWait) -> bool {
     match (&letter.event, own) {
         (Event::Timer(token), own) => own.timer() == Some(*token),
-        (Event::Message { .. } | Event::Unanswered { .. }, Own::Answer(request, ..)) => {
+        (Event::Message { .. } | Event::Unanswered { .. }, LibraryWait::Answer(request, ..)) => {
             letter.answers == request
         }
-        (Event::Spawned { request, .. }, Own::Spawned(wanted)) => *request == wanted,
+        (Event::Spawned { request, .. }, LibraryWait::Spawned(wanted)) => *request == wanted,
         _ => false,
     }
 }

@@ -85,7 +85,7 @@ fn on_slow_disk() -> (TestIndex, Gate) {
     };
     let database = Database::builder().create_with_backend(disk).unwrap();
     make_tables(&database).unwrap();
-    let opened = Opened {
+    let opened = OpenedIndex {
         path: PathBuf::from("(slow)"),
         cache: CACHE,
         in_memory: true,
@@ -250,6 +250,6 @@ async fn messages_are_taken_beside_the_commit_that_a_copy_begins_with_and_are_no
     let page = fed.index.messages(both, 0, ALL, ALL).await.unwrap();
     assert_eq!(page.items.len(), 20);
     fed.close();
-    let copy = Opened::open(Some(dir.path())).unwrap();
+    let copy = OpenedIndex::open(Some(dir.path())).unwrap();
     assert_eq!(copy.applied().position, known);
 }

@@ -220,7 +220,7 @@ async fn a_copy_knows_what_was_applied_when_it_was_begun() {
     fed.index.copy_to(&path).await.unwrap();
     fed.send(a, both, "later", 0).await;
     fed.close();
-    let copy = Opened::open(Some(there.path())).unwrap();
+    let copy = OpenedIndex::open(Some(there.path())).unwrap();
     copy.verify().unwrap();
     drop(copy);
     let copy = TestIndex::open(Some(there.path()));

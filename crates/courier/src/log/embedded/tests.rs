@@ -19,7 +19,7 @@ fn command(number: u64) -> Command {
 
 fn open(dir: &Path, after: u64) -> (Embedded, Receiver<Vec<Entry>>, JoinHandle<()>) {
     let (feed, entries) = bounded(1 << 10);
-    let prepared = Prepared::open(Some(dir), after).unwrap();
+    let prepared = OpenedLog::open(Some(dir), after).unwrap();
     let (log, thread) = prepared.start(feed, Counter::default()).unwrap();
     (log, entries, thread)
 }
@@ -60,7 +60,7 @@ fn many_commands_become_durable_together() {
     let dir = tempfile::tempdir().unwrap();
     let (feed, entries) = bounded(1 << 14);
     let groups = Counter::default();
-    let prepared = Prepared::open(Some(dir.path()), 0).unwrap();
+    let prepared = OpenedLog::open(Some(dir.path()), 0).unwrap();
     let (log, thread) = prepared.start(feed, groups.clone()).unwrap();
     for number in 1..=10_000 {
         log.submit(command(number), oneshot::channel().0).unwrap();
@@ -160,11 +160,11 @@ fn a_file_that_is_lost_is_missed_wherever_it_was() {
     {
         let aside = dir.path().join("aside");
         std::fs::rename(lost, &aside).unwrap();
-        let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
+        let said = OpenedLog::open(Some(dir.path()), 0).map(drop).unwrap_err();
         assert!(said.to_string().contains(wanted), "{said}");
         std::fs::rename(&aside, lost).unwrap();
     }
-    assert!(Prepared::open(Some(dir.path()), 0).is_ok());
+    assert!(OpenedLog::open(Some(dir.path()), 0).is_ok());
 }
 
 // Guarantee: courier-1.
@@ -180,7 +180,7 @@ fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
     let mut before = 12;
     for length in (corsair_journal::HEADER..=whole.len()).rev() {
         std::fs::write(&file, &whole[..length]).unwrap();
-        let last = Prepared::open(Some(dir.path()), 0).unwrap().last();
+        let last = OpenedLog::open(Some(dir.path()), 0).unwrap().last();
         assert!(last == before || last + 1 == before, "{length}");
         if last == before {
             continue;
@@ -194,7 +194,7 @@ fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
         let mut wanted = expected(1..=last);
         wanted.push((last + 1, command(1000)));
         assert_eq!(rest(&entries), wanted);
-        let again = Prepared::open(Some(dir.path()), 0).unwrap();
+        let again = OpenedLog::open(Some(dir.path()), 0).unwrap();
         assert_eq!(again.last(), last + 1);
     }
     assert_eq!(before, 0);
@@ -241,7 +241,7 @@ fn what_a_log_of_an_earlier_version_holds_goes_on_in_files_even_if_that_is_cut_o
     assert!(!dir.path().join(before::FILE).exists());
     // Before it could be removed.
     std::fs::write(dir.path().join(before::FILE), database).unwrap();
-    assert_eq!(Prepared::open(Some(dir.path()), 1).unwrap().identity(), 77);
+    assert_eq!(OpenedLog::open(Some(dir.path()), 1).unwrap().identity(), 77);
     let (log, entries, thread) = open(dir.path(), 2);
     log.close();
     thread.join().unwrap();
@@ -257,7 +257,7 @@ fn a_gap_in_the_log_is_found() {
     log.close();
     thread.join().unwrap();
     // An index that knows less than the log once forgot.
-    let said = Prepared::open(Some(dir.path()), 2).map(drop).unwrap_err();
+    let said = OpenedLog::open(Some(dir.path()), 2).map(drop).unwrap_err();
     assert!(
         said.to_string()
             .contains("continues at entry 6; expected entry 3"),
@@ -289,7 +289,7 @@ async fn what_is_submitted_after_the_end_is_told_so() {
 fn a_log_keeps_its_identity_and_no_other_log_has_it() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let identity = |dir: &Path| {
-        let prepared = Prepared::open(Some(dir), 0).unwrap();
+        let prepared = OpenedLog::open(Some(dir), 0).unwrap();
         let identity = prepared.identity();
         let (feed, _entries) = bounded(1);
         let (log, thread) = prepared.start(feed, Counter::default()).unwrap();
@@ -314,10 +314,10 @@ fn a_damaged_entry_is_found_when_the_log_is_opened() {
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[corsair_journal::HEADER + 30] ^= 1;
     std::fs::write(&file, &bytes).unwrap();
-    let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
+    let said = OpenedLog::open(Some(dir.path()), 0).map(drop).unwrap_err();
     assert!(said.to_string().contains("entry 1 is damaged"), "{said}");
     bytes[4] ^= 1;
     std::fs::write(&file, &bytes).unwrap();
-    let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
+    let said = OpenedLog::open(Some(dir.path()), 0).map(drop).unwrap_err();
     assert!(said.to_string().contains("header is damaged"), "{said}");
 }

@@ -277,9 +277,14 @@ impl Connected {
 
     /// The snapshots beside the stream.
     pub fn snapshots(&self) -> Snapshots {
-        let on = (self.context.clone(), self.stream.clone());
-        let names = self.names.clone();
-        Snapshots::new(on, names, self.replicas, &self.key, self.identity)
+        Snapshots::new(
+            self.context.clone(),
+            self.stream.clone(),
+            self.names.clone(),
+            self.replicas,
+            &self.key,
+            self.identity,
+        )
     }
 
     /// Returns the error that says why this server cannot be used.

@@ -3,7 +3,7 @@
 use super::{Applied, Attach, StreamCommand, StreamState, digest};
 use crate::log::{Entry, Feed};
 use crate::model::Millis;
-use crate::seal::{NEWEST, Opened};
+use crate::seal::{NEWEST, UnsealResult};
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::push::OrderedConfig;
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy};
@@ -181,27 +181,27 @@ fn entry(
         reply: None,
     };
     match state.key.open::<StreamCommand>(&message.payload) {
-        Opened::Read(published) => {
+        UnsealResult::Read(published) => {
             if published.origin == state.origin {
                 entry.reply = state.waiting.lock().remove(&published.number);
             }
             entry.command = Some(published.command);
         }
-        Opened::Foreign => {
+        UnsealResult::Foreign => {
             state.metrics.refuse("foreign_entry");
             tracing::warn!(
                 "entry {position} of the stream {stream} was not published by a node with this key; it is skipped"
             );
         }
         // No node can read it: its version is known, and says what may be in it.
-        Opened::Unreadable(reason) => {
+        UnsealResult::Unreadable(reason) => {
             state.metrics.refuse("unreadable_entry");
             tracing::warn!(
                 "entry {position} of the stream {stream} cannot be read by any node: {reason}; it is skipped"
             );
         }
         // Other nodes apply it, and this node must apply the same.
-        Opened::Newer(version) => {
+        UnsealResult::Newer(version) => {
             return Err(End::Wrong(format!(
                 "entry {position} of the stream {stream} was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"
             )));

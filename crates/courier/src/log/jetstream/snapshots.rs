@@ -11,7 +11,7 @@
 //! also stays, for nodes that are reading it.
 
 use super::{ACK, Names};
-use crate::seal::{FIRST, Key, Opened};
+use crate::seal::{FIRST, Key, UnsealResult};
 use async_nats::jetstream::context::Context;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::object_store::{self, ObjectStore};
@@ -47,7 +47,7 @@ pub(crate) struct Snapshot {
 
 /// The newest snapshot, and the revision that a newer one must replace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Newest {
+pub(crate) struct NewestSnapshot {
     pub snapshot: Option<Snapshot>,
     revision: u64,
 }
@@ -73,7 +73,8 @@ pub(crate) struct Snapshots {
 
 impl Snapshots {
     pub fn new(
-        (context, stream): (Context, Stream),
+        context: Context,
+        stream: Stream,
         names: Names,
         replicas: usize,
         key: &Key,
@@ -117,34 +118,34 @@ impl Snapshots {
     ///
     /// # Errors
     /// If the server does not answer, or a newer version has stored the snapshot.
-    pub async fn newest(&self) -> Result<Newest, String> {
+    pub async fn newest(&self) -> Result<NewestSnapshot, String> {
         let announcements = self.announcements().await?;
         let last = announcements.get_last_raw_message_by_subject(&self.names.newest);
         let last = timeout(ACK, last).await;
         let last = match last.map_err(|_| "the NATS server does not answer".to_owned())? {
             Ok(last) => last,
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
-                return Ok(Newest::default());
+                return Ok(NewestSnapshot::default());
             }
             Err(error) => return Err(error.to_string()),
         };
         let snapshot = match self.key.open::<Snapshot>(&last.payload) {
-            Opened::Read(snapshot) => Some(snapshot),
+            UnsealResult::Read(snapshot) => Some(snapshot),
             // The next snapshot takes its place.
-            Opened::Foreign | Opened::Unreadable(_) => {
+            UnsealResult::Foreign | UnsealResult::Unreadable(_) => {
                 tracing::warn!(
                     "what {} names as the newest snapshot was not sealed by a node with this key",
                     self.names.snapshots
                 );
                 None
             }
-            Opened::Newer(version) => {
+            UnsealResult::Newer(version) => {
                 return Err(format!(
                     "it was stored by a node of version {version}; upgrade this node"
                 ));
             }
         };
-        Ok(Newest {
+        Ok(NewestSnapshot {
             // What is there may be older than the stream.
             snapshot: snapshot.filter(|snapshot| snapshot.identity == self.identity),
             revision: last.sequence,
@@ -156,7 +157,12 @@ impl Snapshots {
     ///
     /// # Errors
     /// If the server refuses it.
-    pub async fn store(&self, position: u64, file: &Path, newest: &Newest) -> Result<bool, String> {
+    pub async fn store(
+        &self,
+        position: u64,
+        file: &Path,
+        newest: &NewestSnapshot,
+    ) -> Result<bool, String> {
         let said = |error: std::io::Error| format!("{}: {error}", file.display());
         let (length, hash) = self.hash(file).await.map_err(said)?;
         let objects = self.objects().await?;

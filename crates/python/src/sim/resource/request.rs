@@ -12,14 +12,14 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 /// The fields of a request of either kind.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct RequestFields {
     resource: Option<Py<BaseResource>>,
     process: Option<Py<Process>>,
 }
 
-impl Asked {
-    fn of(resource: &Bound<'_, BaseResource>, env: &Bound<'_, Environment>) -> Asked {
-        Asked {
+impl RequestFields {
+    fn of(resource: &Bound<'_, BaseResource>, env: &Bound<'_, Environment>) -> RequestFields {
+        RequestFields {
             resource: Some(resource.clone().unbind()),
             process: Environment::active_process(env),
         }
@@ -35,21 +35,21 @@ impl Asked {
 #[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
 #[derive(Debug, Default)]
 pub struct Put {
-    pub asked: Asked,
+    pub asked: RequestFields,
 }
 
 /// A request to get something from a resource; as a context manager it is cancelled at the end if it still waits.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
 #[derive(Debug, Default)]
 pub struct Get {
-    pub asked: Asked,
+    pub asked: RequestFields,
 }
 
 impl Put {
     /// The work of `__init__`: joins the queue, and may be served at once.
     pub fn begin(this: &Bound<'_, Put>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
-        let asked = Asked::of(resource, &env);
+        let asked = RequestFields::of(resource, &env);
         this.borrow_mut().asked = asked;
         let event = this.as_super().get();
         event.env.set(this.py(), Some(env.unbind()));
@@ -87,7 +87,7 @@ impl Get {
     /// The work of `__init__`: joins the queue, and may be served at once.
     pub fn begin(this: &Bound<'_, Get>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
-        let asked = Asked::of(resource, &env);
+        let asked = RequestFields::of(resource, &env);
         this.borrow_mut().asked = asked;
         let event = this.as_super().get();
         event.env.set(this.py(), Some(env.unbind()));
@@ -175,7 +175,7 @@ impl Put {
     }
 
     fn __clear__(&mut self) {
-        self.asked = Asked::default();
+        self.asked = RequestFields::default();
     }
 }
 
@@ -227,6 +227,6 @@ impl Get {
     }
 
     fn __clear__(&mut self) {
-        self.asked = Asked::default();
+        self.asked = RequestFields::default();
     }
 }

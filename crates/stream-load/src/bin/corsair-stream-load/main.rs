@@ -13,11 +13,11 @@ use tokio::runtime::{Builder, Runtime};
 #[command(name = "corsair-stream-load", version, disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: LoadCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum LoadCommand {
     /// Time one POST /write through many tasks until all have drained, without a socket
     Deliver(deliver::DeliverArgs),
     /// Write over sockets, as fast as a server takes it
@@ -31,8 +31,8 @@ fn runtime() -> anyhow::Result<Runtime> {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().what {
-        What::Deliver(args) => deliver::run(&args),
-        What::Write(args) => write::run(&args),
+        LoadCommand::Deliver(args) => deliver::run(&args),
+        LoadCommand::Write(args) => write::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,11 +11,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[command(name = "corsair-stream", version, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) what: What,
+    pub(crate) what: StreamSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
+pub(crate) enum StreamSubcommand {
     /// Serve POST /write, /tasks and /metrics until Ctrl-C
     Serve(Box<ServeArgs>),
     /// Send a recording of lines through tasks

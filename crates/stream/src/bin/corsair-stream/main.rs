@@ -8,7 +8,7 @@ mod signals;
 mod tasks;
 mod terminal;
 
-use arguments::{Arguments, What};
+use arguments::{Arguments, StreamSubcommand};
 use clap::Parser;
 use std::process::ExitCode;
 use terminal::complain;
@@ -38,9 +38,9 @@ fn run() -> ExitCode {
         }
     };
     let done = match &arguments.what {
-        What::Serve(arguments) => serve::run(arguments),
-        What::Replay(arguments) => replay::run(arguments),
-        What::Show(arguments) => show::run(arguments),
+        StreamSubcommand::Serve(arguments) => serve::run(arguments),
+        StreamSubcommand::Replay(arguments) => replay::run(arguments),
+        StreamSubcommand::Show(arguments) => show::run(arguments),
     };
     done.unwrap_or_else(|error| {
         complain(format_args!("{error:#}"));

@@ -1,6 +1,6 @@
 //! The work of an `alert`: the level of each group, and the reported alerts.
 
-use super::{Added, Alert};
+use super::{AddedColumn, Alert};
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
@@ -219,11 +219,11 @@ impl AlertOperator {
             let all =
                 |of: fn(&Texts) -> &Arc<str>| texts.iter().map(move |texts| of(texts).clone());
             let words: Vec<Arc<str>> = match added {
-                Added::LevelField | Added::LevelTag => of(|event| event.level),
-                Added::PreviousField => of(|event| event.previous),
-                Added::IdField | Added::IdTag => all(|texts| &texts.id).collect(),
-                Added::MessageField => all(|texts| &texts.message).collect(),
-                Added::DurationField => {
+                AddedColumn::LevelField | AddedColumn::LevelTag => of(|event| event.level),
+                AddedColumn::PreviousField => of(|event| event.previous),
+                AddedColumn::IdField | AddedColumn::IdTag => all(|texts| &texts.id).collect(),
+                AddedColumn::MessageField => all(|texts| &texts.message).collect(),
+                AddedColumn::DurationField => {
                     let values = events.iter().map(|event| event.duration).collect();
                     let present = None;
                     let data = Data::Integer(Cells { values, present });

@@ -6,7 +6,7 @@ use crate::nodes::buffer::nearest;
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Column, Data, Origin, Words};
-use crate::node::retain::Retained;
+use crate::node::retain::RetainedBlocks;
 use crate::node::series::{Limits, Series};
 use crate::node::{Counter, Counters, Operator, State};
 use rustc_hash::FxHashMap;
@@ -26,7 +26,7 @@ pub(super) struct JoinOperator {
     /// The tolerance in nanoseconds, at least 1.
     tolerance: i64,
     inputs: usize,
-    groups: Series<Waiting>,
+    groups: Series<WaitingPoints>,
     /// Waiting points, the oldest first: group, time, input and number. Removed points stay on the list until
     /// they are most of it.
     order: VecDeque<(Arc<Group>, i64, u32, u64)>,
@@ -36,13 +36,13 @@ pub(super) struct JoinOperator {
     limits: Limits,
     /// `<prefix>.<field>` by input and field.
     names: Vec<FxHashMap<Arc<str>, Arc<str>>>,
-    retained: Retained,
+    retained: RetainedBlocks,
     unmatched: Counter,
 }
 
 /// The points of a group that wait for partners.
 #[derive(Default)]
-struct Waiting {
+struct WaitingPoints {
     /// The waiting points by time, and then by input.
     times: BTreeMap<i64, Box<[VecDeque<Point>]>>,
     /// The progress of each input.
@@ -87,7 +87,7 @@ impl JoinOperator {
             matching: (!join.on.is_empty()).then(|| Matching::new(&join.on, inputs, limits)),
             limits,
             names: vec![FxHashMap::default(); inputs],
-            retained: Retained::new(limits.bytes),
+            retained: RetainedBlocks::new(limits.bytes),
             unmatched: Counter::default(),
             join,
         }
@@ -96,7 +96,7 @@ impl JoinOperator {
     /// Adds a point to the waiting ones of its group.
     fn keep(&mut self, input: usize, point: Batch, time: i64) {
         let inputs = self.inputs;
-        let new = || Waiting {
+        let new = || WaitingPoints {
             times: BTreeMap::new(),
             heads: vec![None; inputs].into(),
         };
@@ -447,7 +447,7 @@ impl Operator for JoinOperator {
         }
         let inputs = self.inputs;
         for (group, heads) in saved.heads {
-            let new = || Waiting {
+            let new = || WaitingPoints {
                 times: BTreeMap::new(),
                 heads: vec![None; inputs].into(),
             };

@@ -3,7 +3,7 @@
 mod recv;
 mod send;
 
-pub(super) use send::Refused;
+pub(super) use send::SendRefusal;
 
 use super::blocked::Blocked;
 use crate::edge::meter::{EdgeStatistics, State};

@@ -10,7 +10,7 @@ use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::Aborted;
 use crate::edge::options::Overflow;
-use crate::edge::ring::shared::{ABORTED, Unsettled, own, position};
+use crate::edge::ring::shared::{ABORTED, UnsettledTail, own, position};
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 use std::mem::MaybeUninit;
@@ -124,7 +124,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                 }
                 Ok(())
             }
-            Err(Unsettled(tail)) => {
+            Err(UnsettledTail(tail)) => {
                 self.settle(tail);
                 self.unfill(1);
                 // SAFETY: it was not published, so it is still this end's, and here is its one owner.
@@ -180,7 +180,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
                         self.wake(receiver);
                     }
                 }
-                Err(Unsettled(tail)) => {
+                Err(UnsettledTail(tail)) => {
                     self.settle(tail);
                     self.unfill(count);
                     return Err(Aborted(()));

@@ -5,7 +5,7 @@ use corsair_stream::Value;
 use corsair_stream::expression::Expression;
 use corsair_stream::language::{parse, parse_expression};
 use corsair_stream::pipeline::{
-    Added, Aggregate, Alert, Buffer, Chain, Eval, Fill, Join, Pipeline, Stream,
+    AddedColumn, Aggregate, Alert, Buffer, Chain, Eval, Fill, Join, Pipeline, Stream,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -105,8 +105,8 @@ fn steps() -> impl Strategy<Value = Step> {
             alert.id = id.filter(|id| !id.contains("{{")).map(Into::into);
             alert.no_recoveries = changes;
             alert = alert
-                .add(Added::LevelTag, "level")
-                .add(Added::PreviousField, "was");
+                .add(AddedColumn::LevelTag, "level")
+                .add(AddedColumn::PreviousField, "was");
             Step::Alert(Box::new(if changes {
                 alert.state_changes_only()
             } else {

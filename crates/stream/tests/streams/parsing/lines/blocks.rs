@@ -1,7 +1,7 @@
 //! From lines to blocks, and back.
 
 use corsair_stream::Value;
-use corsair_stream::block::{Block, Builder, Cells, Data, Fed, Origin, Words};
+use corsair_stream::block::{Block, Builder, Cells, Data, LineCounts, Origin, Words};
 use corsair_stream::line::{LineError, Precision};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -251,7 +251,7 @@ fn a_time_that_does_not_fit_makes_its_line_bad_wanted_or_not() {
     let (stored, unwanted, bad) = (2, 0, 2);
     assert_eq!(
         fed,
-        Fed {
+        LineCounts {
             stored,
             unwanted,
             bad

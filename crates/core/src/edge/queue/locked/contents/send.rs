@@ -10,7 +10,7 @@ use crate::edge::queue::line::OfferState;
 use std::task::Waker;
 
 /// A message that was not put into the queue, and the reason.
-pub(in crate::edge::queue) enum Refused<T> {
+pub(in crate::edge::queue) enum SendRefusal<T> {
     Full(T, u64),
     Aborted(T),
 }
@@ -23,16 +23,16 @@ impl<T> Contents<T> {
         message: T,
         weight: u64,
         later: &mut DeferredWork<T>,
-    ) -> Result<(), Refused<T>> {
+    ) -> Result<(), SendRefusal<T>> {
         if self.state != State::Open {
-            return Err(Refused::Aborted(message));
+            return Err(SendRefusal::Aborted(message));
         }
         if self.fits(weight) && self.line.is_empty() {
             self.push(message, weight, later);
             return Ok(());
         }
         match self.overflow {
-            Overflow::Block => Err(Refused::Full(message, weight)),
+            Overflow::Block => Err(SendRefusal::Full(message, weight)),
             _ => self.put_beyond(message, weight, later),
         }
     }
@@ -44,12 +44,12 @@ impl<T> Contents<T> {
         message: T,
         weight: u64,
         later: &mut DeferredWork<T>,
-    ) -> Result<(), Refused<T>> {
+    ) -> Result<(), SendRefusal<T>> {
         match self.overflow {
-            Overflow::Block => return Err(Refused::Full(message, weight)),
+            Overflow::Block => return Err(SendRefusal::Full(message, weight)),
             Overflow::Abort => {
                 self.abort(later);
-                return Err(Refused::Aborted(message));
+                return Err(SendRefusal::Aborted(message));
             }
             Overflow::DropOldest => {
                 while self.most > 0
@@ -95,11 +95,11 @@ impl<T> Contents<T> {
             let weight = weights.next().unwrap_or(1);
             match self.put(message, weight, later) {
                 Ok(()) => {}
-                Err(Refused::Full(message, _)) => {
+                Err(SendRefusal::Full(message, _)) => {
                     batch.give_back(message);
                     return Ok(false);
                 }
-                Err(Refused::Aborted(message)) => {
+                Err(SendRefusal::Aborted(message)) => {
                     batch.give_back(message);
                     return Err(Aborted(()));
                 }
@@ -122,8 +122,8 @@ impl<T> Contents<T> {
             true => (message, weight),
             false => match self.put(message, weight, later) {
                 Ok(()) => return Ok(None),
-                Err(Refused::Full(message, weight)) => (message, weight),
-                Err(Refused::Aborted(message)) => return Err(Aborted(message)),
+                Err(SendRefusal::Full(message, weight)) => (message, weight),
+                Err(SendRefusal::Aborted(message)) => return Err(Aborted(message)),
             },
         };
         Ok(Some(self.offer(Some((message, weight)), waker, later)))

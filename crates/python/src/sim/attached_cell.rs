@@ -13,16 +13,16 @@ use std::fmt;
 /// A field that the thread attached to the interpreter reads and writes, as a [`Cell`] does: no reference into it leaves
 /// a method, so Python code that runs during the method can use the field as well.
 #[derive(Default)]
-pub struct Held<T>(Cell<T>);
+pub struct AttachedCell<T>(Cell<T>);
 
 // SAFETY: a thread needs the token `Python` for each method that takes `&self`, except `visit`. The module is loaded with
 // the interpreter's lock (`gil_used` in `lib.rs`) and into the main interpreter alone, so one thread at a time has a token.
 // That thread may be another one each time, hence `T: Send`.
-unsafe impl<T: Send> Sync for Held<T> {}
+unsafe impl<T: Send> Sync for AttachedCell<T> {}
 
-impl<T> Held<T> {
-    pub const fn new(value: T) -> Held<T> {
-        Held(Cell::new(value))
+impl<T> AttachedCell<T> {
+    pub const fn new(value: T) -> AttachedCell<T> {
+        AttachedCell(Cell::new(value))
     }
 
     #[inline]
@@ -75,13 +75,13 @@ impl<T> Held<T> {
     }
 }
 
-impl<T> fmt::Debug for Held<T> {
+impl<T> fmt::Debug for AttachedCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Held")
+        f.write_str("AttachedCell")
     }
 }
 
-impl<T> Held<Option<Py<T>>> {
+impl<T> AttachedCell<Option<Py<T>>> {
     /// The object, if there is one.
     #[inline]
     pub fn object<'py>(&self, py: Python<'py>) -> Option<Bound<'py, T>> {

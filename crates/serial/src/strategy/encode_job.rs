@@ -7,7 +7,7 @@ use crate::worker_buffer::WorkerBuffer;
 use serde::Serialize;
 
 /// One of them: what it encodes with, and where to.
-pub(super) struct Fed<'a, F, T> {
+pub(super) struct EncodeJob<'a, F, T> {
     format: &'a F,
     values: &'a [T],
     first: &'a FirstFailure,
@@ -16,21 +16,24 @@ pub(super) struct Fed<'a, F, T> {
     part: &'a mut WorkerBuffer,
 }
 
-impl<'a, F: Format, T: Serialize> Fed<'a, F, T> {
+impl<'a, F: Format, T: Serialize> EncodeJob<'a, F, T> {
     /// A worker for each of the parts.
     pub(super) fn each(
         format: &'a F,
         values: &'a [T],
         first: &'a FirstFailure,
         parts: &'a mut [WorkerBuffer],
-    ) -> impl Iterator<Item = Fed<'a, F, T>> {
-        parts.iter_mut().enumerate().map(move |(number, part)| Fed {
-            format,
-            values,
-            first,
-            number,
-            part,
-        })
+    ) -> impl Iterator<Item = EncodeJob<'a, F, T>> {
+        parts
+            .iter_mut()
+            .enumerate()
+            .map(move |(number, part)| EncodeJob {
+                format,
+                values,
+                first,
+                number,
+                part,
+            })
     }
 
     /// Encodes the value at `index`, and says where it is; `None` if it, or one before it, has

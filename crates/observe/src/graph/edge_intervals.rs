@@ -63,11 +63,11 @@ impl EdgeInterval {
 }
 
 /// The ends of each edge that is forgotten, and the number of its last spell.
-pub(crate) type Forgotten = Vec<((u32, u32), u32)>;
+pub(crate) type EndedEdges = Vec<((u32, u32), u32)>;
 
 /// All intervals of a run, by the numbers of their edges, which increase by one from 1.
 #[derive(Debug)]
-pub(crate) struct Spells {
+pub(crate) struct EdgeIntervals {
     file: File,
     path: PathBuf,
     /// Spells that are not in the file yet.
@@ -78,15 +78,15 @@ pub(crate) struct Spells {
     forgotten: FxHashMap<(u32, u32), u32>,
 }
 
-impl Spells {
+impl EdgeIntervals {
     /// Creates the file beside `path`.
     ///
     /// # Errors
     /// If it cannot be created.
-    pub(crate) fn begin(path: &Path) -> Result<Spells, FileError> {
+    pub(crate) fn begin(path: &Path) -> Result<EdgeIntervals, FileError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match create_beside(path, &format!(".{name}.edges.")) {
-            Ok((path, file)) => Ok(Spells {
+            Ok((path, file)) => Ok(EdgeIntervals {
                 file,
                 path,
                 tail: Vec::new(),
@@ -104,7 +104,7 @@ impl Spells {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(crate) fn save(&mut self) -> Result<(Vec<u8>, Forgotten), FileError> {
+    pub(crate) fn save(&mut self) -> Result<(Vec<u8>, EndedEdges), FileError> {
         let mut bytes = Vec::new();
         let read = self.for_each(|_, _, spell| {
             bytes.extend_from_slice(&spell.to_bytes());
@@ -119,8 +119,8 @@ impl Spells {
     }
 
     /// Continues after the intervals of a saved run, whose `written` bytes the caller writes through
-    /// [`Spells::file`].
-    pub(crate) fn resume(&mut self, written: u64, forgotten: Forgotten) {
+    /// [`EdgeIntervals::file`].
+    pub(crate) fn resume(&mut self, written: u64, forgotten: EndedEdges) {
         self.written = (written / SIZE as u64) as u32;
         self.forgotten = forgotten.into_iter().collect();
     }
@@ -219,7 +219,7 @@ impl Spells {
     /// If the file cannot be read, or the first of `each`.
     pub(crate) fn for_each(
         &mut self,
-        mut each: impl FnMut(&mut Spells, u32, EdgeInterval) -> io::Result<()>,
+        mut each: impl FnMut(&mut EdgeIntervals, u32, EdgeInterval) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut bytes = Vec::new();
         let mut number = 0;
@@ -247,7 +247,7 @@ impl Spells {
     }
 }
 
-impl Drop for Spells {
+impl Drop for EdgeIntervals {
     fn drop(&mut self) {
         // If it cannot be removed, a file with a leading dot is left: no reason to fail.
         let _ = std::fs::remove_file(&self.path);
@@ -267,7 +267,7 @@ mod tests {
         }
         let in_use = File::create(path(".fsm.graphml.edges.2")).unwrap();
         in_use.lock().unwrap();
-        drop(Spells::begin(&path("fsm.graphml")).unwrap());
+        drop(EdgeIntervals::begin(&path("fsm.graphml")).unwrap());
         let names: Vec<_> = std::fs::read_dir(directory.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn spells_are_what_was_told_wherever_they_lie() {
         let directory = tempfile::tempdir().unwrap();
-        let mut spells = Spells::begin(&directory.path().join("graph")).unwrap();
+        let mut spells = EdgeIntervals::begin(&directory.path().join("graph")).unwrap();
         let count = 3 * BATCH as u32 + 7;
         let edge = |number| Edge {
             number,

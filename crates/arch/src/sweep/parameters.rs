@@ -29,7 +29,7 @@ impl OutputFormat {
 /// All parameters on which the lines of a sweep depend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Described {
+pub struct SweepParameters {
     /// A checksum that distinguishes definitions, loads and times.
     pub definition: String,
     /// Each field with its values in text form.
