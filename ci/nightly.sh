@@ -31,6 +31,7 @@ steps=(
     "platforms|ci/platforms.sh aarch64|every crate compiles for its platforms; aarch64 has the same digests"
     "release|ci/release.sh|archives, image, units and wheels work without Rust"
     "book|ci/book.sh|every command and program of the book prints what the book shows; no link is broken"
+    "completions|ci/completions.sh|bash, zsh and fish complete flags, architectures, services and fields of definitions"
     "editor|ci/editor.sh|the JSON language server completes, describes and checks a definition by its schema"
     "playground|ci/playground.sh|the page has the digests of the command, in Node and in Chromium"
     "soak|ci/soak.sh|memory, files and latency of the services are stable"

@@ -2,7 +2,7 @@
 # Builds what is released, and tests it as a stranger would: without Rust, in an empty root.
 #
 #   ci/release.sh                       all steps
-#   ci/release.sh binaries container    only these: binaries empty_root container units wheels
+#   ci/release.sh binaries container    only these: binaries empty_root container units wheels newcomer features
 #   TARGET=aarch64-unknown-linux-musl ci/release.sh binaries
 #
 # Archives and wheels lie in target/release-files, with SHA256SUMS. Nothing is uploaded; see .github/RELEASING.md.
@@ -14,7 +14,7 @@ build=${TARGET:-$host}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 files=$target/release-files
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-all_steps=(binaries empty_root container units wheels)
+all_steps=(binaries empty_root container units wheels newcomer features)
 
 # Installs a Debian package if its command is missing.
 need() {
@@ -38,7 +38,11 @@ step_binaries() {
     cargo build --profile dist --target "$build" -p corsair-cli -p corsair-stream -p corsair-courier \
         --features corsair-cli/full,corsair-stream/tls
     mkdir -p "$files"
-    local program package output=$target/$build/dist
+    local program package output=$target/$build/dist run=()
+    if [[ $build == aarch64-* ]] && [ "$(uname -m)" != aarch64 ]; then
+        need qemu-aarch64 qemu-user
+        run=(qemu-aarch64)
+    fi
     for program in corsair corsair-stream corsair-courier; do
         package=$program-$version-$build
         rm -rf "${files:?}/$package"
@@ -46,13 +50,11 @@ step_binaries() {
         cp "$output/$program" LICENSE-APACHE LICENSE-MIT CHANGELOG.md "$files/$package/"
         if [ "$program" = corsair ]; then
             cp README.md "$files/$package/"
-            if [ "$build" = "$host" ]; then
-                mkdir "$files/$package/completions"
-                for shell in bash zsh fish; do
-                    "$output/corsair" completions "$shell" >"$files/$package/completions/corsair.$shell"
-                done
-                "$output/corsair" man >"$files/$package/corsair.1"
-            fi
+            mkdir "$files/$package/completions"
+            for shell in bash zsh fish; do
+                "${run[@]}" "$output/corsair" completions "$shell" >"$files/$package/completions/corsair.$shell"
+            done
+            "${run[@]}" "$output/corsair" man >"$files/$package/corsair.1"
         else
             cp "crates/${program#corsair-}/README.md" "$files/$package/"
         fi
@@ -64,6 +66,19 @@ step_binaries() {
     size=$(stat -c %s "$output/corsair")
     echo "corsair is $size bytes; at most 15,000,000 are allowed"
     [ "$size" -le 15000000 ]
+    found_by_binstall
+}
+
+# The archive has the name, and the program the path, that the metadata of the crate gives.
+found_by_binstall() {
+    local url path
+    fill() {
+        sed -n "s/^$1 = \"\(.*\)\"/\1/p" crates/cli/Cargo.toml |
+            sed "s/{ version }/$version/g; s/{ target }/$build/g; s/{ archive-suffix }/.tar.gz/; s/{ bin }/corsair/; s/{ binary-ext }//"
+    }
+    url=$(fill pkg-url)
+    path=$(fill bin-dir)
+    tar -tzf "$files/${url##*/}" "$path"
 }
 
 # The archive in an empty root: no shell, no library, no Rust.
@@ -99,6 +114,18 @@ step_container() {
     container=$(buildah --storage-driver vfs from corsair:"$version")
     buildah --storage-driver vfs run --isolation chroot "$container" -- /corsair -a fsm -p 1000 -d 1 | tail -n 1
     buildah --storage-driver vfs rm "$container" >/dev/null
+}
+
+# A root with Debian's Python and curl, and without Rust: `$debian`. False, with a line that says so, if there cannot be one.
+debian=$target/debian-root
+debian_root() {
+    [ -x "$debian/usr/bin/python3.14" ] && return
+    need debootstrap debootstrap
+    if ! debootstrap --variant=minbase --include=python3.14,python3.14-venv,curl sid "$debian" >"$target/debootstrap.log" 2>&1; then
+        rm -rf "$debian"
+        echo "left out: a root of Debian, which debootstrap cannot make here; $target/debootstrap.log says why"
+        return 1
+    fi
 }
 
 # Fails on warnings, too: a misspelt setting is one.
@@ -150,18 +177,78 @@ step_wheels() {
         maturin build --release --zig --compatibility musllinux_1_2 --target x86_64-unknown-linux-musl --out "$files"
         maturin sdist --out "$files"
     )
-    for python in python3.10 python3.11 python3.12 python3.13 python3.14; do
-        if ! command -v "$python" >/dev/null; then
-            echo "left out: $python is not installed"
+    local minor found tried=0
+    for minor in 10 11 12 13 14; do
+        found=
+        for python in "python3.$minor" "$HOME/.pyenv/versions/3.$minor".*/bin/python; do
+            "$python" -c "import sys; sys.exit(sys.version_info[:2] != (3, $minor))" 2>/dev/null && found=$python && break
+        done
+        if [ -n "$found" ]; then
+            installs "$found" ""
+        elif [ "$minor" = 14 ] && debian_root; then
+            rm -rf "$debian/tmp/wheels" && mkdir "$debian/tmp/wheels" && cp "$files"/*.whl "$debian/tmp/wheels/"
+            installs python3.14 "$debian"
+        else
+            echo "left out: Python 3.$minor is not installed"
             continue
         fi
-        local fresh
-        fresh=$(mktemp -d)
-        "$python" -m venv "$fresh"
-        "$fresh/bin/pip" install --quiet --disable-pip-version-check "$files"/corsair_sim-*-manylinux*.whl
-        env -i PATH="$fresh/bin" "$fresh/bin/python" -m corsair -a fsm -p 1000 -d 1 | tail -n 1
-        rm -rf "$fresh"
+        tried=$((tried + 1))
     done
+    [ "$tried" -gt 0 ]
+}
+
+# Installs the wheel for glibc with this Python, in a root if one is given, and runs the command and the module.
+installs() {
+    local python=$1 root=$2 fresh wheels=$files
+    local enter=()
+    if [ -n "$root" ]; then
+        enter=(chroot "$root")
+        wheels=/tmp/wheels
+    fi
+    fresh=$("${enter[@]}" mktemp -d)
+    "${enter[@]}" "$python" -m venv "$fresh"
+    # shellcheck disable=SC2016
+    "${enter[@]}" sh -c '"$1/bin/pip" install --quiet --disable-pip-version-check --no-index "$2"/corsair_sim-*-manylinux*.whl' sh "$fresh" "$wheels"
+    "${enter[@]}" env -i PATH="$fresh/bin" TMPDIR=/tmp "$fresh/bin/python" -m corsair -a fsm -p 1000 -d 1 | grep digest
+    "${enter[@]}" env -i PATH="$fresh/bin" "$fresh/bin/python" -c 'import sys, corsair
+result = corsair.run(corsair.Architecture.built_in("lamp"), duration=2, seed=1)
+print("Python", sys.version.split()[0], "runs lamp:", result.summary["digest"])'
+    "${enter[@]}" rm -rf "$fresh"
+}
+
+# A stranger who has only the archives copies the commands of the first pages of the book.
+step_newcomer() {
+    debian_root || return 0
+    local home=$debian/newcomer programs=$debian/newcomer/programs
+    rm -rf "$home"
+    mkdir -p "$programs" "$home/ci" "$home/examples"
+    for program in corsair corsair-stream corsair-courier; do
+        tar -C "$programs" --strip-components 1 -xzf "$files/$program-$version-$host.tar.gz"
+    done
+    cp -r ci/book "$home/ci/"
+    cp -r examples/book "$home/examples/"
+    mount -t proc proc "$debian/proc" 2>/dev/null || true
+    local status=0
+    chroot "$debian" /usr/bin/python3.14 -B /newcomer/ci/book/run.py --programs /newcomer/programs --pictures /tmp/pictures \
+        /newcomer/examples/book/src/{introduction,gallery,architecture/start,operate/start}.md || status=$?
+    umount "$debian/proc" 2>/dev/null || true
+    return "$status"
+}
+
+# The table of features in RELEASING.md is true of each artifact that is here.
+step_features() {
+    local unpacked artifacts=() venv=$target/features-venv
+    unpacked=$(mktemp -d)
+    tar -C "$unpacked" --strip-components 1 -xzf "$files/corsair-$version-$host.tar.gz"
+    cargo build --quiet --bin corsair
+    artifacts=("source=$target/debug/corsair" "static binaries=$unpacked/corsair" "container=$unpacked/corsair")
+    if compgen -G "$files/corsair_sim-*-manylinux*.whl" >/dev/null; then
+        [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check --no-index --force-reinstall "$files"/corsair_sim-*-manylinux*.whl
+        artifacts+=("wheel=$venv/bin/python -m corsair")
+    fi
+    ci/release/features.py "${artifacts[@]}"
+    rm -rf "$unpacked"
 }
 
 . ci/steps.sh

@@ -101,5 +101,5 @@ pub use topology::{
     Costs, Instance, RoomError, Scale, ScaleError, Service, TimedFault, Topology, first_part,
 };
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
-pub use variant::{DefinitionText, Setting};
+pub use variant::{DefinitionText, FieldHint, Setting};
 pub use workload::{Architecture, simulate};

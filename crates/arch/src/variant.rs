@@ -1,5 +1,9 @@
 //! Definitions with some of their fields changed.
 
+mod fields;
+
+pub use fields::FieldHint;
+
 use crate::definition::{CheckedDefinition, DefinitionError, read_text, text_of};
 use crate::nearest::did_you_mean;
 use serde_json::Value;

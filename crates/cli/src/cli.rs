@@ -7,7 +7,7 @@ use crate::flags::values::Values;
 use crate::flags::{normalise, refusal};
 use crate::options::{self, Options, checkpoints};
 use crate::parser::{Purpose, command};
-use crate::{config_file, simulation};
+use crate::{complete, config_file, simulation};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
@@ -29,6 +29,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
         return Err(anyhow!(
             "`corsair {word}` is a program of its own; run `cargo run -p {package} -- --help`"
         ));
+    }
+    if first == Some(complete::WORD) {
+        complete::answer(&args.skip(1).collect::<Vec<_>>());
+        return Ok(ExitCode::SUCCESS);
     }
     let given: Vec<OsString> = args.collect();
     let program = std::iter::once(OsString::from("corsair"));
@@ -109,15 +113,7 @@ fn answer(error: &clap::Error, mut called: Command) -> Result<ExitCode> {
 
 fn completions(given: &ArgMatches) -> Result<ExitCode> {
     let shell = given.get_one::<Shell>("shell").copied();
-    let mut script = Vec::new();
-    if let Some(shell) = shell {
-        clap_complete::generate(
-            shell,
-            &mut command(Purpose::Describe),
-            "corsair",
-            &mut script,
-        );
-    }
+    let script = shell.map_or(Vec::new(), complete::script);
     Console::new(true).print(|out| out.write_all(&script));
     Ok(ExitCode::SUCCESS)
 }

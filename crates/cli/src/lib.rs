@@ -5,6 +5,7 @@ mod checkpoint;
 mod cli;
 mod cluster;
 mod commands;
+mod complete;
 mod config_file;
 mod console;
 mod driver;

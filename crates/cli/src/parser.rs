@@ -92,6 +92,8 @@ fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
     match flag.value {
         Value::One("FILE") | Value::Optional("FILE") => arg.value_hint(ValueHint::FilePath),
         Value::One("DIR") => arg.value_hint(ValueHint::DirPath),
+        // A name that ends in .json is a path.
+        Value::One(_) if flag.name == "arch" => arg.value_hint(ValueHint::FilePath),
         Value::One(_) => arg.value_hint(ValueHint::Other),
         _ => arg,
     }

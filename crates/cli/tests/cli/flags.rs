@@ -100,3 +100,37 @@ fn completions_and_man_page_know_the_flags() {
     );
     assert!(page.contains("lookahead"));
 }
+
+#[test]
+fn values_are_completed_from_the_definition_that_the_line_names() {
+    let terminal = Terminal::new();
+    terminal.write(
+        "json_arch/shop_arch.json",
+        r#"{"arch": "shop", "services": [
+            {"name": "cart", "package": "service", "count": 1,
+             "endpoints": [{"name": "list", "steps": [{"work": "1ms"}]}]},
+            {"name": "www", "package": "denominator", "dependencies": ["cart"]}]}"#,
+    );
+    let words = |line: &str| -> Vec<String> {
+        let printed = terminal.succeed(&format!("__complete {line}"));
+        let words = printed.lines().map(|line| line.split('\t').next().unwrap_or(""));
+        words.map(str::to_owned).collect()
+    };
+    assert_eq!(words("-a sh"), ["shop"]);
+    assert_eq!(words("--arch=lam"), ["--arch=lamp"]);
+    assert_eq!(words("capacity -a shop --slo cart."), ["cart.list"]);
+    assert_eq!(
+        words("capacity -a shop --find instances:c"),
+        ["instances:cart"]
+    );
+    assert_eq!(
+        words("compare shop --set services.cart.cou"),
+        ["services.cart.count="]
+    );
+    assert_eq!(
+        words("compare shop --set=services.cart.count="),
+        ["--set=services.cart.count=1"]
+    );
+    assert!(words("compare no-such-architecture --set ser").is_empty());
+    assert!(words("--seed 4 -j").is_empty());
+}

@@ -1,0 +1,230 @@
+//! Completion scripts, and the values that they complete: architectures, services, fields of definitions, flags in files.
+//!
+//! The scripts contain the flags and subcommands, as clap writes them. Values depend on the files of the user's directory,
+//! so the scripts of bash, zsh and fish ask `corsair __complete WORDS`, where the last word is the one to complete. The
+//! answer is a line for each candidate: the whole word, a tab, and a line about it. A candidate that ends in `.`, `=` or
+//! `:` continues. Without candidates the rest of the script answers.
+
+mod words;
+
+use crate::checkpoint;
+use crate::console::Console;
+use crate::flags::FLAGS;
+use crate::parser::{Purpose, command};
+use clap_complete::Shell;
+use corsair_arch::{BUILT_IN, DefinitionText};
+use std::ffi::OsString;
+use std::path::Path;
+use words::Line;
+
+/// The word with which the scripts call the command.
+pub const WORD: &str = "__complete";
+
+/// A word that can be typed, and a line about it.
+type Candidate = (String, String);
+
+/// Returns the completion script of a shell.
+pub fn script(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    let mut described = command(Purpose::Describe);
+    clap_complete::generate(shell, &mut described, "corsair", &mut script);
+    match shell {
+        Shell::Bash => script.extend_from_slice(include_bytes!("complete/values.bash")),
+        Shell::Fish => {
+            script.extend_from_slice(include_bytes!("complete/values.fish"));
+            script.extend_from_slice(fish_flags(&described).as_bytes());
+        }
+        Shell::Zsh => {
+            // The script ends by calling or registering its function, which the values have to wrap before.
+            let text = String::from_utf8_lossy(&script).into_owned();
+            let end = text.rfind("\nif [ \"$funcstack[1]\"").unwrap_or(text.len());
+            let (functions, call) = text.split_at(end);
+            script = [functions, include_str!("complete/values.zsh"), call]
+                .concat()
+                .into_bytes();
+        }
+        _ => {}
+    }
+    script
+}
+
+/// Tells fish which flags of the command and its subcommands have such values.
+fn fish_flags(command: &clap::Command) -> String {
+    let commands = std::iter::once(command).chain(command.get_subcommands());
+    let args = commands.flat_map(clap::Command::get_arguments);
+    let mut lines: Vec<String> = args
+        .filter(|arg| Kind::of(words::name(arg)).is_some() && !arg.is_positional())
+        .map(|arg| {
+            let short = arg
+                .get_short()
+                .map_or(String::new(), |letter| format!(" -s {letter}"));
+            let long = words::name(arg);
+            format!("complete -c corsair{short} -l {long} -x -a '(__corsair_values)'\n")
+        })
+        .collect();
+    lines.sort();
+    lines.dedup();
+    lines.concat()
+}
+
+/// Prints the candidates for the last of these words.
+pub fn answer(words: &[OsString]) {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let candidates = candidates(&words);
+    Console::new(true).print(|out| {
+        for (word, about) in candidates {
+            writeln!(out, "{word}\t{about}")?;
+        }
+        Ok(())
+    });
+}
+
+/// The values that are not in the scripts.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Architectures,
+    Config,
+    Fields,
+    Find,
+    Kv,
+    Slo,
+}
+
+impl Kind {
+    /// The kind of an argument's values, by its name.
+    fn of(argument: &str) -> Option<Kind> {
+        Some(match argument {
+            "arch" | "a" | "b" => Kind::Architectures,
+            "config" => Kind::Config,
+            "set" => Kind::Fields,
+            "find" => Kind::Find,
+            "kv" => Kind::Kv,
+            "slo" => Kind::Slo,
+            _ => return None,
+        })
+    }
+}
+
+fn candidates(words: &[String]) -> Vec<Candidate> {
+    let mut root = command(Purpose::Describe);
+    root.build();
+    let Some(line) = Line::read(&root, words) else {
+        return Vec::new();
+    };
+    let Some(kind) = Kind::of(&line.argument) else {
+        return Vec::new();
+    };
+    let mut found = match kind {
+        Kind::Architectures => architectures(line.directory()),
+        Kind::Config => configurations(),
+        Kind::Kv => vec![(
+            "chat:".to_owned(),
+            "the period of pirates and entry points".to_owned(),
+        )],
+        Kind::Fields | Kind::Find | Kind::Slo => match definition(&line) {
+            Some(text) => of_definition(kind, &text, &line.typed),
+            None => Vec::new(),
+        },
+    };
+    found.retain(|(word, _)| word.starts_with(&line.typed));
+    for (word, _) in &mut found {
+        word.insert_str(0, &line.before);
+    }
+    found
+}
+
+/// The definition that the line names: its architecture, or that of the saved run.
+fn definition(line: &Line) -> Option<DefinitionText> {
+    let saved = line.given("directory").and_then(|directory| {
+        let manifest = checkpoint::read(Path::new(directory)).ok()?.manifest;
+        let flag = |name: &str| {
+            let text = manifest.details.get("flags")?.get(name)?.as_str()?;
+            Some(text.to_owned())
+        };
+        Some((flag("arch"), flag("arch-dir")))
+    });
+    let (arch, directory) = saved.unwrap_or((None, None));
+    let typed = line
+        .given("arch")
+        .or_else(|| line.given("a"))
+        .map(str::to_owned);
+    let arch = arch.or(typed);
+    let arch = arch.as_deref().unwrap_or(BUILT_IN[0].0);
+    let directory = directory.as_deref().map_or(line.directory(), Path::new);
+    DefinitionText::find(arch, directory).ok()
+}
+
+/// The fields, services or kinds of requests of a definition.
+fn of_definition(kind: Kind, text: &DefinitionText, typed: &str) -> Vec<Candidate> {
+    if let Kind::Fields = kind {
+        let fields = text.fields(typed).into_iter();
+        return fields.map(|field| (field.path, field.about)).collect();
+    }
+    let Ok(checked) = text.with(&[]) else {
+        return Vec::new();
+    };
+    let services = checked.definition().services.iter();
+    if let Kind::Find = kind {
+        return services
+            .map(|service| {
+                (
+                    format!("instances:{}", service.name),
+                    service.package.to_string(),
+                )
+            })
+            .collect();
+    }
+    let endpoints = services.flat_map(|service| {
+        let of_service = move |endpoint: &corsair_arch::EndpointDefinition| {
+            (format!("{}.{}", service.name, endpoint.name), String::new())
+        };
+        service.endpoints.iter().map(of_service)
+    });
+    endpoints.collect()
+}
+
+/// What `-a` understands: pirates, built-in architectures and the definitions of a directory.
+fn architectures(directory: &Path) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = files(directory, "_arch.json")
+        .map(|name| (name, format!("a definition in {}", directory.display())))
+        .collect();
+    let built_in = BUILT_IN.iter().map(|(name, _)| (*name, "built in"));
+    let others = [
+        ("fsm", "pirates"),
+        ("migration", "steps 0 to 9 of a migration, -s"),
+    ];
+    for (name, about) in built_in.chain(others) {
+        if found.iter().all(|(known, _)| known != name) {
+            found.push((name.to_owned(), about.to_owned()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What `--config` understands.
+fn configurations() -> Vec<Candidate> {
+    let directories = [
+        "json",
+        FLAGS
+            .iter()
+            .find(|flag| flag.name == "arch-dir")
+            .map_or("", |flag| flag.default),
+    ];
+    let of = |directory: &'static str| {
+        files(Path::new(directory), "_conf.json").map(move |name| (name, format!("in {directory}")))
+    };
+    let mut found: Vec<Candidate> = directories.into_iter().flat_map(of).collect();
+    found.sort();
+    found.dedup_by(|a, b| a.0 == b.0);
+    found
+}
+
+/// The names of a directory's files with this end, without it.
+fn files(directory: &Path, end: &'static str) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(move |entry| Some(entry.file_name().to_str()?.strip_suffix(end)?.to_owned()))
+}

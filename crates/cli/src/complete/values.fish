@@ -1,0 +1,9 @@
+
+# Values come from the command; fish inserts what follows the `=` of a flag.
+function __corsair_values
+    set -l words (commandline -opc)
+    set -l word (commandline -ct)
+    set -q word[1]; or set word ''
+    $words[1] __complete $words[2..] $word 2>/dev/null | string replace -r -- '^--?[a-z-]+=' ''
+end
+complete -c corsair -n '__fish_seen_subcommand_from compare' -a '(__corsair_values)'
