@@ -3,7 +3,7 @@
 # and checks its links.
 #
 #   ci/book.sh                    all steps
-#   ci/book.sh commands build     only these: commands build test links
+#   ci/book.sh commands build     only these: commands build test links axe
 #   ci/book.sh --update           runs the commands and writes their output into the pages
 #
 # The built book is in target/book/html; nothing generated is committed. mdBook is installed from the registry if it is
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 book=$target/book
-all_steps=(commands build test links)
+all_steps=(commands build test links axe)
 mdbook_version=0.5.4
 
 mdbook() {
@@ -61,6 +61,17 @@ step_test() {
 
 step_links() {
     ci/book/links.py "$book/html"
+}
+
+step_axe() {
+    local modules=$target/book-node
+    for program in node npm chromium; do
+        command -v "$program" >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${program/%node/nodejs}" >/dev/null; }
+    done
+    [ -d "$modules/node_modules/axe-core" ] ||
+        PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" 'playwright-core@^1.50' 'axe-core@^4.10'
+    [ -d "$book/html" ] || step_build
+    NODE_PATH=$modules/node_modules timeout 500 node ci/book/axe.mjs "$book/html" "$(command -v chromium)"
 }
 
 if [ "${1:-}" = --update ]; then

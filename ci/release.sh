@@ -2,7 +2,7 @@
 # Builds what is released, and tests it as a stranger would: without Rust, in an empty root.
 #
 #   ci/release.sh                       all steps
-#   ci/release.sh binaries container    only these: binaries empty_root container units wheels newcomer features
+#   ci/release.sh binaries container    only these: workflow binaries empty_root container units wheels newcomer features
 #   TARGET=aarch64-unknown-linux-musl ci/release.sh binaries
 #
 # Archives and wheels lie in target/release-files, with SHA256SUMS. Nothing is uploaded; see .github/RELEASING.md.
@@ -14,13 +14,22 @@ build=${TARGET:-$host}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 files=$target/release-files
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-all_steps=(binaries empty_root container units wheels newcomer features)
+all_steps=(workflow binaries empty_root container units wheels newcomer features)
 
 # Installs a Debian package if its command is missing.
 need() {
     command -v "$1" >/dev/null && return
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends "$2" >/dev/null
+}
+
+# The workflow that repeats these steps for a tag has no mistake that a linter finds.
+step_workflow() {
+    if ! command -v go >/dev/null; then
+        echo "left out: the workflow (actionlint needs go)"
+        return 0
+    fi
+    go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml
 }
 
 # Static binaries, stripped, in archives with completions, manual page and licenses.

@@ -1,6 +1,6 @@
 //! Completion scripts, and the values that they complete: architectures, services, fields of definitions, flags in files.
 //!
-//! The scripts contain the flags and subcommands, as clap writes them. Values depend on the files of the user's directory,
+//! The scripts contain the flags and subcommands, as clap writes them. Other values depend on the files of the user's directory,
 //! so the scripts of bash, zsh and fish ask `corsair __complete WORDS`, where the last word is the one to complete. The
 //! answer is a line for each candidate: the whole word, a tab, and a line about it. A candidate that ends in `.`, `=` or
 //! `:` continues. Without candidates the rest of the script answers.
@@ -48,18 +48,22 @@ pub fn script(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// Tells fish which flags of the command and its subcommands have such values.
+/// Tells fish which flags of the command and its subcommands have such values. The flags with listed values are among them,
+/// because the script of clap completes them only in the same word, as `--form=`.
 fn fish_flags(command: &clap::Command) -> String {
     let commands = std::iter::once(command).chain(command.get_subcommands());
     let args = commands.flat_map(clap::Command::get_arguments);
     let mut lines: Vec<String> = args
-        .filter(|arg| Kind::of(words::name(arg)).is_some() && !arg.is_positional())
+        .filter(|arg| !arg.is_positional())
+        .filter(|arg| Kind::of(words::name(arg)).is_some() || !arg.get_possible_values().is_empty())
         .map(|arg| {
             let short = arg
                 .get_short()
                 .map_or(String::new(), |letter| format!(" -s {letter}"));
             let long = words::name(arg);
-            format!("complete -c corsair{short} -l {long} -x -a '(__corsair_values)'\n")
+            // A name of an architecture may be a file.
+            let files = if long == "arch" { "-r" } else { "-x" };
+            format!("complete -c corsair{short} -l {long} {files} -a '(__corsair_values)'\n")
         })
         .collect();
     lines.sort();
@@ -114,26 +118,30 @@ fn candidates(words: &[String]) -> Vec<Candidate> {
     let Some(line) = Line::read(&root, words) else {
         return Vec::new();
     };
-    let Some(kind) = Kind::of(&line.argument) else {
-        return Vec::new();
-    };
-    let mut found = match kind {
-        Kind::Architectures => architectures(line.directory()),
-        Kind::Config => configurations(),
-        Kind::Kv => vec![(
-            "chat:".to_owned(),
-            "the period of pirates and entry points".to_owned(),
-        )],
-        Kind::Fields | Kind::Find | Kind::Slo => match definition(&line) {
-            Some(text) => of_definition(kind, &text, &line.typed),
-            None => Vec::new(),
-        },
+    let mut found = match Kind::of(&line.argument) {
+        None => line.listed.clone(),
+        Some(kind) => of_kind(kind, &line),
     };
     found.retain(|(word, _)| word.starts_with(&line.typed));
     for (word, _) in &mut found {
         word.insert_str(0, &line.before);
     }
     found
+}
+
+fn of_kind(kind: Kind, line: &Line) -> Vec<Candidate> {
+    match kind {
+        Kind::Architectures => architectures(line.directory()),
+        Kind::Config => configurations(),
+        Kind::Kv => vec![(
+            "chat:".to_owned(),
+            "the period of pirates and entry points".to_owned(),
+        )],
+        Kind::Fields | Kind::Find | Kind::Slo => match definition(line) {
+            Some(text) => of_definition(kind, &text, &line.typed),
+            None => Vec::new(),
+        },
+    }
 }
 
 /// The definition that the line names: its architecture, or that of the saved run.

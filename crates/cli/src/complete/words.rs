@@ -1,5 +1,6 @@
 //! The words before the cursor: which argument the last one is the value of, and what was given before.
 
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,6 +14,8 @@ pub struct Line {
     pub before: String,
     /// The part of the value that is there.
     pub typed: String,
+    /// The values that the parser lists, with a line about each.
+    pub listed: Vec<(String, String)>,
     given: HashMap<String, String>,
 }
 
@@ -34,22 +37,28 @@ impl Line {
         for word in before {
             reader.read(word);
         }
-        let (argument, before, typed) = match reader.expected {
-            Some(argument) => (argument.to_owned(), "", last.as_str()),
+        let (arg, before, typed) = match reader.expected {
+            Some(arg) => (arg, "", last.as_str()),
             None => match reader.flag(last) {
-                Some((arg, Some(value))) => {
-                    let before = &last[..last.len() - value.len()];
-                    (name(arg).to_owned(), before, value)
-                }
+                Some((arg, Some(value))) => (arg, &last[..last.len() - value.len()], value),
                 Some((_, None)) => return None,
                 None if last.starts_with('-') => return None,
-                None => (name(reader.positional()?).to_owned(), "", last.as_str()),
+                None => (reader.positional()?, "", last.as_str()),
             },
         };
+        let about = |value: &PossibleValue| {
+            value
+                .get_help()
+                .map_or(String::new(), |help| help.to_string())
+        };
+        let listed = arg.get_possible_values().into_iter();
         Some(Line {
-            argument,
+            argument: name(arg).to_owned(),
             before: before.to_owned(),
             typed: typed.to_owned(),
+            listed: listed
+                .map(|value| (value.get_name().to_owned(), about(&value)))
+                .collect(),
             given: reader.given,
         })
     }
@@ -69,21 +78,21 @@ struct Reader<'a> {
     command: &'a Command,
     given: HashMap<String, String>,
     /// The argument whose value is the next word.
-    expected: Option<&'a str>,
+    expected: Option<&'a Arg>,
     /// The number of words that were neither flags nor values of flags.
     positions: usize,
 }
 
 impl<'a> Reader<'a> {
     fn read(&mut self, word: &str) {
-        if let Some(argument) = self.expected.take() {
-            self.given.insert(argument.to_owned(), word.to_owned());
+        if let Some(arg) = self.expected.take() {
+            self.given.insert(name(arg).to_owned(), word.to_owned());
         } else if let Some((arg, value)) = self.flag(word) {
             match value {
                 Some(value) => {
                     self.given.insert(name(arg).to_owned(), value.to_owned());
                 }
-                None if takes_next(arg) => self.expected = Some(name(arg)),
+                None if takes_next(arg) => self.expected = Some(arg),
                 None => {}
             }
         } else if let Some(subcommand) = self.command.find_subcommand(word) {

@@ -113,7 +113,9 @@ fn values_are_completed_from_the_definition_that_the_line_names() {
     );
     let words = |line: &str| -> Vec<String> {
         let printed = terminal.succeed(&format!("__complete {line}"));
-        let words = printed.lines().map(|line| line.split('\t').next().unwrap_or(""));
+        let words = printed
+            .lines()
+            .map(|line| line.split('\t').next().unwrap_or(""));
         words.map(str::to_owned).collect()
     };
     assert_eq!(words("-a sh"), ["shop"]);
