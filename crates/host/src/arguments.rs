@@ -43,7 +43,7 @@ pub(crate) fn strip_padding() {
     }
 }
 
-/// Replaces the arguments of this process by those of a host. The process has one thread.
+/// Replaces the arguments of this process with the arguments of a host. The process has one thread.
 pub(crate) fn set(host: &HostSpec) {
     let own = std::slice::from_ref(&host.name);
     let arguments = match host.arguments.is_empty() {

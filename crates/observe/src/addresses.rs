@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// Assigns addresses, in sequence for each zone.
 ///
-/// Each zone has a range of 65,536 addresses. Regions and zones of other names take the ranges of the
-/// first. What does not fit into a range comes from 10.0.0.0/8, or from another such network if zones
-/// have ranges of that.
+/// Each zone has a range of 65,536 addresses. Regions and zones with other names share the ranges of the first region
+/// and zone. Addresses that do not fit into a range come from 10.0.0.0/8, or from another private network if zones have
+/// ranges in 10.0.0.0/8.
 ///
 /// ```
 /// # use corsair_observe::Addresses;
@@ -24,9 +24,9 @@ use std::sync::Arc;
 pub struct Addresses {
     #[serde(skip)]
     places: Arc<Places>,
-    /// How many each zone has handed out.
+    /// The number of addresses handed out per zone.
     used: HashMap<usize, u32>,
-    /// How many came from elsewhere.
+    /// The number of addresses that came from outside the ranges of the zones.
     elsewhere: u32,
 }
 
@@ -39,7 +39,7 @@ impl Addresses {
         }
     }
 
-    /// The same in these places.
+    /// Returns the same addresses for nodes in these places.
     pub(crate) fn within(self, places: &Arc<Places>) -> Addresses {
         let places = Arc::clone(places);
         Addresses { places, ..self }

@@ -1,14 +1,14 @@
-//! Checkpoints on disk: a saved run and what it has written so far, as a set of files that is complete or not
-//! there.
+//! Checkpoints on disk: a saved run and the output it has written so far, as a set of files that is either complete or
+//! absent.
 //!
-//! A checkpoint is a directory below the one that the user names: `000007`, or `000007-asked` if it was asked for
-//! by hand, which is never removed. It is written under another name beside its place ([`Staging`]), every file is
-//! synced, the manifest is written last, and then the directory takes its name. So what can be found is whole,
-//! whenever the process was killed. Every file has its length and its CRC-32 in the manifest, and the manifest has
-//! its own.
+//! A checkpoint is a subdirectory of the directory that the user names: `000007`, or `000007-asked` if the user
+//! requested it explicitly; such a checkpoint is never removed. The checkpoint is first written under a temporary name
+//! next to its final place ([`Staging`]). Every file is synced, the manifest is written last, and then the directory is
+//! renamed. So every checkpoint that can be found is complete, whenever the process was killed. The manifest has the
+//! length and the CRC-32 of every file, and a CRC-32 of itself.
 //!
-//! All checkpoints in one directory belong to one run ([`RunId`]): another run, or a branch of the same one, is refused
-//! and saves itself elsewhere ([`branch_directory`]).
+//! All checkpoints in one directory belong to one run ([`RunId`]). Another run, or a branch of the same run, cannot
+//! save itself there and uses another directory ([`branch_directory`]).
 
 mod error;
 mod manifest;
@@ -30,31 +30,31 @@ use std::thread;
 use std::time::{Duration, Instant};
 use stored::StoredFile;
 
-/// Checkpoints that were not asked for by hand are kept up to this number, the newest ones.
+/// The number of automatic checkpoints that are kept: the newest ones.
 const KEPT: usize = 2;
 
 /// The program that writes checkpoints. Only the same build reads them, because the layout of the state
 /// follows the source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The name.
+    /// The program's name.
     pub name: &'static str,
-    /// The version.
+    /// The program's version.
     pub version: &'static str,
-    /// A hash of the sources that it was built from.
+    /// A hash of the sources from which the program was built.
     pub build: &'static str,
 }
 
 /// The contents of a checkpoint that is to be written.
 #[derive(Debug)]
 pub struct Draft {
-    /// The program that writes it.
+    /// The program that writes the checkpoint.
     pub program: Program,
     /// The run that is saved.
     pub run: RunId,
     /// The virtual time of the checkpoint in nanoseconds.
     pub time: u64,
-    /// True if it was requested explicitly.
+    /// True if the checkpoint was requested explicitly.
     pub asked: bool,
     /// Further data that the program needs to resume the run.
     pub details: Value,
@@ -64,28 +64,30 @@ pub struct Draft {
     pub outputs: Vec<Output>,
 }
 
-/// A file that a run is writing: its first bytes are part of a checkpoint. More may be written behind them at any time.
+/// A file that a run is still writing. The first bytes of the file are part of a checkpoint; more may be appended at
+/// any time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The name in the checkpoint.
     pub name: String,
     /// The path at which it is being written.
     pub source: PathBuf,
-    /// How many of its bytes.
+    /// The number of bytes that belong to the checkpoint.
     pub bytes: u64,
-    /// Their CRC-32.
+    /// The CRC-32 of these bytes.
     pub crc32: u32,
 }
 
 /// A complete checkpoint that was read.
 pub struct Checkpoint {
-    /// The directory.
+    /// The directory of the checkpoint.
     pub directory: PathBuf,
     /// The manifest.
     pub manifest: Manifest,
     /// The small files of the saved run, in the order in which they were written.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The parts, which are as large as the run: they stay on disk, and only the needed bytes are read.
+    /// The saved state of the workers. It is as large as the run, so it stays on disk, and only the needed bytes are
+    /// read.
     parts: Vec<Arc<dyn StoredPart>>,
 }
 
@@ -110,10 +112,10 @@ impl Checkpoint {
     }
 }
 
-/// The file name of the head, which all parts share.
+/// The name of the file with the data that all parts share.
 pub const HEAD: &str = "head";
 
-/// The file with the state of what writes a run's files.
+/// The file with the state of the component that writes a run's files.
 pub const RECORDER: &str = "recorder.json";
 
 /// The prefix of the names of parts.
@@ -127,7 +129,7 @@ pub fn part_name(worker: usize) -> String {
 /// The files of a saved run.
 ///
 /// # Errors
-/// If a part of it cannot be read that is elsewhere.
+/// If a part is stored elsewhere and cannot be read.
 pub fn files_of(snapshot: Snapshot) -> Result<Vec<(String, Vec<u8>)>, SnapshotError> {
     let (head, parts) = snapshot.into_parts()?;
     let parts = (0..).zip(parts);
@@ -137,11 +139,11 @@ pub fn files_of(snapshot: Snapshot) -> Result<Vec<(String, Vec<u8>)>, SnapshotEr
         .collect())
 }
 
-/// Writes a checkpoint below this directory, which is made if it is missing, and removes the oldest of those that
-/// were not asked for. Returns where it is.
+/// Writes a checkpoint below this directory, which is created if it is missing. Removes the oldest automatic
+/// checkpoints. Returns the directory of the new checkpoint.
 ///
 /// # Errors
-/// If it cannot be written; then it is not there.
+/// If the checkpoint cannot be written; then no checkpoint is left behind.
 pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError> {
     remove_left(below);
     check_run(below, draft.run)?;
@@ -159,7 +161,7 @@ pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError>
 
 /// The pause between two checks whether a directory is free.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a run that has ended may keep it.
+/// The longest time to wait for a run that has ended to release the directory.
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// A lock on the checkpoint directory of a run, so that no other process saves a run there at the same time.
@@ -175,7 +177,7 @@ impl Claim {
     /// cannot be created or locked is not held; writing the first checkpoint reports that error.
     ///
     /// # Errors
-    /// If another process holds it, or if it has checkpoints of another run.
+    /// If another process holds the directory, or if the directory has checkpoints of another run.
     pub fn new(below: &Path, run: RunId) -> Result<Claim, CheckpointError> {
         let was_made = !below.exists() && fs::create_dir_all(below).is_ok();
         let until = Instant::now() + LEAVING;
@@ -226,7 +228,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Creates one below this directory; all processes that write it must use the same name.
+    /// Creates an unfinished checkpoint below this directory. All processes that write it must use the same name.
     pub fn new(below: &Path, name: &str) -> Staging {
         Staging {
             below: below.to_owned(),
@@ -235,10 +237,10 @@ impl Staging {
         }
     }
 
-    /// Creates its directory, unless another process has.
+    /// Creates the directory, unless another process has created it.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the directory cannot be created.
     pub fn create(&self) -> Result<(), CheckpointError> {
         fs::create_dir_all(&self.path).map_err(|error| cannot(&self.path, error))
     }
@@ -252,10 +254,10 @@ impl Staging {
         self.held = locked.ok();
     }
 
-    /// Writes a file of it.
+    /// Writes a file of the checkpoint.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, name: String, contents: &[u8]) -> Result<SavedFile, CheckpointError> {
         let path = self.path.join(&name);
         // Of an earlier process of the same name.
@@ -272,8 +274,8 @@ impl Staging {
     /// checkpoints of the run that were not requested explicitly. Returns the directory of the checkpoint.
     ///
     /// # Errors
-    /// If a file is missing or has another length, if the directory has checkpoints of another run, or if it
-    /// cannot be written; then there is no checkpoint.
+    /// If a file is missing or has another length, if the directory has checkpoints of another run, or if the
+    /// checkpoint cannot be written; then no checkpoint is left behind.
     pub fn complete(
         &self,
         files: Vec<SavedFile>,
@@ -347,7 +349,7 @@ impl Staging {
     }
 }
 
-/// Removes what processes have left below this directory that were killed while they wrote.
+/// Removes the unfinished checkpoints below this directory whose processes were killed while they wrote.
 pub fn remove_left(below: &Path) {
     crate::replacement::remove_left(below, |name| name.starts_with(STAGING));
 }
@@ -381,7 +383,7 @@ fn cannot(path: &Path, error: io::Error) -> CheckpointError {
     }
 }
 
-/// A checkpoint by its name.
+/// A checkpoint and the parts of its directory name.
 #[derive(Debug)]
 struct CheckpointEntry {
     number: u64,
@@ -428,7 +430,7 @@ fn check_run(below: &Path, run: RunId) -> Result<(), CheckpointError> {
     }
 }
 
-/// Removes all but the newest of those that were not asked for.
+/// Removes the automatic checkpoints except the newest.
 fn prune(below: &Path) -> Result<(), CheckpointError> {
     let own: Vec<_> = all(below)?.into_iter().filter(|one| !one.asked).collect();
     for old in &own[..own.len().saturating_sub(KEPT)] {
@@ -442,7 +444,7 @@ fn prune(below: &Path) -> Result<(), CheckpointError> {
 /// Reads the manifest of the checkpoint in this directory.
 ///
 /// # Errors
-/// If it cannot be read, or is damaged.
+/// If the manifest cannot be read, or is damaged.
 pub fn manifest(directory: &Path) -> Result<Manifest, CheckpointError> {
     read_manifest(&directory.join(MANIFEST))
 }
@@ -450,7 +452,7 @@ pub fn manifest(directory: &Path) -> Result<Manifest, CheckpointError> {
 /// Returns the newest checkpoint below this directory, or the directory itself if it is a checkpoint.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no checkpoint.
 pub fn find(directory: &Path) -> Result<PathBuf, CheckpointError> {
     if directory.join(MANIFEST).exists() {
         return Ok(directory.to_owned());
@@ -469,7 +471,7 @@ pub fn find(directory: &Path) -> Result<PathBuf, CheckpointError> {
 /// files, only the lengths are checked here; their contents are checked when they are read.
 ///
 /// # Errors
-/// The first file that differs, by its name; or both builds, if another one has written the checkpoint.
+/// Returns the name of the first file that differs, or both builds if another build wrote the checkpoint.
 pub fn read(directory: &Path, program: Program) -> Result<Checkpoint, CheckpointError> {
     let manifest = read_manifest(&directory.join(MANIFEST))?;
     let Program {
@@ -510,7 +512,7 @@ pub fn read(directory: &Path, program: Program) -> Result<Checkpoint, Checkpoint
     })
 }
 
-/// The contents of a file, if they are as they were written.
+/// Returns the contents of a file if they match the manifest.
 fn whole(path: &Path, file: &SavedFile) -> Result<Vec<u8>, CheckpointError> {
     let contents = fs::read(path).map_err(|error| CheckpointError::Read {
         path: path.to_owned(),
@@ -535,7 +537,7 @@ fn whole(path: &Path, file: &SavedFile) -> Result<Vec<u8>, CheckpointError> {
 /// Copies the part of an output that belongs to a checkpoint, after checking it.
 ///
 /// # Errors
-/// If it cannot be read, or is damaged, or if `to` cannot be written.
+/// If the file cannot be read or is damaged, or if `to` cannot be written.
 pub fn begin_of(path: &Path, file: &SavedFile, to: &mut impl Write) -> Result<(), CheckpointError> {
     let unreadable = |error| CheckpointError::Read {
         path: path.to_owned(),

@@ -25,7 +25,7 @@ impl<W: Write> CountingWriter<W> {
         Ok((self.bytes, self.sum.clone().finalize()))
     }
 
-    /// How many bytes were written through it.
+    /// Returns the number of bytes written through this writer.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

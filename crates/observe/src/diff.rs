@@ -1,8 +1,8 @@
 //! The first difference between two recorded runs.
 //!
-//! A recorded run is an output file of an observer, or a directory of them. Every event is a separate line in
-//! all formats, so runs are compared line by line, in memory for one line of each. Headers (flags, date) may
-//! differ, because they are not events.
+//! A recorded run is an output file of an observer, or a directory of such files. Every event is a separate line in all
+//! formats, so runs are compared line by line, and only one line of each run is in memory. Headers (flags, date) are
+//! ignored, because they are not events.
 
 mod events;
 
@@ -34,9 +34,9 @@ pub enum DiffError {
     /// The directories have no files with equal names.
     #[error("{} and {} have no file in common; give directories that runs have written to", .a.display(), .b.display())]
     NothingInCommon {
-        /// One directory.
+        /// The first directory.
         a: PathBuf,
-        /// The other.
+        /// The second directory.
         b: PathBuf,
     },
 }
@@ -44,20 +44,20 @@ pub enum DiffError {
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// How many files were compared.
+    /// The number of compared files.
     pub files: usize,
-    /// How many events of them are the same.
+    /// The number of equal events in these files.
     pub same: u64,
-    /// The first event in time in which they differ.
+    /// The earliest event in which the runs differ.
     pub first: Option<Difference>,
-    /// Files that only the first run has, below its directory.
+    /// Paths of the files that only the first run has, relative to its directory.
     pub only_a: Vec<PathBuf>,
     /// Files that only the second run has.
     pub only_b: Vec<PathBuf>,
 }
 
 impl Comparison {
-    /// Whether the runs are the same as far as they were recorded.
+    /// Returns true if the recorded parts of the runs are the same.
     pub fn is_same(&self) -> bool {
         self.first.is_none() && self.only_a.is_empty() && self.only_b.is_empty()
     }
@@ -66,15 +66,15 @@ impl Comparison {
 /// An event in which two runs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The file, below the directories; its name if files were given.
+    /// The path of the file relative to the directories, or its name if files were compared.
     pub file: PathBuf,
     /// The number of the event, from 1.
     pub number: u64,
     /// The time in nanoseconds since 1970, if known.
     pub at: Option<i128>,
-    /// The event of the first run; `None` if it has ended.
+    /// The event of the first run; `None` if this run has ended.
     pub a: Option<String>,
-    /// The event of the second run; `None` if it has ended.
+    /// The event of the second run; `None` if this run has ended.
     pub b: Option<String>,
 }
 
@@ -97,10 +97,10 @@ impl fmt::Display for Difference {
 
 /// Compares two runs: two files, or all files of two directories.
 ///
-/// O(bytes), in the memory of one event of each.
+/// Takes O(bytes) of time, and holds one event of each run in memory.
 ///
 /// # Errors
-/// [`DiffError`].
+/// Returns a [`DiffError`] if a file cannot be read, or if the runs cannot be compared.
 pub fn diff(a: &Path, b: &Path) -> Result<Comparison, DiffError> {
     let (a_files, b_files) = match (a.is_dir(), b.is_dir()) {
         (true, true) => (files(a)?, files(b)?),
@@ -146,7 +146,7 @@ pub fn diff(a: &Path, b: &Path) -> Result<Comparison, DiffError> {
 /// The directories that observers write to.
 const WRITTEN: [&str; 4] = ["json", "gml", "json_metrics", "csv_metrics"];
 
-/// The files below a directory that observers may have written, by their paths below it.
+/// Returns the files below a directory that observers may have written, by their relative paths.
 fn files(directory: &Path) -> Result<BTreeSet<PathBuf>, DiffError> {
     let mut all = BTreeSet::new();
     let below = WRITTEN.iter().map(PathBuf::from).chain([PathBuf::new()]);
@@ -213,7 +213,7 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
 /// Longer events are shown in part.
 const LONG: usize = 800;
 
-/// Characters of a long event that are shown before the first difference, and from it on.
+/// The number of characters of a long event that are shown before the first difference, and after it.
 const BEFORE: usize = 160;
 const AFTER: usize = 320;
 

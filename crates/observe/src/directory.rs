@@ -1,4 +1,4 @@
-//! The nodes that have appeared, by the numbers of their actors.
+//! The nodes that have appeared so far, by actor number.
 
 use crate::{Addresses, Container, Node, Places, Population};
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,18 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The known nodes, in the order of records.
+/// The known nodes, in the order of the records.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    /// By actor number. Numbers are assigned in pages, so most entries are used.
+    /// The nodes by actor number. Numbers are assigned in pages, so most entries are used.
     placed: Vec<Option<Arc<NodeIdentity>>>,
     populations: Vec<Members>,
     addresses: Addresses,
-    /// Packages and services come over and over.
+    /// Shared strings, because the names of packages and services repeat often.
     words: HashMap<String, Arc<str>>,
 }
 
-/// The members of a population, which appeared together.
+/// The members of a population, which appear together.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     /// The number of the first actor.
@@ -41,12 +41,12 @@ impl Members {
     }
 }
 
-/// An actor as graphs and the log of messages name it.
+/// The identity of an actor in graphs and in the message log.
 #[derive(Clone, Debug)]
 pub(crate) enum ActorIdentity {
     /// A single node.
     Placed(Arc<NodeIdentity>),
-    /// A member of a population: which of them, its index there, and its name.
+    /// A member of a population: the population, the member's index in it, and its name.
     Member {
         population: usize,
         index: u32,
@@ -128,9 +128,9 @@ pub(crate) struct SavedNode {
 /// The serialized form of all nodes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SavedDirectory {
-    /// By actor number.
+    /// The single nodes by actor number.
     placed: Vec<(u32, SavedNode)>,
-    /// The number of the first actor, how many there are, and where their addresses come from.
+    /// The number of the first actor of each population, the number of its members, and the source of their addresses.
     populations: Vec<(u32, u32, Addresses)>,
     addresses: Addresses,
 }
@@ -183,7 +183,7 @@ impl Directory {
         }
     }
 
-    /// The nodes of a saved run in these places. `population` is what all populations are.
+    /// Returns the nodes of a saved run in these places. `population` describes the members of all populations.
     pub(crate) fn resume(
         places: &Arc<Places>,
         saved: SavedDirectory,
@@ -211,7 +211,7 @@ impl Directory {
         directory
     }
 
-    /// The members of the population of this number.
+    /// Returns the members of the population with this number.
     pub(crate) fn population(&self, number: usize) -> Option<&Members> {
         self.populations.get(number)
     }
@@ -222,8 +222,8 @@ impl Directory {
         self.place(actor, node, address)
     }
 
-    /// Actors have appeared together, the first of them with this number. `each` gets every
-    /// member with its address.
+    /// Adds actors that appeared together; the first of them has this number. `each` is called with every member and
+    /// its address.
     ///
     /// # Errors
     /// The first of `each`.
@@ -249,7 +249,7 @@ impl Directory {
         Ok(&self.populations[self.populations.len() - 1])
     }
 
-    /// The name of an actor that no graph shows. It takes no address from those that are shown.
+    /// Names an actor that no graph shows. Such an actor takes no address from the shown nodes.
     pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<NodeIdentity> {
         let node = Node {
             name: name.to_owned(),
@@ -269,7 +269,7 @@ impl Directory {
         placed
     }
 
-    /// A node with all that files want to know of it.
+    /// Creates a node with all data that the output files need.
     pub(crate) fn make(&mut self, SavedNode { node, address }: SavedNode) -> Arc<NodeIdentity> {
         let endpoint = Endpoint {
             service_name: &node.full_name,
@@ -299,7 +299,7 @@ impl Directory {
         self.placed[place] = Some(placed);
     }
 
-    /// The node of an actor, if it has appeared.
+    /// Returns the node of an actor, if it has appeared.
     pub(crate) fn get(&self, actor: u32) -> Option<&Arc<NodeIdentity>> {
         self.placed.get(actor as usize)?.as_ref()
     }

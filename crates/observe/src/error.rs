@@ -3,10 +3,10 @@
 use crate::FileError;
 use std::net::SocketAddr;
 
-/// Why a run could not be observed, or its output not be written.
+/// The reasons why a run cannot be observed, or its output cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    /// A file.
+    /// A file cannot be written or read.
     #[error(transparent)]
     File(#[from] FileError),
     /// The log of messages.
@@ -23,19 +23,19 @@ pub enum ObserveError {
     /// Text that is not an address.
     #[error("{what}: '{given}' is not an address; write one as {example}")]
     Address {
-        /// The system whose address it should be.
+        /// The system whose address is invalid.
         what: &'static str,
-        /// The given text.
+        /// The text given as an address.
         given: String,
         /// An example of an address.
         example: &'static str,
     },
-    /// There was no answer, or an unexpected one.
+    /// The system did not answer, or its answer was unexpected.
     #[error("{what} at {address} cannot be reached: {reason}; start it, or correct the address")]
     Unreachable {
-        /// The system.
+        /// The system that did not answer.
         what: &'static str,
-        /// The address.
+        /// The address of the system.
         address: String,
         /// The reason.
         reason: String,
@@ -43,11 +43,11 @@ pub enum ObserveError {
     /// The system refuses the connection.
     #[error("{what} at {address} refuses: {reason}")]
     Refused {
-        /// The system.
+        /// The system that answered.
         what: &'static str,
-        /// The address.
+        /// The address of the system.
         address: String,
-        /// Its answer.
+        /// The system's answer.
         reason: String,
     },
     /// The metrics cannot be served.
@@ -58,12 +58,12 @@ pub enum ObserveError {
         /// The error of the operating system.
         error: std::io::Error,
     },
-    /// A part that this build does not have.
+    /// The requested output is missing from this build.
     #[error("{what} needs the feature '{feature}'; build with --features {feature}")]
     LeftOut {
         /// The requested output.
         what: &'static str,
-        /// The feature that includes it.
+        /// The feature that adds this output to the build.
         feature: &'static str,
     },
     /// The system refuses a thread.

@@ -1,8 +1,8 @@
 //! Flows: the paths of requests through services, as spans.
 //!
-//! The two ends of an exchange are recorded separately; [`join`] joins them. Complete spans are written in
-//! batches during the run, to files and to other systems. The size of a batch depends only on the number of
-//! spans, so the files are equal however often they are written.
+//! The two ends of an exchange are recorded separately; [`join`] joins them. Complete spans are written in batches
+//! during the run, to files and to other systems. A batch is written when it has a fixed number of spans, so the files
+//! do not depend on how often the run flushes them.
 
 mod format;
 mod join;
@@ -34,14 +34,14 @@ const BATCH: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Flows {
     join: Join,
-    /// Spans that wait for their batch to be full.
+    /// Spans that wait until their batch is full.
     ready: Vec<Span>,
     outlets: Vec<Outlet>,
     each: Option<EachSpan>,
     marshal: Marshal,
     kinds: &'static [&'static str],
     operations: Vec<String>,
-    /// The microsecond at which time begins, and the nanosecond.
+    /// The wall-clock time at which virtual time begins, in microseconds and in nanoseconds.
     epoch: i128,
     spans: u64,
     incomplete: u64,
@@ -60,8 +60,8 @@ pub(crate) struct SavedFlows {
 }
 
 impl Flows {
-    /// Opens what the settings ask for; `None` if they ask for no flows.
-    /// `resumed` is the state of a saved run that the flows continue.
+    /// Opens the outputs that the settings request; returns `None` if they request no flows. `resumed` is the state of
+    /// a saved run that the flows continue.
     pub(crate) fn open(
         settings: &mut Settings,
         resumed: Option<(&ResumePoint, SavedFlows)>,
@@ -105,12 +105,12 @@ impl Flows {
         }))
     }
 
-    /// How many bytes of files have been written.
+    /// Returns the number of bytes written to files.
     pub(crate) fn bytes(&self) -> u64 {
         self.outlets.iter().map(Outlet::bytes).sum()
     }
 
-    /// Saves the state that continues these files: `to` receives the files.
+    /// Saves the state that continues these files. `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedFlows, ObserveError> {
         let (open, order) = self.join.save();
         let mut saved = SavedFlows {
@@ -144,7 +144,7 @@ impl Flows {
         }
     }
 
-    /// Ends the run: incomplete spans are written as they are.
+    /// Ends the run: incomplete spans are written without their missing times.
     pub(crate) fn end(
         &mut self,
         directory: &Directory,
@@ -187,7 +187,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Completes the files, and waits for other systems.
+    /// Completes the files, and waits until other systems have received their spans.
     pub(crate) fn finish(self, observed: &mut OutputSummary) -> Result<(), ObserveError> {
         observed.spans = self.spans;
         observed.incomplete = self.incomplete;

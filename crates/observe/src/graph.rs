@@ -1,7 +1,7 @@
 //! Graph files: GraphJSON as spigo writes and reads it, version 0.4 (0.3 is read too).
 //!
-//! A file is one JSON object: a header (`arch`, `version`, `args`, `date`) and the array `graph`
-//! of events in the order of time, each an object on a line of its own:
+//! A file is one JSON object: a header (`arch`, `version`, `args`, `date`) and the array `graph` of
+//! events in the order of time, each an object on a separate line:
 //!
 //! | event | keys |
 //! |---|---|
@@ -23,7 +23,7 @@ pub use error::GraphError;
 pub use reader::{GraphFile, GraphNode, read};
 pub(crate) use sink::{GraphSink, SavedGraph};
 
-/// The version in the header of files written here. spigo's tools want it by this name.
+/// The version in the header of files written here. spigo's tools expect this name.
 const VERSION: &str = "spigo-0.4";
 
 /// The versions that are read.

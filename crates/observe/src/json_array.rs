@@ -1,15 +1,15 @@
-//! One JSON array over many batches: elements are written as they lie in the batches.
+//! One JSON array that is written in batches.
 
 use corsair_serial::{Batch, Format, Serial, Strategy};
 use serde::Serialize;
 use std::io::{self, IoSlice, Write};
 
-/// The separators of the elements of a JSON array: the text before each element but the first begins with a
-/// comma, and the text after it may be a line feed.
+/// The separators between the elements of a JSON array. The text before each element except the first begins with a
+/// comma; the text after each element may be a line feed.
 pub(crate) trait Element: Sync {
-    /// Before each element; without the comma for the first.
+    /// The text before each element; the first element omits the comma.
     const BEFORE: &'static [u8];
-    /// After each element.
+    /// The text after each element.
     const AFTER: &'static [u8];
 }
 
@@ -59,7 +59,7 @@ impl<E: Element> Array<E> {
         self.begun = true;
     }
 
-    /// Whether it has elements.
+    /// Returns true if the array has elements.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun
     }
@@ -69,10 +69,10 @@ impl<E: Element> Array<E> {
         self.begun = false;
     }
 
-    /// Marshals values and writes them behind those that were written before.
+    /// Marshals values and appends them to the array.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Returns the errors of the writer.
     pub(crate) fn write<T: Serialize + Sync>(
         &mut self,
         strategy: &Marshal,
@@ -90,7 +90,7 @@ impl<E: Element> Array<E> {
     }
 }
 
-/// The marshalling of values: by the writing thread alone, or by several.
+/// The way to marshal values: on the writing thread alone, or on several threads.
 #[derive(Debug, Default)]
 pub(crate) enum Marshal {
     #[default]
@@ -99,8 +99,8 @@ pub(crate) enum Marshal {
 }
 
 impl Marshal {
-    /// Creates a strategy with this number of threads; if the system refuses them, with one, which is only
-    /// slower.
+    /// Creates a strategy with this number of threads. If the system cannot start them, values are marshalled on one
+    /// thread, which is only slower.
     pub(crate) fn with(workers: usize) -> Marshal {
         match workers {
             0 | 1 => Marshal::Alone,
@@ -121,7 +121,7 @@ impl Marshal {
     }
 }
 
-/// Skips the first byte: the comma before the first element.
+/// A writer that skips the first byte: the comma before the first element.
 struct WithoutFirst<'a, W> {
     out: &'a mut W,
     skipped: bool,

@@ -1,4 +1,4 @@
-//! What comes out of a run: graphs, flows and histograms, in the formats that other tools read.
+//! The output of a run: graphs, flows and histograms, in formats that other tools read.
 //!
 //! Actors report events to a [`Recorder`], on any thread. An [`Observer`] orders the records and
 //! writes them during the run:
@@ -7,9 +7,9 @@
 //!   ordered by time, actor and the actor's own order, up to the current window;
 //! * memory is bounded: an actor that records faster than the observer writes has to wait, and
 //!   nothing is dropped;
-//! * a file appears under its name when it is complete, or not at all;
-//! * a file that cannot be written, or a system that cannot be reached, is an error before the run
-//!   begins.
+//! * a file appears under its final name when it is complete, or not at all;
+//! * a file that cannot be written, or a system that cannot be reached, is reported as an error
+//!   before the run begins.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Serves times over HTTP during a run, for Prometheus to read: `GET /metrics`.
+//! An HTTP server that publishes times during a run for Prometheus: `GET /metrics`.
 
 use crate::ObserveError;
 use axum::Router;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// A server on its own thread, until it is dropped.
+/// A server that runs on a separate thread until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
@@ -18,7 +18,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves the result of `text`, which is called for each request.
+    /// Serves the text that `text` returns; `text` is called for each request.
     ///
     /// # Errors
     /// [`ObserveError::Metrics`] if the address cannot be used.
@@ -69,7 +69,7 @@ impl Server {
         })
     }
 
-    /// Returns its address, with the real port if 0 was requested.
+    /// Returns the address of the server, with the real port if port 0 was requested.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

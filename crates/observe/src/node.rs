@@ -6,17 +6,17 @@ use std::fmt;
 
 /// An actor as a node of graphs and flows.
 ///
-/// Actors with the same name are one node, which is how instances are collapsed to services; the node is done
-/// when the last of them is.
+/// Actors with the same name are one node; this is how the instances of a service are collapsed into one node. The node
+/// ends when the last of its actors ends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Node {
     /// The name in graphs: `netflixoss.us-east-1.zoneA.login00`.
     pub name: String,
-    /// The name in flows, with all parts: `netflixoss.us-east-1.zoneA..login00...login.karyon`.
+    /// The full name in flows: `netflixoss.us-east-1.zoneA..login00...login.karyon`.
     pub full_name: String,
-    /// The service that it is an instance of: `login`.
+    /// The service to which the actor belongs: `login`.
     pub service: String,
-    /// The package: `karyon`.
+    /// The package of the actor: `karyon`.
     pub package: String,
     /// The region: `us-east-1`; `*` for all.
     pub region: String,
@@ -26,23 +26,23 @@ pub struct Node {
     pub container: Option<Container>,
 }
 
-/// The container of an actor; unknown parts are empty. Short names do not contain it; OTLP does.
+/// The container of an actor; unknown parts are empty. Short names do not contain it, but OTLP does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     /// The machine, or an equivalent: `ecs:1`.
     pub machine: String,
     /// The image of the container.
     pub image: String,
-    /// The process in it.
+    /// The process in the container.
     pub process: String,
 }
 
-/// Actors with consecutive addresses that differ in little more than their names. The names are computed when
-/// they are written, so a million members take no memory.
+/// Actors with consecutive addresses that differ in little more than their names. The names are computed only when they
+/// are written, so even a million members take no memory.
 ///
-/// A member reports each of its edges once, and removes none. All names are unique.
+/// A member reports each of its edges once, and removes no edges. All names are unique.
 pub trait Population: fmt::Debug + Send + Sync {
-    /// The name in graphs of the member with this index.
+    /// Returns the name of the member with this index in graphs.
     fn name(&self, index: u32) -> Cow<'_, str>;
 
     /// Returns the member with this index as a node.
@@ -52,17 +52,17 @@ pub trait Population: fmt::Debug + Send + Sync {
 /// The way in which an actor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Exit {
-    /// It ended with the run.
+    /// The actor ended with the run.
     #[default]
     Normal,
-    /// It was killed during the run.
+    /// The actor was killed during the run.
     Killed,
-    /// It failed.
+    /// The actor failed.
     Failed,
 }
 
 impl Exit {
-    /// The word that graph files have for it.
+    /// Returns the word for this exit in graph files.
     pub const fn word(self) -> &'static str {
         match self {
             Exit::Normal => "normal",

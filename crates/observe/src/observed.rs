@@ -1,4 +1,4 @@
-//! The output of a run, and what could not be written.
+//! The summary of a run's output, and of the data that could not be written.
 
 use crate::ServiceTimes;
 use std::collections::BTreeMap;
@@ -12,20 +12,21 @@ pub struct OutputSummary {
     pub files: Vec<WrittenFile>,
     /// Spans that were written.
     pub spans: u64,
-    /// Written spans with a missing end, because a server was killed, a message was lost, or the run ended.
+    /// The number of written spans with a missing end, because a server was killed, a message was lost, or the run
+    /// ended.
     pub incomplete: u64,
-    /// Losses of other systems.
+    /// The data that other systems did not receive.
     pub losses: Vec<Loss>,
-    /// The times of each service, by its name.
+    /// The times of each service, by the service's name.
     pub times: BTreeMap<String, ServiceTimes>,
 }
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// The path.
+    /// The path of the file.
     pub path: PathBuf,
-    /// How many of what it has.
+    /// The number of entries in the file.
     pub count: u64,
     /// The unit: `events`, `spans`, `values`.
     pub unit: &'static str,
@@ -36,11 +37,11 @@ pub struct WrittenFile {
 pub struct Loss {
     /// The system: `Kafka at localhost:9092`.
     pub system: String,
-    /// How many were lost.
+    /// The number of lost items.
     pub lost: u64,
-    /// How many of all.
+    /// The number of all items, including the lost items.
     pub of: u64,
-    /// The unit: `spans`.
+    /// The unit of the items: `spans`.
     pub unit: &'static str,
     /// The first error.
     pub reason: String,

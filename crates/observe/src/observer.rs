@@ -1,9 +1,8 @@
 //! Writes the records of a run while it runs.
 //!
-//! A thread takes the records of all lanes, orders those that may be ordered, and hands them to
-//! the sinks: graph files, flows, the log of messages. An error of a sink ends the output and cancels
-//! the run. Until the run has ended, the thread continues to empty the lanes, because other threads
-//! wait while the lanes are full.
+//! A thread takes the records of all lanes, orders the records that are ready, and passes them to the sinks: graph
+//! files, flows, the message log. An error of a sink ends the output and cancels the run. Until the run has ended, the
+//! thread continues to empty the lanes, because other threads wait while the lanes are full.
 
 mod merge;
 mod saved;
@@ -25,7 +24,7 @@ use std::thread::JoinHandle;
 
 /// Observes one run: see the [crate](crate).
 ///
-/// Dropped without [`Observer::finish`] it leaves no file behind.
+/// If it is dropped without a call of [`Observer::finish`], it leaves no file behind.
 #[derive(Debug)]
 pub struct Observer {
     lanes: Arc<Lanes>,
@@ -36,10 +35,10 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Opens files, reaches for other systems, and begins to listen.
+    /// Opens files, connects to other systems, and starts to observe.
     ///
     /// # Errors
-    /// What cannot be written or reached.
+    /// If a file cannot be written or a system cannot be reached.
     pub fn start(mut settings: Settings) -> Result<Observer, ObserveError> {
         let kinds = settings.kinds.len() + settings.operations.len();
         if kinds > crate::recorder::NO_KIND {
@@ -84,13 +83,13 @@ impl Observer {
         Recorder::on(Arc::clone(&self.lanes))
     }
 
-    /// Returns the sources for other processes of the run, one for each of [`Settings::sources`].
+    /// Returns the sources for the other processes of the run; there are [`Settings::sources`] of them.
     pub fn sources(&self) -> Vec<Source> {
         let source = |number| Source::new(Arc::clone(&self.lanes), number);
         (0..self.settings.sources).map(source).collect()
     }
 
-    /// Returns the address of the metrics, if they are served, with the real port if 0 was requested.
+    /// Returns the address at which metrics are served, if they are, with the real port if port 0 was requested.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         #[cfg(feature = "metrics")]
         return self.server.as_ref().map(crate::metrics::Server::address);
@@ -103,11 +102,11 @@ impl Observer {
         self.lanes.times.by_service()
     }
 
-    /// Writes the remaining records and puts all files in their places. The run must have ended:
-    /// later records may be lost.
+    /// Writes the remaining records and gives all files their final names. The run must have ended: later records may
+    /// be lost.
     ///
     /// # Errors
-    /// If an output could not be written, now or during the run; no file is left then.
+    /// If an output could not be written, now or during the run; then no file is left behind.
     pub fn finish(mut self) -> Result<OutputSummary, ObserveError> {
         let sinks = self.join().unwrap_or_else(|| Ok(Sinks::default()))?;
         let mut observed = sinks.finish()?;
@@ -132,7 +131,7 @@ impl Observer {
     }
 }
 
-/// Serves the times of a run during the run.
+/// Serves the times of a run while it runs.
 #[cfg(feature = "metrics")]
 fn serve(
     address: SocketAddr,
@@ -211,7 +210,7 @@ fn write(
     outcome
 }
 
-/// The state from which the output continues.
+/// Returns the state from which the output continues.
 fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> {
     let mut saved = SavedOutputs::default();
     let mut state = sinks.save(&mut saved)?;
@@ -220,8 +219,8 @@ fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> 
     Ok(saved)
 }
 
-/// Releases threads that wait for a writer that has ended, and ends a run whose writer has panicked, because
-/// no thread would take its records.
+/// A guard for the end of the writing thread: when the thread ends, the guard releases the threads that wait for it; if
+/// it has panicked, the guard also ends the run, because nobody would take the run's records.
 struct Ending<'a> {
     lanes: &'a Lanes,
     cancel: Option<&'a CancelToken>,

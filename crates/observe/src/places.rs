@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::net::Ipv4Addr;
 
-/// spigo's regions, in the order in which architectures spread into them.
+/// spigo's regions, in the order in which architectures use them.
 pub const REGIONS: [&str; 6] = [
     "us-east-1",
     "us-west-2",
@@ -16,8 +16,8 @@ pub const REGIONS: [&str; 6] = [
 /// The zones of each region.
 pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
 
-/// The first two bytes of the addresses of each of spigo's zones. Ireland's third is 54.228: spigo
-/// has 54.288, which is not an address.
+/// The first two bytes of the addresses of each of spigo's zones. Ireland's third zone has 54.228 here: spigo has
+/// 54.288, which is not an address.
 const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
     [[54, 198], [54, 221], [50, 19]],
     [[54, 245], [54, 244], [54, 214]],
@@ -27,13 +27,13 @@ const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
     [[54, 252], [54, 253], [54, 206]],
 ];
 
-/// spigo's third range of Ireland, as its files have it.
+/// The invalid prefix of Ireland's third zone in spigo's files.
 const NO_ADDRESS: &str = "54.288";
 
-/// The most zones of all regions together: as many as 10.0.0.0/8 has ranges.
+/// The largest number of zones of all regions together: the number of ranges in 10.0.0.0/8.
 const MOST_ZONES: usize = 256;
 
-/// Longer names of regions and zones are refused, in bytes.
+/// The longest allowed name of a region or zone, in bytes.
 const MOST_BYTES: usize = 100;
 
 /// The regions and zones of a run, and the addresses of each zone.
@@ -50,9 +50,9 @@ const MOST_BYTES: usize = 100;
 pub struct Places {
     regions: Vec<String>,
     zones: Vec<String>,
-    /// The first two bytes of addresses, zone after zone, region after region.
+    /// The first two bytes of the addresses of each zone, ordered by region, then by zone.
     ranges: Vec<[u8; 2]>,
-    /// The first byte of addresses beyond the capacity of all ranges.
+    /// The first byte of the addresses that are used when a range is full.
     elsewhere: u8,
 }
 
@@ -90,7 +90,7 @@ pub enum PlacesError {
 }
 
 impl Default for Places {
-    /// spigo's six regions of three zones, each with a range of addresses that begins as AWS's did.
+    /// Returns spigo's six regions of three zones, each with a range of addresses that begins as AWS's ranges did.
     fn default() -> Places {
         Places {
             regions: REGIONS.map(str::to_owned).to_vec(),
@@ -102,12 +102,12 @@ impl Default for Places {
 }
 
 impl Places {
-    /// Creates regions and zones with these names; without names, spigo's. `ranges` has the first two numbers
-    /// of addresses for each region and each of its zones; without them, the first three zones of the first
-    /// six regions have spigo's, and all others ranges of 10.0.0.0/8.
+    /// Creates regions and zones with these names, or with spigo's names if none are given. `ranges` has the first two
+    /// bytes of the addresses of each zone in each region. If it is empty, the first three zones of the first six
+    /// regions have spigo's ranges, and all other zones have ranges in 10.0.0.0/8.
     ///
     /// # Errors
-    /// See [`PlacesError`].
+    /// Returns a [`PlacesError`] if the names or ranges are invalid.
     pub fn new<T: AsRef<str>, R: AsRef<[T]>>(
         regions: &[T],
         zones: &[T],
@@ -132,56 +132,56 @@ impl Places {
         })
     }
 
-    /// The names of regions, in the order in which architectures spread into them.
+    /// Returns the names of the regions, in the order in which architectures use them.
     pub fn regions(&self) -> &[String] {
         &self.regions
     }
 
-    /// The names of the zones of each region.
+    /// Returns the names of the zones that each region has.
     pub fn zones(&self) -> &[String] {
         &self.zones
     }
 
-    /// The name of a region by its number; of none: `*`.
+    /// Returns the name of the region with this number, or `*` for no region.
     ///
     /// # Panics
-    /// If there is no such region.
+    /// If there is no region with this number.
     pub fn region(&self, number: Option<u8>) -> &str {
         number.map_or("*", |number| &self.regions[usize::from(number)])
     }
 
-    /// The name of a zone by its number; of none: `*`.
+    /// Returns the name of the zone with this number, or `*` for no zone.
     ///
     /// # Panics
-    /// If there is no such zone.
+    /// If there is no zone with this number.
     pub fn zone(&self, number: Option<u8>) -> &str {
         number.map_or("*", |number| &self.zones[usize::from(number)])
     }
 
-    /// The number of the region of this name.
+    /// Returns the number of the region with this name.
     pub fn find_region(&self, name: &str) -> Option<u8> {
         find(&self.regions, name)
     }
 
-    /// The number of the zone of this name.
+    /// Returns the number of the zone with this name.
     pub fn find_zone(&self, name: &str) -> Option<u8> {
         find(&self.zones, name)
     }
 
-    /// Returns the index among the zones of all regions; the first for unknown names.
+    /// Returns the index of a zone among the zones of all regions. Unknown names count as the first region or zone.
     pub(crate) fn index(&self, region: &str, zone: &str) -> usize {
         let region = usize::from(self.find_region(region).unwrap_or(0));
         region * self.zones.len() + usize::from(self.find_zone(zone).unwrap_or(0))
     }
 
-    /// Returns the address with this number, from 1, in a zone; `None` beyond its capacity.
+    /// Returns the address with this number, counted from 1, in a zone; `None` beyond its capacity.
     pub(crate) fn address(&self, zone: usize, number: u32) -> Option<Ipv4Addr> {
         let [third, fourth] = u16::try_from(number).ok()?.to_be_bytes();
         let [first, second] = self.ranges[zone];
         Some(Ipv4Addr::new(first, second, third, fourth))
     }
 
-    /// The address with this number, from 1 on, of those that no zone has.
+    /// Returns the address with this number, counted from 1, among the addresses that belong to no zone.
     pub(crate) fn elsewhere(&self, number: u32) -> Ipv4Addr {
         Ipv4Addr::from_bits(u32::from(self.elsewhere) << 24 | number & 0x00FF_FFFF)
     }

@@ -1,26 +1,23 @@
-//! Records of what actors do while they run: cheap, and from any thread.
+//! Records of the events of actors while they run. Recording is cheap, and possible on any thread.
 //!
-//! A thread writes to a lane of its own (one of a fixed number), behind a lock that no other thread
-//! wants except the [`Observer`](crate::Observer), a few hundred times a second. Nothing is
-//! formatted, hashed or counted here.
+//! Each thread writes to one of a fixed number of lanes. The lane has a lock that no other thread takes except the
+//! [`Observer`](crate::Observer), a few hundred times a second. Nothing is formatted, hashed or counted here.
 //!
 //! # Order
-//! In virtual time the output is ordered by time, actor and the actor's own order, and nodes come
-//! before everything else of their instant. This needs no shared counter: an actor runs on one shard,
-//! so all its records lie in one lane in order, and a stable sort by time and actor does the rest.
-//! Records that are earlier than the current window ([`corsair::Progress::time`]) may be sorted,
-//! because all shards have finished with that time. A record may be later than now (a server that
-//! knows when it will answer); it waits until its time has come.
+//! In virtual time the output is ordered by time, actor and the actor's own order, and nodes precede everything else of
+//! the same instant. This needs no shared counter: an actor runs on one shard, so all its records are in one lane in
+//! order, and a stable sort by time and actor is enough. Records that are earlier than the current window
+//! ([`corsair::Progress::time`]) may be sorted, because all shards have finished with that time. A record may be later
+//! than now (a server that knows when it will answer); it waits until its time has come.
 //!
-//! On the wall clock it is not known whether an earlier record is still to come. The records that the
-//! observer finds in the lanes wait until it has looked through the lanes once more; then they are
-//! written in the order of time. So of two records, the one that was made first is written first,
-//! unless its time is later than the other's.
+//! On the wall clock, an earlier record may still arrive. The records that the observer finds in the lanes wait until
+//! it has looked through the lanes once more; then they are written in the order of time. So of two records, the one
+//! that was made first is written first, unless its time is later than the time of the other.
 //!
 //! # Memory
-//! When more than [`BACKLOG`] records wait, the thread that records the next block of [`BLOCK`] waits until
-//! they are written. In virtual time only what is earlier than the current window can be written,
-//! so a thread never waits for its own window: the bound is [`BACKLOG`] plus one window's records.
+//! When more than [`BACKLOG`] records wait, the thread that records the next block of [`BLOCK`] waits until they are
+//! written. In virtual time only records that are earlier than the current window can be written, so a thread never
+//! waits for its own window: the bound is [`BACKLOG`] plus one window's records.
 
 pub(crate) mod lane;
 pub(crate) mod record;
@@ -42,8 +39,7 @@ use lane::{BACKLOG, BLOCK};
 /// The meaning of time in a run, which decides when records may be written.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// Virtual time; the run reports how far it has come by the progress in its
-    /// [`Config`](corsair::Config).
+    /// Virtual time. The run reports its current time through the progress in its [`Config`](corsair::Config).
     Virtual(Progress),
     /// The wall clock: received records may be written.
     Wall,
@@ -89,7 +85,7 @@ impl Metric {
 /// The contents of a message in the log of messages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payload {
-    /// Text.
+    /// A text.
     Text(Box<str>),
     /// A number.
     Number(u64),
@@ -107,9 +103,8 @@ impl From<String> for Payload {
 
 /// The interface through which actors record what happens. Clones report to the same observer; a clone is one pointer.
 ///
-/// A recorder without a listener ([`Recorder::off`], the default) does nothing. So does each
-/// call whose kind of record is not wanted: actors need not ask first, unless what they would tell
-/// is costly to make.
+/// A recorder without an observer ([`Recorder::off`], the default) does nothing. A call also does nothing if no output
+/// needs this kind of record. So actors need to ask first only if their arguments are costly to compute.
 #[derive(Clone, Default)]
 pub struct Recorder(Option<Arc<Lanes>>);
 
@@ -149,7 +144,7 @@ impl RecordKinds {
         self.names() || self.times
     }
 
-    /// Whether any record is wanted that names an actor.
+    /// Returns true if any wanted record names an actor.
     fn names(&self) -> bool {
         self.graph || self.flows || self.messages
     }
@@ -196,15 +191,15 @@ impl Recorder {
         self.wanted().messages
     }
 
-    /// An actor has appeared. Report it before, or at the instant of, anything that names the actor.
+    /// Records that an actor has appeared. Call this before, or at the instant of, any record that names the actor.
     pub fn node(&self, at: Time, actor: Addr, node: Node) {
         if let Some(lanes) = &self.0 {
             lanes.push(at, actor, RecordedEvent::Node(Box::new(node)));
         }
     }
 
-    /// Actors with consecutive addresses have appeared. Report it before, or at the instant of,
-    /// anything that names one of them.
+    /// Records that actors with consecutive addresses have appeared. Call this before, or at the instant of, any record
+    /// that names one of them.
     pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
         if !actors.is_empty() {
             let count = actors.len();
@@ -213,8 +208,8 @@ impl Recorder {
         }
     }
 
-    /// The name, in the log of messages, of an actor that no graph shows. Report it before, or at the
-    /// instant of, its first message.
+    /// Sets the name, in the message log, of an actor that no graph shows. Call this before, or at the instant of, the
+    /// actor's first message.
     pub fn name(&self, at: Time, actor: Addr, name: impl FnOnce() -> String) {
         if self.wants_messages() {
             let what = RecordedEvent::Name(name().into_boxed_str());
@@ -232,7 +227,7 @@ impl Recorder {
         );
     }
 
-    /// An actor does not know another any longer.
+    /// Records that an actor no longer knows another actor.
     pub fn forget(&self, at: Time, source: Addr, target: Addr) {
         self.push_if(
             |w| w.graph,
@@ -250,7 +245,7 @@ impl Recorder {
         }
     }
 
-    /// A client has sent a message of this kind, an index into the observer's lists of kinds and
+    /// Records that a client has sent a message of this kind, an index into the observer's lists of kinds and
     /// operations.
     #[inline]
     pub fn client_send(
@@ -268,14 +263,14 @@ impl Recorder {
         self.span(at, client, context, kind, annotation, Status::Ok);
     }
 
-    /// A server has received a message of this kind.
+    /// Records that a server has received a message of this kind.
     #[inline]
     pub fn server_receive(&self, at: Time, server: Addr, context: TraceContext, kind: usize) {
         let annotation = Annotation::ServerReceive;
         self.span(at, server, context, kind, annotation, Status::Ok);
     }
 
-    /// A server has sent its response. `at` may be later than now.
+    /// Records that a server sends its response at `at`, which may be later than now.
     #[inline]
     pub fn server_send(&self, at: Time, server: Addr, context: TraceContext, status: Status) {
         let annotation = Annotation::ServerSend;
@@ -312,8 +307,7 @@ impl Recorder {
         }
     }
 
-    /// A message was received: a line of the log of messages. `payload` is asked only if there is
-    /// a log.
+    /// Records that a message was received, as a line of the message log. `payload` is called only if there is a log.
     pub fn message<P: Into<Payload>>(
         &self,
         at: Time,
@@ -332,7 +326,7 @@ impl Recorder {
         }
     }
 
-    /// Adds a line to the log of messages, after the earlier records of this actor.
+    /// Adds a line to the message log, after the earlier records of this actor.
     pub fn note(&self, at: Time, actor: Addr, line: impl FnOnce() -> String) {
         if self.wants_messages() {
             let what = RecordedEvent::Note(line().into_boxed_str());
@@ -373,7 +367,7 @@ impl Recorder {
         saved.unwrap_or_else(|| Ok(SavedOutputs::default()))
     }
 
-    /// The service of this name, for [`Recorder::sample`]; known by its name from then on.
+    /// Returns the service with this name, for [`Recorder::sample`]. The service is added if the name is new.
     ///
     /// # Panics
     /// If there are more than 65,535 services.
@@ -407,7 +401,7 @@ impl Recorder {
     }
 }
 
-/// The kind of records that have none.
+/// The value for records without a kind.
 pub(crate) const NO_KIND: usize = u16::MAX as usize;
 
 impl fmt::Debug for Recorder {

@@ -1,4 +1,4 @@
-//! Records of actors in other processes.
+//! Sends the records of actors in other processes to the process that writes them.
 //!
 //! In a run over several processes, the first process writes the files. Every other process has a [`Relay`]. Its actors
 //! use a recorder as usual, and the relay sends their records to the first process in batches. Each batch says up to
@@ -18,24 +18,24 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A batch ends with the record with which it gets longer than this.
+/// The length in bytes after which a batch is complete.
 const LONG: usize = 1 << 18;
 
 /// The header of a batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Header {
-    /// Everything earlier than this is in this batch or in one before it.
+    /// The time before which all records are in this batch or an earlier one.
     reached: u64,
     records: u32,
-    /// The times that were measured since the batch before that had any: when the run is saved, and at its end.
+    /// The times measured since the last batch that contained any. They are sent when the run is saved, and at its end.
     times: Vec<(String, SavedTimes)>,
-    /// The number of checkpoints; times measured before are in this batch or an earlier one.
+    /// The number of checkpoints so far; times measured before the last of them are in this batch or an earlier one.
     saves: u64,
     /// True for the last batch.
     is_last: bool,
 }
 
-/// Sends what the actors of this process tell to the process that writes it.
+/// Sends the records of this process's actors to the process that writes them.
 #[derive(Debug)]
 pub struct Relay {
     lanes: Arc<Lanes>,
@@ -43,8 +43,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay of the records that an observer with these settings needs; `send` passes a batch to a
-    /// [`Source`] and may wait.
+    /// Starts a relay of the records that an observer with these settings needs. `send` passes a batch to a [`Source`]
+    /// and may block.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -88,7 +88,7 @@ impl Relay {
 struct Batches<S> {
     send: S,
     header: Header,
-    /// How many times the run was saved.
+    /// The number of checkpoints so far.
     saves: u64,
     records: Vec<u8>,
     batch: Vec<u8>,
@@ -190,7 +190,7 @@ impl Source {
         Source { lanes, number }
     }
 
-    /// Receives a batch, and waits if too much is unwritten. True for the last batch.
+    /// Receives a batch, and waits if there are too many unwritten records. Returns true for the last batch.
     ///
     /// # Errors
     /// If the batch is invalid.

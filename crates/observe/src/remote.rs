@@ -1,10 +1,9 @@
 //! Sending to another system during the run.
 //!
-//! A separate thread sends one payload after the other. While the system is slow, the run waits once
-//! a few payloads are queued: nothing is dropped. When the system fails, the run continues, and the
-//! lost payloads are counted: for a while (1 s, then twice as long each time) payloads are discarded
-//! unsent, and then one is tried again. So a dead system costs the run a time-out every now and then,
-//! and a system that recovers is used again.
+//! A separate thread sends one payload after the other. If the system is slow, the run waits as soon as a few payloads
+//! are queued: nothing is dropped. If the system fails, the run continues, and the lost payloads are counted: for a
+//! while (1 s, then twice as long each time) payloads are discarded, and then the next payload is tried. So a dead
+//! system costs the run a timeout every now and then, and a system that recovers is used again.
 
 #[cfg(feature = "http")]
 pub(crate) mod http;
@@ -20,26 +19,26 @@ use std::time::{Duration, Instant};
 /// Payloads that may wait.
 const QUEUE: usize = 16;
 
-/// The first and the longest time for which a failed system is left alone.
+/// The first and the longest pause after a failure of a system.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// A system that takes payloads.
 pub(crate) trait Destination: Send + 'static {
-    /// Sends one.
+    /// Sends one payload.
     ///
     /// # Errors
-    /// Why it was not taken, in words.
+    /// Returns a description of the failure.
     fn send(&mut self, payload: &[u8]) -> Result<(), String>;
 }
 
 struct Payload {
     bytes: Vec<u8>,
-    /// How many spans or events it has.
+    /// The number of spans or events in the payload.
     count: u64,
 }
 
-/// The queue to a system, and the thread that sends.
+/// The queue of a system, and the thread that sends the payloads.
 pub(crate) struct Remote {
     queue: SyncSender<Payload>,
     thread: JoinHandle<SendResult>,
@@ -57,7 +56,7 @@ struct SendResult {
 }
 
 impl Remote {
-    /// Starts to send to a system with this name.
+    /// Starts a thread that sends payloads to a system with this name.
     pub(crate) fn start(
         system: String,
         unit: &'static str,
@@ -76,7 +75,7 @@ impl Remote {
         })
     }
 
-    /// Queues a payload of this many; waits if the queue is full.
+    /// Queues a payload with `count` items; waits if the queue is full.
     pub(crate) fn send(&self, bytes: Vec<u8>, count: u64) {
         // The thread takes payloads as long as there is a queue; if it has panicked, `finish`
         // counts them as lost.
@@ -137,7 +136,7 @@ impl fmt::Debug for Remote {
 mod tests {
     use super::*;
 
-    /// A system that takes this many payloads and then fails.
+    /// A system that accepts this many payloads and then fails.
     struct Dying(u32);
 
     impl Destination for Dying {

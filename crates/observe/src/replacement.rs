@@ -23,14 +23,14 @@ pub enum FileError {
     /// Writing failed.
     #[error("cannot write {}: {error}", .path.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
         error: io::Error,
     },
 }
 
-/// A file that is being written and will replace the one at its path.
+/// A file that is being written and will replace the file at its final path.
 #[derive(Debug)]
 pub struct Replacement {
     path: PathBuf,
@@ -39,7 +39,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Creates the file beside `path`, and the directory if it is missing.
+    /// Creates the temporary file next to `path`, and the directory if it is missing.
     ///
     /// # Errors
     /// If the directory or the file cannot be created, or `path` is a directory.
@@ -70,14 +70,14 @@ impl Replacement {
     /// Returns the writer.
     ///
     /// # Panics
-    /// After [`finish`](Replacement::finish), which takes the file.
+    /// The file is `None` after [`finish`](Replacement::finish).
     pub fn writer(&mut self) -> &mut impl Write {
         self.file
             .as_mut()
             .expect("the file is open until it is finished")
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final name.
     ///
     /// # Errors
     /// If buffered data cannot be written, or the file cannot be renamed.
@@ -132,7 +132,7 @@ pub(crate) fn create_beside(path: &Path, prefix: &str) -> io::Result<(PathBuf, F
     Ok((beside, file))
 }
 
-/// Creates a file and locks it, so that no other process takes it for a leftover.
+/// Creates a file and locks it, so that no other process removes it as a leftover.
 fn create_locked(path: &Path) -> io::Result<File> {
     let mut tries = 0;
     loop {
@@ -165,7 +165,7 @@ fn create_locked(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes the files and directories with such names, if the processes that wrote them have ended.
+/// Removes the files and directories for which `is_one` is true if the processes that wrote them have ended.
 pub(crate) fn remove_left(directory: &Path, is_one: impl Fn(&str) -> bool) {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return;

@@ -16,7 +16,7 @@ pub struct SavedOutputs {
     pub state: Vec<u8>,
     /// The files that the resumed run continues, as parts of a checkpoint.
     pub files: Vec<Output>,
-    /// Copies of files that change in the middle.
+    /// Copies of files that are not only appended to.
     pub copies: Vec<(String, Vec<u8>)>,
     /// The number of spans that [`Settings::spans`](crate::Settings::spans) has received. A run that resumes from here
     /// passes it only the later spans.
@@ -28,9 +28,9 @@ pub struct SavedOutputs {
 pub struct ResumePoint {
     /// The checkpoint's directory, with the files and the copies.
     pub directory: PathBuf,
-    /// [`SavedOutputs::state`].
+    /// The bytes of [`SavedOutputs::state`].
     pub state: Vec<u8>,
-    /// The populations, which are not saved.
+    /// The populations, which are not part of the checkpoint.
     pub population: Option<Arc<dyn Population>>,
 }
 
@@ -69,12 +69,12 @@ impl ContinuedFile {
         ContinuedFile { file }
     }
 
-    /// How many bytes it had.
+    /// Returns the number of bytes that the file had.
     pub(crate) fn bytes(&self) -> u64 {
         self.file.bytes
     }
 
-    /// Writes what the file had, if it is as it was.
+    /// Copies the saved contents of the file after checking them.
     pub(crate) fn write(
         &self,
         resumed: &ResumePoint,

@@ -1,8 +1,8 @@
-//! One driver for every run: a [`Workload`] says what is simulated, and [`Run`] says how.
+//! One driver for every run: a [`Workload`] defines the simulation, and [`Run`] defines how it is executed.
 //!
-//! The command, the live view, Python and the library run everything through this builder: from the beginning or from a
-//! checkpoint, to the end or held between two commands, saved on the way or not, in one process or as a part of several.
-//! A further workload is one implementation of [`Workload`]; all of these modes come with it.
+//! The command, the live view, Python and the library all use this builder. A run can start from the beginning or from
+//! a checkpoint, go to the end or pause between commands, save checkpoints or not, and take place in one process or be
+//! a part of a distributed run. A new workload is one implementation of [`Workload`] and gets all of these modes.
 
 mod paused;
 mod pirates;
@@ -26,28 +26,28 @@ use serde::de::DeserializeOwned;
 /// Messages injected into a saved run that is resumed as a branch: each with its time and receiver.
 pub type Injections<M> = Vec<(Time, Addr, M)>;
 
-/// What is simulated, ready to run.
+/// A simulation that is ready to run.
 ///
-/// A workload knows its configuration, what its actors are made from, and where they leave what they have done. It does
-/// not know whether it runs from the beginning, is paused, saved, resumed or spread over processes.
+/// A workload has its configuration, the parameters of its actors, and the place where they leave their results. It is
+/// independent of whether it runs from the beginning, is paused, saved, resumed or distributed over processes.
 pub trait Workload: Sized {
-    /// The type of its messages.
+    /// The type of the actors' messages.
     type Message: Message;
-    /// Its root, a script that can be saved.
+    /// The type of the root, a script that can be saved.
     type Root: Kind + Script<Self::Message>;
-    /// The totals of its actors in a process, besides the report. The processes of a distributed run send
-    /// them to the first one.
+    /// The totals of the actors in a process, in addition to the report. The processes of a distributed run send their
+    /// totals to the first process.
     type Totals: Serialize + DeserializeOwned;
-    /// Its errors.
+    /// The type of the errors.
     type Error: From<SnapshotError> + std::error::Error + Send + Sync + 'static;
 
-    /// The configuration that it runs with.
+    /// Returns the configuration of the run.
     fn config(&self) -> &Config;
 
-    /// Returns all kinds of its actors, including the root.
+    /// Returns all kinds of actors, including the root.
     fn kinds(&self) -> Kinds<Self::Message>;
 
-    /// Returns the parameters of the root, which are equal in all processes, and the values of this process.
+    /// Returns the parameters of the root, which are equal in all processes, and the values for this process.
     fn root(
         &self,
     ) -> (
@@ -58,24 +58,24 @@ pub trait Workload: Sized {
     /// Runs from the beginning to the end on any executor, without a pause.
     ///
     /// # Errors
-    /// How the run failed.
+    /// If the run fails.
     fn run(self, executor: Executor) -> Result<(Report, Self::Totals), Self::Error>;
 
-    /// Returns the totals of its actors. Called once, after all actors have ended.
+    /// Returns the totals of the actors. Called once, after all actors have ended.
     fn totals(self) -> Self::Totals;
 
     /// Adds the totals of another process of the same run.
     fn merge(totals: &mut Self::Totals, other: Self::Totals);
 
-    /// Returns the messages to inject when a saved run is resumed: none, unless it is a branch. `first` is
-    /// the first actor that the root has spawned, if the caller knows it.
+    /// Returns the messages to inject when a saved run is resumed. They are empty unless the run is a branch. `first`
+    /// is the first actor that the root has spawned, if the caller knows it.
     fn injections(&self, first: Option<Addr>) -> Injections<Self::Message> {
         let _ = first;
         Vec::new()
     }
 
-    /// Returns everything that decides the result of the run as bytes: equal in all processes, and the basis
-    /// of the run's identity.
+    /// Returns bytes that represent everything that decides the result of the run. They are equal in all processes, and
+    /// the identity of the run is computed from them.
     fn course(&self) -> Vec<u8> {
         cluster::course::<Self::Message, Self::Root>(self.config(), &self.root().0)
     }
@@ -109,7 +109,7 @@ pub struct Run<'a, W> {
     checkpoints: Option<(&'a Policy, &'a dyn Checkpointing, RunId)>,
 }
 
-/// A run that has ended, or has come to where it was to stop.
+/// The result of a run that has ended or has reached the time at which it was to stop.
 #[derive(Clone, Debug)]
 pub struct Finished<T> {
     /// The report.
@@ -125,7 +125,7 @@ pub enum DriveError<E> {
     /// The workload cannot be run, or the run failed.
     #[error(transparent)]
     Workload(E),
-    /// Checkpoints cannot be written to the directory that is named.
+    /// Checkpoints cannot be written to the specified directory.
     #[error(transparent)]
     Checkpoint(CheckpointError),
     /// A file that the run writes cannot be saved.
@@ -137,7 +137,7 @@ pub enum DriveError<E> {
 }
 
 impl<'a, W: Workload> Run<'a, W> {
-    /// A run from the beginning to the end, in virtual time.
+    /// Creates a run from the beginning to the end, in virtual time.
     pub fn new(workload: W) -> Run<'a, W> {
         Run {
             workload,
@@ -173,7 +173,7 @@ impl<'a, W: Workload> Run<'a, W> {
         Run { recorder, ..self }
     }
 
-    /// Up to this time, if the run has not ended before.
+    /// Stops the run at this time, if it has not ended before.
     #[must_use]
     pub fn until(self, until: impl Into<Option<Time>>) -> Run<'a, W> {
         let until = until.into();
@@ -198,15 +198,15 @@ impl<'a, W: Workload> Run<'a, W> {
     /// Starts the run paused, before its first event or at the checkpoint; the caller then advances it.
     ///
     /// # Errors
-    /// If it cannot be started, or cannot be resumed from the snapshot.
+    /// If the run cannot be started, or cannot be resumed from the snapshot.
     pub fn hold(self) -> Result<PausedRun<W>, W::Error> {
         PausedRun::new(self.workload, self.snapshot.as_ref())
     }
 
-    /// Runs to the end, or to where it is to stop.
+    /// Runs to the end, or to the time set with [`until`](Run::until).
     ///
     /// # Errors
-    /// See [`DriveError`].
+    /// Returns a [`DriveError`] if the run, a checkpoint or an output fails.
     pub fn finish(self) -> Result<Finished<W::Totals>, DriveError<W::Error>> {
         let is_paused =
             self.snapshot.is_some() || self.until.is_some() || self.checkpoints.is_some();
@@ -233,11 +233,11 @@ impl<'a, W: Workload> Run<'a, W> {
         }
     }
 
-    /// Runs the part of the run that this process has, with a carrier to the other processes. Returns the serialized outcome
-    /// for [`conclude_parts`](cluster::conclude_parts), and what the actors of this process have done.
+    /// Runs this process's part of a distributed run, with a carrier to the other processes. Returns the serialized
+    /// outcome for [`conclude_parts`](cluster::conclude_parts), and the totals of this process.
     ///
     /// # Errors
-    /// If it cannot be begun or resumed, or how it failed.
+    /// If the part cannot be started or resumed, or if it fails.
     pub fn over<C: Carrier>(
         self,
         part: ProcessPart,

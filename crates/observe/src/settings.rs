@@ -15,26 +15,26 @@ use std::sync::Arc;
 use crate::Observer;
 use serde::Serialize;
 
-/// The outputs of an [`Observer`]: none until fields are set.
+/// The outputs of an [`Observer`]: there are none until fields are set.
 pub struct Settings {
-    /// The name of the architecture, which is in the names of files.
+    /// The name of the architecture, which is part of file names.
     pub arch: String,
-    /// The step of a migration; graph files of steps from 1 on have it in their names, as spigo's.
+    /// The step of a migration. Names of graph files of step 1 and later contain it, as in spigo.
     pub step: u32,
-    /// The flags of the run, as files quote them.
+    /// The flags of the run, which are quoted in file headers.
     pub args: String,
     /// The regions and zones, and their addresses.
     pub places: Arc<Places>,
     /// The date of time zero.
     pub epoch: Timestamp,
-    /// The names of the kinds of messages, which records index.
+    /// The names of the kinds of messages; records refer to them by index.
     pub kinds: &'static [&'static str],
-    /// The names of operations beyond the kinds of messages: records index them after the kinds. Both
-    /// together are at most 65,535.
+    /// The names of operations that are not kinds of messages. Their indices follow the indices of the kinds. There are
+    /// at most 65,535 kinds and operations together.
     pub operations: Vec<String>,
     /// The meaning of time, which decides when records may be written.
     pub clock: Clock,
-    /// The directory below which files are written.
+    /// The directory that contains the written files.
     pub out: PathBuf,
     /// Graphs to write, in `json/` and `gml/`.
     pub graphs: Vec<GraphFormat>,
@@ -44,32 +44,32 @@ pub struct Settings {
     pub flows: Vec<FlowFormat>,
     /// Receives every span, on a thread that the run may wait for.
     pub spans: Option<SpanSink>,
-    /// Writes flows to Kafka, topic `zipkin`: a broker, `HOST:PORT`, or several separated by commas, of which
-    /// the first that answers names the others.
+    /// Writes flows to Kafka, topic `zipkin`. The value is a broker, `HOST:PORT`, or several brokers separated by
+    /// commas; the first that answers names the others.
     pub kafka: Option<String>,
-    /// Send flows to this collector by OTLP: `http://HOST:4318`.
+    /// Sends flows to this collector by OTLP: `http://HOST:4318`.
     pub otlp: Option<String>,
-    /// Send flows to this collector by Zipkin v2: `http://HOST:9411`.
+    /// Sends flows to this collector by Zipkin v2: `http://HOST:9411`.
     pub zipkin: Option<String>,
-    /// Measure times, and write them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
+    /// Measures times, and writes them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
     pub times: bool,
     /// The values that replace measured times of services in the file for Guesstimate, by service.
     pub guesses: BTreeMap<String, Guess>,
-    /// Measure times, and serve them at this address during the run.
+    /// Measures times, and serves them at this address during the run.
     pub metrics: Option<SocketAddr>,
-    /// Log every message here.
+    /// Writes a log of every message to this writer.
     pub messages: Option<Box<dyn Write + Send>>,
-    /// CancelToken the run if its output cannot be written any longer.
+    /// Cancels the run if its output cannot be written any longer.
     pub cancel: Option<CancelToken>,
     /// The number of threads that marshal flows, besides the threads of the run.
     pub workers: usize,
-    /// The number of other processes of the run that [relay](crate::Relay) records.
+    /// The number of other processes of the run, whose records arrive through [relays](crate::Relay).
     pub sources: usize,
     /// Continue the output of a saved run.
     pub resumed: Option<ResumePoint>,
 }
 
-/// Receives spans one by one.
+/// A function that receives spans one by one.
 pub type SpanSink = Box<dyn FnMut(&SeenSpan<'_>) + Send>;
 
 impl Settings {
@@ -108,7 +108,7 @@ impl Settings {
         RecordKinds::of(self).any()
     }
 
-    /// The name of the architecture and the step, as files have it.
+    /// Returns the name of the architecture and the step, as in file names.
     pub(crate) fn stem(&self) -> String {
         match self.step {
             0 => self.arch.clone(),
@@ -151,31 +151,31 @@ pub enum GraphFormat {
 /// The value that replaces the measured times of a service in Guesstimate's models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Guess {
-    /// Guesstimate's word for what the expression is: `POINT`, `NORMAL`, `FUNCTION`.
+    /// Guesstimate's type of the expression: `POINT`, `NORMAL`, `FUNCTION`.
     pub kind: String,
-    /// The value or formula, as one types it into a cell.
+    /// The value or formula in the syntax of Guesstimate's cells.
     pub expression: String,
 }
 
 /// The default address of a local database.
 const NEO4J: &str = "localhost:7474";
 
-/// A Neo4j database.
+/// The address of a Neo4j database, and the data that it receives.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Neo4j {
-    /// Its HTTP address: `http://localhost:7474`, or `localhost:7474`.
+    /// The HTTP address: `http://localhost:7474`, or `localhost:7474`.
     pub url: String,
     /// The user name.
     pub user: String,
     /// The password; `None` if the database requires none.
     pub password: Option<String>,
-    /// Write flows there, too: a relationship for each exchange of two nodes.
+    /// True if the database also gets flows: a relationship for each exchange of two nodes.
     pub flows: bool,
 }
 
 impl Neo4j {
-    /// The database that the environment names: `NEO4JURL`, or `localhost:7474` without it, and
-    /// `NEO4JPASSWORD` for the user `neo4j`. It gets no flows.
+    /// Returns the database that the environment names: the address `NEO4JURL` (by default `localhost:7474`), and the
+    /// password `NEO4JPASSWORD` for the user `neo4j`. The database gets no flows.
     pub fn from_environment() -> Neo4j {
         let url = std::env::var("NEO4JURL").ok();
         Neo4j {

@@ -1,8 +1,8 @@
-//! Histograms of response, service and network time, and of round trips, for each service.
+//! Histograms of response time, service time, network time and round trips, for each service.
 //!
-//! The histograms grow with their values: nothing is clamped, and values have three significant digits.
-//! Threads count in separate sets of histograms, whose sum does not depend on the order or on which thread
-//! measured what.
+//! The histograms grow with their values: nothing is clamped, and values have three significant digits. Threads count
+//! in separate sets of histograms. The sum of the sets does not depend on the order of the measurements, or on which
+//! thread made them.
 
 pub(crate) mod csv;
 pub(crate) mod guess;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-/// Sets of histograms. Threads beyond that many share; a set may have megabytes.
+/// The number of sets of histograms. If there are more threads, they share sets, because a set may take megabytes.
 const SETS: usize = 8;
 
 /// Times in nanoseconds, to three digits.
@@ -52,17 +52,17 @@ pub(crate) fn suffix(metric: Metric) -> &'static str {
 }
 
 impl ServiceTimes {
-    /// The histogram of a metric; `None` if nothing was measured.
+    /// Returns the histogram of a metric; `None` if nothing was measured.
     pub fn histogram(&self, metric: Metric) -> Option<&TimesHistogram> {
         Some(&self.histograms[metric as usize]).filter(|histogram| !histogram.is_empty())
     }
 
-    /// How many requests have failed.
+    /// Returns the number of failed requests.
     pub fn errors(&self) -> u64 {
         self.errors
     }
 
-    /// The sum of all values of a metric, exactly.
+    /// Returns the exact sum of all values of a metric.
     pub fn sum(&self, metric: Metric) -> u128 {
         self.sums[metric as usize]
     }
@@ -87,7 +87,7 @@ impl ServiceTimes {
     }
 }
 
-/// The times of one service as they are saved.
+/// The saved form of the times of one service.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedTimes {
     histograms: [TimesHistogram; Metric::ALL.len()],
@@ -127,7 +127,7 @@ impl Times {
         saved(self.summed(sets.iter()))
     }
 
-    /// And these: of a saved run, or of another process.
+    /// Adds the times of a saved run, or of another process.
     pub(crate) fn resume(&self, saved: Vec<(String, SavedTimes)>) {
         for (name, times) in saved {
             let service = self.service(&name);
@@ -136,7 +136,7 @@ impl Times {
         }
     }
 
-    /// The number of the service of this name.
+    /// Returns the number of the service with this name.
     pub(crate) fn service(&self, name: &str) -> ServiceId {
         let mut names = self.names.write();
         let number = names

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 
 /// The place of one exchange (a message, or a request and its response) in its trace.
 ///
-/// Neither the trace nor the span is ever 0. Both are printed as 16 hexadecimal digits.
+/// Neither the number of the trace nor that of the span is ever 0. Both are printed as 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TraceContext {
     trace: NonZeroU64,
@@ -16,7 +16,8 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Creates the context of these numbers; a `parent` of 0 means none. `None` if `trace` or `span` is 0.
+    /// Creates a context with these numbers; a `parent` of 0 means that there is no parent. Returns `None` if `trace`
+    /// or `span` is 0.
     #[inline]
     pub const fn new(trace: u64, span: u64, parent: u64) -> Option<TraceContext> {
         match (NonZeroU64::new(trace), NonZeroU64::new(span)) {
@@ -29,9 +30,9 @@ impl TraceContext {
         }
     }
 
-    /// The context of a message that was received: of the exchange that it began.
+    /// Returns the context of the exchange that a received message began.
     ///
-    /// `None` for timers, which belong to no message.
+    /// Returns `None` for timers, which belong to no message.
     #[inline]
     pub const fn of(envelope: &Envelope) -> Option<TraceContext> {
         TraceContext::new(
@@ -41,19 +42,19 @@ impl TraceContext {
         )
     }
 
-    /// The context of the request that a received message answers. The parent is not known to
-    /// the answer; the join of the two ends of the exchange has it from the request.
+    /// Returns the context of the request that a received message answers. The answer does not contain the parent; it
+    /// is added from the request when the two ends of the exchange are joined.
     ///
-    /// `None` if the message is not an answer.
+    /// Returns `None` if the message is not an answer.
     #[inline]
     pub const fn answered(envelope: &Envelope) -> Option<TraceContext> {
         TraceContext::new(envelope.trace.as_u64(), envelope.answers.as_u64(), 0)
     }
 
-    /// The context of a message that is being sent as `span` while `cause` is handled; without a
-    /// cause it begins a trace.
+    /// Returns the context of a message that is sent as `span` while `cause` is handled; without a cause it begins a
+    /// trace.
     ///
-    /// `None` if `span` is [`SpanId::NONE`].
+    /// Returns `None` if `span` is [`SpanId::NONE`].
     #[inline]
     pub const fn sent(span: SpanId, cause: Option<TraceContext>) -> Option<TraceContext> {
         match cause {
@@ -74,7 +75,7 @@ impl TraceContext {
         self.span
     }
 
-    /// The number of the span that caused this one, if there is one and it is known.
+    /// Returns the number of the span that caused this span, if there is one and it is known.
     #[inline]
     pub const fn parent(&self) -> Option<NonZeroU64> {
         self.parent
@@ -96,16 +97,16 @@ impl fmt::Debug for TraceContext {
 pub enum Exchange {
     /// No response: the span is complete when the server has received the message.
     OneWay,
-    /// A response: the span is complete when the client has received that.
+    /// A response: the span is complete when the client has received the response.
     Request,
 }
 
 /// The outcome of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default, Serialize, Deserialize)]
 pub enum Status {
-    /// It succeeded.
+    /// The request succeeded.
     #[default]
     Ok,
-    /// It failed: the server answered with an error, or the client gave up waiting.
+    /// The request failed: the server answered with an error, or the client gave up waiting.
     Error,
 }

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a checkpoint cannot be written or used.
+/// The reasons why a checkpoint cannot be written or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// It cannot be written.
+    /// The checkpoint cannot be written.
     #[error("cannot write {}: {error}; choose another place, or change its permissions", .path.display())]
     Write {
         /// The file or directory.
@@ -18,10 +18,10 @@ pub enum CheckpointError {
     /// A process of a distributed run cannot write its part.
     #[error("{0}")]
     Part(String),
-    /// Another process is saving a run there.
+    /// Another process is saving a run in the directory.
     #[error("{} is where another run saves itself; name another directory with --checkpoint-dir", .path.display())]
     Taken {
-        /// The directory.
+        /// The directory in use.
         path: PathBuf,
     },
     /// The checkpoints there belong to another run, or to another branch of the run.
@@ -30,23 +30,23 @@ pub enum CheckpointError {
         .path.display()
     )]
     OtherRun {
-        /// The directory.
+        /// The directory with these checkpoints.
         path: PathBuf,
     },
-    /// It has another format.
+    /// The checkpoint has an unknown format.
     #[error(
         "{} has format {saved}, and this program reads format {ours}; resume it with the program that has written it",
         .path.display()
     )]
     Format {
-        /// The manifest.
+        /// The path of the manifest.
         path: PathBuf,
-        /// Its format.
+        /// The format of the checkpoint.
         saved: u32,
-        /// The one that is read.
+        /// The format that this build reads.
         ours: u32,
     },
-    /// It cannot be read.
+    /// The checkpoint cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {
         /// The file or directory.
@@ -54,10 +54,10 @@ pub enum CheckpointError {
         /// The error of the operating system.
         error: io::Error,
     },
-    /// There is no checkpoint.
+    /// The directory has no checkpoint.
     #[error("there is no complete checkpoint in {}; name the directory that --checkpoint-dir has named", .path.display())]
     None {
-        /// The directory.
+        /// The directory that was searched.
         path: PathBuf,
     },
     /// A file that another process has written.
@@ -66,20 +66,20 @@ pub enum CheckpointError {
         .path.display()
     )]
     Elsewhere {
-        /// The file.
+        /// The file that is missing.
         path: PathBuf,
     },
-    /// A file is shorter or longer than it was.
+    /// A file has another length than the manifest says.
     #[error(
         "{} has {bytes} bytes of the {saved} that were written; resume from an older checkpoint, or from a copy",
         .path.display()
     )]
     Length {
-        /// The file.
+        /// The damaged file.
         path: PathBuf,
-        /// How many bytes it has.
+        /// The length of the file in bytes.
         bytes: u64,
-        /// How many it had.
+        /// The length in the manifest.
         saved: u64,
     },
     /// A file has the right length but other contents.
@@ -88,13 +88,13 @@ pub enum CheckpointError {
         .path.display()
     )]
     Changed {
-        /// The file.
+        /// The damaged file.
         path: PathBuf,
     },
     /// A file that is not a manifest.
     #[error("{} is not a manifest of a checkpoint: {error}; resume from an older checkpoint, or from a copy", .path.display())]
     Manifest {
-        /// The file.
+        /// The damaged file.
         path: PathBuf,
         /// The fault.
         error: serde_json::Error,
@@ -102,15 +102,15 @@ pub enum CheckpointError {
     /// The state of the output files is invalid.
     #[error("{} does not say what was being written: {error}; resume from an older checkpoint, or from a copy", .path.display())]
     State {
-        /// The checkpoint.
+        /// The directory of the checkpoint.
         path: PathBuf,
         /// The fault.
         error: serde_json::Error,
     },
-    /// Another program or version has written it.
+    /// Another program or version wrote the checkpoint.
     #[error("{} was written by {saved}, and this is {ours}; resume it with the program that has written it", .path.display())]
     Other {
-        /// The checkpoint.
+        /// The directory of the checkpoint.
         path: PathBuf,
         /// The program that wrote it.
         saved: String,

@@ -18,7 +18,7 @@ pub(super) const MANIFEST: &str = "manifest.json";
 pub struct Manifest {
     /// The version of the format.
     pub format: u32,
-    /// The program that has written it.
+    /// The program that wrote the checkpoint.
     pub program: String,
     /// The version of the program.
     pub version: String,
@@ -30,24 +30,24 @@ pub struct Manifest {
     pub time: u64,
     /// Further data that the program needs to resume the run.
     pub details: Value,
-    /// The saved run.
+    /// The files of the saved run.
     pub files: Vec<SavedFile>,
     /// The output files.
     pub outputs: Vec<SavedFile>,
 }
 
-/// A file of a checkpoint, as it was written.
+/// A file of a checkpoint, with the length and checksum that were written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedFile {
     /// The name in the checkpoint's directory.
     pub name: String,
-    /// The length.
+    /// The length in bytes.
     pub bytes: u64,
     /// The CRC-32 of its contents.
     pub crc32: u32,
 }
 
-/// The file: the manifest with its CRC-32.
+/// The contents of the manifest's file: the manifest with its CRC-32.
 #[derive(Serialize, Deserialize)]
 struct Sealed<'a> {
     #[serde(borrow)]

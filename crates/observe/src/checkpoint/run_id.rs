@@ -26,7 +26,8 @@ impl RunId {
         RunId(fnv(0xcbf2_9ce4_8422_2325, bytes))
     }
 
-    /// The identity of the branch that leaves this run at a time in nanoseconds and differs from it by `changes`.
+    /// Returns the identity of the branch that leaves this run at `time` (in nanoseconds) and differs from the run by
+    /// `changes`.
     pub fn branch(self, time: u64, changes: &[u8]) -> RunId {
         let hash = fnv(self.0, b"branch");
         RunId(fnv(fnv(hash, &time.to_le_bytes()), changes))
@@ -63,7 +64,7 @@ impl TryFrom<String> for RunId {
     }
 }
 
-/// Returns the default directory for checkpoints and files of a branch: beside the checkpoint, for example
+/// Returns the default directory for checkpoints and files of a branch: next to the checkpoint, for example
 /// `branch-000002-asked-9f86d081`.
 pub fn branch_directory(from: &Checkpoint, branch: RunId) -> PathBuf {
     let checkpoint = from.directory.file_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A part of a saved run that stays in its file.
+//! A part of a saved run that is read from its file when needed.
 
 use super::{CheckpointError, SavedFile};
 use corsair::StoredPart;
@@ -7,7 +7,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A file of which only needed bytes are read. It stays open, so it can be read after its name is removed.
+/// A file from which only the needed bytes are read. The file stays open, so it can be read even after its name is
+/// removed.
 pub(super) struct StoredFile {
     path: PathBuf,
     bytes: u64,
@@ -15,7 +16,7 @@ pub(super) struct StoredFile {
 }
 
 impl StoredFile {
-    /// Opens a file, if it has the length that was written.
+    /// Opens a file if its length matches the manifest.
     pub(super) fn open(path: PathBuf, saved: &SavedFile) -> Result<StoredFile, CheckpointError> {
         check_length(&path, saved.bytes, u64::eq)?;
         match File::open(&path) {

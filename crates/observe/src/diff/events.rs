@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// The events of a file: its lines without separators. The lines that frame a graph, such as its header, are skipped.
+/// The events of a file: its lines without separators. The lines around the events of a graph, such as its header, are
+/// skipped.
 pub(super) struct Events {
     path: PathBuf,
     lines: BufReader<File>,
@@ -48,7 +49,7 @@ impl Events {
         }
     }
 
-    /// The event without blanks and commas around it.
+    /// Returns the event without the blanks and commas around it.
     pub(super) fn event(&self) -> &[u8] {
         let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
         let line = &self.line;
@@ -68,7 +69,7 @@ impl Events {
     }
 }
 
-/// Whether a line is part of what stands around the events.
+/// Returns true if a line belongs to the text around the events.
 fn is_frame(line: &[u8]) -> bool {
     const HEADER: [&[u8]; 5] = [
         b"\"arch\":",
@@ -81,7 +82,7 @@ fn is_frame(line: &[u8]) -> bool {
     line.iter().all(bracket) || HEADER.iter().any(|key| line.starts_with(key))
 }
 
-/// Returns the time of an event in nanoseconds since 1970: its earliest time.
+/// Returns the time of an event in nanoseconds since 1970. If the event has several times, this is the earliest.
 pub(super) fn time(event: &str) -> Option<i128> {
     fn earliest(value: &Value) -> Option<i128> {
         match value {

@@ -1,10 +1,10 @@
-//! The list of span formats. Each has a file with its [`SpanFormat`].
+//! The list of span formats. Each format is a module with a [`SpanFormat`].
 
 use super::otlp::Otlp;
 use super::span_format::SpanFormat;
 use super::zipkin::{ZipkinV1, ZipkinV2};
 
-/// What flows look like.
+/// A format for flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowFormat {
     /// Zipkin v1, an array, as spigo writes it: `json_metrics/<arch>_flow.json`.
@@ -32,7 +32,7 @@ impl FlowFormat {
         self.format().name()
     }
 
-    /// The format of this name.
+    /// Returns the format with this name.
     pub fn named(name: &str) -> Option<FlowFormat> {
         FlowFormat::ALL
             .into_iter()

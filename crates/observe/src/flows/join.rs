@@ -1,8 +1,8 @@
 //! Joins the ends of exchanges to spans.
 //!
-//! A span is emitted when it is over. Spans that are never over (their server was killed) wait until the run
-//! ends or [`OPEN`] are open: then the oldest is emitted as it is. The result depends only on the order of
-//! records.
+//! A span is emitted when it is over. Spans that never end (their server was killed) wait until the run ends or
+//! [`OPEN`] spans are open; then the oldest is emitted without its missing times. The result depends only on the order
+//! of records.
 
 use super::End;
 use super::span::Span;
@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-/// The most spans that may be open: about 60 MB.
+/// The largest number of open spans; they take about 60 MB.
 const OPEN: usize = 1 << 19;
 
 /// Spans with a missing end.
 #[derive(Debug)]
 pub(crate) struct Join {
     open: FxHashMap<NonZeroU64, Span>,
-    /// The spans that were opened, in that order. Some are over.
+    /// The spans in the order in which they were opened. Some of them are already over.
     order: VecDeque<NonZeroU64>,
     limit: usize,
 }
@@ -39,7 +39,7 @@ impl Join {
         }
     }
 
-    /// Adds a record of one end. Spans that it completes go to `done`.
+    /// Adds a record of one end. Spans that this record completes are appended to `done`.
     pub(crate) fn annotate(&mut self, end: &End, done: &mut Vec<Span>) {
         let id = end.context.span();
         let mut opened = false;

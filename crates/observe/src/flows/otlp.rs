@@ -13,7 +13,7 @@ use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
-/// OTLP/JSON.
+/// The OTLP/JSON format.
 pub(super) struct Otlp;
 
 impl SpanFormat for Otlp {
@@ -201,7 +201,7 @@ struct WireSpan<'a> {
     status: Option<WireStatus>,
 }
 
-/// A number as text: JSON's own have 53 bits.
+/// A number as text, because JSON numbers have only 53 bits.
 struct Decimal(u64);
 
 impl Serialize for Decimal {
@@ -215,7 +215,7 @@ struct WireStatus {
     code: u8,
 }
 
-/// `STATUS_CODE_ERROR`.
+/// The code `STATUS_CODE_ERROR`.
 const ERROR: u8 = 2;
 
 impl<'a> WireSpan<'a> {

@@ -36,21 +36,21 @@ enum To {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedOutlet {
     begun: ContinuedFile,
-    /// Whether its array has elements.
+    /// True if the array in the file has elements.
     elements: bool,
 }
 
-/// Spans of a request to a collector: a megabyte at most.
+/// The number of spans in a request to a collector: a megabyte at most.
 #[cfg(feature = "http")]
 const REQUEST: usize = 1024;
 
-/// Spans of a record: by default, brokers accept records of up to a megabyte.
+/// The number of spans in a Kafka record: by default, brokers accept records of up to a megabyte.
 #[cfg(feature = "kafka")]
 const RECORD: usize = 256;
 
 impl Outlet {
-    /// A file below the directory of the settings.
-    /// `resumed` is the state of a saved run that the outlet continues.
+    /// Opens a file in the directory of the settings. `resumed` is the state of a saved run that
+    /// the outlet continues.
     pub(crate) fn file(
         settings: &Settings,
         format: FlowFormat,
@@ -72,7 +72,7 @@ impl Outlet {
         Ok(Outlet::new(format, To::File(file)))
     }
 
-    /// The state that continues this outlet.
+    /// Returns the state that continues this outlet, and its file.
     pub(crate) fn save(&mut self) -> Result<(SavedOutlet, Output), ObserveError> {
         let To::File(file) = &mut self.to else {
             return Err(ObserveError::NotSaved("what is sent to another system"));
@@ -82,7 +82,7 @@ impl Outlet {
         Ok((SavedOutlet { begun, elements }, output))
     }
 
-    /// How many bytes of its file have been written.
+    /// Returns the number of bytes written to the outlet's file.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.to {
             To::File(file) => file.bytes(),
@@ -98,7 +98,7 @@ impl Outlet {
         }
     }
 
-    /// A collector of this format.
+    /// Connects to a collector that accepts this format.
     #[cfg(feature = "http")]
     pub(crate) fn collector(given: &str, format: FlowFormat) -> Result<Outlet, ObserveError> {
         use super::span_format::Collector;
@@ -119,7 +119,7 @@ impl Outlet {
         Ok(Outlet::new(format, To::Remote(remote, REQUEST)))
     }
 
-    /// A collector of this format.
+    /// Reports that this build has no collectors.
     #[cfg(not(feature = "http"))]
     pub(crate) fn collector(_: &str, _: FlowFormat) -> Result<Outlet, ObserveError> {
         Err(ObserveError::LeftOut {
@@ -128,7 +128,7 @@ impl Outlet {
         })
     }
 
-    /// A Kafka broker.
+    /// Connects to a Kafka broker.
     #[cfg(feature = "kafka")]
     pub(crate) fn kafka(address: &str) -> Result<Outlet, ObserveError> {
         let kafka = crate::remote::kafka::Kafka::connect(address)?;
@@ -139,7 +139,7 @@ impl Outlet {
         ))
     }
 
-    /// A Kafka broker.
+    /// Reports that this build has no Kafka client.
     #[cfg(not(feature = "kafka"))]
     pub(crate) fn kafka(_: &str) -> Result<Outlet, ObserveError> {
         Err(ObserveError::LeftOut {

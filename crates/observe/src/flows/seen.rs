@@ -4,14 +4,14 @@ use super::span::{NEVER, Names, Span};
 use crate::SpanSink;
 use std::fmt;
 
-/// A span with the records of both its ends. Times are nanoseconds of the run. A time that was never
-/// recorded is `None`, and a name that was never recorded is empty.
+/// A span with the records of both its ends. Times are in nanoseconds of the run. A time that was never recorded is
+/// `None`, and a name that was never recorded is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub struct SeenSpan<'a> {
     pub trace: u64,
     pub span: u64,
-    /// The span that caused it, if one did.
+    /// The span that caused this span, if there is one.
     pub parent: Option<u64>,
     pub client: &'a str,
     pub client_service: &'a str,
@@ -23,7 +23,7 @@ pub struct SeenSpan<'a> {
     pub server_receive: Option<u64>,
     pub server_send: Option<u64>,
     pub client_receive: Option<u64>,
-    /// True if it expects no response.
+    /// True if the span expects no response.
     pub one_way: bool,
     pub failed: bool,
 }
@@ -55,7 +55,7 @@ impl EachSpan {
     }
 }
 
-/// The names of an actor and its service.
+/// Returns the names of an actor and its service.
 fn named<'a>(names: &Names<'a>, actor: u32) -> (&'a str, &'a str) {
     names
         .placed(actor)

@@ -20,9 +20,9 @@ pub(crate) struct Span {
     pub(crate) server_receive: u64,
     pub(crate) server_send: u64,
     pub(crate) client_receive: u64,
-    /// The kind of the message that began it.
+    /// The kind of the message that began the exchange.
     pub(crate) kind: u16,
-    /// True if it began with a message without a response.
+    /// True if the exchange began with a message that expects no response.
     pub(crate) one_way: bool,
     pub(crate) failed: bool,
 }
@@ -51,20 +51,21 @@ impl Span {
         sent && (self.one_way || answered)
     }
 
-    /// True if nothing more will be recorded: it is complete, or its client has given up.
+    /// Returns true if nothing more will be recorded: the span is complete, or its client has given
+    /// up.
     pub(crate) fn is_over(&self) -> bool {
         self.is_complete() || self.failed && self.client_receive != NEVER
     }
 }
 
-/// The names for writing spans, and the start of time.
+/// The names for writing spans, and the wall-clock time at which the run starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names<'a> {
     pub(crate) directory: &'a Directory,
     pub(crate) kinds: &'static [&'static str],
-    /// The names of operations beyond the kinds of messages.
+    /// The names of operations that are not kinds of messages.
     pub(crate) operations: &'a [String],
-    /// Nanoseconds since 1970.
+    /// The start of the run in nanoseconds since 1970.
     pub(crate) epoch: i128,
 }
 
@@ -81,7 +82,7 @@ impl<'a> Names<'a> {
         self.directory.get(actor).map(|placed| &**placed)
     }
 
-    /// Microseconds since 1970, as Zipkin wants them: 0 would be an unknown time.
+    /// Returns microseconds since 1970 for Zipkin, which takes 0 as an unknown time.
     pub(crate) fn micros(&self, at: u64) -> u64 {
         (self.nanos(at) / 1_000).max(1)
     }

@@ -1,30 +1,30 @@
-//! What a span format has to implement.
+//! The interface that a span format implements.
 
 use super::span::{Names, Span};
 use crate::json_array::{Array, Element, Marshal};
 use std::io::{self, Write};
 
-/// How spans are written.
+/// A format in which spans are written.
 pub(super) trait SpanFormat: Sync {
-    /// Its name in flags, in Python and in checkpoints.
+    /// Returns the name of the format in flags, in Python and in checkpoints.
     fn name(&self) -> &'static str;
 
-    /// What the name of its file has after that of the architecture.
+    /// Returns the part of the file name after the name of the architecture.
     fn file(&self) -> &'static str;
 
-    /// What its file begins and ends with.
+    /// Returns the text at the beginning and at the end of the file.
     fn ends(&self) -> (&'static [u8], &'static [u8]) {
         (b"", b"")
     }
 
-    /// Appends spans to its file.
+    /// Appends spans to the file.
     fn append(&self, arrays: &mut Arrays, spans: Spans<'_>, out: &mut dyn Write) -> io::Result<()>;
 
     /// Writes spans as one message to another system.
     fn message(&self, arrays: &mut Arrays, spans: Spans<'_>, out: &mut dyn Write)
     -> io::Result<()>;
 
-    /// The collectors that take its messages, if there are any.
+    /// Returns the collector that accepts these messages, if there is one.
     #[cfg(feature = "http")]
     fn collector(&self) -> Option<Collector> {
         None
@@ -35,14 +35,14 @@ pub(super) trait SpanFormat: Sync {
 #[cfg(feature = "http")]
 pub(super) struct Collector {
     pub(super) what: &'static str,
-    /// The path, where the given address has none.
+    /// The path that is used if the address has no path.
     pub(super) path: &'static str,
     pub(super) example: &'static str,
     /// A message without spans.
     pub(super) nothing: &'static [u8],
 }
 
-/// Spans to write.
+/// Spans that are to be written.
 #[derive(Clone, Copy)]
 pub(super) struct Spans<'a> {
     pub(super) marshal: &'a Marshal,
@@ -50,14 +50,14 @@ pub(super) struct Spans<'a> {
     pub(super) spans: &'a [Span],
 }
 
-/// The arrays of an outlet: that of its file, and the one within a message.
+/// The arrays of an outlet: the array of its file, and the array within a message.
 #[derive(Debug)]
 pub(super) struct Arrays {
     pub(super) lines: Array<Line>,
     pub(super) inline: Array<Inline>,
 }
 
-/// An element on a line of its own, as spigo has them.
+/// Puts each element on a separate line, as spigo does.
 #[derive(Debug)]
 pub(super) struct Line;
 
@@ -66,7 +66,7 @@ impl Element for Line {
     const AFTER: &'static [u8] = b"\n";
 }
 
-/// An element on the line of the array.
+/// Puts all elements on the line of the array.
 #[derive(Debug)]
 pub(super) struct Inline;
 

@@ -1,8 +1,8 @@
 //! Spans as Zipkin writes them, versions 1 and 2.
 //!
 //! Version 1 has spigo's shape: one span with an annotation for each end. Version 2
-//! (<https://zipkin.io/zipkin-api/>) has a span for each side, of the same id, of which the
-//! server's is marked as shared.
+//! (<https://zipkin.io/zipkin-api/>) has two spans with the same id, one for each side; the
+//! server's span is marked as shared.
 
 use super::span::{Hex, NEVER, NONE, Names, Span};
 use super::span_format::{Arrays, SpanFormat, Spans};
@@ -11,10 +11,10 @@ use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::value::RawValue;
 use std::io::{self, Write};
 
-/// Version 1.
+/// The format of Zipkin version 1.
 pub(super) struct ZipkinV1;
 
-/// Version 2.
+/// The format of Zipkin version 2.
 pub(super) struct ZipkinV2;
 
 /// Writes some spans as elements of an array.
@@ -61,7 +61,7 @@ fn array<F: Elements>(
     out.write_all(b"]")
 }
 
-/// What a file begins and ends with.
+/// The text at the beginning and at the end of a file.
 const ENDS: (&[u8], &[u8]) = (b"[\n", b"]\n");
 
 impl SpanFormat for ZipkinV1 {
@@ -159,7 +159,7 @@ static ERROR: [Tag; 1] = [Tag {
     value: "true",
 }];
 
-/// The ends of an exchange, in the order of time.
+/// The ends of an exchange, ordered by time.
 #[derive(Debug)]
 struct Annotations<'a> {
     span: Span,

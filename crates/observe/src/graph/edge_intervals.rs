@@ -1,7 +1,7 @@
 //! The intervals in which edges existed, stored on disk until the run is over.
 //!
-//! GraphML and GEXF contain the end of an edge, and edges follow all nodes. A run may make more edges than
-//! fit into memory, so they are stored in a temporary file.
+//! GraphML and GEXF store the end of an edge together with the edge, and all edges follow the nodes. A run may have
+//! more edges than fit into memory, so edges are stored in a temporary file.
 
 use super::network::Edge;
 use crate::FileError;
@@ -11,27 +11,27 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A time that has not come.
+/// The end of an interval that has not ended.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The time from which an edge was there to that at which it was forgotten.
+/// The interval from the time at which an edge appeared to the time at which it was forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeInterval {
     pub(crate) source: u32,
     pub(crate) target: u32,
     pub(crate) began: u64,
-    /// [`NEVER`] if it is still there.
+    /// The end of the interval; [`NEVER`] if the edge still exists.
     pub(crate) ended: u64,
     /// The number of the same edge's next interval; 0 if there is none.
     pub(crate) next: u32,
-    /// Whether the same edge was there before.
+    /// True if the same edge existed before.
     pub(crate) again: bool,
 }
 
 /// The bytes of a spell.
 const SIZE: usize = 32;
 
-/// How many spells are written or read at once.
+/// The number of intervals that are written or read at once.
 const BATCH: usize = 4096;
 
 impl EdgeInterval {
@@ -62,7 +62,7 @@ impl EdgeInterval {
     }
 }
 
-/// The ends of each edge that is forgotten, and the number of its last spell.
+/// The ends of each forgotten edge, and the number of its last interval.
 pub(crate) type EndedEdges = Vec<((u32, u32), u32)>;
 
 /// All intervals of a run, by the numbers of their edges, which increase by one from 1.
@@ -70,19 +70,19 @@ pub(crate) type EndedEdges = Vec<((u32, u32), u32)>;
 pub(crate) struct EdgeIntervals {
     file: File,
     path: PathBuf,
-    /// Spells that are not in the file yet.
+    /// Intervals that are not in the file yet.
     tail: Vec<EdgeInterval>,
-    /// How many are.
+    /// The number of intervals in the file.
     written: u32,
     /// The last interval of each edge that was removed.
     forgotten: FxHashMap<(u32, u32), u32>,
 }
 
 impl EdgeIntervals {
-    /// Creates the file beside `path`.
+    /// Creates the file next to `path`.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the file cannot be created.
     pub(crate) fn begin(path: &Path) -> Result<EdgeIntervals, FileError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match create_beside(path, &format!(".{name}.edges.")) {
@@ -100,7 +100,7 @@ impl EdgeIntervals {
         }
     }
 
-    /// Returns all spells up to now as bytes, and the last spell of each forgotten edge.
+    /// Returns all intervals up to now as bytes, and the last interval of each forgotten edge.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -125,7 +125,7 @@ impl EdgeIntervals {
         self.forgotten = forgotten.into_iter().collect();
     }
 
-    /// The file, to be filled before anything is recorded.
+    /// Returns the file. Its saved contents must be written before anything is recorded.
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
     }
@@ -197,7 +197,7 @@ impl EdgeIntervals {
         changed.map_err(|error| self.failed(error))
     }
 
-    /// Returns the interval with this number, which must have begun.
+    /// Returns the interval with this number, which must exist.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -213,7 +213,7 @@ impl EdgeIntervals {
         Ok(EdgeInterval::from_bytes(&bytes))
     }
 
-    /// Calls `each` with every spell and its number, in order. `each` may read others.
+    /// Calls `each` with every interval and its number, in order. `each` may read other intervals.
     ///
     /// # Errors
     /// If the file cannot be read, or the first of `each`.

@@ -4,7 +4,8 @@ use super::READ;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a file is not a graph, with the place and the remedy.
+/// The reasons why a file is not a valid graph. Each message names the position of the fault and
+/// says how to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {
     /// The file cannot be read.
@@ -66,7 +67,7 @@ pub enum GraphError {
         path: PathBuf,
         /// The number of the event, from 1.
         number: u64,
-        /// The fault.
+        /// A description of the fault.
         wrong: &'static str,
     },
     /// The graph is empty.
@@ -92,7 +93,7 @@ pub enum GraphError {
         path: PathBuf,
         /// The missing end of the edge.
         from: String,
-        /// The other end of the edge.
+        /// The node at the other end of the edge.
         to: String,
         /// The end that is not a node.
         missing: String,

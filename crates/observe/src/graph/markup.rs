@@ -1,7 +1,7 @@
 //! Graphs as XML: GraphML, which yEd reads, and GEXF, which Gephi reads.
 //!
-//! Both want to know of a node or an edge when it ends, so nodes are kept (about 100 bytes for each
-//! that belongs to no population, 8 for a member) and edges lie on disk, until the run is over.
+//! Both formats write the end of a node or an edge together with its beginning. So until the run is over, nodes are
+//! kept in memory (about 100 bytes for each single node, 8 for a member of a population) and edges are kept on disk.
 
 use super::edge_intervals::{EdgeInterval, EdgeIntervals, EndedEdges, NEVER};
 use super::network::Edge;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// The nodes and edges of a run, and when they were.
+/// The nodes and edges of a run, and the times at which they existed.
 #[derive(Debug)]
 pub(crate) struct GraphHistory {
     /// The nodes in the order of their numbers.
@@ -25,7 +25,7 @@ pub(crate) struct GraphHistory {
     spells: EdgeIntervals,
 }
 
-/// Nodes that appeared at once, from the first number on.
+/// Nodes that appeared at the same time, with consecutive numbers from the first one on.
 #[derive(Debug)]
 struct Nodes {
     first: u32,
@@ -39,11 +39,11 @@ enum HistoryEntry {
     Population(Members),
 }
 
-/// The nodes and edges of a run as they are saved; the spells of the edges are in a file of their own.
+/// The saved form of the nodes and edges of a run; the times of the edges are in a separate file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedMarkup {
     nodes: Vec<SavedNodes>,
-    /// The number of each node that has ended, and when.
+    /// The numbers of the nodes that have ended, with the times at which they ended.
     ended: Vec<(u32, u64)>,
     spells: ContinuedFile,
     forgotten: EndedEdges,
@@ -160,7 +160,7 @@ impl GraphHistory {
         self.ended[number as usize] = at;
     }
 
-    /// Calls `each` with every node, and when it began and ended.
+    /// Calls `each` with every node and the times of its beginning and end.
     fn each_node(
         &self,
         mut each: impl FnMut(&NodeRecord<'_>, (u64, u64)) -> io::Result<()>,
@@ -181,7 +181,7 @@ impl GraphHistory {
     }
 }
 
-/// The name of the node with this number.
+/// Returns the name of the node with this number.
 fn name(nodes: &[Nodes], number: u32) -> Cow<'_, str> {
     let place = nodes.partition_point(|nodes| nodes.first <= number) - 1;
     match &nodes[place].what {
@@ -194,8 +194,8 @@ fn declaration<W: Write>(xml: &mut Writer<W>) -> io::Result<()> {
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))
 }
 
-/// Writes all nodes, and the edges that exist at the end, like spigo: the package is the datum `service`, and
-/// the place of a node is added.
+/// Writes all nodes, and the edges that exist at the end, in the same form as spigo: the package is the datum
+/// `service`, and the location of a node is added.
 pub(crate) fn graphml(out: &mut impl Write, graph: &mut GraphHistory) -> io::Result<()> {
     const DATA: [(&str, &str); 4] = [
         ("service", "package"),
@@ -264,15 +264,15 @@ fn edge_element<'a, W: Write>(
     ])
 }
 
-/// Seconds with as many digits as nanoseconds need, and no more.
+/// Formats seconds with no more decimals than the nanoseconds need.
 fn seconds(nanos: u64) -> String {
     let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     text.to_owned()
 }
 
-/// Writes all nodes and edges with the seconds of the run in which they were. An edge that was
-/// forgotten and got to know again is one edge with several spells.
+/// Writes all nodes and edges with the seconds of the run in which they existed. An edge that was forgotten and learned
+/// again is one edge with several spells.
 pub(crate) fn gexf(out: &mut impl Write, graph: &mut GraphHistory, arch: &str) -> io::Result<()> {
     const ATTRIBUTES: [&str; 5] = ["service", "package", "region", "zone", "ip"];
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
@@ -350,7 +350,7 @@ pub(crate) fn gexf(out: &mut impl Write, graph: &mut GraphHistory, arch: &str) -
     writeln!(out)
 }
 
-/// The times at which something began and, if it has, ended.
+/// Writes the time at which something began and, if it has ended, the time of its end.
 fn interval<W: Write>(
     element: ElementWriter<'_, W>,
     (began, ended): (u64, u64),

@@ -1,8 +1,8 @@
-//! The graph in Neo4j, by the database's HTTP API: statements with parameters, many rows each.
+//! The graph in Neo4j, written through the database's HTTP API in statements that have parameters and many rows each.
 //!
-//! A node has the label `Corsair` and that of its service, and spigo's properties; an edge is a
-//! `CONN`. With flows, an exchange is a relationship from who asked to who was asked, of the type of its
-//! message. The graph of an earlier run of the same architecture is replaced.
+//! A node has the label `Corsair`, the label of its service, and spigo's properties; an edge is a `CONN`. With flows,
+//! an exchange is a relationship from the client to the server, and the kind of its message is the type of the
+//! relationship. The graph of an earlier run of the same architecture is replaced.
 
 use crate::directory::NodeRecord;
 use crate::flows::span::{Names, Span};
@@ -64,7 +64,7 @@ mod sending {
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
-    /// How many events go into one transaction.
+    /// The number of events in one transaction.
     const BATCH: u64 = 2_000;
 
     const WHAT: &str = "Neo4j";
@@ -74,7 +74,7 @@ mod sending {
     pub(crate) struct Neo4jGraph {
         remote: Remote,
         arch: String,
-        /// Rows that wait, by the label of the service.
+        /// Waiting rows, by the label of the service.
         nodes: BTreeMap<String, Vec<Value>>,
         edges: Vec<Value>,
         forgotten: Vec<Value>,
@@ -97,10 +97,10 @@ mod sending {
         message: String,
     }
 
-    /// Another run has created the index at the same moment, which is not an error.
+    /// The error if another run has just created the index; it is ignored.
     const INDEX_IS_THERE: &str = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists";
 
-    /// The first error of an answer; the API answers with status 200 nevertheless.
+    /// Returns the first error of an answer; the API answers with status 200 even if there is an error.
     fn complaint(said: &str) -> Option<String> {
         match serde_json::from_str::<Answer>(said) {
             Ok(answer) => {
@@ -112,7 +112,7 @@ mod sending {
         }
     }
 
-    /// A label or a type, which cannot be a parameter; in backticks it may be any text.
+    /// Quotes a label or a type, which cannot be a parameter; in backticks it may be any text.
     fn quoted(name: &str) -> String {
         format!("`{}`", name.replace('`', "``"))
     }
@@ -126,7 +126,7 @@ mod sending {
     }
 
     impl Neo4jGraph {
-        /// Logs in, and removes the graph of this name.
+        /// Logs in, and removes the graph of this architecture.
         pub(crate) fn connect(database: &Neo4j, arch: &str) -> Result<Neo4jGraph, ObserveError> {
             let url = url(
                 WHAT,
@@ -219,8 +219,8 @@ mod sending {
             }
         }
 
-        /// Sends the waiting rows: nodes first, because edges and flows need them, and edges before they are
-        /// forgotten.
+        /// Sends the waiting rows: nodes first, because edges and flows need them, and new edges before forgotten
+        /// edges.
         pub(crate) fn end(&mut self) {
             if self.kept == 0 {
                 return;

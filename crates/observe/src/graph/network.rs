@@ -17,9 +17,9 @@ pub(crate) struct Network {
     /// The number of each population's first member.
     populations: Vec<u32>,
     nodes_made: u32,
-    /// The edges of each node: the other end, and the edge.
+    /// The edges of each node: the node at the other end, and the number of the edge.
     edges: FxHashMap<u32, FxHashMap<u32, u32>>,
-    /// Edges that several pairs of actors have: how many beside the first.
+    /// Edges shared by several pairs of actors, with the number of pairs besides the first.
     shared: FxHashMap<(u32, u32), u32>,
     edges_made: u32,
 }
@@ -27,14 +27,14 @@ pub(crate) struct Network {
 #[derive(Debug)]
 struct NodeState {
     number: u32,
-    /// How many actors of this name there are.
+    /// The number of living actors with this name.
     alive: u32,
 }
 
 /// The serialized form of a network.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedNetwork {
-    /// The name of each node, its number, and how many actors there are of that name.
+    /// The name of each node, its number, and the number of actors with this name.
     nodes: Vec<(String, u32, u32)>,
     populations: Vec<u32>,
     nodes_made: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Edge {
 }
 
 impl Network {
-    /// An actor has appeared. Returns the number of its node if that is new.
+    /// Adds an actor. Returns the number of its node if the node is new.
     pub(crate) fn node(&mut self, name: &Arc<str>) -> Option<u32> {
         if let Some(node) = self.nodes.get_mut(name) {
             node.alive += 1;
@@ -67,7 +67,7 @@ impl Network {
         Some(number)
     }
 
-    /// The next population has appeared. Returns the number of its first member.
+    /// Adds the next population. Returns the number of its first member.
     pub(crate) fn population(&mut self, count: u32) -> u32 {
         let first = self.nodes_made;
         self.populations.push(first);
@@ -75,7 +75,7 @@ impl Network {
         first
     }
 
-    /// The number of an actor's node, if that has appeared.
+    /// Returns the number of an actor's node, if the node has appeared.
     pub(crate) fn number(&self, actor: &ActorIdentity) -> Option<u32> {
         match actor {
             ActorIdentity::Placed(placed) => self.nodes.get(&placed.name).map(|node| node.number),
@@ -124,15 +124,15 @@ impl Network {
         }
     }
 
-    /// How many nodes there have been.
+    /// Returns the number of nodes so far.
     pub(crate) fn nodes(&self) -> u32 {
         self.nodes_made
     }
 
-    /// Adds an edge. Returns it if it is new. With `once` it is known to be new.
+    /// Adds an edge. Returns the edge if it is new. `once` says that the edge is known to be new.
     ///
     /// # Errors
-    /// If there are no numbers left.
+    /// If no edge number is left.
     pub(crate) fn edge(
         &mut self,
         source: u32,
@@ -156,8 +156,7 @@ impl Network {
         }))
     }
 
-    /// Removes an actor's edge. Returns the edge if no actor has it any more; removing an unknown edge does
-    /// nothing.
+    /// Removes an actor's edge. Returns the edge if no other actor shares it; removing an unknown edge does nothing.
     pub(crate) fn forget(&mut self, source: u32, target: u32) -> Option<Edge> {
         let edges = self.edges.get_mut(&source)?;
         let &number = edges.get(&target)?;
@@ -176,7 +175,7 @@ impl Network {
         })
     }
 
-    /// An actor has ended. Returns the number of its node if it was the last one there.
+    /// Ends an actor. Returns the number of its node if no actor of this node is left.
     pub(crate) fn done(&mut self, actor: &ActorIdentity) -> Option<u32> {
         let ActorIdentity::Placed(placed) = actor else {
             return self.number(actor);

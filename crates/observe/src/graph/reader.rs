@@ -15,26 +15,26 @@ use std::time::Duration;
 pub struct GraphFile {
     /// The nodes, in the order of the file.
     pub nodes: Vec<GraphNode>,
-    /// The edges by the names of their ends, in the order of the file, each once.
+    /// The edges by the names of their ends, without duplicates, in the order of the file.
     pub edges: Vec<(String, String)>,
-    /// The nodes that were killed, and the times after the date in the header, in the order of the file.
+    /// The nodes that were killed, in the order of the file, with the time of each since the date in the header.
     pub killed: Vec<(String, Duration)>,
 }
 
 /// A node of a graph file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GraphNode {
-    /// The name.
+    /// The name of the node.
     pub name: String,
-    /// The package.
+    /// The package of the node.
     pub package: String,
 }
 
 /// Reads a graph file of version 0.3 or 0.4.
 ///
 /// # Errors
-/// If the file cannot be read, is not a graph file of a known version, or has no nodes. The error contains
-/// the fault, its position and its remedy.
+/// If the file cannot be read, is not a graph file of a known version, or has no nodes. The error names the fault and
+/// its position, and says how to fix it.
 pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
     let own = || path.to_owned();
     let text =
@@ -114,7 +114,7 @@ struct Events {
     /// Ends of edges, and whether they are known or forgotten.
     edges: Vec<((String, String), bool)>,
     killed: Vec<(String, Timestamp)>,
-    /// The first invalid event: its number, from 1, and the fault.
+    /// The first invalid event: its number, counted from 1, and the fault.
     wrong: Option<(u64, &'static str)>,
 }
 

@@ -1,4 +1,4 @@
-//! All graphs of a run, from the same records.
+//! All graphs of a run, written from the same records.
 
 use super::edge_intervals::EdgeIntervals;
 use super::markup::{self, GraphHistory, SavedMarkup};
@@ -31,7 +31,7 @@ pub(crate) struct GraphSink {
     markup: Vec<(GraphFormat, Replacement)>,
     neo4j: Option<Neo4jGraph>,
     arch: String,
-    /// The final path of the graph in JSON.
+    /// The final path of the JSON graph.
     path: PathBuf,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct GraphSink {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedGraph {
     network: SavedNetwork,
-    /// The file in JSON, and how many events it has.
+    /// The JSON file, and the number of its events.
     json: Option<(ContinuedFile, u64)>,
     markup: Option<SavedMarkup>,
 }
 
 impl GraphSink {
-    /// Opens the graphs that the settings ask for; `None` if they ask for none.
+    /// Opens the graphs that the settings request; returns `None` if they request no graphs.
     /// `resumed` is the state of a saved run that the graphs continue, with its nodes.
     pub(crate) fn open(
         settings: &Settings,
@@ -117,7 +117,7 @@ impl GraphSink {
         }))
     }
 
-    /// Writes all events so far, and saves the state: `to` receives the files.
+    /// Writes all events so far, and saves the state. `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedGraph, ObserveError> {
         if self.neo4j.is_some() {
             return Err(ObserveError::NotSaved("a graph in a database"));
@@ -150,18 +150,18 @@ impl GraphSink {
         })
     }
 
-    /// How many bytes of the graph in JSON have been written.
+    /// Returns the number of bytes of the JSON graph written so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.json.as_ref().map_or(0, |json| json.out().bytes())
     }
 
-    /// The date of a time; the last possible one for times beyond the calendar.
+    /// Returns the date of a time, or the last possible date for times beyond the calendar.
     fn date(&self, at: u64) -> Timestamp {
         let date = self.epoch.checked_add(Duration::from_nanos(at));
         date.unwrap_or(Timestamp::MAX)
     }
 
-    /// Writes to the graph in JSON, if there is one.
+    /// Writes to the JSON graph, if there is one.
     fn json(
         &mut self,
         write: impl FnOnce(&mut GraphWriter<CountingWriter<Replacement>>) -> io::Result<()>,
@@ -196,7 +196,7 @@ impl GraphSink {
         )
     }
 
-    /// The members of a population have appeared, and have been written.
+    /// Writes the members of a population that have appeared.
     pub(crate) fn population(&mut self, at: u64, members: &Members) {
         self.network.population(members.count);
         if let Some(gathered) = &mut self.gathered {
@@ -219,14 +219,14 @@ impl GraphSink {
         self.json(|json| json.node(date, name, package, shown.address))
     }
 
-    /// Exchanges are over: they go to the database, if it takes them.
+    /// Sends completed exchanges to the database, if it accepts flows.
     pub(crate) fn flows(&mut self, names: &Names<'_>, spans: &[Span]) {
         if let Some(neo4j) = &mut self.neo4j {
             neo4j.flows(names, spans);
         }
     }
 
-    /// The number of an actor's node, which is made if it has not appeared.
+    /// Returns the number of an actor's node, which is created if it has not appeared.
     fn number(&mut self, at: u64, actor: &ActorIdentity) -> Result<u32, ObserveError> {
         if let (None, ActorIdentity::Placed(placed)) = (self.network.number(actor), actor) {
             self.node(at, placed)?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The header of a graph file.
 #[derive(Clone, Debug)]
 pub(crate) struct Header<'a> {
-    /// The architecture.
+    /// The name of the architecture.
     pub(crate) arch: &'a str,
     /// The flags of the run.
     pub(crate) args: &'a str,
@@ -23,8 +23,8 @@ pub(crate) struct Header<'a> {
 
 /// Writes a graph file to `W`, which need not be buffered.
 ///
-/// The file is a function of the header and the calls. Events are kept until there is a batch of
-/// them to marshal at once.
+/// The contents of the file depend only on the header and the calls. Events are kept until there
+/// are enough of them to marshal as a batch.
 pub(crate) struct GraphWriter<W: Write> {
     out: W,
     /// Events that are not written yet.
@@ -33,7 +33,7 @@ pub(crate) struct GraphWriter<W: Write> {
     events: u64,
 }
 
-/// How many events are marshalled at once.
+/// The number of events in a batch.
 const BATCH: usize = 4096;
 
 /// Events on separate lines.
@@ -45,7 +45,7 @@ impl Element for Line {
     const AFTER: &'static [u8] = b"";
 }
 
-/// An event, with the keys in the order in which spigo has them.
+/// An event, with its keys in spigo's order.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Event {
@@ -123,7 +123,7 @@ impl<W: Write> GraphWriter<W> {
         })
     }
 
-    /// Continues a file that has a number of events already.
+    /// Continues a file that already has this many events.
     pub(crate) fn resume(out: W, events: u64) -> GraphWriter<W> {
         let mut array = Array::new();
         if events > 0 {
@@ -151,7 +151,7 @@ impl<W: Write> GraphWriter<W> {
         Ok(&mut self.out)
     }
 
-    /// An actor exists.
+    /// Writes that an actor exists.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -170,7 +170,7 @@ impl<W: Write> GraphWriter<W> {
         })
     }
 
-    /// An actor knows another. Edges are numbered from 1 on.
+    /// Writes that an actor knows another actor. Edges are numbered from 1.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -250,7 +250,7 @@ impl<W: Write> GraphWriter<W> {
         self.out.write_all(b"\n  ]\n}\n")
     }
 
-    /// How many events there are so far.
+    /// Returns the number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }

@@ -1,37 +1,38 @@
-//! The merge of the records of all lanes into one order.
+//! Merges the records of all lanes into one order.
 
 use crate::recorder::record::Record;
 use std::collections::BTreeMap;
 use std::vec::Drain;
 
-/// Records that have been taken from lanes, and cannot be written yet.
+/// Records that have been taken from lanes but cannot be written yet.
 ///
-/// The order of the output does not depend on how the records are distributed over lanes, nor on when
-/// they are taken from there. This holds as long as each actor's records of one instant are in order in
-/// one lane, and all actors have passed the times with which [`Merge::before`] is called.
+/// The order of the output depends neither on the distribution of the records over lanes nor on the times at which they
+/// are taken from the lanes. This holds as long as each actor's records of one instant are in order in one lane, and
+/// all actors have passed the times with which [`Merge::before`] is called.
 ///
-/// A record is sorted once, together with the records that are written with it. Until then it lies
-/// beside others of about the same time, in the order of arrival.
+/// A record is sorted once, together with the records that are written with it. Until then it is stored with other
+/// records of about the same time, in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct Merge {
     /// True if no record will be earlier than the last `before`.
     in_order: bool,
-    /// Records received since the last effective call of `before`.
+    /// Records received since the last effective call of [`Merge::before`].
     arrived: Vec<Record>,
     /// Later records, by slice of time.
     later: BTreeMap<u64, Vec<Record>>,
     ready: Vec<Record>,
-    /// The time for which `before` was last called.
+    /// The time of the last call of [`Merge::before`].
     seen: u64,
     /// The time of the latest record so far.
     newest: u64,
 }
 
-/// A slice is 2^20 ns, about as long as a window.
+/// The binary logarithm of a slice's length: a slice is 2^20 ns, about as long as a window.
 const SLICE: u32 = 20;
 
 impl Merge {
-    /// With `in_order`, records received after a call of [`Merge::before`] are not earlier than its time.
+    /// Creates an empty merge. `in_order` says that records received after a call of [`Merge::before`] are never
+    /// earlier than the time of this call.
     pub(crate) fn new(in_order: bool) -> Merge {
         Merge {
             in_order,
@@ -43,7 +44,7 @@ impl Merge {
         }
     }
 
-    /// Whether nothing waits for its time.
+    /// Returns true if no record is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.later.is_empty() && self.arrived.is_empty()
     }
@@ -53,14 +54,14 @@ impl Merge {
         &mut self.arrived
     }
 
-    /// A time just after the latest record that `before` has seen. On the wall clock, all records of
-    /// earlier times are taken when the observer looks through the lanes once more.
+    /// Returns a time just after the latest record that [`Merge::before`] has seen. On the wall clock, all records of
+    /// earlier times are taken when the observer next looks through the lanes.
     pub(crate) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Takes all records earlier than `time` in order; with `all` also those at the end of time. O(n log n)
-    /// in the number of taken records and O(1) for each other record.
+    /// Takes all records earlier than `time` in order; with `all`, also the records at the end of time. O(n log n) in
+    /// the number of taken records and O(1) for each other record.
     pub(crate) fn before(&mut self, time: u64, all: bool) -> Drain<'_, Record> {
         // As long as time stands still, nothing that arrives is earlier.
         if time == self.seen && self.in_order && !all {
@@ -99,7 +100,7 @@ mod tests {
     use crate::recorder::record::RecordedEvent;
     use proptest::prelude::*;
 
-    /// The length of a window: a slice has several, or several slices have one.
+    /// The length of a window: either a slice contains several windows, or a window contains several slices.
     const WINDOW: u64 = 1 << (SLICE - 2);
 
     /// A record of a window: its actor, its offset from the start of the window, whether it is a

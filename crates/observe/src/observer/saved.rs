@@ -14,13 +14,13 @@ pub(super) struct SavedState {
     pub(super) directory: SavedDirectory,
     pub(super) graph: Option<SavedGraph>,
     pub(super) flows: Option<SavedFlows>,
-    /// How many lines the log of messages has.
+    /// The number of lines in the message log.
     pub(super) lines: u64,
     pub(super) times: Vec<(String, SavedTimes)>,
 }
 
 impl SavedState {
-    /// The state with which a run resumes.
+    /// Reads the state from which a run resumes.
     pub(super) fn read(resumed: &ResumePoint) -> Result<SavedState, CheckpointError> {
         resumed.state()
     }

@@ -28,7 +28,7 @@ pub(crate) struct Sinks {
     graph: Option<GraphSink>,
     flows: Option<Flows>,
     log: Option<Log>,
-    /// The time at which spans were last sent, on the wall clock.
+    /// The wall-clock time at which spans were last sent.
     sent: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Sinks {
 struct Log {
     out: BufWriter<Box<dyn Write + Send>>,
     kinds: &'static [&'static str],
-    /// How many lines it has.
+    /// The number of lines in the log.
     lines: u64,
 }
 
@@ -106,13 +106,13 @@ impl Sinks {
         Ok((sinks, times))
     }
 
-    /// How many bytes of graphs and flows have been written.
+    /// Returns the number of bytes of graphs and flows written so far.
     pub(crate) fn bytes(&self) -> u64 {
         let graph = self.graph.as_ref().map_or(0, GraphSink::bytes);
         graph + self.flows.as_ref().map_or(0, Flows::bytes)
     }
 
-    /// Writes all records so far, and saves the state: `to` receives the files.
+    /// Writes all records so far, and saves the state. `to` receives the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedState, ObserveError> {
         let mut saved = SavedState {
             directory: self.directory.save(),

@@ -1,4 +1,4 @@
-//! The lanes that threads write to, and the gate at which they wait when too much is unwritten.
+//! The lanes to which threads write, and the gate at which they wait when there are too many unwritten records.
 
 use super::record::{Record, RecordedEvent};
 use super::{Clock, RecordKinds};
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// How many lanes there are. Threads beyond that many share.
+/// The number of lanes. If there are more threads, they share lanes.
 const LANES: usize = 64;
 
-/// A thread asks at the gate once for this many records.
+/// The number of records after which a thread checks the gate again.
 pub(crate) const BLOCK: u64 = 4096;
 
-/// Threads wait when more records than this are unwritten: 48 bytes each, so 6 MB, and a few times
-/// that in buffers that have grown.
+/// The number of unwritten records above which threads wait: 48 bytes each, so 6 MB, and a few times as much in buffers
+/// that have grown.
 pub(crate) const BACKLOG: u64 = 1 << 17;
 
-/// The writer looks for work this often, even if it is not called.
+/// The longest time after which the writer looks for records, even if no thread wakes it.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The shared state of a recorder's clones and its observer.
@@ -33,7 +33,7 @@ pub(crate) struct Lanes {
     /// The other processes of the run.
     sources: Box<[SourceProgress]>,
     lanes: Box<[CachePadded<Mutex<Records>>]>,
-    /// The number of records, in complete blocks per lane.
+    /// The number of records in all complete blocks of all lanes.
     told: AtomicU64,
     /// Bytes of files written.
     bytes: AtomicU64,
@@ -57,7 +57,7 @@ struct SourceProgress {
 #[derive(Debug, Default)]
 struct Records {
     records: Vec<Record>,
-    /// How many have ever been recorded here.
+    /// The number of records ever made in this lane.
     told: u64,
 }
 
@@ -67,13 +67,13 @@ struct Gate {
     written: u64,
     /// All earlier records are written.
     caught_up: u64,
-    /// A thread has filled a block since the writer last looked.
+    /// True if a thread has filled a block since the writer last looked.
     called: bool,
-    /// The run is over, or the writer has ended: no thread waits any longer.
+    /// True if the run is over, or the writer has ended: no thread waits any longer.
     closed: bool,
-    /// The run is paused, and is being saved.
+    /// The request to save the run, while it is paused for it.
     saving: Option<Saving>,
-    /// How many times that was asked for.
+    /// The number of such requests so far.
     saves: u64,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Saving {
 pub(crate) enum WriterStep {
     /// Look through the lanes.
     Look,
-    /// Look for the last time: the run is over.
+    /// The run is over: look once more, then end.
     Last,
 }
 
@@ -99,7 +99,7 @@ thread_local! {
     static THREAD: usize = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The number of this thread among all that have asked.
+/// Returns the number of this thread among all threads that have called this function.
 #[inline]
 pub(crate) fn number() -> usize {
     THREAD.with(|number| *number)
@@ -151,7 +151,7 @@ impl Lanes {
         }
     }
 
-    /// Counts a block, wakes the writer, and waits if too many records are unwritten that could be written.
+    /// Counts a block, wakes the writer, and waits if there are too many unwritten records that could be written.
     #[cold]
     fn block_told(&self) {
         self.told.fetch_add(BLOCK, Ordering::Relaxed);
@@ -170,8 +170,8 @@ impl Lanes {
         }
     }
 
-    /// Records that all records of another process before `time` are in the lanes, and so are its measured
-    /// times up to checkpoint `saves`.
+    /// Reports that all records of another process before `time` are in the lanes, and that its measured times up to
+    /// checkpoint `saves` have arrived.
     pub(crate) fn reached(&self, source: usize, time: u64, saves: u64) {
         let source = &self.sources[source];
         source.until.store(time, Ordering::Release);
@@ -184,7 +184,7 @@ impl Lanes {
         }
     }
 
-    /// Everything earlier than this has been recorded by all processes.
+    /// Returns the time before which all processes have recorded everything.
     pub(crate) fn watermark(&self) -> Option<u64> {
         let all = self.told_by_sources();
         self.own_watermark().map(|own| own.min(all))
@@ -196,7 +196,7 @@ impl Lanes {
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// Everything earlier than this has been recorded in this process. There is no such time on the wall clock.
+    /// Returns the time before which this process has recorded everything. There is no such time on the wall clock.
     fn own_watermark(&self) -> Option<u64> {
         match &self.clock {
             // The store of this time comes after the barrier of all shards, and so after every record of
@@ -208,7 +208,7 @@ impl Lanes {
         }
     }
 
-    /// Waits until there is something to do.
+    /// Waits until the writer has work.
     pub(crate) fn next(&self) -> WriterStep {
         let mut gate = self.gate.lock();
         if !gate.called && !gate.closed {
@@ -269,7 +269,7 @@ impl Lanes {
         }
     }
 
-    /// The writer has written this many records, and all that are earlier than `time`.
+    /// Reports that the writer has written this many records, including all records earlier than `time`.
     pub(crate) fn wrote(&self, records: u64, time: u64) {
         let mut gate = self.gate.lock();
         gate.written += records;
@@ -278,7 +278,7 @@ impl Lanes {
         self.room.notify_all();
     }
 
-    /// How many bytes of files the writer has written.
+    /// Sets the number of bytes that the writer has written to files.
     pub(crate) fn set_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }

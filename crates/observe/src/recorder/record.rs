@@ -4,7 +4,7 @@ use crate::{Exit, Node, Payload, Population, Status, TraceContext};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A record.
+/// A record in a lane.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The time in nanoseconds of the run.
@@ -15,27 +15,27 @@ pub(crate) struct Record {
     pub(crate) what: RecordedEvent,
 }
 
-/// An event. Small, because a run may record millions of them a second.
+/// An event. It is small, because a run may record millions of events per second.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RecordedEvent {
     /// The actor has appeared.
     Node(Box<Node>),
-    /// The name of the actor, which no graph shows.
+    /// The name of an actor that no graph shows.
     Name(Box<str>),
-    /// It knows the actor with this number.
+    /// The actor knows the actor with this number.
     Edge(u32),
-    /// It no longer knows the actor with this number.
+    /// The actor no longer knows the actor with this number.
     Forget(u32),
-    /// It has ended.
+    /// The actor has ended.
     Done(Exit),
-    /// Its end of an exchange.
+    /// The actor's end of an exchange.
     Span {
         context: TraceContext,
         kind: u16,
         annotation: Annotation,
         status: Status,
     },
-    /// It has received a message.
+    /// The actor has received a message.
     Message {
         sender: u32,
         kind: u16,
@@ -43,8 +43,8 @@ pub(crate) enum RecordedEvent {
     },
     /// A separate line in the log of messages.
     Note(Box<str>),
-    /// `count` actors have appeared together, from this one on. It is not sent to other processes; they get a
-    /// node for each.
+    /// `count` actors have appeared together; this actor is the first of them. This record is not sent to other
+    /// processes, which receive a node for each member.
     #[serde(skip)]
     Population {
         count: u32,
@@ -52,10 +52,10 @@ pub(crate) enum RecordedEvent {
     },
 }
 
-/// The end of an exchange, and the direction.
+/// The end of an exchange that is recorded, and the direction of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Annotation {
-    /// Client send, of a message without a response.
+    /// Client send of a message that expects no response.
     Tell,
     /// Client send, of a request.
     ClientSend,
@@ -68,9 +68,9 @@ pub(crate) enum Annotation {
 }
 
 impl Record {
-    /// Returns the sort key of the output; equal keys keep the order of recording. Nodes and names come
-    /// first, so that records of the same instant can refer to them. It is one number, because millions of
-    /// keys are compared.
+    /// Returns the sort key of the output; equal keys keep the order of recording. Nodes and names have the lowest keys
+    /// of an instant, so that its other records can refer to them. The key is one number, because millions of keys are
+    /// compared.
     #[inline]
     pub(crate) fn key(&self) -> u128 {
         let first = matches!(

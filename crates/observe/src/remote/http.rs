@@ -8,22 +8,22 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::http::Uri;
 
-/// A collector answers within this time, or has failed.
+/// The time within which a collector must answer.
 pub(crate) const COLLECTOR: Duration = Duration::from_secs(5);
 
-/// A database may plan its first statements for seconds.
+/// The time within which a database must answer; it may plan its first statements for seconds.
 pub(crate) const DATABASE: Duration = Duration::from_secs(30);
 
-/// The maximum bytes of an answer that are read.
+/// The number of bytes that are read of an answer, at most.
 const ANSWER: u64 = 1 << 20;
 
 /// An address that takes JSON.
 pub(crate) struct Post {
     agent: Agent,
     url: String,
-    /// User and password.
+    /// The encoded user name and password.
     login: Option<String>,
-    /// Returns the error in an answer with a good status, if there is one.
+    /// Returns the error in an answer with a successful status, if there is one.
     complaint: fn(&str) -> Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn url(
 }
 
 impl Post {
-    /// `timeout` is for a request and its answer.
+    /// Creates a client for `url`. `timeout` limits a request together with its answer.
     pub(crate) fn new(url: String, timeout: Duration) -> Post {
         let agent = Agent::config_builder()
             .timeout_global(Some(timeout))
@@ -86,7 +86,7 @@ impl Post {
         self
     }
 
-    /// Reads answers for what may be wrong although their status is good.
+    /// Sets the function that finds errors in answers with a successful status.
     pub(crate) fn complaint(mut self, complaint: fn(&str) -> Option<String>) -> Post {
         self.complaint = complaint;
         self
@@ -95,7 +95,7 @@ impl Post {
     /// Sends a first payload, before the run.
     ///
     /// # Errors
-    /// [`ObserveError::Unreachable`] or [`ObserveError::Refused`].
+    /// Returns [`ObserveError::Unreachable`] or [`ObserveError::Refused`].
     pub(crate) fn check(&self, what: &'static str, payload: &[u8]) -> Result<(), ObserveError> {
         match self.post(payload) {
             Ok(()) => Ok(()),

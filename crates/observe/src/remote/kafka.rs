@@ -16,10 +16,10 @@ const TOPIC: &str = "zipkin";
 
 const WHAT: &str = "Kafka";
 
-/// A broker answers within this time, or has failed.
+/// The time within which a broker must answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A broker; the topic's partitions get records in turn.
+/// A connection to a broker. The topic's partitions receive records in turn.
 pub(crate) struct Kafka {
     runtime: Runtime,
     partitions: Vec<PartitionClient>,
@@ -27,7 +27,7 @@ pub(crate) struct Kafka {
 }
 
 impl Kafka {
-    /// Connects to one of the brokers, and makes the topic if it is missing.
+    /// Connects to one of the brokers, and creates the topic if it is missing.
     pub(crate) fn connect(address: &str) -> Result<Kafka, ObserveError> {
         let unreachable = |reason: String| ObserveError::Unreachable {
             what: WHAT,
@@ -64,7 +64,7 @@ impl Kafka {
     }
 }
 
-/// Whether this is a host and a port.
+/// Returns true if the text is a host and a port.
 fn is_broker(text: &str) -> bool {
     let port = text
         .rsplit_once(':')
@@ -106,7 +106,7 @@ async fn partitions(brokers: Vec<String>) -> rskafka::client::error::Result<Vec<
     Ok(partitions)
 }
 
-/// The time by the wall clock, which brokers keep records by.
+/// Returns the wall-clock time, which Kafka stores with each record.
 fn now() -> DateTime<Utc> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());

@@ -8,7 +8,7 @@ use corsair::{RunError, Simulation, Snapshot, SnapshotError, Time};
 
 /// A run of a workload in virtual time that is paused between two commands of its caller.
 pub struct PausedRun<W: Workload> {
-    /// The simulation, to be advanced, inspected and saved.
+    /// The simulation, which the caller advances, inspects and saves.
     pub simulation: Simulation<W::Message>,
     workload: W,
 }
@@ -65,14 +65,14 @@ impl<W: Workload> PausedRun<W> {
     /// Runs to the end.
     ///
     /// # Errors
-    /// How the run failed.
+    /// If the run fails.
     pub fn finish(self) -> Result<Finished<W::Totals>, RunError> {
         let report = self.simulation.finish()?;
         let totals = self.workload.totals();
         Ok(Finished { report, totals })
     }
 
-    /// Ends the run where it is.
+    /// Ends the run at its current time.
     pub fn stop(mut self) -> Finished<W::Totals> {
         let report = self.simulation.report();
         // Actors report what they have done as they are dropped.

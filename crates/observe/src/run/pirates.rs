@@ -1,4 +1,4 @@
-//! Pirates and the FSM as a workload.
+//! The pirates and the FSM as a workload.
 
 use super::Workload;
 use corsair::fsm::{
@@ -6,7 +6,7 @@ use corsair::fsm::{
 };
 use corsair::{Config, Executor, Kinds, Report};
 
-/// Pirates that are ready to run. Their totals are the FSM's tally, if it has come to its end in this process.
+/// Pirates that are ready to run. Their totals are the FSM's tally, if the FSM has completed it in this process.
 pub struct Pirates<W: Watch = ()> {
     fsm: Fsm<W>,
     config: Config,
@@ -17,7 +17,7 @@ impl<W: Watch> Pirates<W> {
     /// Checks that the scenario can be run.
     ///
     /// # Errors
-    /// See [`FsmError`].
+    /// Returns an [`FsmError`] if the scenario is invalid.
     pub fn new(base: &Config, fsm: Fsm<W>) -> Result<Pirates<W>, FsmError> {
         fsm.check()?;
         let config = Config {
@@ -29,7 +29,7 @@ impl<W: Watch> Pirates<W> {
         Ok(Pirates { fsm, config, local })
     }
 
-    /// The same scenario, to be run again.
+    /// Returns the same scenario for another run.
     #[must_use]
     pub fn again(&self) -> Pirates<W> {
         Pirates {

@@ -1,4 +1,4 @@
-//! Checkpoints of a running simulation: when, where and with which contents.
+//! Checkpoints of a running simulation: when, where and with which contents they are written.
 
 use super::{DriveError, PausedRun, Workload};
 use crate::checkpoint::{self, CheckpointError, Claim, Draft, Program, RECORDER, RunId};
@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 /// The times and the directory of checkpoints.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// How often.
+    /// The interval between checkpoints.
     pub every: Option<Every>,
     /// Points of virtual time, in order.
     pub at: Vec<Time>,
-    /// Below which directory.
+    /// The directory that contains the checkpoints.
     pub directory: PathBuf,
 }
 
-/// How often a run is saved.
+/// The interval at which a run is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {
     /// By the wall clock.
     Time(Duration),
-    /// Whenever it has written this many bytes to its files.
+    /// A number of bytes that the run has written to its files since the last checkpoint.
     Bytes(u64),
 }
 
 /// The program that saves a run: its data for checkpoints, and its progress reports.
 pub trait Checkpointing {
-    /// The program and its build.
+    /// Returns the program and its build.
     fn program(&self) -> Program;
 
     /// Returns the data that the program needs to resume the run. Called for each checkpoint.
     fn details(&self) -> Value;
 
-    /// Further files of a checkpoint with these outputs.
+    /// Returns additional files for a checkpoint with these outputs.
     fn files(&self, outputs: &SavedOutputs) -> Vec<(String, Vec<u8>)> {
         let _ = outputs;
         Vec::new()
@@ -58,20 +58,20 @@ pub trait Checkpointing {
 pub enum SaveEvent<'a> {
     /// A checkpoint is on disk.
     Saved {
-        /// Its directory.
+        /// The directory of the checkpoint.
         place: PathBuf,
-        /// The state of the run at this time.
+        /// The time of the saved state.
         time: Time,
-        /// Its size in bytes.
+        /// The size of the checkpoint in bytes.
         bytes: u64,
-        /// How long the run was paused for it.
+        /// The wall-clock time for which the run was paused.
         paused: Duration,
     },
     /// A checkpoint could not be written. The run continues.
     Failed(CheckpointError),
-    /// The run ended at `end`, before these times to save it at.
+    /// The run ended at `end`, before these times at which it was to be saved.
     Missed {
-        /// The times.
+        /// The times that were not reached.
         times: &'a [Time],
         /// The last instant of the run.
         end: Time,
@@ -131,7 +131,7 @@ struct Writing {
     paused: Duration,
 }
 
-/// Runs to the end and saves checkpoints, one at a time.
+/// Runs a simulation to the end and saves checkpoints, one at a time.
 pub(super) struct Saver<'a> {
     policy: &'a Policy,
     owner: &'a dyn Checkpointing,
@@ -160,7 +160,7 @@ impl<'a> Saver<'a> {
         })
     }
 
-    /// Runs up to the end of the run, or to `until` if that is before. True if the run is over.
+    /// Runs to the end of the run, or to `until` if that is earlier. Returns true if the run is over.
     pub(super) fn drive<W: Workload>(
         &mut self,
         held: &mut PausedRun<W>,
@@ -204,7 +204,7 @@ impl<'a> Saver<'a> {
         Ok(is_over)
     }
 
-    /// True if the next checkpoint is due and no other is being written.
+    /// Returns true if the next checkpoint is due and no other is being written.
     fn is_due(&mut self) -> bool {
         let is_written = |writing: &Writing| writing.thread.is_finished();
         if self.writing.as_ref().is_some_and(is_written) {
@@ -287,8 +287,8 @@ impl Drop for Saver<'_> {
     }
 }
 
-/// Slices of virtual time that take [`SLICE`] on the wall clock. They end with windows, because a pause
-/// within a window costs as much as its events.
+/// The division of a run into slices of virtual time that take [`SLICE`] on the wall clock. They end with windows,
+/// because a pause within a window costs as much as the window's events.
 struct Slices {
     window: u64,
     length: Duration,
@@ -306,7 +306,7 @@ impl Slices {
         }
     }
 
-    /// The last instant of the slice that begins now.
+    /// Returns the last instant of the slice that begins at `now`.
     fn end(&self, now: Time) -> Time {
         Time::from_nanos(now.after(self.length).as_nanos() | (self.window - 1))
     }

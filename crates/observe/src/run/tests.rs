@@ -1,4 +1,5 @@
-//! A third workload: one implementation, and it can be run, held, saved, resumed, stopped and run on the wall clock.
+//! A third workload: a single implementation of the trait can be run, held, saved, resumed, stopped and run on the wall
+//! clock.
 
 use super::*;
 use crate::checkpoint::{self, Program};
@@ -75,7 +76,7 @@ impl Kind for Gambler {
     }
 }
 
-/// A number of tosses. Its totals are the sum of them.
+/// A workload that tosses dice a number of times. Its totals are the sum of the tosses.
 struct Dice {
     config: Config,
     tosses: u32,

@@ -1,4 +1,4 @@
-//! Histograms as CSV: a line for each range of values that has any.
+//! Histograms as CSV: a line for each range that contains values.
 
 use crate::times::{ServiceTimes, TimesHistogram, suffix};
 use crate::{FileError, Metric, ObserveError, Settings, WrittenFile};
@@ -39,7 +39,7 @@ pub(crate) fn write(
     Ok(files)
 }
 
-/// A service's name as part of a file's: no separator in it.
+/// Converts a service's name to a part of a file name, without path separators.
 fn file_name(service: &str) -> String {
     service.replace(['/', '\\', '\0'], "-")
 }

@@ -1,11 +1,11 @@
-//! Histograms for Guesstimate (getguesstimate.com), in the shape that spigo writes.
+//! Histograms for Guesstimate (getguesstimate.com), in spigo's format.
 
 use crate::times::{ServiceTimes, TimesHistogram, suffix};
 use crate::{Metric, ObserveError, Settings, WrittenFile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The most values that stand for a distribution, as spigo keeps.
+/// The largest number of values that represent a distribution, as in spigo.
 const VALUES: u64 = 1000;
 
 #[derive(Serialize)]
@@ -54,10 +54,10 @@ struct Guesstimate<'a> {
     data: Option<Vec<u64>>,
 }
 
-/// The rows of the sheet, after which the next column begins.
+/// The number of rows of the sheet, after which the next column begins.
 const ROWS: usize = 26;
 
-/// Returns the name of the cell with this index, from 0: AA, BA, … ZA, AB, … ZZ, AAA.
+/// Returns the name of the cell with this index, counted from 0: AA, BA, … ZA, AB, … ZZ, AAA.
 fn id(place: usize) -> String {
     let letter = |number: usize| char::from(b'A' + (number % 26) as u8);
     let (row, column) = (place % ROWS, place / ROWS);
@@ -68,7 +68,7 @@ fn id(place: usize) -> String {
         .collect()
 }
 
-/// Values at even distances among all that were measured.
+/// Returns values at regular distances among all measured values.
 fn values(histogram: &TimesHistogram) -> Vec<u64> {
     let count = histogram.len().min(VALUES);
     let quantile = |index: u64| (index as f64 + 0.5) / count as f64;

@@ -1,4 +1,4 @@
-//! Times as Prometheus reads them (text format 0.0.4).
+//! Times in Prometheus's text format, version 0.0.4.
 
 use super::ServiceTimes;
 use super::table::PERCENTILES;
@@ -58,7 +58,7 @@ pub(crate) fn text(arch: &str, seconds: f64, times: &BTreeMap<String, ServiceTim
     out
 }
 
-/// A label's value: backslashes, quotes and line feeds are escaped.
+/// Escapes backslashes, quotes and line feeds in a label's value.
 fn escaped(value: &str) -> String {
     value
         .replace('\\', "\\\\")

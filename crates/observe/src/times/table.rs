@@ -1,11 +1,11 @@
-//! Times as people read them.
+//! Times in a form for human readers.
 
 use super::ServiceTimes;
 use crate::Metric;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A duration of three digits with the unit that suits it: `57.0ms`.
+/// Formats a duration with three digits and a suitable unit: `57.0ms`.
 pub(crate) fn duration(nanos: u64) -> String {
     let (unit, name) = match nanos {
         0..1_000 => return format!("{nanos}ns"),
@@ -21,7 +21,7 @@ pub(crate) fn duration(nanos: u64) -> String {
     }
 }
 
-/// The percentiles that tables have, and their names.
+/// The percentiles in tables, with their names.
 pub(crate) const PERCENTILES: [(f64, &str); 5] = [
     (0.5, "p50"),
     (0.9, "p90"),
@@ -30,8 +30,8 @@ pub(crate) const PERCENTILES: [(f64, &str); 5] = [
     (0.999, "p99.9"),
 ];
 
-/// Formats a table of all times, with a line for each measured service and metric. Empty without
-/// measurements.
+/// Formats a table of all times, with a line for each measured service and metric. The table is
+/// empty if nothing was measured.
 pub fn percentile_table(times: &BTreeMap<String, ServiceTimes>) -> String {
     let mut rows = vec![
         ["service", "time", "count", "errors", "mean"]
