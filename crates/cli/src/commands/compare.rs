@@ -116,9 +116,9 @@ pub fn shown(name: &str, of: Estimate) -> String {
 fn cells(name: &str, [a, b, difference]: [String; 3]) -> String {
     let cells = [
         Cell::left(name, 11, 0),
-        Cell::right(a, 21, 2),
-        Cell::right(b, 21, 1),
-        Cell::right(difference, 21, 0),
+        Cell::right(a, 20, 2),
+        Cell::right(b, 20, 1),
+        Cell::right(difference, 20, 0),
     ];
     style::row(&cells, style::width().map(|width| width - 2))
 }

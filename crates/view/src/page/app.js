@@ -95,6 +95,7 @@ const line = new Line({
     graph.setScene(next);
     setFolded(next.folded.length > 0 && (isFirst || graph.folded));
     if (isFirst) graph.fit();
+    if (isFirst) guide($("guide"), next.kind);
     isFirst = false;
     show(null);
     input("find").value = "";
@@ -115,7 +116,6 @@ const line = new Line({
     traces.place.hidden = true;
     past.leave();
     shown.span = null;
-    guide($("guide"), next.kind);
     $("densities").hidden = next.kind !== "pirates";
     $("whole").classList.toggle("pirates", next.kind === "pirates");
     $("whole").hidden = isSaved && !next.load;
