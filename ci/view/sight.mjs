@@ -158,7 +158,7 @@ async function demo() {
   const [run, url] = await held("demo");
   const page = await visit(browser, url, { viewport: { width: 1280, height: 800 }, colorScheme: "light" });
   const stage = () => page.textContent("#stage-of");
-  assert.match(await stage(), /^1 of 5 · Calm/);
+  await page.waitForFunction(() => /^1 of 5 · Calm/.test(document.getElementById("stage-of").textContent));
   await page.click("#guide button:last-child");
   const failing = () => page.evaluate(() => Math.max(...[...window.corsair.graph.edges.values()].map((edge) => edge.errors)));
   for (const [seconds, name, isFailing] of [[24, "Calm", false], [40, "Saturation", true], [69, "Relief", false], [80, "Failure", true]]) {

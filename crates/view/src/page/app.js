@@ -401,10 +401,10 @@ let measured = [];
 /** The end of the run as far as it is known, and its time. */
 const runTimes = () => ({ end: scene?.load?.[1] ?? 0, now: scene?.kind === "graph" ? scene.load?.[1] ?? 0 : now });
 
-/** A stage has come if its time has. */
+/** A stage has come if its time has; the first one is there before the load begins. */
 function tellStage() {
   const stages = (scene?.marks ?? []).filter((mark) => mark.text);
-  const stage = stages.findLast(({ at }) => at <= (shown.at ?? now) + 1e-6);
+  const stage = stages.findLast(({ at }) => at <= (shown.at ?? now) + 1e-6) ?? stages[0];
   $("stage-of").hidden = !stage;
   const text = stage ? `${stages.indexOf(stage) + 1} of ${stages.length} · ${stage.name}: ${stage.text}` : "";
   if ($("stage-of").textContent !== text) $("stage-of").textContent = text;
