@@ -80,6 +80,7 @@ const held = async (...args) => {
 try {
   const [run, url] = await held("-a", "netflixoss", "-d", "20", "--ui");
   const anne = await visit(browser, url, { colorScheme: "light" });
+  await anne.click("#guide button:last-child");
   await unfold(anne);
 
   // The graph is drawn, and nothing has happened.
@@ -350,6 +351,7 @@ try {
   // A million pirates: counted, a sample of them shown, any found by its name.
   const [, sea] = await held("-a", "fsm", "-p", "1000000", "-d", "3", "--ui");
   const pirates = await visit(browser, sea);
+  await pirates.click("#guide button:last-child");
   await runUntil(pirates, 1.2);
   await pirates.fill("#find", "fsm.atlantic.bermuda.blackbeard777777.pirate");
   await pirates.press("#find", "Enter");
