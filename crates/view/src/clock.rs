@@ -1,4 +1,4 @@
-//! The wall clock of the system, or of the page in a browser.
+//! The wall clock: of the operating system, or of the page in a browser.
 
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) use std::time::Instant;

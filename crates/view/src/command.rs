@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Command {
     /// The virtual time, in nanoseconds.
     pub at: u64,
-    /// The action.
+    /// The action to carry out.
     #[serde(flatten)]
     pub what: Action,
 }
@@ -20,30 +20,30 @@ pub struct Command {
 #[serde(tag = "do", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Action {
-    /// Stop the instances.
+    /// Stops the instances.
     Kill { who: String },
-    /// Restart stopped instances.
+    /// Restarts stopped instances.
     Revive { who: String },
     /// Stop work; requests wait in queues.
     Pause { who: String },
-    /// Continue work.
+    /// Continues paused instances.
     Resume { who: String },
-    /// Set the service times to this percentage; 100 is normal.
+    /// Sets the service times to this percentage; 100 is normal.
     Slow { who: String, percent: u32 },
-    /// Disconnect them from other zones.
+    /// Disconnects the instances from other zones.
     Partition { who: String },
-    /// Reconnect them to other zones.
+    /// Reconnects the instances to other zones.
     Rejoin { who: String },
-    /// Register this number of instances of a service.
+    /// Registers this number of instances of a service.
     Scale { service: String, count: u32 },
-    /// Set the load to this percentage of the definition, at one entry point or all.
+    /// Sets the load to this percentage of the definition, at one entry point or all entry points.
     Load {
         percent: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,
     },
-    /// A message from outside: `request`, `request ENDPOINT`, `put N`, `gold N`, `namedrop WHO`,
-    /// `forget WHO`, `chat MS`.
+    /// Sends a message from outside: `request`, `request ENDPOINT`, `put N`, `gold N`, `namedrop
+    /// WHO`, `forget WHO`, `chat MS`.
     Send { who: String, message: String },
 }
 

@@ -6,14 +6,14 @@ use std::fmt;
 /// A condition on a measurement of a group or an actor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// The measurement.
+    /// The measurement that is compared.
     #[serde(flatten)]
     pub measure: Measure,
     /// The threshold: the condition holds above it. Times are in seconds.
     pub above: f64,
 }
 
-/// A measurement.
+/// A measurement that a condition compares with its threshold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "measure", rename_all = "lowercase")]
 #[allow(missing_docs, reason = "fields are named after what they are")]

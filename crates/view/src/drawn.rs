@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The output files of a run, in the form in which a page shows them.
+/// The output files of a run, in the form in which the page shows them.
 #[derive(Debug)]
 pub struct OutputView {
     scene: Scene,
@@ -26,11 +26,11 @@ pub struct OutputView {
     groups_of: Vec<u32>,
     flows: Flows,
     timeline: Timeline,
-    /// The nodes that were killed, and when, in seconds.
+    /// The killed nodes, with the times at which they were killed in seconds.
     killed: Vec<(u32, f64)>,
-    /// The ends of edges with traffic: of nodes, and folded.
+    /// The ends of the edges with traffic: first between nodes, then between folded nodes.
     ends: [Vec<(u32, u32)>; 2],
-    /// The time that is shown; none: all of the run.
+    /// The time whose state is shown; `None` shows the whole run.
     shown: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ struct Parts<'a> {
     service: &'a str,
 }
 
-/// Splits a name: `arch.region.zone.label`, or all nine parts of it.
+/// Splits a name, which has either four parts (`arch.region.zone.label`) or all nine.
 fn parts(name: &str) -> Parts<'_> {
     let all: Vec<&str> = name.split('.').collect();
     let at = |place: usize| all.get(place).copied().unwrap_or("*");
@@ -70,7 +70,7 @@ impl OutputView {
     /// Reads a graph file, or a directory that a run has written to.
     ///
     /// # Errors
-    /// See [`DrawnError`].
+    /// Returns a [`DrawnError`] if the files cannot be read or are invalid.
     pub fn read(path: &Path) -> Result<OutputView, DrawnError> {
         let file = match path.is_dir() {
             true => match graph_in(path) {
@@ -121,7 +121,7 @@ impl OutputView {
         Ok(drawn.ready())
     }
 
-    /// A table of results over time alone: a node for each service in each zone.
+    /// Creates a view from a table of results over time only, with a node for each service in each zone.
     fn of_table(name: &str, table: Timeline) -> OutputView {
         let node = |(service, zone): &(String, String)| {
             let service = service.replace('.', "·");
@@ -161,13 +161,13 @@ impl OutputView {
         self.groups_of.get(node as usize).copied().unwrap_or(node)
     }
 
-    /// The last time of which anything is known, in seconds; 0 if no states are known.
+    /// Returns the last time with a known state, in seconds; 0 if no states are known.
     fn end(&self) -> f64 {
         let killed = self.killed.iter().map(|&(_, at)| at);
         killed.fold(self.flows.end().max(self.timeline.end()), f64::max)
     }
 
-    /// Returns the state at a time in seconds; without one, over all of the run.
+    /// Returns the state at a time in seconds, or of the whole run if `time` is `None`.
     fn state(&self, time: Option<f64>) -> Sample {
         let end = self.end();
         let at = time.unwrap_or(end);
@@ -375,7 +375,8 @@ impl OutputView {
         })
     }
 
-    /// The actors that a name at either end of an edge means: one actor, or the instances of a service in a zone (`login@us-east-1.zoneA`).
+    /// Returns the actors that a name at either end of an edge stands for: one actor, or the instances of a service in
+    /// a zone (`login@us-east-1.zoneA`).
     fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
         let Some((service, zone)) = name.split_once('@') else {
             return self.place(name).map(|place| vec![place]);
@@ -396,10 +397,11 @@ impl OutputView {
     }
 }
 
-/// A state at a time is measured during the part of the run before it that is one of so many.
+/// The number of parts into which the run is divided. The state at a time is measured over a part of this length before
+/// the time.
 const WINDOWS: f64 = 100.0;
 
-/// Adds the traffic of an edge to what it leads to.
+/// Adds the traffic of an edge to the node that the edge leads to.
 fn add(state: &mut NodeState, edge: &EdgeState) {
     let rate = state.rate + edge.rate;
     if rate > 0.0 {

@@ -1,4 +1,4 @@
-//! The state of a run at a moment. A page gets only the changes since its last frame.
+//! The state of a run at one moment. A page receives only the changes since its last frame.
 
 pub use corsair_arch::outputs::EdgeState;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Each actor separately.
+    /// Each actor is a separate node.
     Each,
-    /// Folded into services.
+    /// Actors are folded into services.
     Folded,
 }
 
@@ -20,29 +20,29 @@ pub struct NodeState {
     pub bits: u8,
     /// Requests that wait; of pirates, gold.
     pub queue: f32,
-    /// Requests that are worked on; of pirates, buddies.
+    /// The number of requests in progress; for pirates, the number of buddies.
     pub busy: f32,
-    /// Requests per second that it has answered.
+    /// The number of requests answered per second.
     pub rate: f32,
-    /// The part of them that failed.
+    /// The share of these requests that failed.
     pub errors: f32,
-    /// The number of its instances that serve, and of those that should: instances that are not deregistered. Both are at
-    /// most 65,535, and 0 if it is one actor.
+    /// The number of serving instances, and the number of instances that should serve because they are not
+    /// deregistered. Both are at most 65,535, and 0 if the node is a single actor.
     pub health: (u16, u16),
 }
 
 impl NodeState {
-    /// It is killed, or one of its actors is.
+    /// The node, or one of its actors, is killed.
     pub const DOWN: u8 = 1;
-    /// It is paused.
+    /// The node is paused.
     pub const PAUSED: u8 = 2;
-    /// It is cut off.
+    /// The node is cut off from other zones.
     pub const CUT_OFF: u8 = 4;
-    /// Its times differ from the usual ones.
+    /// The node's service times are not normal.
     pub const SLOW: u8 = 8;
-    /// It is in no registry.
+    /// The node is in no registry.
     pub const AWAY: u8 = 16;
-    /// It has not begun, or has ended.
+    /// The node has not begun, or has ended.
     pub const GONE: u8 = 32;
 
     /// Sets a bit.
@@ -52,14 +52,14 @@ impl NodeState {
     }
 }
 
-/// A value with the number of the frame in which it changed last.
+/// A value with the number of the frame in which it last changed.
 #[derive(Clone, Debug, Default)]
 struct Versioned<T> {
     items: Arc<Vec<(u64, T)>>,
 }
 
 impl<T: Clone + PartialEq> Versioned<T> {
-    /// Sets the current values; changed ones get this version.
+    /// Sets the current values; those that changed get this version.
     fn update(&mut self, version: u64, now: Vec<T>) {
         let items = Arc::make_mut(&mut self.items);
         items.truncate(now.len());
@@ -82,17 +82,17 @@ impl<T: Clone + PartialEq> Versioned<T> {
 /// The state at a moment. A clone is a few pointers.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// The number of this frame; 0 is before the first.
+    /// The number of this frame; 0 means before the first frame.
     pub version: u64,
     /// The number of restarts. Frames of earlier epochs are invalid.
     pub epoch: u32,
     /// The current time in seconds.
     pub now: f64,
-    /// Virtual seconds per second of the clock on the wall.
+    /// Virtual seconds per second of wall-clock time.
     pub speed: f64,
     /// True while the run plays.
     pub is_playing: bool,
-    /// Whether it has ended.
+    /// True if the run is over.
     pub is_over: bool,
     nodes: Versioned<NodeState>,
     edges: Versioned<EdgeState>,
@@ -106,7 +106,7 @@ const NODE: usize = 28;
 const EDGE: usize = 24;
 
 impl Frame {
-    /// The next frame, in which things are so.
+    /// Makes the next frame, with this state.
     pub(crate) fn next(&mut self, sampled: crate::Sample) {
         self.version += 1;
         let version = self.version;
@@ -116,14 +116,14 @@ impl Frame {
         self.folded_edges.update(version, sampled.folded_edges);
     }
 
-    /// The memory of its values, which clones share until the next frame.
+    /// Returns the memory of the values in bytes. Clones share it until the next frame.
     pub(crate) fn bytes(&self) -> usize {
         let nodes = self.nodes.items.len() + self.folded.items.len();
         let edges = self.edges.items.len() + self.folded_edges.items.len();
         nodes * size_of::<(u64, NodeState)>() + edges * size_of::<(u64, EdgeState)>()
     }
 
-    /// The run restarts.
+    /// Resets the frame because the run restarts.
     pub(crate) fn begin_anew(&mut self) {
         *self = Frame {
             version: self.version,
@@ -132,7 +132,7 @@ impl Frame {
         };
     }
 
-    /// What has changed since a frame, as bytes, little-endian:
+    /// Encodes the changes since a frame as bytes, little-endian:
     ///
     /// | | |
     /// |---|---|

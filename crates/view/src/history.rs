@@ -1,21 +1,21 @@
-//! Earlier states of a run, in bounded memory: what a viewer looks back at.
+//! Earlier states of a run in bounded memory, which viewers can look back at.
 
 use crate::frame::Frame;
 
-/// The most states, and the most bytes of all of them.
+/// The largest number of states, and the largest number of bytes of all of them.
 const MOST: usize = 400;
 const MOST_BYTES: usize = 64 << 20;
 
-/// The states at some times of a run, oldest first. When there would be too many, every second one is dropped.
+/// The states of a run at some of its times, oldest first. If there would be too many, every second one is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     past: Vec<Frame>,
-    /// The shortest time between two states, in seconds.
+    /// The shortest time between two states in seconds.
     least: f64,
 }
 
 impl History {
-    /// Adds a state, unless the last one is too near.
+    /// Adds a state, unless it is too close to the last one.
     pub(crate) fn add(&mut self, frame: &Frame) {
         let is_near = |last: &Frame| frame.now - last.now < self.least || frame.now <= last.now;
         if self.past.last().is_some_and(is_near) {
@@ -34,7 +34,7 @@ impl History {
         }
     }
 
-    /// Returns the last state at or before a time; the first one if all are later.
+    /// Returns the last state at or before a time, or the first state if all are later.
     pub(crate) fn at(&self, time: f64) -> Option<&Frame> {
         let after = self.past.partition_point(|frame| frame.now <= time);
         self.past.get(after.saturating_sub(1))

@@ -1,41 +1,41 @@
-//! Positions: equal from run to run, and computed from the architecture alone.
+//! Positions of nodes. They are computed from the architecture alone, so they are equal in all runs.
 //!
-//! Each service has a cell for its instances in a zone, of a fixed size, so that names have room however many instances
-//! there are. Requests go from left to right: a service stands right of its callers. The zones of a region stand one above
-//! the other. Regions stand side by side, below the services that are in no region.
+//! Each service has a cell of fixed size for its instances in a zone, so that there is space for its name however many
+//! instances it has. Requests go from left to right: a service is to the right of its callers. The zones of a region
+//! are arranged from top to bottom. Regions are arranged side by side, below the services that are in no region.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The size of a cell.
 const CELL: (f32, f32) = (3.0, 2.2);
-/// The part of a cell's height that is for the name.
+/// The part of a cell's height that is reserved for the name.
 const NAME: f32 = 0.5;
-/// The largest distance between the centres of two instances of a cell, which is also the size of a lone instance.
+/// The largest distance between the centres of two instances in a cell, which is also the size of a single instance.
 const STEP: f32 = 1.0;
 /// Around zones and regions.
 const GAP: f32 = 0.6;
-/// Above the cells of a zone or region, for its name.
+/// The height above the cells of a zone or region that is reserved for its name.
 const TITLE: f32 = 1.3;
-/// The ratio of width to height that several regions are arranged for.
+/// The ratio of width to height at which the arrangement of several regions aims.
 const ASPECT: f32 = 1.7;
 
 /// An instance to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutNode {
-    /// Its service.
+    /// The number of the service.
     pub service: u32,
-    /// Its region, if it is in one.
+    /// The number of the region, if the node is in one.
     pub region: Option<u8>,
-    /// Its zone, if it is in one.
+    /// The number of the zone, if the node is in one.
     pub zone: Option<u8>,
 }
 
-/// A region, or a zone of one.
+/// The rectangle of a region, or of one of its zones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Area {
-    /// The region.
+    /// The number of the region.
     pub region: u8,
-    /// The zone; none: all of the region.
+    /// The number of the zone; `None` for the rectangle of the whole region.
     pub zone: Option<u8>,
     /// The left edge.
     pub x: f32,
@@ -54,11 +54,11 @@ pub struct Layout {
     pub nodes: Vec<(f32, f32)>,
     /// The largest diameter of each instance.
     pub sizes: Vec<f32>,
-    /// For each instance, its group: those of its service in its zone.
+    /// For each instance, the number of its group: the instances of its service in its zone.
     pub groups_of: Vec<u32>,
-    /// The groups: an instance of each, and the centre.
+    /// The groups, each with one of its instances and its centre.
     pub groups: Vec<(u32, (f32, f32))>,
-    /// Regions, each before its zones.
+    /// The rectangles of the regions, each followed by its zones.
     pub areas: Vec<Area>,
     /// The width of all.
     pub width: f32,
@@ -66,7 +66,7 @@ pub struct Layout {
     pub height: f32,
 }
 
-/// Which column a service is in: the longest way to it from those without callers.
+/// Returns the column of each service: the length of the longest path to it from services without callers.
 fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
     let mut called = vec![false; services];
     for &target in calls.iter().flatten() {
@@ -120,10 +120,10 @@ fn depths(services: usize, calls: &[Vec<u32>]) -> Vec<u32> {
 
 type At = (Option<u8>, Option<u8>);
 
-/// Groups by place and service, each with its instances.
+/// Groups by location and service, each with its instances.
 type Groups = BTreeMap<(At, u32), Vec<u32>>;
 
-/// Cells and areas with positions relative to their upper left corner.
+/// Cells and areas with positions relative to the upper left corner of the part.
 #[derive(Default)]
 struct Part {
     /// The centres of cells.
@@ -148,7 +148,7 @@ impl Part {
         }));
     }
 
-    /// Puts a frame with a name around all.
+    /// Puts a frame with a name around the part.
     fn framed(self, region: u8, zone: Option<u8>) -> Part {
         let (width, height) = (self.width + 2.0 * GAP, self.height + TITLE + GAP / 2.0);
         let area = Area {
@@ -169,7 +169,7 @@ impl Part {
         framed
     }
 
-    /// Parts from left to right with their middles on a line.
+    /// Arranges parts from left to right with their centres on a line.
     fn row(parts: Vec<Part>) -> Part {
         let height = parts.iter().map(|part| part.height).fold(0.0, f32::max);
         let mut row = Part::default();
@@ -183,7 +183,7 @@ impl Part {
         row
     }
 
-    /// Parts from top to bottom with their middles on a line.
+    /// Arranges parts from top to bottom with their centres on a line.
     fn stack(parts: Vec<Part>) -> Part {
         let width = parts.iter().map(|part| part.width).fold(0.0, f32::max);
         let mut stack = Part::default();
@@ -198,7 +198,7 @@ impl Part {
     }
 }
 
-/// What the parts are made from.
+/// The data from which the parts are made.
 struct Cells<'a> {
     groups: Groups,
     depths: Vec<u32>,
@@ -211,7 +211,7 @@ impl Cells<'_> {
         found.map(|(&(_, service), _)| service)
     }
 
-    /// The cells of some services of a place in columns by depth; `ranks` are the depths that have a column.
+    /// Returns the cells of some services of a location in columns by depth; `ranks` are the depths that have a column.
     fn columns(&self, at: At, services: &[u32], ranks: &BTreeSet<u32>) -> Part {
         // Columns that would be much taller than the part is wide are divided.
         let most = (services.len() as f32).sqrt().ceil().max(4.0) as usize;
@@ -259,7 +259,8 @@ impl Cells<'_> {
         part
     }
 
-    /// The cells of a place's own services, of which those that are at most `depth` deep stand before what is inside.
+    /// Returns the cells of a location's own services in two parts: the services at a depth of at most `depth`, which
+    /// are placed before the areas inside the location, and the other services, which are placed after them.
     fn around(&self, at: At, depth: u32) -> [Part; 2] {
         let (before, after): (Vec<u32>, Vec<u32>) = self
             .services(at)
@@ -291,7 +292,7 @@ impl Cells<'_> {
     }
 }
 
-/// Regions side by side, in as many rows as suit [`ASPECT`].
+/// Arranges regions side by side, in as many rows as [`ASPECT`] requires.
 fn arrange(regions: Vec<Part>) -> Part {
     let (width, height) = regions.iter().fold((0.0, 0.0f32), |(width, height), part| {
         (width + part.width, height.max(part.height))
@@ -315,7 +316,8 @@ fn arrange(regions: Vec<Part>) -> Part {
     Part::stack(made)
 }
 
-/// Places instances of services, of which each calls some others. O(instances · log instances).
+/// Computes the positions of instances of services; `calls` has the services that each service calls. O(instances · log
+/// instances).
 ///
 /// ```
 /// use corsair_view::{LayoutNode, layout};
@@ -369,7 +371,7 @@ pub fn layout(instances: &[LayoutNode], calls: &[Vec<u32>]) -> Layout {
 }
 
 impl Layout {
-    /// Places the instances of a group in its cell.
+    /// Computes the positions of the instances of a group in its cell.
     fn fill(&mut self, nodes: &[u32], middle: (f32, f32)) {
         // Below the instances is their name.
         let centre = (middle.0, middle.1 - NAME / 2.0);
@@ -390,7 +392,7 @@ impl Layout {
     }
 }
 
-/// Points on a disc, each as far from its neighbours as all others: for actors without a place.
+/// Returns points on a disc at about equal distances from their neighbours, for actors without a location.
 pub(crate) fn sunflower(count: u32) -> Vec<(f32, f32)> {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let radius = f64::from(count).sqrt();

@@ -16,17 +16,17 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 pub use watch::PiratesInView;
 
-/// Maximum number of drawn pirates, evenly spaced in the order of their names.
+/// The largest number of drawn pirates, evenly spaced in the order of their names.
 const MOST_SHOWN: u32 = 2_000;
 
-/// Names that were read from a file, and the pirates by them.
+/// The pirates' names from a file, and the pirate with each name.
 #[derive(Debug)]
 struct Listed {
     names: Arc<[String]>,
     places: HashMap<String, u32>,
 }
 
-/// Pirates that a session controls. `W` is a further watch.
+/// Pirates that a session controls. `W` is an additional watch.
 #[derive(Debug)]
 pub struct Pirates<W: Watch> {
     held: PausedRun<Scenario<PiratesInView<W>>>,
@@ -56,7 +56,7 @@ impl<W: Watch> Pirates<W> {
     /// Creates the pirates, before their first message.
     ///
     /// # Errors
-    /// See [`FsmError`].
+    /// Returns an [`FsmError`] if the scenario is invalid.
     pub fn new(base: &Config, scenario: Fsm<W>) -> Result<Pirates<W>, FsmError> {
         let (arch, count) = (scenario.arch.clone(), scenario.count());
         let listed = scenario.network.as_ref().map(|network| {
@@ -96,7 +96,7 @@ impl<W: Watch> Pirates<W> {
     /// Runs to the end. Returns the report, and the FSM's tally if the run was not cancelled.
     ///
     /// # Errors
-    /// How the run failed.
+    /// If the run fails.
     pub fn finish(self) -> Result<(Report, Option<Tally>), FsmError> {
         let Finished { report, totals } = self.held.finish()?;
         Ok((report, totals))
@@ -113,7 +113,7 @@ impl<W: Watch> Pirates<W> {
         }
     }
 
-    /// The pirate of this name, or of this number.
+    /// Returns the index of the pirate with this name or number.
     fn index(&self, name: &str) -> Result<u32, String> {
         let known = match &self.listed {
             Some(listed) => listed.places.get(name).copied(),
@@ -142,7 +142,7 @@ impl<W: Watch> Pirates<W> {
         self.held.simulation.inspect(who, look).ok()
     }
 
-    /// Returns the number of messages that it has sent; wraps around.
+    /// Returns the number of messages that the pirate has sent, which wraps around.
     fn sent(&mut self, index: u32) -> u32 {
         let who = self.address(index);
         who.and_then(|who| self.held.simulation.sent(who).ok())

@@ -39,48 +39,48 @@ pub enum RecordingError {
     /// The file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// It is too large.
+    /// The file is too large.
     #[error("{} has more than {MOST_BYTES} bytes, which is the limit for sessions; give a file that the live view has saved", path.display())]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// It is something else.
+    /// The file is not a recorded session.
     #[error("{} is not a session that the live view has saved: {error}", path.display())]
     NoSession {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The fault.
         error: serde_json::Error,
     },
-    /// Another version.
+    /// The recording was made by another version.
     #[error(
         "{} is a session of version '{version}', and this corsair reads {VERSION}; save the session again",
         path.display()
     )]
     OtherVersion {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its version.
+        /// The version that made the recording.
         version: String,
     },
-    /// Too much was done.
+    /// The recording has too many commands.
     #[error("{} has {count} commands; {MOST_COMMANDS} are the most", path.display())]
     TooMany {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// How many.
+        /// The number of commands.
         count: usize,
     },
-    /// An invalid digest.
+    /// The digest in the recording is invalid.
     #[error("{} has the digest '{digest}', which is not 16 hexadecimal digits", path.display())]
     NoDigest {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The text in place of the digest.
         digest: String,
@@ -108,7 +108,7 @@ impl Recording {
     /// Reads a file.
     ///
     /// # Errors
-    /// See [`RecordingError`].
+    /// Returns a [`RecordingError`] if the file cannot be read or is invalid.
     pub fn read(path: &Path) -> Result<Recording, RecordingError> {
         let own = || path.to_owned();
         let unreadable = |error| RecordingError::Unreadable { path: own(), error };

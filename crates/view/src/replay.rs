@@ -13,12 +13,12 @@ pub enum ReplayError {
     Command {
         /// The number of the command, from 1.
         number: usize,
-        /// The command.
+        /// The command that failed.
         what: String,
-        /// The fault.
+        /// A description of the fault.
         wrong: String,
     },
-    /// The replay has another digest than the session.
+    /// The replay and the session have different digests.
     #[error(
         "the replay has the digest {replayed:016x} at {at}, the session had {recorded}; replay it with the version of corsair and the input files with which it was saved"
     )]
@@ -27,7 +27,7 @@ pub enum ReplayError {
         replayed: u64,
         /// The digest of the session.
         recorded: String,
-        /// The time.
+        /// The time at which the digests were compared.
         at: Time,
     },
 }
@@ -35,7 +35,7 @@ pub enum ReplayError {
 /// Applies all commands of a recorded session, runs until the time at which it was saved, and compares digests.
 ///
 /// # Errors
-/// See [`ReplayError`].
+/// Returns a [`ReplayError`] if a command fails or the digests differ.
 pub fn replay(world: &mut impl World, recording: &Recording) -> Result<(), ReplayError> {
     prepare(world, recording)?;
     let at = Time::from_nanos(recording.until);

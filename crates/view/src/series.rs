@@ -1,7 +1,7 @@
-//! Rates, errors, percentiles, queues and utilisation over virtual time, in bounded memory.
+//! Rates, errors, percentiles, queue lengths and utilisation over virtual time, in bounded memory.
 //!
-//! A series has at most [`MOST`] points. When there would be more, neighbours are merged, so that all
-//! of the run stays in view and the newest part is as fine as all others.
+//! A series has at most [`MOST`] points. If there would be more, neighbours are merged, so that the series always
+//! covers the whole run, with the same resolution everywhere.
 
 use crate::GroupSample;
 pub use corsair_arch::outputs::Point;
@@ -39,7 +39,7 @@ pub struct Series {
     least: f64,
 }
 
-/// The shortest intervals, in seconds: rates of shorter ones are noise.
+/// The shortest interval in seconds: rates over shorter intervals are mostly noise.
 const LEAST: f64 = 0.02;
 
 impl Default for Series {

@@ -1,9 +1,9 @@
 //! The server of the page. By default it listens on loopback; it serves only this page, and requires
 //! a token.
 //!
-//! Every watcher has a socket. Frames are sent one at a time: when the page has drawn a frame, it gets
-//! the newest one. A slow page gets fewer frames, and nothing piles up. One watcher holds the
-//! controls; when it leaves, another one gets them.
+//! Every viewer has a socket. Frames are sent one at a time: when the page has drawn a frame, it gets the newest one. A
+//! slow page gets fewer frames, and frames never pile up. One viewer has the controls; when this viewer leaves, another
+//! one gets them.
 
 mod connections;
 mod page;
@@ -27,16 +27,16 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::sync::{Notify, watch};
 
-/// The most watchers.
+/// The largest number of viewers.
 const MOST_WATCHERS: u32 = 16;
 
-/// How long the head of a request may take.
+/// The time within which the head of a request must arrive.
 const HEAD: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of a query.
 const MOST_ASKED: usize = 64 << 10;
 
-/// The server of the page. Dropped, it ends.
+/// The server of the page. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -45,19 +45,19 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why there is no server.
+/// The reasons why the server cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The address cannot be listened at.
     #[error("cannot listen at {address}: {error}; give another address, or none for any free port")]
     Address {
-        /// The address.
+        /// The address on which the server should listen.
         address: SocketAddr,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The system gives no thread, runtime or random numbers.
+    /// The system cannot provide a thread, a runtime or random numbers.
     #[error("cannot serve the page: {0}")]
     System(String),
 }
@@ -71,7 +71,7 @@ struct ServerState {
     handle: Handle,
     watchers: AtomicU32,
     next: AtomicU64,
-    /// The watcher who has the controls.
+    /// The viewer who has the controls.
     holder: watch::Sender<Option<u64>>,
 }
 
@@ -79,7 +79,7 @@ impl Server {
     /// Serves the page of a session.
     ///
     /// # Errors
-    /// See [`ServeError`].
+    /// Returns a [`ServeError`] if the server cannot be started.
     pub fn start(address: SocketAddr, handle: Handle) -> Result<Server, ServeError> {
         let system = |error: &dyn std::fmt::Display| ServeError::System(error.to_string());
         let asked = address;
@@ -135,7 +135,7 @@ impl Server {
         })
     }
 
-    /// Returns the page's URL with the token that opens it, as a browser on this machine reaches it.
+    /// Returns the page's URL for a browser on this machine, with the token that gives access.
     pub fn url(&self) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
@@ -238,8 +238,9 @@ async fn open(
         .on_upgrade(move |socket| socket::watch(socket, seat))
 }
 
-/// Refuses requests whose `Host` is neither a loopback name nor the address that was asked for: a foreign site can point a
-/// name of its own at this machine (DNS rebinding), but it cannot choose the `Host` that the browser sends.
+/// Rejects requests whose `Host` is neither a loopback name nor the address on which the server listens. A malicious
+/// site can make its own name point at this machine (DNS rebinding), but it cannot choose the `Host` that the browser
+/// sends.
 async fn check_host(
     State(shared): State<Arc<ServerState>>,
     request: Request,
@@ -256,7 +257,8 @@ async fn check_host(
     )
 }
 
-/// Whether a `Host` is served by a server that listens at an address. Ports are free, because they may be forwarded.
+/// Returns true if a server that listens at `at` accepts this `Host`. Any port is accepted, because ports may be
+/// forwarded.
 fn is_allowed(host: &str, at: IpAddr) -> bool {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let name = match host.rsplit_once(':') {
@@ -274,8 +276,7 @@ fn is_allowed(host: &str, at: IpAddr) -> bool {
     address.is_some_and(|ip| ip.is_loopback() || ip == at || at.is_unspecified())
 }
 
-/// Whether a socket is opened by the page that was served from here. Clients other than browsers
-/// send no origin.
+/// Returns true if a socket was opened by the page that this server sent. Clients other than browsers send no origin.
 fn is_own(headers: &HeaderMap) -> bool {
     let text = |name| {
         headers
@@ -294,7 +295,7 @@ fn is_own(headers: &HeaderMap) -> bool {
     }
 }
 
-/// A watcher's place: counted, and perhaps with the controls.
+/// A viewer's connection, which is counted and may have the controls.
 #[derive(Debug)]
 struct Seat {
     shared: Arc<ServerState>,

@@ -1,4 +1,4 @@
-//! An architecture of services as a session holds it.
+//! An architecture of services under the control of a session.
 
 mod definition;
 mod look;
@@ -17,23 +17,23 @@ use std::collections::HashMap;
 use std::time::Duration;
 use traffic::Traffic;
 
-/// An architecture of services that a session holds.
+/// An architecture of services that a session controls.
 #[derive(Debug)]
 pub struct Services {
     live: Live,
     config: Config,
     plan: Plan,
-    /// How often entry points without a load of their own make a request.
+    /// The default interval between requests of entry points that define no load.
     chat: Duration,
-    /// Instances by name.
+    /// The instances by name.
     labels: HashMap<String, u32>,
     layout: Layout,
     scene: Scene,
-    /// The groups of an instance in measurements: its service, and its zone.
+    /// The groups to whose measurements each instance contributes: its service, and its zone.
     measured: Vec<(usize, usize)>,
     edges: Traffic,
     folded_edges: Traffic,
-    /// Requests that an instance has answered, and errors, per second.
+    /// The numbers of requests and of errors per second that each instance has answered.
     answered: Vec<(f32, f32)>,
     /// The states of instances at the last sample.
     before: Vec<Option<InstanceState>>,
@@ -43,7 +43,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// An architecture in which nothing has happened yet.
+    /// Creates an architecture in which nothing has happened yet.
     ///
     /// ```
     /// use corsair::{Config, Time};
@@ -62,7 +62,7 @@ impl Services {
     /// ```
     ///
     /// # Errors
-    /// See [`SimulateError`].
+    /// Returns a [`SimulateError`] if the architecture cannot be simulated.
     pub fn new(
         config: &Config,
         topology: Topology,
@@ -90,7 +90,7 @@ impl Services {
         })
     }
 
-    /// Adds stages of a story to the bar of time; their times are in seconds after the start of the load.
+    /// Adds stages of a story to the timeline; their times are in seconds after the start of the load.
     #[must_use]
     pub fn with_stages(mut self, stages: impl IntoIterator<Item = Mark>) -> Services {
         let begins = self.scene.load.map_or(0.0, |(begins, _)| begins);
@@ -103,7 +103,7 @@ impl Services {
         self
     }
 
-    /// The architecture, with all instances for which there is room.
+    /// Returns the architecture, including the instances for which there is additional capacity.
     pub fn topology(&self) -> &Topology {
         self.live.topology()
     }
@@ -206,7 +206,7 @@ impl Services {
         nodes
     }
 
-    /// Returns the state of an instance that has not begun, or has ended: its last one, as long as there is one.
+    /// Returns the state of an instance that has not begun, or has ended: its last known state, if there is one.
     fn without_state(&self, place: usize) -> NodeState {
         match self.last.get(place) {
             Some(last) if last.bits & NodeState::GONE == 0 => *last,

@@ -1,9 +1,9 @@
 //! A session controls a simulation: it advances, pauses and rewinds it, answers queries about it, and applies commands.
 //! The commands are a list that can be saved and replayed to the same bits.
 //!
-//! The session runs on the thread that calls [`Session::run`]; a [`Handle`] talks to it through a bounded channel. A frame
-//! is published at most every 50 ms, and replaces the previous one even if nobody has read it. So a slow viewer gets
-//! fewer frames, and the simulation never waits for a viewer. Without a viewer nothing is recorded or published.
+//! The session runs on the thread that calls [`Session::run`]; a [`Handle`] talks to it through a bounded channel. A
+//! frame is published at most every 50 ms, and replaces the previous one even if nobody has read it. So a slow viewer
+//! gets fewer frames, and the simulation never waits for a viewer. Without a viewer nothing is recorded or published.
 
 mod advance;
 mod checkpoints;
@@ -41,10 +41,10 @@ const MOST_ASKED: usize = 64;
 /// Minimum time between two frames.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(50);
 
-/// Longest time that a paused session sleeps before it checks whether it was cancelled.
+/// The longest time that a paused session sleeps before it checks whether it was cancelled.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Builds the world as it was at the start, with capacity for more instances.
+/// Builds the world in its initial state, with capacity for more instances.
 pub type Make<W> = Box<dyn FnMut(&ExtraCapacity) -> Result<W, String> + Send>;
 
 /// A session with a simulation. The [crate documentation](crate) describes its commands.
@@ -95,21 +95,21 @@ pub struct Status {
     pub now: f64,
     /// Whether the run is advancing.
     pub is_playing: bool,
-    /// Whether it has ended.
+    /// True if the run is over.
     pub is_over: bool,
     /// Virtual seconds per second of wall-clock time; `None` is as fast as possible.
     pub speed: Option<f64>,
-    /// The condition or time at which it stops.
+    /// The condition or time at which the session pauses.
     pub until: Option<String>,
-    /// Why it is paused.
+    /// The reason why the session is paused.
     pub stopped: String,
-    /// The commands so far in the order of time: the time in seconds, and the command.
+    /// The commands so far in the order of time, each with its time in seconds.
     pub commands: Vec<(f64, String)>,
-    /// The digest, while it is paused.
+    /// The digest of the run, which is known while the session is paused.
     pub digest: Option<String>,
     /// The number of restarts and rewinds.
     pub epoch: u32,
-    /// Whether it can be rewound.
+    /// True if the session can be rewound.
     pub can_go_back: bool,
     /// The saved checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointInfo>,
@@ -186,7 +186,7 @@ impl<W: World> Session<W> {
     /// Applies all commands of a recorded session to this one.
     ///
     /// # Errors
-    /// The first command that does not fit this simulation.
+    /// If a command fails or the digests differ. The error names the first such command.
     pub fn load(&mut self, recording: &Recording) -> Result<(), ReplayError> {
         prepare(&mut self.world, recording)?;
         self.room.clone_from(&recording.room);
@@ -195,7 +195,7 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// Runs until it is cancelled or no handle is left. Returns the simulation in the state that it has then.
+    /// Runs until the session is cancelled or no handle is left. Returns the simulation in its current state.
     pub fn run(mut self, cancel: &CancelToken) -> W {
         while !cancel.is_cancelled() {
             match self.asked.recv_timeout(self.wait()) {
@@ -225,7 +225,7 @@ impl<W: World> Session<W> {
         self.wait()
     }
 
-    /// How long to wait for a request before the next turn.
+    /// Returns the time to wait for a request before the next turn.
     fn wait(&self) -> Duration {
         if self.is_playing {
             self.pace.wait()
@@ -372,7 +372,7 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// A number in the state of an actor.
+    /// Returns a number in the state of an actor.
     fn number_of(&mut self, who: &str, pointer: &str) -> Result<f64, String> {
         let state = self.world.look(&serde_json::json!({ "actor": who }))?;
         let found = state.pointer(pointer);

@@ -15,9 +15,9 @@ pub type ExtraCapacity = BTreeMap<String, u32>;
 
 /// A simulation that a session controls.
 ///
-/// Queries and sampling never change its result.
+/// Queries and sampling never change the result of the simulation.
 pub trait World: Send {
-    /// Returns what does not change while the simulation runs.
+    /// Returns the scene, which does not change while the simulation runs.
     fn scene(&self) -> Scene;
 
     /// Returns the virtual time.
@@ -29,32 +29,32 @@ pub trait World: Send {
     /// Runs until a time, inclusive.
     fn run_until(&mut self, time: Time);
 
-    /// Runs the next window that has an event. Returns false if there is none.
+    /// Runs the next window that has an event. Returns false if there is no event left.
     fn step(&mut self) -> bool;
 
-    /// Runs until an actor has handled its next event. Returns false if there is none.
+    /// Runs until an actor has handled its next event. Returns false if there is no such event.
     ///
     /// # Errors
-    /// If there is no such actor.
+    /// If there is no actor with this name.
     fn step_actor(&mut self, who: &str) -> Result<bool, String>;
 
-    /// Schedules a command. Accepts all of it or nothing.
+    /// Schedules a command. If it fails, no part of the command is scheduled.
     ///
     /// # Errors
-    /// A sentence about what is wrong with it.
+    /// Returns a sentence that describes the fault of the command.
     fn apply(&mut self, command: &Command) -> Result<(), String>;
 
-    /// Returns the service and the number of instances that a command needs and this world lacks, if a rebuilt world could
-    /// have them.
+    /// Returns the service and the number of instances that a command needs and for which this world has no capacity,
+    /// if a rebuilt world could have them.
     fn lacks_room(&self, what: &Action) -> Option<(String, u32)> {
         let _ = what;
         None
     }
 
-    /// Saves the state; `None` if this world cannot be saved.
+    /// Saves the state; returns `None` if this world can never be saved.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be saved now.
+    /// Returns a sentence that says why the world cannot be saved now.
     fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
         Ok(None)
     }
@@ -62,7 +62,7 @@ pub trait World: Send {
     /// Restores a saved state.
     ///
     /// # Errors
-    /// A sentence that says why; the world is unchanged then.
+    /// Returns a sentence that says why the state cannot be restored; the world is then unchanged.
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         let _ = snapshot;
         Err("this run cannot be restored".to_owned())
@@ -74,10 +74,10 @@ pub trait World: Send {
     /// Returns what has happened since the last sample, and the current state.
     fn sample(&mut self) -> Sample;
 
-    /// Answers a query about one thing: `actor`, `edge`, `requests`, `trace`, `find`, `density`, `preview`.
+    /// Answers a query of one of the kinds `actor`, `edge`, `requests`, `trace`, `find`, `density`, `preview`.
     ///
     /// # Errors
-    /// A sentence about what is wrong with it.
+    /// Returns a sentence that describes the fault of the query.
     fn look(&mut self, query: &Value) -> Result<Value, String>;
 
     /// Returns the commands as faults and loads of a definition.
@@ -94,7 +94,7 @@ pub trait World: Send {
         None
     }
 
-    /// Moves to a time without running. False if only running leads there, as in a simulation.
+    /// Moves to a time without running. Returns false if the time can be reached only by running, as in a simulation.
     fn seek(&mut self, time: Time) -> bool {
         let _ = time;
         false
@@ -109,7 +109,8 @@ pub trait World: Send {
     /// Returns the number of messages to actors that had ended.
     fn dead_letters(&mut self) -> u64;
 
-    /// Returns the digest of the run; `None` if nothing was run, as with the files of a finished run.
+    /// Returns the digest of the run; `None` if nothing was run, for example if the view shows the files of a finished
+    /// run.
     fn digest(&mut self) -> Option<u64>;
 }
 
@@ -118,9 +119,9 @@ pub trait World: Send {
 pub struct Scene {
     /// `services`, `pirates` or `graph`.
     pub kind: &'static str,
-    /// The architecture.
+    /// The name of the architecture.
     pub arch: String,
-    /// The groups of [`Sample::groups`], in that order; the first one is everything.
+    /// The names of [`Sample::groups`], in the same order; the first group contains everything.
     pub groups: Vec<String>,
     /// The actors when they are shown separately.
     pub nodes: Vec<SceneNode>,
@@ -128,68 +129,68 @@ pub struct Scene {
     pub folded: Vec<SceneNode>,
     /// The initial connections, if known.
     pub edges: Vec<(u32, u32)>,
-    /// The same, folded.
+    /// The edges between folded nodes.
     pub folded_edges: Vec<(u32, u32)>,
-    /// Regions and zones.
+    /// The rectangles of regions and zones.
     pub areas: Vec<SceneArea>,
     /// The size of all.
     pub width: f32,
-    /// See `width`.
+    /// The height; see `width`.
     pub height: f32,
-    /// How many actors there are, shown or not.
+    /// The number of all actors, whether they are shown or not.
     pub total: u64,
     /// The start and end of the load in seconds.
     pub load: Option<(f64, f64)>,
     /// The possible actions: the names of [`Action`](crate::Action)s.
     pub actions: Vec<&'static str>,
-    /// What happens at which time, in the order of time.
+    /// The events on the timeline, in the order of time.
     pub marks: Vec<Mark>,
 }
 
-/// A fault, or the begin of a stage of a story, on the bar of time.
+/// A fault, or the beginning of a stage of a story, on the timeline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Mark {
     /// The time in seconds.
     pub at: f64,
-    /// Its name.
+    /// The name of the fault or stage.
     pub name: String,
-    /// What a stage is about; empty for a fault.
+    /// A description of the stage; empty for a fault.
     pub text: String,
 }
 
 /// A node of the scene.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SceneNode {
-    /// Its name, by which commands know it.
+    /// The name by which commands refer to the node.
     pub name: String,
-    /// Its position.
+    /// The horizontal position.
     pub x: f32,
-    /// See `x`.
+    /// The vertical position.
     pub y: f32,
-    /// Its service.
+    /// The service of the node.
     pub service: String,
-    /// Its package.
+    /// The package of the node.
     pub package: String,
-    /// Its region.
+    /// The region of the node.
     pub region: String,
-    /// See `region`.
+    /// The zone of the node.
     pub zone: String,
-    /// The number of its actors.
+    /// The number of actors in the node.
     pub count: u32,
-    /// The largest diameter at which it is drawn.
+    /// The largest diameter at which the node is drawn.
     pub size: f32,
-    /// How many requests each actor works on at once; 0 if any number.
+    /// The number of requests that each actor can work on at once; 0 if it is unlimited.
     pub slots: u32,
 }
 
 /// A region or zone.
 #[derive(Clone, Debug, Serialize)]
 pub struct SceneArea {
-    /// Its name.
+    /// The name of the region or zone.
     pub name: String,
-    /// Whether it is a zone.
+    /// True if the area is a zone.
     pub is_zone: bool,
-    /// Its rectangle: x, y, width, height.
+    /// The rectangle: x, y, width, height.
     pub at: [f32; 4],
 }
 
@@ -208,11 +209,11 @@ impl SceneArea {
 pub struct Sample {
     /// The state of each node of the scene.
     pub nodes: Vec<NodeState>,
-    /// The edges that there has ever been traffic on, in an order that only grows.
+    /// The edges that have ever had traffic. Their order is stable: new edges are appended.
     pub edges: Vec<EdgeState>,
-    /// The same, folded.
+    /// The state of each folded node of the scene.
     pub folded: Vec<NodeState>,
-    /// See `folded`.
+    /// The edges between folded nodes that have ever had traffic.
     pub folded_edges: Vec<EdgeState>,
     /// The measurements by group.
     pub groups: Vec<GroupSample>,
@@ -223,15 +224,14 @@ pub struct Sample {
 pub struct GroupSample {
     /// Requests that were answered; of pirates, messages.
     pub requests: u64,
-    /// Errors among them.
+    /// The number of answers that were errors.
     pub errors: u64,
-    /// How long answers took.
+    /// The response times.
     pub times: Times,
-    /// Requests in queues at the end of the interval.
+    /// The number of requests in queues at the end of the interval.
     pub queue: u64,
-    /// Time for which slots or processors were in use, and the time for which they were available, in nanoseconds; 0 if
-    /// they are not limited.
+    /// The time for which slots or processors were in use, in nanoseconds; 0 if they are not limited.
     pub used: u64,
-    /// See `used`.
+    /// The time for which slots or processors were available, in nanoseconds; 0 if they are not limited.
     pub usable: u64,
 }

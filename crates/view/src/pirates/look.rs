@@ -1,17 +1,18 @@
-//! Questions about pirates: one by its name, and all of them as densities.
+//! Queries about pirates: about one by its name, and about the distribution of all of them.
 
 use super::Pirates;
 use crate::world::World;
 use corsair::fsm::{MAX_BUDDIES, Watch};
 use serde_json::{Value, json};
 
-/// The most pirates that are counted for densities, evenly spaced.
+/// The largest number of pirates that are counted for distributions, evenly spaced.
 const COUNTED: u32 = 20_000;
 
-/// Gold and rates are counted in buckets of powers of two, up to this one.
+/// The number of buckets. Gold and rates are counted in buckets of powers of two.
 const BUCKETS: usize = 24;
 
-/// The bucket of a number: 0 for 0, then 1, 2 and 3, 4 to 7.
+/// Returns the bucket of a number: bucket 0 is for 0, the next for 1, then for 2 and 3, then for 4
+/// to 7, and so on.
 fn bucket(number: f64) -> usize {
     if number < 1.0 {
         return 0;
@@ -66,7 +67,7 @@ impl<W: Watch> Pirates<W> {
         }))
     }
 
-    /// Histograms of buddies, gold and messages per second.
+    /// Returns histograms of buddies, gold and messages per second.
     fn density(&mut self) -> Value {
         let every = self.count.div_ceil(COUNTED).max(1);
         let now = self.now();

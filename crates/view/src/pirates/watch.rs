@@ -5,8 +5,8 @@ use corsair::{Addr, AddrRange, Time};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A watch that notes the addresses of the pirates for a session, and passes everything on to another watch. The pirates
-/// are the same as in a run without a session: they count nothing for it.
+/// A watch that notes the addresses of the pirates for a session, and passes everything on to another watch. The
+/// pirates behave as in a run without a session: they do not count anything for the session.
 #[derive(Clone, Debug)]
 pub struct PiratesInView<W> {
     also: W,
@@ -21,7 +21,7 @@ impl<W> PiratesInView<W> {
         }
     }
 
-    /// The addresses of the pirates; none before there are any.
+    /// Returns the addresses of the pirates, or an empty range before there are any.
     pub(super) fn pirates(&self) -> AddrRange {
         let none = AddrRange::new(Addr::NONE, 0);
         self.pirates.get().copied().unwrap_or(none)

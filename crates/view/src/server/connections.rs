@@ -14,17 +14,17 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tower::ServiceExt;
 
-/// The most connections; one more is closed at once. A browser opens six.
+/// The largest number of connections; further ones are closed at once. A browser opens six.
 const MOST: usize = 128;
 
-/// Bytes that a connection buffers; the head of a request has to fit.
+/// The size of a connection's buffer in bytes; it must hold the head of a request.
 const BUFFER: usize = 16 << 10;
 
-/// After the system has refused a connection (too many files, say).
+/// The pause after the system has refused a connection, for example because there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves without end. The head of a request has a time limit, also while a connection is idle; a WebSocket
-/// may be silent.
+/// Serves connections and never returns. The head of a request must arrive within a time limit, which also ends idle
+/// connections; a WebSocket may be silent.
 pub(super) async fn serve(listener: TcpListener, routes: Router, head: Duration) {
     let room = Arc::new(Semaphore::new(MOST));
     loop {

@@ -1,18 +1,18 @@
-//! The files of the page, which are part of the program, and the headers that fence them in.
+//! The files of the page, which are part of the program, and their security headers.
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-/// The content security policy: only resources of this server.
+/// The content security policy: only resources of this server may be loaded.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A file: its type and its text.
+/// The type and the text of a file.
 pub(super) type File = (&'static str, &'static str);
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The file of this name.
+/// Returns the file with this name.
 pub(super) fn file(name: &str) -> Option<File> {
     Some(match name {
         "index.html" => (

@@ -1,8 +1,8 @@
-//! A watcher's socket.
+//! The WebSocket connection of a viewer.
 //!
-//! From the page come texts: `{"drawn": true}` when it has drawn a frame, `{"level": "folded"}`,
-//! `{"take": true}` for the controls, and requests as `{"id": 7, "ask": …}`. To the page go frames
-//! as bytes, and texts with a `type`: `scene`, `status`, `controls`, `answer`.
+//! The page sends texts: `{"drawn": true}` when it has drawn a frame, `{"level": "folded"}`,
+//! `{"take": true}` to get the controls, and requests such as `{"id": 7, "ask": …}`. The server
+//! sends frames as bytes, and texts with a `type`: `scene`, `status`, `controls`, `answer`.
 
 use super::Seat;
 use crate::frame::Level;
@@ -36,13 +36,13 @@ struct Watcher {
     socket: WebSocket,
     seat: Seat,
     level: Level,
-    /// The frame that the page has, and whether it is still drawing it.
+    /// The version of the frame that the page has, and whether the page is still drawing it.
     known: u64,
     epoch: u32,
     is_drawing: bool,
 }
 
-/// Serves a watcher until it leaves, is too slow, or the session is over.
+/// Serves a viewer until the viewer leaves or is too slow, or the session is over.
 pub(super) async fn watch(socket: WebSocket, seat: Seat) {
     let mut handle = seat.shared.handle.clone();
     let _watching = handle.watch();
@@ -123,7 +123,7 @@ impl Watcher {
             .await
     }
 
-    /// Handles a message from the page. False if the connection is closed.
+    /// Handles a message from the page. Returns false if the connection is closed.
     async fn hear(&mut self, text: &str) -> bool {
         let said: PageMessage = match serde_json::from_str(text) {
             Ok(said) => said,

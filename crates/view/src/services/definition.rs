@@ -1,4 +1,4 @@
-//! The commands of a session as parts of a definition: its `faults` and its `load`.
+//! Converts the commands of a session to parts of a definition: its `faults` and its `load`.
 
 use super::Services;
 use crate::command::{Action, Command};
@@ -6,16 +6,17 @@ use corsair_arch::{Package, PlaceFault, TimeSpan, Topology};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// The faults so far, and notes about commands without a counterpart.
+/// The faults so far, and notes about commands that a definition cannot express.
 struct Parts<'a> {
     topology: &'a Topology,
-    /// Each with whose it is, and whether it lasts.
+    /// The faults, each with the name of its target and whether it is permanent.
     faults: Vec<(String, bool, PlaceFault)>,
     notes: Vec<String>,
 }
 
 impl Services {
-    /// Returns the commands as a definition: `faults`, `load`, and in `x-notes` what differs.
+    /// Returns the commands as a definition with `faults`, `load`, and the differences in
+    /// `x-notes`.
     pub(super) fn definition(&self, commands: &[Command]) -> Result<Value, String> {
         let (load_at, _) = self.live.load();
         let mut parts = Parts {
@@ -60,7 +61,7 @@ impl Services {
         Ok(json!({ "faults": faults, "load": load, "x-notes": parts.notes }))
     }
 
-    /// The load of each entry point whose load was changed, as a profile.
+    /// Returns the load of each entry point whose load was changed, as a profile.
     fn changed_load(
         &self,
         changes: &[(Duration, Option<&str>, u32)],
@@ -101,7 +102,7 @@ impl Services {
 }
 
 impl Parts<'_> {
-    /// Begins a fault.
+    /// Adds a fault that begins at this time.
     fn begin(
         &mut self,
         kind: &str,

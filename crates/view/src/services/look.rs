@@ -1,4 +1,4 @@
-//! Questions about one thing: an instance, an edge, the last requests, a request's trace.
+//! Queries: about an instance, an edge, the last requests, or a request's trace.
 
 use super::Services;
 use crate::command::Action;
@@ -6,7 +6,7 @@ use corsair_arch::live::{SpanSeen, Times};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The most traces and names in an answer.
+/// The largest number of traces and names in an answer.
 const MOST_LISTED: usize = 50;
 
 impl Services {
@@ -56,7 +56,8 @@ impl Services {
         Err("unknown query; expected actor, from and to, requests, trace or find".to_owned())
     }
 
-    /// The instances that a name at either end of an edge means: one, or those folded into one.
+    /// Returns the instances that a name at either end of an edge stands for: one instance, or
+    /// those folded into one node.
     fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
         if let Ok(instance) = self.instance(name) {
             return Ok(vec![instance]);
@@ -114,7 +115,7 @@ impl Services {
         })
     }
 
-    /// The spans of a trace that are still remembered, in the order of time.
+    /// Returns the spans of a trace that are still in memory, in the order of time.
     fn trace(&mut self, trace: u64) -> Value {
         let instances = self.live.topology().len();
         let mut spans = Vec::new();

@@ -6,11 +6,11 @@ use crate::world::{Mark, Scene, SceneArea, SceneNode};
 use corsair_arch::live::Live;
 use std::collections::BTreeMap;
 
-/// With more edges than that, only those with traffic are shown.
+/// The number of edges above which only edges with traffic are shown.
 const MOST_QUIET: usize = 10_000;
 
-/// Returns the scene of an architecture, its layout, and for each instance its groups in measurements: its
-/// service and its zone.
+/// Returns the scene of an architecture, its layout, and for each instance the groups to whose measurements it
+/// contributes: its service and its zone.
 pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     let topology = live.topology();
     let places: Vec<LayoutNode> = (topology.instances.iter())
@@ -132,7 +132,7 @@ fn calls(live: &Live) -> Vec<Vec<u32>> {
     calls
 }
 
-/// Returns all possible calls; none if there are too many to show those without traffic.
+/// Returns all possible calls, or `None` if there are too many to show calls without traffic.
 fn quiet_edges(live: &Live) -> Option<Vec<(u32, u32)>> {
     let topology = live.topology();
     if let Some(edges) = &topology.edges {

@@ -1,4 +1,4 @@
-//! The instances that a command is for, and the orders or messages that they get.
+//! The instances that a command affects, and the orders or messages that they receive.
 
 use super::Services;
 use crate::command::{Action, Command};
@@ -7,7 +7,7 @@ use corsair::Time;
 use corsair_arch::live::Sending;
 use corsair_arch::{Command as Order, Package, Topology, Zone, nearest};
 
-/// More than that is a slip of the keyboard.
+/// The largest accepted percentage; a higher one is probably a typing error.
 const MOST_PERCENT: u32 = 100_000;
 
 /// An order or a message for one instance.
@@ -22,7 +22,7 @@ impl Services {
         self.scene.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// The instance of this name.
+    /// Returns the instance with this name.
     pub(super) fn instance(&self, name: &str) -> Result<u32, String> {
         self.labels.get(name).copied().ok_or_else(|| {
             let near = nearest(name, self.names());
@@ -72,7 +72,7 @@ impl Services {
         ))
     }
 
-    /// Returns the instances that a command is for, each with its order or message.
+    /// Returns the instances that a command affects, each with its order or message.
     fn resolve(&self, what: &Action) -> Result<Vec<(u32, NodeCommand)>, String> {
         let all = |who: &str, order: Order| {
             let targets = self.targets(who)?;
@@ -192,7 +192,8 @@ impl Services {
         }
     }
 
-    /// Returns the names of the instances that a command would change. A service that grows has its existing instances here.
+    /// Returns the names of the instances that a command would change. If a service grows, these are its existing
+    /// instances.
     pub(super) fn preview(&self, what: &Action) -> Result<Vec<String>, String> {
         let told = match self.lacks_room(what) {
             Some((service, _)) => self.targets(&service)?,
@@ -208,7 +209,7 @@ impl Services {
             .collect())
     }
 
-    /// Schedules a command at its time.
+    /// Schedules a command at its virtual time.
     pub(super) fn tell(&mut self, command: &Command) -> Result<(), String> {
         let told = self.resolve(&command.what)?;
         let at = Time::from_nanos(command.at);

@@ -1,4 +1,4 @@
-//! Traffic on edges: rates that are smooth enough to look at.
+//! Traffic on edges, with rates that are smoothed for display.
 
 use crate::EdgeState;
 use corsair_arch::live::{Recent, Times};
@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 /// The time constant of smoothed rates, in seconds of virtual time.
 const SMOOTH: f64 = 0.5;
 
-/// A smoothed rate, after `measured` was measured for `seconds`.
+/// Returns the new smoothed rate, after a rate of `measured` was measured for `seconds`.
 pub(super) fn smooth(rate: f32, measured: f64, seconds: f64) -> f32 {
     let part = 1.0 - (-seconds / SMOOTH).exp();
     let next = f64::from(rate) + (measured - f64::from(rate)) * part;
     if next < 1e-3 { 0.0 } else { next as f32 }
 }
 
-/// The traffic on edges, in the order in which they had some first.
+/// The traffic on edges, in the order in which the edges first had traffic.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     places: FxHashMap<(u32, u32), usize>,

@@ -1,5 +1,5 @@
-//! Advancing a session: at a pace, until its goal is reached. The session runs in short slices of
-//! clock time, so that it can handle requests and show frames between them.
+//! Advances a session at a pace, until its goal is reached. The session runs in short slices of wall-clock time, so
+//! that it can handle requests and show frames between them.
 
 use super::{Goal, Session, Until};
 use crate::clock::Instant;
@@ -8,30 +8,31 @@ use crate::world::{GroupSample, World};
 use corsair::Time;
 use std::time::Duration;
 
-/// The clock time that a slice should take.
+/// The wall-clock time that a slice should take.
 const SLICE: Duration = Duration::from_millis(12);
 
 /// The virtual time between two checks of a condition. If a window is longer, there is one check per
 /// window.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
-/// The shortest virtual time between two samples of a slice.
+/// The shortest virtual time between two samples within a slice.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(50);
 
-/// How much of the past the percentile of a condition is about, in seconds.
+/// The length in seconds of the interval over which the percentile of a condition is computed.
 const PAST: f64 = 1.0;
 
 /// The pace of a session: how fast virtual time advances.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Virtual seconds per second of the clock; `None`: as fast as possible.
+    /// Virtual seconds per second of wall-clock time; `None` is as fast as possible.
     factor: Option<f64>,
-    /// How much virtual time takes [`SLICE`] on the clock.
+    /// The virtual time that takes [`SLICE`] on the wall clock.
     slice: Duration,
-    /// The time up to which the clock was followed, and the virtual time still to be run.
+    /// The wall-clock time for which virtual time has been scheduled, and the part of this virtual time that is still
+    /// to be run.
     paid: Instant,
     owed: f64,
-    /// How long the last sample took on the clock.
+    /// The wall-clock time that the last sample took.
     pub(super) sampling: Duration,
 }
 
@@ -57,12 +58,12 @@ impl Pace {
         self.restart();
     }
 
-    /// Ignores the time of the clock until now.
+    /// Forgets the wall-clock time that has passed until now.
     pub(super) fn restart(&mut self) {
         (self.paid, self.owed) = (Instant::now(), 0.0);
     }
 
-    /// Returns how long to wait for a request before the next slice.
+    /// Returns the time to wait for a request before the next slice.
     pub(super) fn wait(&self) -> Duration {
         match self.factor {
             Some(_) => Duration::from_millis(4),
@@ -70,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// How much virtual time the next slice has.
+    /// Returns the virtual time of the next slice.
     fn next(&mut self) -> Duration {
         let Some(factor) = self.factor else {
             return self.slice;
@@ -130,8 +131,8 @@ impl<W: World> Session<W> {
         }
     }
 
-    /// Runs until a time. A viewer gets samples on the way, also of a run that ends before the first frame: one for each second,
-    /// and as many as take a twentieth of the slice.
+    /// Runs until a time. A viewer gets samples on the way, even if the run ends before the first frame: one for each
+    /// second, and as many as take a twentieth of the slice.
     fn run_sampled(&mut self, now: Time, target: Time) {
         let most = target.since(now).as_nanos() / BETWEEN_SAMPLES.as_nanos();
         let affordable = (SLICE / 20).as_nanos() / self.pace.sampling.as_nanos().max(1);
@@ -153,7 +154,7 @@ impl<W: World> Session<W> {
         self.world.run_until(target);
     }
 
-    /// True if the condition is met until which the session runs.
+    /// Returns true if the condition at which the session pauses is met.
     fn is_fulfilled(&mut self) -> bool {
         let groups = self.sample();
         let now = self.world.now().elapsed().as_secs_f64();

@@ -1,5 +1,5 @@
-//! Going back to a checkpoint, or to an earlier time. If the state of the world can be saved, it is restored.
-//! Otherwise the world is rebuilt and replays all commands up to then, with a bit-identical result.
+//! Returns to a checkpoint, or to an earlier time. If the state of the world can be saved, it is restored. Otherwise
+//! the world is rebuilt and replays all commands up to that time, with a bit-identical result.
 
 use super::control::NOTHING_RUNS;
 use super::{Session, Until};
@@ -9,19 +9,19 @@ use crate::world::World;
 use corsair::{Snapshot, Time};
 use serde::Serialize;
 
-/// The most checkpoints, and the most bytes of all of them.
+/// The largest number of checkpoints, and the largest number of bytes of all of them.
 const MOST: usize = 32;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The state of the session at a time.
+/// The state of a session at one of its times.
 #[derive(Debug)]
 struct Checkpoint {
     number: u32,
     at: Time,
     digest: u64,
-    /// The commands by then, some of them still to come.
+    /// The commands given so far; some of them may be scheduled for later.
     commands: Vec<Command>,
-    /// The state of the world. Without it, restoring replays from the start.
+    /// The state of the world. If it is `None`, restoring replays from the start.
     state: Option<Snapshot>,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct Checkpoints {
 /// A checkpoint as viewers see it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckpointInfo {
-    /// Its number in requests.
+    /// The number by which requests refer to the checkpoint.
     pub number: u32,
-    /// Its virtual time in seconds.
+    /// The virtual time of the checkpoint in seconds.
     pub at: f64,
-    /// The digest of all that had happened: 16 hexadecimal digits.
+    /// The digest at the checkpoint: 16 hexadecimal digits.
     pub digest: String,
-    /// How many commands had been given.
+    /// The number of commands given before the checkpoint.
     pub commands: usize,
     /// The size of the saved state; 0 if restoring replays from the start.
     pub bytes: u64,
@@ -82,7 +82,7 @@ impl Checkpoints {
         }
     }
 
-    /// The latest state from which a time can be reached when these are the commands until then.
+    /// Returns the latest state from which `time` can be reached if `commands` are the commands until then.
     fn before(&self, time: Time, commands: &[Command]) -> Option<&Checkpoint> {
         let fits = |saved: &&Checkpoint| {
             saved.state.is_some() && saved.at <= time && commands.starts_with(&saved.commands)
@@ -95,7 +95,7 @@ const WRITES: &str =
     "a run that writes files cannot go back in time; run it again without -j, -g, -c and -m";
 
 impl<W: World> Session<W> {
-    /// Saves a checkpoint.
+    /// Saves a checkpoint of the current state.
     pub(super) fn save_checkpoint(&mut self) -> Result<(), String> {
         if self.make.is_none() {
             return Err(WRITES.to_owned());
@@ -130,7 +130,7 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// Restores a checkpoint, with the commands that were still to come then.
+    /// Restores a checkpoint, with the commands that were scheduled for later at that time.
     pub(super) fn go_back(&mut self, number: u32) -> Result<(), String> {
         let place = self.checkpoints.find(number)?;
         let checkpoint = &self.checkpoints.saved[place];
@@ -180,7 +180,7 @@ impl<W: World> Session<W> {
     }
 
     /// Rebuilds the world with capacity for more instances of a service, and replays all commands up to now. The actors
-    /// get other addresses, so the run does not have the same bits.
+    /// get other addresses, so the run is not bit-identical to the previous one.
     pub(super) fn make_room(&mut self, service: String, count: u32) -> Result<(), String> {
         if self.make.is_none() {
             return Err(format!(
@@ -216,7 +216,7 @@ impl<W: World> Session<W> {
         self.play()
     }
 
-    /// Builds the world as it was at the start, with these commands.
+    /// Builds the world in its initial state, with these commands.
     fn rebuilt(&mut self, commands: &[Command]) -> Result<W, String> {
         let make = self.make.as_mut().ok_or(WRITES)?;
         let mut world = make(&self.room)?;
@@ -226,7 +226,7 @@ impl<W: World> Session<W> {
         Ok(world)
     }
 
-    /// Discards the samples after the present time; all samples unless the run has taken the same course until now.
+    /// Discards the samples after the present time, or all samples if the run may have taken another course until now.
     pub(super) fn has_gone_back(&mut self, is_same: bool) {
         self.frame.begin_anew();
         self.sampled_at = self.world.now();

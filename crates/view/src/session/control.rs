@@ -22,11 +22,11 @@ pub enum SessionRequest {
     Look(Value),
     /// The time series of a group.
     Series(String),
-    /// The state at an earlier time in seconds, as the bytes of a frame.
+    /// Returns the state at an earlier time in seconds, as the bytes of a frame.
     At(f64, Level),
-    /// The commands so far, as a [`Recording`].
+    /// Returns the commands so far, as a [`Recording`].
     Save,
-    /// The commands so far, as faults and loads of a definition.
+    /// Returns the commands so far, as faults and loads of a definition.
     Definition,
 }
 
@@ -34,31 +34,32 @@ pub enum SessionRequest {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Control {
-    /// Run.
+    /// Runs the simulation.
     Play,
-    /// Pause.
+    /// Pauses the simulation.
     Pause,
-    /// Run one step.
+    /// Runs one step.
     Step(StepBy),
-    /// Set the speed: virtual seconds per second of wall-clock time; `None` is as fast as possible.
+    /// Sets the speed in virtual seconds per second of wall-clock time; `None` is as fast as
+    /// possible.
     Speed(Option<f64>),
     /// Run until a time or condition.
     Until(Until),
-    /// Apply an action at a time in nanoseconds; without a time, now.
+    /// Applies an action at a time in nanoseconds, or now if no time is given.
     Do {
-        /// The action.
+        /// The action to apply.
         what: Action,
-        /// The time.
+        /// The time in nanoseconds; `None` is now.
         #[serde(default)]
         at: Option<u64>,
     },
-    /// Seek to a time in nanoseconds. Seeking back discards later commands.
+    /// Seeks to a time in nanoseconds. Seeking back discards later commands.
     Goto(u64),
-    /// Save a checkpoint.
+    /// Saves a checkpoint.
     Checkpoint,
-    /// Restore the checkpoint with this number. Discards later commands.
+    /// Restores the checkpoint with this number. Discards later commands.
     Back(u32),
-    /// Delete the checkpoint with this number.
+    /// Deletes the checkpoint with this number.
     Forget(u32),
 }
 
@@ -68,9 +69,9 @@ pub enum Control {
 pub enum StepBy {
     /// The next window that has an event.
     Window,
-    /// This time, in nanoseconds.
+    /// An interval in nanoseconds.
     Nanos(u64),
-    /// Until the actor with this name has handled its next event.
+    /// Runs until the actor with this name has handled its next event.
     Actor(String),
 }
 
@@ -95,7 +96,7 @@ impl fmt::Display for Until {
     }
 }
 
-/// The answer where a digest is needed and there is none.
+/// The answer to a request for the digest if there is none.
 pub(super) const NOTHING_RUNS: &str =
     "these are the files of a finished run, which has no session to save";
 
@@ -193,7 +194,8 @@ impl<W: World> Session<W> {
     }
 
     fn step(&mut self, by: StepBy) -> Result<(), String> {
-        /// The session does not handle other requests during a step.
+        /// The longest step in nanoseconds, because the session does not handle other requests
+        /// during a step.
         const MOST: u64 = 10_000_000_000;
         self.check_alive()?;
         self.stop("paused");

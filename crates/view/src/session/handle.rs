@@ -24,7 +24,7 @@ pub struct Handle {
     pub(super) watchers: Arc<AtomicU32>,
 }
 
-/// Counts a viewer until it is dropped.
+/// A guard that counts a viewer until it is dropped.
 #[derive(Debug)]
 pub struct Watching(Arc<AtomicU32>);
 
@@ -40,12 +40,13 @@ impl Handle {
         Arc::clone(&self.scenes.borrow())
     }
 
-    /// Receives scenes. A world that is rebuilt with more capacity has a new one.
+    /// Returns the receiver of scenes. A world that is rebuilt with more capacity sends a new
+    /// scene.
     pub fn scenes(&mut self) -> &mut watch::Receiver<Arc<Scene>> {
         &mut self.scenes
     }
 
-    /// Counts as a viewer until the result is dropped.
+    /// Counts the caller as a viewer until the result is dropped.
     pub fn watch(&self) -> Watching {
         self.watchers.fetch_add(1, Ordering::Relaxed);
         Watching(Arc::clone(&self.watchers))
@@ -64,7 +65,7 @@ impl Handle {
     /// Sends a request and waits for its reply.
     ///
     /// # Errors
-    /// A sentence that says why the request failed.
+    /// Returns a sentence that says why the request failed.
     pub async fn ask(&self, asked: SessionRequest) -> Result<Value, String> {
         let (answer, answered) = oneshot::channel();
         self.send(PendingRequest { asked, answer })?;
@@ -74,7 +75,7 @@ impl Handle {
     /// Sends a request and blocks the thread until the reply arrives.
     ///
     /// # Errors
-    /// A sentence that says why the request failed.
+    /// Returns a sentence that says why the request failed.
     pub fn ask_blocking(&self, asked: SessionRequest) -> Result<Value, String> {
         let (answer, answered) = oneshot::channel();
         self.send(PendingRequest { asked, answer })?;
