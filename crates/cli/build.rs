@@ -1,11 +1,12 @@
-//! Hashes the sources that decide how the state of a run is laid out, so that a checkpoint is only read by the build
-//! that has written it: `CORSAIR_BUILD`, 16 hexadecimal digits. `crates/python` uses the same script.
+//! Hashes the sources that determine the layout of a saved run, so that a checkpoint can be read only by the build that
+//! wrote it: `CORSAIR_BUILD`, 16 hexadecimal digits. `crates/python` uses the same script.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates whose types are written into checkpoints. A package from a registry lies alone; its version then stands for
-/// them, because every release requires exactly its own version of these crates.
+/// The crates whose types are written into checkpoints. A package from a registry does not have the sources of these
+/// crates next to it; its version then represents them, because every release requires exactly its own version of these
+/// crates.
 const CRATES: [&str; 5] = ["core", "derive", "serial", "arch", "observe"];
 
 fn main() {

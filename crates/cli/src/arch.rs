@@ -1,4 +1,4 @@
-//! `-a` anything but fsm: an architecture of services, simulated and observed.
+//! `-a` with any name except fsm: an architecture of services, simulated and observed.
 
 pub mod saved;
 pub mod source;
@@ -29,15 +29,15 @@ use summary::{ServicesReport, SummaryNames};
 pub struct Services<'a> {
     options: &'a ServiceOptions,
     topology: Topology,
-    /// The checkpoint that it resumes from.
+    /// The checkpoint from which the run resumes.
     from: Option<Arc<Checkpoint>>,
 }
 
 impl<'a> Services<'a> {
-    /// Reads and checks what to run.
+    /// Reads and checks the run that the options describe.
     ///
     /// # Errors
-    /// The first fault, with its flag.
+    /// Returns the first fault, with its flag.
     pub fn new(options: &Options, services: &'a ServiceOptions) -> Result<Services<'a>> {
         let topology = source::topology(options, services)?;
         if !options.duration.is_zero() {
@@ -54,7 +54,7 @@ impl<'a> Services<'a> {
 }
 
 impl Services<'_> {
-    /// Warns of what will not be as one may expect.
+    /// Warns about effects of the options that users may not expect.
     fn warn(&self, options: &Options, plan: &Plan) {
         let sent = [
             &self.options.kafka,
@@ -216,7 +216,7 @@ fn failed(error: &SimulateError, console: &Console) -> anyhow::Error {
     }
 }
 
-/// How long slices of a timeline are if nothing is said.
+/// Returns the default length of the slices of a timeline.
 fn slice_of(duration: Duration) -> Duration {
     (duration / 100).max(Duration::from_millis(1))
 }

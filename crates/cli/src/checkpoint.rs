@@ -23,13 +23,13 @@ pub const PROGRAM: Program = Program {
     build: env!("CORSAIR_BUILD"),
 };
 
-/// Returns what a workload saves with each checkpoint besides the state of its actors.
+/// Returns the data that a workload saves with each checkpoint besides the state of its actors.
 pub type Details<'a> = dyn Fn() -> Value + Sync + 'a;
 
 /// Returns the saved run in a checkpoint.
 ///
 /// # Errors
-/// If the checkpoint has none.
+/// If the checkpoint has no such data.
 pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
     let snapshot = checkpoint.snapshot();
     snapshot.with_context(|| checkpoint.directory.display().to_string())
@@ -66,7 +66,7 @@ pub struct Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    /// Listens to SIGUSR1 from here on. `details` are saved with each checkpoint.
+    /// Starts to listen for SIGUSR1. `details` are saved with each checkpoint.
     pub fn new(
         checkpoints: &'a Checkpoints,
         console: &'a Console,
@@ -125,7 +125,7 @@ impl Checkpointing for Owner<'_> {
 /// Reads the checkpoint at a path.
 ///
 /// # Errors
-/// If there is none, if a file of it differs, or if another build has written it.
+/// If there is no checkpoint, if one of its files has changed, or if another build wrote it.
 pub fn read(path: &Path) -> Result<Checkpoint> {
     Ok(checkpoint::read(&checkpoint::find(path)?, PROGRAM)?)
 }

@@ -15,7 +15,7 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Services that are programs of their own, and the packages that build them.
+/// Services that are separate programs, and the packages that build them.
 const PROGRAMS: [(&str, &str); 2] = [("stream", "corsair-stream"), ("courier", "corsair-courier")];
 
 /// Runs the command with these arguments, without the program's name.
@@ -62,7 +62,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     }
 }
 
-/// Runs what the flags describe.
+/// Runs the simulation that the flags describe.
 fn simulate(matches: &ArgMatches, args: &[OsString]) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
@@ -85,7 +85,8 @@ fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The program or subcommand that was called, as far as there is one.
+/// Returns the parser of the program or subcommand that was called, as far as the arguments name
+/// one.
 fn called(args: &[OsString]) -> Command {
     let mut called = command(Purpose::Describe);
     called.build();
@@ -98,7 +99,7 @@ fn called(args: &[OsString]) -> Command {
     called
 }
 
-/// Prints help or the version; all other results of the parser are errors.
+/// Prints help or the version. All other results of the parser are errors.
 fn answer(error: &clap::Error, mut called: Command) -> Result<ExitCode> {
     let text = match error.kind() {
         ErrorKind::DisplayHelp => called.render_help().to_string(),

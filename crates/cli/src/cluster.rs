@@ -1,4 +1,4 @@
-//! `--processes` and `--mpi`: one run over several processes.
+//! The flags `--processes` and `--mpi`: one run over several processes.
 
 #[cfg(feature = "mpi")]
 mod listening;
@@ -17,13 +17,13 @@ use corsair::Executor;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Flags of what holds the run, or looks at the process in which it is.
+/// Flags that control a run, or that inspect the process in which it runs.
 const ONE_PROCESS: [&str; 4] = ["ui", "replay", "metrics", "cpuprofile"];
 
-/// Runs over several processes if the flags ask for that, and returns the exit code.
+/// Runs over several processes if the flags request it, and returns the exit code.
 ///
 /// # Errors
-/// The first flag that is wrong or does not go with another, and how the run failed.
+/// Returns the first flag that is wrong or does not fit another, or the error of the run.
 pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Option<ExitCode>> {
     let mut flags = values.differing().map(|(flag, _)| flag);
     let Some(asked) = flags.find(|flag| flag.group == Group::Processes) else {

@@ -31,13 +31,13 @@ pub struct Subcommand {
     pub name: &'static str,
     about: &'static str,
     augment: fn(Command) -> Command,
-    /// Runs it with the parsed arguments; the second argument is the whole command line.
+    /// Runs the subcommand with the parsed arguments; the second argument is the whole command line.
     pub run: fn(&ArgMatches, &[OsString]) -> Result<ExitCode>,
 }
 
 impl Subcommand {
-    /// Returns its parser. The arguments are added only when the subcommand is used, because most runs use
-    /// none.
+    /// Returns the parser of the subcommand. The arguments are added only when the subcommand is used, because most
+    /// runs use none.
     pub fn command(&self) -> Command {
         Command::new(self.name)
             .about(self.about)
@@ -63,7 +63,7 @@ macro_rules! entry {
     };
 }
 
-/// All subcommands with arguments of their own, in the order of the help.
+/// All subcommands that have arguments, in the order of the help.
 pub const SUBCOMMANDS: &[Subcommand] = &[
     entry!(
         "capacity",

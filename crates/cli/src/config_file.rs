@@ -12,11 +12,11 @@
 //! }
 //! ```
 //!
-//! Files that spigo has written are read too; see [`spigo`].
+//! Files that spigo has written can be read too; see [`spigo`].
 //!
-//! `-config NAME` reads `json/NAME_conf.json` below `--out`, or else `json_arch/NAME_conf.json`;
-//! a name with a slash, or that ends in `.json`, is a path. `-saveconfig` writes
-//! `json/<arch>_conf.json`, `-saveconfig NAME` writes `json/NAME_conf.json`.
+//! `-config NAME` reads `json/NAME_conf.json` in the directory of `--out`, or else `json_arch/NAME_conf.json`. If NAME
+//! contains a slash or ends in `.json`, it is a path. `-saveconfig` writes `json/<arch>_conf.json`, `-saveconfig NAME`
+//! writes `json/NAME_conf.json`.
 
 mod spigo;
 
@@ -56,7 +56,7 @@ pub fn read(values: &mut Values) -> Result<()> {
     add(values, said, &path, "-config")
 }
 
-/// Adds flags from a file that the command line does not set. `asked` is the flag that names the file.
+/// Adds the flags of a file that the command line does not set. `asked` is the flag that names the file.
 ///
 /// # Errors
 /// If the file contains invalid flags.
@@ -92,10 +92,10 @@ pub fn add(values: &mut Values, said: Map<String, Value>, path: &Path, asked: &s
     Ok(())
 }
 
-/// Flags that name configurations and sessions, and so are not part of one.
+/// Flags about configurations and sessions, which are not part of a configuration.
 const KEPT_OUT: [&str; 5] = ["config", "saveconfig", "ui", "open", "replay"];
 
-/// The file of this name, and its text.
+/// Returns the path and the text of the file with this name.
 fn find(name: &str, out: &Path) -> Result<(PathBuf, String)> {
     let file = format!("{name}_conf.json");
     let places = if name.contains('/') || name.ends_with(".json") {
@@ -123,7 +123,7 @@ fn find(name: &str, out: &Path) -> Result<(PathBuf, String)> {
     )
 }
 
-/// The flags that `keep` chooses and that differ from their default, as files have them.
+/// Returns the flags that `keep` selects and that differ from their defaults, in the form of a configuration file.
 pub fn as_json(values: &Values, arch: &str, keep: impl Fn(&Flag) -> bool) -> Map<String, Value> {
     let mut flags = Map::new();
     flags.insert("arch".to_owned(), arch.into());

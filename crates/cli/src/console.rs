@@ -1,7 +1,7 @@
 //! Terminal output: lines on stdout, progress on stderr.
 //!
-//! If a reader closes stdout early (`| head -1`), only printing ends: the run continues, writes its files,
-//! and reports no error.
+//! If a reader closes stdout early (`| head -1`), only the printing stops: the run continues, writes its files, and
+//! reports no error.
 
 use parking_lot::Mutex;
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The destination of lines.
 #[derive(Debug)]
 pub struct Console {
-    /// Print lines; without it only [`Console::print`] prints.
+    /// True to print lines; if false, only [`Console::print`] prints.
     lines: bool,
     closed: AtomicBool,
     talk: Mutex<Option<Talk>>,
@@ -20,7 +20,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Creates a console that prints all lines, or only those of [`Console::print`].
+    /// Creates a console that prints all lines, or only the output of [`Console::print`].
     pub fn new(lines: bool) -> Console {
         let (talk, bar) = (Mutex::new(None), Mutex::new(None));
         Console {
@@ -71,13 +71,13 @@ impl Console {
         *self.talk.lock()
     }
 
-    /// Sets the progress bar that lines must not run into, or none.
+    /// Sets the progress bar that must not be mixed with lines, or removes it.
     pub fn set_bar(&self, bar: Option<indicatif::ProgressBar>) {
         *self.bar.lock() = bar;
     }
 }
 
-/// The talk of a run: its start, and its duration in the time of the run.
+/// The talk of a run: the time at which it started on the wall clock, and its duration in the time of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Talk {
     began: Instant,
@@ -91,25 +91,25 @@ impl Talk {
         Talk { began, takes }
     }
 
-    /// The time since it began, by the clock.
+    /// Returns the wall-clock time since the talk began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// How long it takes in the time of the run.
+    /// Returns the duration of the talk in the time of the run.
     pub fn takes(&self) -> Duration {
         self.takes
     }
 }
 
-/// Stdout, which its reader may close: later output is dropped, and the run continues.
+/// Stdout. If its reader closes it, later output is dropped, and the run continues.
 #[derive(Debug)]
 pub struct Stdout {
     out: Option<BufWriter<io::Stdout>>,
 }
 
 impl Stdout {
-    /// Buffered stdout.
+    /// Creates a buffered stdout.
     pub fn new() -> Stdout {
         let out = Some(BufWriter::with_capacity(1 << 16, io::stdout()));
         Stdout { out }

@@ -1,4 +1,4 @@
-//! How a prepared workload is executed: in this process ([`Local`]), or as a part of a distributed run.
+//! The ways to execute a prepared workload: in this process ([`Local`]), or as a part of a distributed run.
 
 use crate::checkpoint::{Details, Owner};
 use crate::console::Console;
@@ -7,16 +7,17 @@ use corsair::{Snapshot, SnapshotError};
 use corsair_observe::Recorder;
 use corsair_observe::run::{DriveError, Finished, Run, Workload};
 
-/// Executes workloads. A workload builds itself, hands itself over, and receives its totals, wherever its actors were.
+/// Executes workloads. A workload builds itself, passes itself to the driver, and receives its totals, regardless of
+/// the processes in which its actors were.
 pub trait Driver {
-    /// True in the process that writes the files of the run and prints its summary.
+    /// Returns true in the process that writes the files of the run and prints its summary.
     fn is_first(&self) -> bool;
 
-    /// Runs a workload as the options say: from the start or a checkpoint, to its end or an earlier time,
-    /// with checkpoints. Returns nothing in a process whose part is reported by the first one.
+    /// Runs a workload as specified by the options: from the start or a checkpoint, to its end or an earlier time, with
+    /// checkpoints. Returns nothing in a process whose part is reported by the first process.
     ///
     /// # Errors
-    /// If it cannot be saved or resumed, or fails.
+    /// If the run cannot be saved or resumed, or fails.
     fn drive<W: Workload>(
         &mut self,
         workload: W,
@@ -25,12 +26,12 @@ pub trait Driver {
     ) -> Result<Option<Finished<W::Totals>>, Failure<W::Error>>;
 }
 
-/// Why a workload was not run to its end.
+/// The reasons why a workload was not run to its end.
 #[derive(Debug)]
 pub enum Failure<E> {
     /// The workload cannot be run, or the run failed.
     Workload(E),
-    /// Its surroundings failed: checkpoints, files or other processes.
+    /// A failure outside the workload: checkpoints, files or other processes.
     Other(anyhow::Error),
 }
 

@@ -1,4 +1,4 @@
 //! Exit codes of the process.
 
-/// A request was refused, or a run failed.
+/// The exit code if a request was rejected, or a run failed.
 pub const REFUSED: u8 = 2;

@@ -1,8 +1,8 @@
 //! All flags of the command, defined once, as data.
 //!
 //! The parser, the help, the man page, the completions, the configuration files and the error
-//! messages are all made from [`FLAGS`]. A flag has one long name; most of spigo's also have the
-//! letter that spigo's users know.
+//! messages are all made from [`FLAGS`]. A flag has one long name; most of spigo's flags also have
+//! the letter that spigo uses.
 
 pub mod normalise;
 pub mod refusal;
@@ -13,16 +13,16 @@ pub mod values;
 pub use corsair_arch::nearest;
 pub use table::FLAGS;
 
-/// A flag.
+/// The definition of a flag.
 #[derive(Debug)]
 pub struct Flag {
-    /// The long name, also the key in configuration files.
+    /// The long name, which is also the key in configuration files.
     pub name: &'static str,
-    /// The letter by which spigo calls it, if that is not its name.
+    /// The letter of the flag in spigo, if it differs from the name.
     pub letter: Option<char>,
-    /// The value.
+    /// The kind of value that the flag takes.
     pub value: Value,
-    /// The default; empty: none.
+    /// The default value; empty if there is none.
     pub default: &'static str,
     /// The section of the help.
     pub group: Group,
@@ -30,33 +30,33 @@ pub struct Flag {
     pub help: &'static str,
     /// True if the result of a run, or its output files, depend on it.
     pub shapes: bool,
-    /// Set if fsm ignores the flag and architectures of services do not.
+    /// Set if architectures of services use the flag and fsm ignores it.
     pub services_only: Option<ServicesOnly>,
 }
 
 /// The value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// None, or in Go's spelling `=true` or `=false`.
+    /// No value, or Go's `=true` and `=false`.
     Switch,
-    /// An optional value; its name in the help.
+    /// An optional value, with its name in the help.
     Optional(&'static str),
-    /// A value; its name in the help.
+    /// A required value, with its name in the help.
     One(&'static str),
-    /// One of these words.
+    /// One of the listed words.
     Word(&'static [&'static str]),
 }
 
 /// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// The simulated system.
+    /// Flags about the simulated system.
     Simulation,
-    /// The execution.
+    /// Flags about the execution.
     Execution,
     /// The distribution over processes.
     Processes,
-    /// The output.
+    /// Flags about the output.
     Output,
     /// Flags kept in files.
     Files,
@@ -75,17 +75,17 @@ impl Group {
     }
 }
 
-/// A flag that fsm understands and does not obey.
+/// The warning about a flag that has no effect on fsm.
 #[derive(Debug)]
 pub struct ServicesOnly {
-    /// The effect that it would have.
+    /// The effect that the flag would have.
     pub what: &'static str,
-    /// The alternative.
+    /// The alternative to the flag.
     pub instead: &'static str,
 }
 
 impl Flag {
-    /// The flag as the help spells it first: `-p`, or `--seed`.
+    /// Returns the first spelling of the flag in the help: `-p`, or `--seed`.
     pub fn spelled(&self) -> String {
         match self.letter {
             Some(letter) => format!("-{letter}"),
@@ -94,23 +94,23 @@ impl Flag {
         }
     }
 
-    /// Whether it needs a value after it.
+    /// Returns true if the flag requires a value.
     pub fn needs_value(&self) -> bool {
         matches!(self.value, Value::One(_) | Value::Word(_))
     }
 }
 
-/// The flag of this long name.
+/// Returns the flag with this long name.
 pub fn named(name: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.name == name)
 }
 
-/// The flag with this letter.
+/// Returns the flag with this letter.
 pub fn lettered(letter: char) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.letter == Some(letter))
 }
 
-/// spigo's flags that are words; it writes them with one dash.
+/// spigo's flags that are words; spigo writes them with one dash.
 const SPIGO_WORDS: [&str; 5] = ["kv", "cpus", "cpuprofile", "config", "saveconfig"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `-a fsm`: pirates.
+//! `-a fsm`: the pirates.
 
 mod names;
 mod network;
@@ -47,18 +47,18 @@ pub struct PirateResults {
 }
 
 impl Pirates {
-    /// Reads and checks what to run.
+    /// Reads and checks the run that the options describe.
     ///
     /// # Errors
-    /// The first fault, with its flag.
+    /// Returns the first fault, with its flag.
     pub fn new(options: &Options, pirates: &PirateOptions) -> Result<Pirates> {
         Pirates::new_shared(options, pirates, 1)
     }
 
-    /// Reads what to run, of which this machine has one of `machines` equal parts.
+    /// Reads and checks the run that the options describe. This machine runs one of `machines` equal parts of it.
     ///
     /// # Errors
-    /// The first fault, with its flag.
+    /// Returns the first fault, with its flag.
     pub fn new_shared(
         options: &Options,
         pirates: &PirateOptions,
@@ -89,9 +89,8 @@ impl Pirates {
     }
 }
 
-/// The minimum number of pirates of each default worker. With fewer, the barriers of a second worker cost as
-/// much during the talk as it saves the first worker, which has the FSM (`cargo bench --bench fsm --bench
-/// chat`).
+/// The minimum number of pirates for each default worker. With fewer, the barriers of a second worker cost as much
+/// during the talk as it saves the first worker, which runs the FSM (`cargo bench --bench fsm --bench chat`).
 const PIRATES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(500_000).expect("not 0");
 
 /// Returns the default number of workers: one for each core, but fewer for few pirates.
@@ -163,7 +162,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Whether what each pirate does is recorded.
+    /// Returns true if the events of each pirate are recorded.
     fn is_recorded(&self) -> bool {
         self.recorder.wants_graph() || self.recorder.wants_messages()
     }
@@ -199,7 +198,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Runs pirates in a session, which may go back if nothing is written.
+    /// Runs pirates in a session. If no files are written, the session can be rewound.
     fn hold<W: Watch>(
         &self,
         held: &SessionOptions,

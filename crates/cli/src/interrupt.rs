@@ -1,14 +1,13 @@
-//! Ctrl-C: the first ends the run cleanly, the second ends the process.
+//! Ctrl-C: the first press ends the run cleanly, the second ends the process.
 
 use corsair::CancelToken;
 use std::thread;
 use tokio::runtime::{Builder, Runtime};
 
-/// The exit code of a process that Ctrl-C has ended.
+/// The exit code if Ctrl-C ended the process.
 pub const EXIT_CODE: u8 = 130;
 
-/// Makes Ctrl-C cancel the runs with this token. If the system has no handler, Ctrl-C ends the process at
-/// once.
+/// Makes Ctrl-C cancel the runs with this token. If no handler can be installed, Ctrl-C ends the process at once.
 pub fn on_ctrl_c(cancel: CancelToken) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return;
@@ -32,7 +31,7 @@ pub fn on_ctrl_c(cancel: CancelToken) {
         .unwrap_or_else(|error| panic!("no thread for Ctrl-C: {error}"));
 }
 
-/// How often Ctrl-C was pressed.
+/// A stream of presses of Ctrl-C.
 #[cfg(unix)]
 struct Presses(tokio::signal::unix::Signal);
 
@@ -44,13 +43,13 @@ impl Presses {
         signal(SignalKind::interrupt()).map(Presses)
     }
 
-    /// Waits for the next press; false if there will be none.
+    /// Waits for the next press; returns false if no more presses can arrive.
     async fn next(&mut self) -> bool {
         self.0.recv().await.is_some()
     }
 }
 
-/// How often Ctrl-C was pressed.
+/// A stream of presses of Ctrl-C.
 #[cfg(windows)]
 struct Presses(tokio::signal::windows::CtrlC);
 
@@ -61,13 +60,13 @@ impl Presses {
         tokio::signal::windows::ctrl_c().map(Presses)
     }
 
-    /// Waits for the next press; false if there will be none.
+    /// Waits for the next press; returns false if no more presses can arrive.
     async fn next(&mut self) -> bool {
         self.0.recv().await.is_some()
     }
 }
 
-/// Calls `end` when the process gets SIGTERM. Where the system gives no handler, the signal ends the process.
+/// Calls `end` when the process receives SIGTERM. If no handler can be installed, the signal ends the process.
 #[cfg(all(feature = "mpi", unix))]
 pub fn on_terminate(end: impl FnOnce() + Send + 'static) {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,4 +1,4 @@
-//! The command `corsair` as a function, so that the Python package has the command as well.
+//! The command `corsair` as a function, so that the Python package can provide the command as well.
 
 mod arch;
 mod checkpoint;

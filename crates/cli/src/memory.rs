@@ -7,10 +7,10 @@ use corsair::{Executor, available_memory};
 /// The memory of a pirate in virtual time, in bytes: 128, its timer, and its share of pending messages.
 pub const PIRATE: u64 = 200;
 
-/// Refuses a population for which the machine has no memory.
+/// Returns an error if the machine has too little memory for a population.
 ///
 /// # Errors
-/// What is needed, what there is, and how many would fit.
+/// Says how much memory is needed and available, and how many pirates would fit.
 pub fn check(executor: Executor, population: u32) -> Result<()> {
     match available_memory() {
         Some(available) => check_within(available, executor, population),
@@ -38,10 +38,10 @@ fn check_within(available: u64, executor: Executor, population: u32) -> Result<(
     Ok(())
 }
 
-/// Refuses an architecture for which the machine has no memory.
+/// Returns an error if the machine has too little memory for an architecture.
 ///
 /// # Errors
-/// What is needed, and what there is.
+/// Says how much memory is needed and available.
 pub fn check_architecture(instances: u32, connections: u64) -> Result<()> {
     match available_memory() {
         Some(available) => check_connections(available, instances, connections),

@@ -5,7 +5,7 @@ use crate::options::{Options, WorkloadOptions};
 use anyhow::anyhow;
 use corsair_observe::{ObserveError, OutputSummary};
 
-/// Adds to an error the flag that asked for what cannot be written or reached, if that is clear.
+/// Adds the flag that requested an output to the error about this output, if the flag is known.
 pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
     let collect = matches!(&options.what, WorkloadOptions::Services(services) if services.collect);
     let files = [
@@ -27,7 +27,7 @@ pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
     }
 }
 
-/// The flag of the other system that an error is about, if it is about one.
+/// Returns the flag of the external system that an error is about, if it is about one.
 fn flag_of(error: &ObserveError) -> Option<&'static str> {
     let (ObserveError::Address { what, .. }
     | ObserveError::Unreachable { what, .. }
@@ -45,7 +45,7 @@ fn flag_of(error: &ObserveError) -> Option<&'static str> {
     }
 }
 
-/// Warns of what other systems did not take, and lists the files.
+/// Warns about data that other systems did not receive, and lists the files.
 pub fn tell(observed: &OutputSummary) -> Vec<String> {
     for loss in &observed.losses {
         complain(format!(

@@ -1,4 +1,4 @@
-//! The values of all flags, read and checked. The first one that is wrong is reported in a sentence.
+//! The values of all flags, read and checked. The first invalid value is reported in a sentence.
 
 pub mod checkpoints;
 mod services;
@@ -23,15 +23,15 @@ pub use checkpoints::Checkpoints;
 pub use services::ServiceOptions;
 pub use session::SessionOptions;
 
-/// Runs of an architecture have numbers up to this one.
+/// The largest number that a run of an architecture can have.
 const MOST_RUNS: u32 = 999_999;
 
 /// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The architecture: `fsm`, the name of another, or the path of its definition.
+    /// The architecture: `fsm`, the name of another architecture, or the path of a definition.
     pub arch: String,
-    /// The number behind the architecture's name in files; also the step of a migration.
+    /// The number after the architecture's name in file names; it is also the step of a migration.
     pub step: u32,
     /// The duration of the talk, or of the load.
     pub duration: Duration,
@@ -39,59 +39,59 @@ pub struct Options {
     pub chat: Option<Duration>,
     /// The graph file to start from.
     pub reload: Option<PathBuf>,
-    /// The executor.
+    /// The executor of the run.
     pub executor: Executor,
-    /// The configuration.
+    /// The configuration of the run.
     pub config: Config,
-    /// The number of workers is the default, one per core.
+    /// True if the number of workers is the default, one per core.
     pub any_workers: bool,
-    /// The date of time zero, if one was given.
+    /// The date of virtual time zero, if it was given.
     pub epoch: Option<Timestamp>,
-    /// The directory below which files are written.
+    /// The directory that contains the written files.
     pub out: PathBuf,
-    /// Write GraphJSON.
+    /// True to write GraphJSON.
     pub graph_json: bool,
     /// Write GraphML and GEXF.
     pub graph_ml: bool,
-    /// Write the graph to this Neo4j database.
+    /// The Neo4j database to which the graph is written.
     pub neo4j: Option<Neo4j>,
-    /// Print every message.
+    /// True to print every message.
     pub messages: bool,
     /// True to print one JSON object instead of lines.
     pub json: bool,
-    /// Write every actor's totals here.
+    /// The file to which the totals of each actor are written.
     pub per_actor: Option<PathBuf>,
-    /// Write a CPU profile here.
+    /// The file to which a CPU profile is written.
     pub profile: Option<PathBuf>,
-    /// The session that holds the run, if one does.
+    /// The options of the session that controls the run, if there is one.
     pub session: Option<SessionOptions>,
     /// The options of saving and resuming.
     pub checkpoints: Option<Checkpoints>,
-    /// What to run.
+    /// The workload to run.
     pub what: WorkloadOptions,
 }
 
-/// What to run, with its specific options.
+/// The workload to run, with its specific options.
 #[derive(Clone, Debug)]
 pub enum WorkloadOptions {
-    /// `-a fsm`.
+    /// The pirates: `-a fsm`.
     Pirates(PirateOptions),
-    /// Any other architecture.
+    /// An architecture of services: any other value of `-a`.
     Services(Box<ServiceOptions>),
 }
 
 /// The options of pirates.
 #[derive(Clone, Debug)]
 pub struct PirateOptions {
-    /// How many there are.
+    /// The number of pirates.
     pub population: u32,
-    /// The form that they take.
+    /// The form of the pirates: actors of their own, or members of a population.
     pub form: Form,
 }
 
 impl Options {
-    /// Returns these options, with the number of workers that pays off in virtual time, unless `--workers`
-    /// sets it.
+    /// Returns these options with the number of workers that `worthwhile` returns, unless `--workers` sets it or the
+    /// run is not in virtual time.
     pub fn with_workers(&self, worthwhile: impl FnOnce() -> NonZeroUsize) -> Options {
         let mut options = self.clone();
         if options.any_workers && options.executor == Executor::Virtual {
@@ -103,8 +103,8 @@ impl Options {
     /// Reads the values.
     ///
     /// # Errors
-    /// The first value that is wrong, that does not go with another, or that asks for what
-    /// the architecture does not have.
+    /// Returns the first value that is invalid, does not fit another value, or requests a feature that the architecture
+    /// does not have.
     pub fn read(values: &Values) -> Result<Options> {
         let arch = values.text("arch").to_owned();
         let pirates = arch == "fsm";
@@ -190,14 +190,14 @@ impl Options {
     }
 }
 
-/// Returns the flag that sets the size of the run although a graph file does, if there is one.
+/// Returns the flag that sets the size of the run, which conflicts with a graph file, if there is one.
 fn given_with_reload(values: &Values) -> Option<&'static str> {
     [("population", "-p"), ("regions", "-w")]
         .into_iter()
         .find_map(|(name, spelled)| values.given(name).map(|_| spelled))
 }
 
-/// How many pirates there are.
+/// Returns the number of pirates.
 fn population(values: &Values) -> Result<u32> {
     let read = |text: &str| match text::whole(text, 0, u32::MAX.into()) {
         Ok(0 | 1) => Err(format!(
@@ -208,7 +208,7 @@ fn population(values: &Values) -> Result<u32> {
     Ok(values.read("population", read)?.unwrap_or_default() as u32)
 }
 
-/// The error of a run that failed. Prints first how far the run had come.
+/// Returns the error of a failed run, after printing how far the run came.
 pub fn failed(error: &impl fmt::Display, run: &RunError, console: &Console) -> anyhow::Error {
     if let Some(report) = run.report() {
         console.line(format_args!(
@@ -220,7 +220,7 @@ pub fn failed(error: &impl fmt::Display, run: &RunError, console: &Console) -> a
     anyhow!("{}", error.to_string().trim_end())
 }
 
-/// Refuses flags that ask for what only services have.
+/// Returns an error if flags request a feature that only services have.
 fn refuse_services_only(values: &Values, arch: &str) -> Result<()> {
     for (flag, text) in values.differing() {
         let asked = flag.value != Value::Switch || values.switch(flag.name)?;
@@ -241,7 +241,7 @@ fn refuse_services_only(values: &Values, arch: &str) -> Result<()> {
     Ok(())
 }
 
-/// The word given, if it is one of the flag's.
+/// Returns the value, if it is one of the flag's words.
 pub fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
     let word = values.text(name);
     match named(name).map(|flag| flag.value) {
@@ -261,7 +261,7 @@ fn executor(values: &Values) -> Result<Executor> {
     })
 }
 
-/// Returns the database that gets the graph, if there is one.
+/// Returns the database to which the graph is written, if there is one.
 fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
     let url = values.given("neo4jurl");
     if !values.switch("neo4j")? {
@@ -276,7 +276,7 @@ fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
     Ok(Some(database))
 }
 
-/// Returns whether to start from a graph file, and from which if it was named.
+/// Returns whether to start from a graph file, and the path of the file if it was given.
 fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
     match values.switch("reload") {
         Ok(reload) => Ok(reload.then_some(None)),
@@ -315,7 +315,7 @@ fn config(values: &Values) -> Result<Config> {
     Ok(config)
 }
 
-/// The number of workers, which two flags may give.
+/// Returns the number of workers, which two flags can set.
 fn workers(values: &Values) -> Result<Option<NonZeroUsize>> {
     let count = |text: &str| text::whole(text, 1, u32::MAX.into()).map(|n| n as usize);
     let (cpus, workers) = (values.read("cpus", count)?, values.read("workers", count)?);
@@ -329,7 +329,7 @@ fn workers(values: &Values) -> Result<Option<NonZeroUsize>> {
     Ok(workers.or(cpus).and_then(NonZeroUsize::new))
 }
 
-/// `2ms` or `1ms..5ms`.
+/// Parses `2ms` or `1ms..5ms`.
 pub fn latency(text: &str) -> Result<Latency, String> {
     match text.split_once("..") {
         Some((min, max)) => Latency::between(text::duration(min)?, text::duration(max)?)
@@ -338,7 +338,7 @@ pub fn latency(text: &str) -> Result<Latency, String> {
     }
 }
 
-/// `chat:10ms`, as `-kv` has it.
+/// Parses the value of `-kv`, for example `chat:10ms`.
 pub fn chat(text: &str) -> Result<Duration, String> {
     match text.split_once(':') {
         Some(("chat", value)) => text::duration(value),

@@ -8,9 +8,9 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 /// The purpose of a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Reading arguments that [`normalise`](crate::flags::normalise::normalise) has put into one spelling.
+    /// The parser of arguments that [`normalise`](crate::flags::normalise::normalise) has brought into one spelling.
     Parse,
-    /// Help, man page and completions: without Go's `=true` and `=false` after switches.
+    /// The description for help, man page and completions, without Go's `=true` and `=false` after switches.
     Describe,
 }
 
@@ -99,8 +99,8 @@ fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
     }
 }
 
-/// Returns the help line of a flag. It contains the default, which the parser does not set, because
-/// configuration files come before defaults.
+/// Returns the help line of a flag. It contains the default, which the parser does not set, because configuration files
+/// take precedence over defaults.
 fn help(flag: &Flag) -> String {
     let services_only = if flag.services_only.is_some() {
         " (not for fsm)"

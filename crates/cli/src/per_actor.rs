@@ -1,4 +1,4 @@
-//! Totals of every actor, as CSV.
+//! The totals of every actor, as CSV.
 
 use anyhow::Result;
 use corsair::{ActorTotals, Reason};
@@ -6,8 +6,8 @@ use corsair_arch::quoted;
 use corsair_observe::Replacement;
 use std::io::{self, Write};
 
-/// Writes a line for each actor: its name, what it sent and received, and how it ended. `names`
-/// has the names of those in `totals`, in the same order.
+/// Writes a line for each actor: its name, the numbers of its sent and received messages, and how
+/// it ended. `names` has the names of the actors in `totals`, in the same order.
 ///
 /// # Errors
 /// If the file cannot be written.

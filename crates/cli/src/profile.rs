@@ -11,7 +11,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Samples a second of CPU time: a period of 8 ms, which kernels with ticks of 4 ms or 1 ms keep.
+/// The number of samples per second of CPU time. The period is 8 ms, which is a multiple of the
+/// ticks of common kernels (4 ms or 1 ms).
 const SAMPLES_PER_SECOND: i32 = 125;
 
 /// CPU time between samples, in nanoseconds.
@@ -39,7 +40,7 @@ impl Profile {
         Ok(Profile { file, guard })
     }
 
-    /// Ends it and writes the file, a protocol buffer as pprof defines it.
+    /// Ends the profile and writes the file, a protocol buffer in the format of pprof.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -55,7 +56,7 @@ impl Profile {
     }
 }
 
-/// The samples of a report in the format of pprof.
+/// Returns the samples of a report in the format of pprof.
 fn encoded(report: &Report) -> format::Profile {
     let mut tables = Tables::default();
     tables.string("");

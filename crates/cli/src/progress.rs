@@ -12,9 +12,9 @@ use std::time::Duration;
 /// The source of the talk's progress.
 #[derive(Clone, Debug)]
 pub enum Measure {
-    /// The wall clock.
+    /// The progress on the wall clock.
     Clock,
-    /// Virtual time, as the run reports it.
+    /// The progress in virtual time, as reported by the run.
     Virtual(Progress),
 }
 
@@ -35,9 +35,9 @@ pub struct Bar {
     running: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// Runs shorter than this have no bar.
+/// The time after which a run gets a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the bar moves.
+/// The interval at which the bar moves.
 const TICK: Duration = Duration::from_millis(100);
 
 impl Bar {
@@ -89,9 +89,9 @@ impl Drop for Bar {
     }
 }
 
-/// Before the talk, or without one.
+/// The text before the talk, or in runs without a talk.
 const SPINNER: &str = "{spinner} running for {elapsed}; Ctrl-C ends it";
-/// During the talk.
+/// The text during the talk.
 const BAR: &str = "{elapsed} {wide_bar} {percent}% of the talk; Ctrl-C ends it";
 
 fn style(template: &str) -> ProgressStyle {

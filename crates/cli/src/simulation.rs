@@ -1,4 +1,4 @@
-//! A run from its options to its summary, for any workload.
+//! Executes a run from its options to its summary, for any workload.
 
 use crate::arch::Services;
 use crate::console::{Console, complain};
@@ -18,7 +18,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Simulates as the options say. `args` are the flags, as files quote them.
+/// Runs the simulation that the options describe. `args` are the flags, as quoted in files.
 ///
 /// # Errors
 /// If the run cannot start, fails, or its output cannot be written.
@@ -89,7 +89,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     tell(options, &console, &report, results, ending)
 }
 
-/// The parts of a run to close at its end.
+/// The parts of a run that must be finished at its end.
 pub struct Ending {
     pub observer: Observer,
     pub per_actor: Option<Replacement>,
@@ -100,7 +100,7 @@ pub struct Ending {
 /// Finishes the output files, and prints the summary of a run.
 ///
 /// # Errors
-/// What could not be written.
+/// If an output could not be written.
 pub fn tell(
     options: &Options,
     console: &Console,

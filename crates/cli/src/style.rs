@@ -1,20 +1,20 @@
-//! Colour and width of a terminal. A pipe or a file gets plain text and all columns, and so does a terminal with `NO_COLOR`,
-//! but for its columns.
+//! The colours and the width of the terminal. If stdout is a pipe or a file, output is plain text with all columns.
+//! With `NO_COLOR`, output on a terminal is plain, but still fits the terminal's width.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-/// The narrowest and the widest terminal that tables fit.
+/// The range of terminal widths that tables support.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=200;
 
 /// The meaning of a part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// It fails, or is too much.
+    /// The item has failed, or is too much.
     Bad,
-    /// It differs, or deserves attention.
+    /// The item differs, or deserves attention.
     Notable,
-    /// A result.
+    /// The item is a result.
     Result,
 }
 
@@ -34,7 +34,7 @@ pub fn paint(text: &str, meaning: Meaning) -> String {
     style.apply_to(text).to_string()
 }
 
-/// Returns the number of columns of stdout; none if it is not a terminal.
+/// Returns the number of columns of stdout; `None` if stdout is not a terminal.
 pub fn width() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;
@@ -48,13 +48,13 @@ pub fn width() -> Option<usize> {
 pub struct Cell {
     text: String,
     width: usize,
-    /// Cells with higher numbers are left out first; 0 always stays.
+    /// The order in which cells are left out: highest rank first. A cell with rank 0 always stays.
     rank: u8,
     is_left: bool,
 }
 
 impl Cell {
-    /// A cell that is aligned to the right.
+    /// Creates a cell that is aligned to the right.
     pub fn right(text: impl Into<String>, width: usize, rank: u8) -> Cell {
         let text = text.into();
         Cell {
@@ -65,7 +65,7 @@ impl Cell {
         }
     }
 
-    /// A cell that is aligned to the left.
+    /// Creates a cell that is aligned to the left.
     pub fn left(text: impl Into<String>, width: usize, rank: u8) -> Cell {
         Cell {
             is_left: true,
@@ -74,7 +74,7 @@ impl Cell {
     }
 }
 
-/// Returns a row of cells, two spaces apart, without those that do not fit into `width` columns.
+/// Returns a row of cells, separated by two spaces, without the cells that do not fit into `width` columns.
 pub fn row(cells: &[Cell], width: Option<usize>) -> String {
     let mut rank = u8::MAX;
     let fits = |rank: u8| {
@@ -100,7 +100,8 @@ pub fn row(cells: &[Cell], width: Option<usize>) -> String {
     row.trim_end().to_owned()
 }
 
-/// Returns the lines of a text that fit the terminal, each behind so many spaces; 100 columns where there is none.
+/// Returns a text as lines that fit the terminal (or 100 columns, if there is no terminal), each indented by `indent`
+/// spaces.
 pub fn wrapped(text: &str, indent: usize) -> Vec<String> {
     let most = width().unwrap_or(100).saturating_sub(indent).max(20);
     let mut lines = vec![String::new()];

@@ -1,4 +1,4 @@
-//! The summary of a run, as lines for people or as one JSON object.
+//! The summary of a run, as lines of text or as one JSON object.
 
 use crate::options::Options;
 use crate::text::{GoDuration, bytes, plural, rate};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// The summary of a run, with the part `S` of its workload. As JSON, times are in seconds and sizes in bytes.
+/// The summary of a run, with the part `S` of its workload. In JSON, times are in seconds and sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary<S> {
     arch: String,
     executor: &'static str,
     seed: u64,
     workers: usize,
-    /// `completed` or `cancelled`.
+    /// The outcome: `completed` or `cancelled`.
     outcome: &'static str,
     #[serde(flatten)]
     subject: S,
@@ -34,7 +34,7 @@ pub struct Summary<S> {
     /// 16 hexadecimal digits; virtual time only.
     digest: Option<String>,
     files: Vec<String>,
-    /// By process, if there are several.
+    /// The statistics of each process, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     processes: Vec<ProcessSummary>,
     #[serde(skip)]
@@ -45,10 +45,10 @@ pub struct Summary<S> {
     wall: Duration,
 }
 
-/// The exchange statistics of one of several processes.
+/// The exchange statistics of one process of a distributed run.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessSummary {
-    /// Share of the run's time in which it exchanged batches with the others, or waited for them.
+    /// The share of the run's time in which the process exchanged batches with the others, or waited for them.
     pub exchange_share: f64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
@@ -57,10 +57,10 @@ pub struct ProcessSummary {
 
 /// The workload's part of a summary.
 pub trait Subject: Serialize {
-    /// The first line: the workload and its outcome.
+    /// Writes the first line: the workload and its outcome.
     ///
     /// # Errors
-    /// Errors of the formatter, as for all of these methods.
+    /// Returns the errors of the formatter, as all of these methods do.
     fn headline(&self, outcome: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     /// Lines about the results.
@@ -68,17 +68,17 @@ pub trait Subject: Serialize {
         Ok(())
     }
 
-    /// More about the execution, after the executor and its workers.
+    /// Returns details about the execution, which follow the executor and its workers.
     fn how(&self) -> String {
         String::new()
     }
 
-    /// Lines about losses.
+    /// Writes the lines about losses.
     fn losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
 impl<S: Subject> Summary<S> {
-    /// The summary of a run with these options.
+    /// Creates the summary of a run with these options.
     pub fn new(options: &Options, report: &Report, subject: S, files: Vec<String>) -> Summary<S> {
         let messages = report.messages.iter();
         Summary {
@@ -120,7 +120,7 @@ impl<S: Subject> Summary<S> {
 }
 
 impl<S> Summary<S> {
-    /// The summary of a run over several processes.
+    /// Turns the summary into one of a run over several processes.
     pub fn over(mut self, processes: Vec<ProcessSummary>) -> Summary<S> {
         self.processes = processes;
         self
@@ -192,7 +192,7 @@ impl<S: Subject> fmt::Display for Summary<S> {
     }
 }
 
-/// A line for each file, or for each directory that has more than a few of them.
+/// Returns a line for each file, or one line for a directory that has more than a few files.
 fn by_directory(files: &[String]) -> Vec<String> {
     const FEW: usize = 3;
     let directory = |file: &str| {

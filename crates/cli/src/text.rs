@@ -1,4 +1,4 @@
-//! Durations, sizes and counts as people read and write them.
+//! Parses and formats durations, sizes and counts.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 /// Parses a duration with its unit: `10us`, `1.5ms`, `1m30s`, `2h`.
 ///
 /// # Errors
-/// A sentence with the fault and an example.
+/// Returns a sentence with the fault and an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     fits(corsair_arch::duration(text)?, text)
 }
 
-/// Parses a number of seconds, as in spigo, or a duration with its unit.
+/// Parses a number of seconds, as in spigo, or a duration with a unit.
 ///
 /// # Errors
-/// A sentence with the fault and an example.
+/// Returns a sentence with the fault and an example.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<u64>() {
         return fits(Duration::from_secs(seconds), text);
@@ -32,7 +32,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The longest time of a run: what 64 bits of nanoseconds hold.
+/// The longest time of a run, in 64 bits of nanoseconds.
 const LONGEST: Duration = Duration::from_nanos(u64::MAX);
 
 fn fits(duration: Duration, text: &str) -> Result<Duration, String> {
@@ -53,7 +53,7 @@ fn too_long(text: &str) -> String {
 /// Parses a whole number from `least` to `most`.
 ///
 /// # Errors
-/// A sentence with the fault and the valid range.
+/// Returns a sentence with the fault and the valid range.
 pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     match text.parse::<i128>() {
         Ok(number) if number >= least.into() && number <= most.into() => Ok(number as u64),
@@ -65,12 +65,12 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     }
 }
 
-/// A duration as Go prints it: `0s`, `6.8ms`, `1m30s`.
+/// A duration in Go's format: `0s`, `6.8ms`, `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GoDuration(pub Duration);
 
 impl GoDuration {
-    /// Rounded to three digits, for times that were measured.
+    /// Rounds a measured time to three digits.
     pub fn rounded(duration: Duration) -> GoDuration {
         let nanos = duration.as_nanos().min(u64::MAX.into()) as u64;
         let digits = nanos.checked_ilog10().map_or(1, |log| log + 1);
@@ -129,7 +129,7 @@ impl fmt::Display for GoDuration {
     }
 }
 
-/// `of / per` with as many decimals as it has; `per` is a power of ten.
+/// The number `of / per` with as many decimals as needed; `per` is a power of ten.
 struct Decimal {
     of: u128,
     per: u128,
@@ -156,12 +156,12 @@ pub fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// A number of bytes in the largest unit that leaves at least one: `24.1 MB`.
+/// Formats a number of bytes in the largest unit in which it is at least one: `24.1 MB`.
 pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// A rate in the largest unit that leaves at least one: `73.5 million/s`.
+/// Formats a rate in the largest unit in which it is at least one: `73.5 million/s`.
 pub fn rate(per_second: f64) -> String {
     scaled(per_second, &["/s", "thousand/s", "million/s", "billion/s"])
 }

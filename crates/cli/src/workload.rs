@@ -12,16 +12,17 @@ use std::sync::Arc;
 
 /// A workload of the command.
 pub trait Workload {
-    /// Its results.
+    /// The type of the workload's results.
     type Results: Results;
 
-    /// Adds this workload's own settings.
+    /// Adds the settings that are specific to this workload.
     ///
     /// # Errors
     /// If they are not available.
     fn describe(&self, settings: &mut Settings) -> Result<()>;
 
-    /// Runs it. Returns nothing in a process of a distributed run whose part is reported by the first one.
+    /// Runs the workload. Returns nothing in a process of a distributed run whose part is reported by the first
+    /// process.
     ///
     /// # Errors
     /// If the run fails.
@@ -36,17 +37,17 @@ pub trait Workload {
 
 /// The results of a workload.
 pub trait Results {
-    /// Its part of the summary.
+    /// The workload's part of the summary.
     type Summary: Subject;
 
     /// Returns the name of an actor, given its index in the report and its address.
     fn name(&self, place: usize, actor: Addr) -> Cow<'_, str>;
 
-    /// Files that it has written itself.
+    /// Returns the files that the workload has written itself.
     fn files(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns its part of the summary, and the text printed before it.
+    /// Returns the workload's part of the summary, and the text printed before it.
     fn summary(self, report: &Report, observed: &OutputSummary) -> (Self::Summary, String);
 }

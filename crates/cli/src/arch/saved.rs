@@ -1,4 +1,4 @@
-//! Architectures that are saved while they run, or resumed.
+//! Architectures that are saved while they run, or that are resumed.
 
 use super::source;
 use crate::checkpoint;
@@ -19,14 +19,14 @@ use std::path::Path;
 /// The data saved besides the simulation itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
-    /// A checksum of the architecture, which may come from files that change.
+    /// A checksum of the architecture, whose files may change.
     architecture: String,
 }
 
 /// Returns the data saved besides the simulation itself.
 ///
 /// # Errors
-/// If it cannot be serialized.
+/// If the data cannot be serialized.
 fn details(topology: &Topology) -> Result<Value> {
     let architecture = checksum(topology);
     Ok(serde_json::to_value(Details { architecture })?)
@@ -40,7 +40,7 @@ fn checksum(topology: &Topology) -> String {
 /// Checks that a saved run has this topology.
 ///
 /// # Errors
-/// If it is not.
+/// If the saved run has another topology.
 pub fn check(options: &Options, from: &Checkpoint, topology: &Topology) -> Result<()> {
     let saved = checkpoint::details::<Details>(from)?.architecture;
     let given = checksum(topology);
@@ -57,7 +57,7 @@ pub fn check(options: &Options, from: &Checkpoint, topology: &Topology) -> Resul
 /// Runs an architecture with these options.
 ///
 /// # Errors
-/// If it cannot be saved or resumed, or fails.
+/// If the run cannot be saved or resumed, or fails.
 pub(super) fn run(
     options: &Options,
     from: Option<&Checkpoint>,
@@ -116,10 +116,10 @@ fn resume(
     Ok((architecture, Some(snapshot)))
 }
 
-/// The branch to resume a saved run as; `None` if it resumes unchanged.
+/// Returns the branch that the options request; `None` if the saved run resumes unchanged.
 ///
 /// # Errors
-/// See [`branch`].
+/// See [`branch`] for the errors.
 fn asked_branch(
     options: &Options,
     checkpoints: &Checkpoints,

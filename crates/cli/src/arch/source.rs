@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Returns the topology of the options.
 ///
 /// # Errors
-/// The fault, with its flag.
+/// Returns the fault, with its flag.
 pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology> {
     let mut topology = match &options.reload {
         Some(file) => reloaded(&options.arch, file, &services.places)?,
@@ -30,10 +30,10 @@ pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology
     Ok(topology)
 }
 
-/// The topology that the options ask for, with some fields of the definition set.
+/// Returns the topology that the options request, with some fields of the definition changed.
 ///
 /// # Errors
-/// What is wrong with a field, or with the definition then.
+/// If a field, or the definition with the changed fields, is invalid.
 pub fn changed(
     options: &Options,
     services: &ServiceOptions,
@@ -84,7 +84,7 @@ fn reloaded(arch: &str, file: &Path, places: &PlacesDefinition) -> Result<Topolo
     )
 }
 
-/// Adds the flag to an error about its value.
+/// Adds the flag to an error about the flag's value.
 fn of_flag<T, E: fmt::Display>(flag: &'static str, result: Result<T, E>) -> Result<T> {
     result.map_err(|error| anyhow!("{error}")).context(flag)
 }
@@ -103,15 +103,15 @@ pub fn check_load(topology: &Topology) -> Result<()> {
     ))
 }
 
-/// The refusal of pirates by commands that simulate services.
+/// Returns the error for commands that simulate services and get the pirates instead.
 pub fn no_services(arch: &str) -> anyhow::Error {
     anyhow!("{arch} is not an architecture of services; give one, for example -a netflixoss")
 }
 
-/// Returns the topology of a definition at a scale, in these places if they are given.
+/// Returns the topology of a definition at a scale. `places`, if given, replace the definition's regions and zones.
 ///
 /// # Errors
-/// The fault, with its flag.
+/// Returns the fault, with its flag.
 pub fn defined(
     arch: &str,
     directory: &Path,
@@ -137,13 +137,14 @@ pub fn defined(
     Ok(named(arch, scaled(&checked, scale)?))
 }
 
-/// Whether this name means a built-in architecture: a step of the migration, or one that no file replaces.
+/// Returns true if this name refers to a built-in architecture: a step of the migration, or an architecture that no
+/// file replaces.
 pub fn is_built_in(arch: &str, directory: &Path) -> bool {
     let text = DefinitionText::find(arch, directory);
     arch == "migration" || text.is_ok_and(|text| text.is_built_in())
 }
 
-/// Names begin with what the command calls the architecture, as spigo's do.
+/// Names the topology as the command names the architecture, like spigo; names of actors begin with this name.
 fn named(arch: &str, mut topology: Topology) -> Topology {
     if !arch.ends_with(".json") {
         topology.arch = corsair_arch::first_part(arch);
@@ -151,12 +152,12 @@ fn named(arch: &str, mut topology: Topology) -> Topology {
     topology
 }
 
-/// Returns the topology of a definition at a scale. Errors name the flag that asks for too much.
+/// Returns the topology of a definition at a scale. Errors name the flag whose value is too large.
 pub fn scaled(checked: &CheckedDefinition, scale: Scale) -> Result<Topology> {
     Topology::new(checked, scale).map_err(|error| of_scale(&error))
 }
 
-/// Returns an error of scale with the flag that asks for too much.
+/// Returns an error about the scale, with the flag whose value is too large.
 pub fn of_scale(error: &ScaleError) -> anyhow::Error {
     let flag = match error {
         ScaleError::Regions { .. } | ScaleError::ServiceRegions { .. } => "-w",

@@ -1,14 +1,15 @@
-//! Lines about the time that requests spend in queues, at work and in the network, by service.
+//! Lines about the time that requests spend in queues, in processing and in the network, by
+//! service.
 
 use crate::text::GoDuration;
 use corsair_arch::summary::{ServiceSummaries, ServiceSummary};
 use std::fmt;
 use std::time::Duration;
 
-/// Services that take least are left out of the lines.
+/// The largest number of services with a line; those that take the least time are left out.
 const MOST_LINES: usize = 5;
 
-/// The services that take most of the time, on average for a request from outside.
+/// The services that take most of the time of a request from outside, on average.
 pub struct Lines<'a>(pub &'a ServiceSummaries);
 
 impl fmt::Display for Lines<'_> {

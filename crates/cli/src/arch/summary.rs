@@ -11,7 +11,7 @@ use corsair_observe::OutputSummary;
 use serde::Serialize;
 use std::fmt;
 
-/// Names of the topology for the summary after the run, which takes the topology.
+/// The names of the topology, kept for the summary because the run consumes the topology.
 #[derive(Debug)]
 pub struct SummaryNames {
     /// The name on the command line.

@@ -6,7 +6,7 @@ use corsair_observe::Replacement;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The flag that asks for it.
+/// The flag that requests a timeline.
 const FLAG: &str = "--timeline";
 
 /// A file that is to be written.
@@ -20,7 +20,7 @@ impl File {
     /// Creates the files before the run.
     ///
     /// # Errors
-    /// If one cannot be written.
+    /// If a file cannot be written.
     pub fn begin_all(paths: &[PathBuf]) -> Result<Vec<File>> {
         let begin = |path: &PathBuf| {
             let file = Replacement::begin(path).context(FLAG)?;
@@ -30,11 +30,11 @@ impl File {
         paths.iter().map(begin).collect()
     }
 
-    /// Writes the timeline; `services` are the names of services, and whether each is an entry point;
-    /// `places` the names of regions and zones.
+    /// Writes the timeline. `services` has the name of each service, and whether the service is an entry point;
+    /// `places` has the names of regions and zones.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If a file cannot be written.
     fn write(
         self,
         title: &str,
@@ -56,10 +56,10 @@ impl File {
     }
 }
 
-/// Writes what happened into all these files, and returns their names.
+/// Writes the timeline to all these files, and returns their names.
 ///
 /// # Errors
-/// That one cannot be written.
+/// If a file cannot be written.
 pub fn write_all(
     files: Vec<File>,
     title: &str,

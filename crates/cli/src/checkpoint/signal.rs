@@ -5,11 +5,11 @@ use crate::options::Checkpoints;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the signal has come since it was last asked.
+/// True if the signal has arrived since the last query.
 pub struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    /// Starts to listen. On systems without the signal, none arrives.
+    /// Starts to listen for the signal. Nothing arrives on systems without this signal.
     pub fn new() -> Signals {
         let asked = Arc::new(AtomicBool::new(false));
         #[cfg(unix)]
@@ -17,7 +17,7 @@ impl Signals {
         Signals(asked)
     }
 
-    /// True once for each signal. It is refused if the run cannot be saved.
+    /// Returns true once for each signal. If the run cannot be saved, it prints a message instead.
     pub fn asked_for(&self, checkpoints: &Checkpoints) -> bool {
         let asked = self.0.swap(false, Ordering::Relaxed);
         if asked && checkpoints.has_changed_fields() {

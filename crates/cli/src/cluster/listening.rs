@@ -1,5 +1,5 @@
-//! The receiver of a process's records: in the first process it writes the files of all processes, in the
-//! others it sends records to the first one.
+//! The receiver of a process's records: in the first process it writes the files of all processes, in the other
+//! processes it sends records to the first one.
 
 use crate::observed;
 use crate::options::Options;
@@ -10,7 +10,7 @@ use corsair_observe::{Observer, Recorder, Relay, Settings, Source};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-/// See the module.
+/// The receiver of a process's records; see the [module](self).
 pub enum Listening {
     Observer(Box<Observer>, Option<JoinHandle<Result<()>>>),
     Relay(Relay),
@@ -63,7 +63,8 @@ impl Listening {
         }
     }
 
-    /// Sends the last records of another process than the first one; returns what the first one still has to wait for.
+    /// Sends the last records of a process other than the first. In the first process, returns the records of other
+    /// processes that are still to be received.
     ///
     /// # Errors
     /// If records could not be sent.
@@ -76,11 +77,11 @@ impl Listening {
     }
 }
 
-/// The observer of the first process, until all others have sent their records.
+/// The observer of the first process, until the records of all other processes have arrived.
 pub struct Records(Box<Observer>, Option<JoinHandle<Result<()>>>);
 
 impl Records {
-    /// Waits until the records of all other processes are written; they have been received before.
+    /// Waits until the records of all other processes are written; they must have been received before.
     ///
     /// # Errors
     /// If they cannot be read.

@@ -32,9 +32,9 @@ use std::time::{Duration, Instant};
 /// The start parameters of a process.
 #[derive(Debug)]
 pub struct Setting {
-    /// The flags, as files quote them.
+    /// The flags as they are quoted in files.
     pub described: String,
-    /// See [`configuration`].
+    /// The bytes that [`configuration`] returns.
     pub configuration: Vec<u8>,
     /// The number of workers of each process, if the user has set it.
     pub workers: Option<NonZeroUsize>,
@@ -45,7 +45,7 @@ pub struct Setting {
 /// Checks that the run can be on several processes.
 ///
 /// # Errors
-/// Why it cannot.
+/// If the processes cannot run together.
 pub fn check(options: &Options) -> Result<()> {
     match &options.what {
         WorkloadOptions::Pirates(pirates) if pirates.form == Form::Async => bail!(
@@ -89,10 +89,10 @@ pub fn configuration(values: &Values, options: &Options) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Runs the part of this process.
+/// Runs the part of the run that belongs to this process.
 ///
 /// # Errors
-/// How the run failed in this process, while others may still run.
+/// If the run fails in this process; others may then still run.
 pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -> Result<ExitCode> {
     let machines = match setting.is_local {
         true => 1,
@@ -115,35 +115,35 @@ pub fn run(options: &Options, setting: &Setting, member: Member<impl Carrier>) -
     }
 }
 
-/// One process of a distributed run, as the driver of its part.
+/// One process of a distributed run, as the driver of its part of the run.
 struct Process<'a, C> {
     options: &'a Options,
     setting: &'a Setting,
     is_first: bool,
     console: Arc<Console>,
-    /// Until the part of this process has ended.
+    /// The connection to the other processes; `None` after the part of this process has ended.
     member: Option<Member<C>>,
-    /// Until the part of this process has ended.
+    /// The receiver of records; `None` after the part of this process has ended.
     listening: Option<Listening>,
-    /// The line behind which the log of messages continues.
+    /// The number of the line after which the message log continues.
     logged: Option<u64>,
     per_actor: Option<Replacement>,
     /// The common progress of the processes.
     stage: Stage,
-    /// Set in the first process when all have ended.
+    /// The end of the run; set in the first process when all processes have ended.
     ending: Option<Ending>,
 }
 
 /// The common progress of the processes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// They have not compared their configurations: the others wait for that.
+    /// The processes have not compared their configurations yet; the other processes wait for that.
     Preparing,
     /// They cannot run together, and all know.
     Refused,
-    /// They run: the others wait for each exchange.
+    /// The processes run; the other processes wait for this one at each exchange.
     Running,
-    /// The parts are over: no process waits for this one.
+    /// The parts are over; no process waits for this one.
     Ended,
 }
 
@@ -164,7 +164,7 @@ impl<'a, C: Carrier> Process<'a, C> {
         }
     }
 
-    /// Runs a workload like any other, with this process as its driver.
+    /// Runs a workload as usual, with this process as its driver.
     fn run<W: Workload>(
         &mut self,
         make: impl FnOnce() -> Result<W>,
@@ -189,8 +189,8 @@ impl<'a, C: Carrier> Process<'a, C> {
         self.member.as_mut().context("a part is run once")
     }
 
-    /// Compares the configurations of all processes. `None` if they cannot run together; then one of them has
-    /// reported it.
+    /// Compares the configurations of all processes. Returns `None` if the processes cannot run together; one of them
+    /// has then reported the reason.
     fn agree(&mut self, configuration: &[u8], failure: Option<&str>) -> Result<Option<Agreement>> {
         let terms = Terms {
             program: concat!("corsair ", env!("CARGO_PKG_VERSION")),
@@ -242,7 +242,7 @@ impl<'a, C: Carrier> Process<'a, C> {
         }
     }
 
-    /// The part of this process, as all processes have agreed on it.
+    /// Returns the part of this process, as determined by the agreement of all processes.
     fn part(&mut self, agreement: &Agreement) -> Result<ProcessPart> {
         let checkpoints = self.options.checkpoints.as_ref();
         let until = checkpoints.and_then(|saved| saved.until);
@@ -338,8 +338,8 @@ struct Parts {
 }
 
 impl<C: Carrier> Process<'_, C> {
-    /// Runs the part of this process to its end, sends everything that was recorded in it, and waits for the others. Returns
-    /// what all have reported in the first process.
+    /// Runs the part of this process to its end, sends all of its records, and waits for the other processes. In the
+    /// first process, returns the results of all processes.
     fn run_part<W: run::Workload>(
         &mut self,
         run: Run<'_, W>,

@@ -23,16 +23,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// The interval of checks whether to save the run.
+/// The interval between two checks whether to save the run.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The report of a process to the first one about a checkpoint.
+/// The report of a process about its part of a checkpoint, sent to the first process.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenFiles {
     number: u64,
-    /// True if it was requested explicitly there.
+    /// True if the checkpoint was requested explicitly in this process.
     asked: bool,
-    /// The files that it has written, or why it has not.
+    /// The files that the process has written, or the reason for its failure.
     files: Result<Vec<(String, u64, u32)>, String>,
 }
 
@@ -40,11 +40,11 @@ struct WrittenFiles {
 enum Event {
     /// All workers of this process have saved their parts.
     Saved(Set),
-    /// A process has written its files, or has failed to.
+    /// A process has written its files, or has failed to write them.
     Written(usize, WrittenFiles),
 }
 
-/// The parts of this process, and in the first one the head of the snapshot.
+/// The saved parts of this process's workers, and in the first process also the head of the snapshot.
 struct Set {
     number: u64,
     time: Time,
@@ -62,7 +62,7 @@ struct Pausing {
     since: Option<Instant>,
 }
 
-/// Saves the part of this process: what its workers report to.
+/// Saves the part of this process; its workers report to this saver.
 pub struct PartSaver<'a> {
     writing: &'a Writing<'a>,
     workers: usize,
@@ -72,13 +72,13 @@ pub struct PartSaver<'a> {
 }
 
 struct SavingState {
-    /// See [`Saving::wanted`].
+    /// The request that [`Saving::wanted`] returns.
     wanted: AtomicU64,
-    /// How many times the run has been saved here.
+    /// The number of checkpoints that this process has saved.
     number: AtomicU64,
-    /// True if it was requested explicitly.
+    /// True if the next checkpoint was requested explicitly.
     asked: AtomicBool,
-    /// True while one is being written.
+    /// True while a checkpoint is being written.
     is_writing: AtomicBool,
     is_over: AtomicBool,
 }
@@ -91,11 +91,11 @@ pub struct Writing<'a> {
     pub recorder: Recorder,
     pub process: usize,
     pub processes: usize,
-    /// A number that the processes of this run have in common.
+    /// A number that is equal in all processes of this run.
     pub session: u64,
 }
 
-/// The threads that write checkpoints. They outlive the run of this process.
+/// The threads that write checkpoints. They live longer than the run of this process.
 pub struct Writer<'scope, 'env> {
     writing: &'env Writing<'env>,
     shared: Arc<SavingState>,
@@ -105,7 +105,7 @@ pub struct Writer<'scope, 'env> {
     over: Over,
 }
 
-/// Ends the thread that watches when it is dropped.
+/// A guard that ends the watching thread when it is dropped.
 struct Over(Arc<SavingState>);
 
 impl Drop for Over {
@@ -115,7 +115,7 @@ impl Drop for Over {
 }
 
 impl<'scope, 'env> Writer<'scope, 'env> {
-    /// Starts to watch the clock, the files and the signal. `mailbox` is sent to the first process.
+    /// Starts to watch the clock, the files and the signal. Reports go to the first process through `mailbox`.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -150,7 +150,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
         Ok(writer)
     }
 
-    /// In the first process: receives the reports of the others.
+    /// Receives the reports of the other processes, in the first process.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -184,7 +184,7 @@ impl<'scope, 'env> Writer<'scope, 'env> {
         }
     }
 
-    /// Stops saving here: waits until everything is written.
+    /// Stops saving in this process, and waits until everything is written.
     pub fn finish(self) {
         drop(self.over);
         drop(self.events);
@@ -288,7 +288,7 @@ struct Open {
     own: Option<Set>,
     files: BTreeMap<usize, Vec<SavedFile>>,
     failed: Option<String>,
-    /// True if any process requested it explicitly.
+    /// True if any process requested the checkpoint explicitly.
     asked: bool,
 }
 
@@ -426,14 +426,14 @@ fn named(name: &str) -> thread::Builder {
 #[derive(Clone, Debug)]
 pub struct NewestCheckpoint {
     directory: PathBuf,
-    /// The newest one that was there before the run.
+    /// The newest checkpoint that existed before the run.
     before: Option<PathBuf>,
     /// The checkpoint from which the run was resumed.
     from: Option<PathBuf>,
 }
 
 impl NewestCheckpoint {
-    /// Creates it for a run that starts now.
+    /// Creates the record for a run that starts now.
     pub fn since_now(checkpoints: &Checkpoints) -> NewestCheckpoint {
         NewestCheckpoint {
             before: stored::find(&checkpoints.directory).ok(),
@@ -442,7 +442,7 @@ impl NewestCheckpoint {
         }
     }
 
-    /// The end of the sentence about a run that was lost: where it can be resumed.
+    /// Returns the end of the sentence about a failed run: the checkpoint from which it can be resumed.
     pub fn advice(&self) -> String {
         let found = stored::find(&self.directory).ok();
         let found = found.filter(|found| Some(found) != self.before.as_ref());

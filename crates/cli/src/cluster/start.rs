@@ -13,12 +13,12 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The most processes that are started on one machine.
+/// The largest number of processes that are started on one machine.
 const MOST_PROCESSES: u64 = 1024;
-/// See `--window-within`.
+/// The default of `--window-within`.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// See [`super::run`].
+/// Starts the processes, or runs as one of them; see [`super::run`].
 pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitCode> {
     let processes = values.read("processes", |text| text::whole(text, 1, MOST_PROCESSES))?;
     let limit = values.read("window-within", |text| match text::duration(text)? {

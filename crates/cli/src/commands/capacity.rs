@@ -1,4 +1,4 @@
-//! `corsair capacity`: the highest load that an architecture bears, found by simulation.
+//! `corsair capacity`: finds the highest load that an architecture can handle, by simulation.
 
 mod size;
 mod variants;
@@ -96,7 +96,7 @@ pub struct CapacityArgs {
 /// Searches for the capacity and prints it.
 ///
 /// # Errors
-/// What is wrong with the flags or the architecture, or that the plot cannot be written.
+/// If the flags or the architecture are invalid, or if the plot cannot be written.
 pub fn run(args: &CapacityArgs) -> Result<()> {
     check(args)?;
     let scale = Scale {
@@ -205,7 +205,7 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     Ok(())
 }
 
-/// What is said of the sizes of built-in architectures.
+/// The note about the sizes of built-in architectures.
 const ILLUSTRATIVE: &str = "  sizes        illustrative: built-in architectures state no service times, so that each package has a typical one";
 
 fn check(args: &CapacityArgs) -> Result<()> {
@@ -248,7 +248,7 @@ const HEAD: [&str; 8] = [
     "runs",
 ];
 
-/// A row of that table; a narrow terminal shows some columns.
+/// Returns a row of the table of loads; a narrow terminal shows only some columns.
 fn cells(row: [String; 8]) -> Vec<Cell> {
     let widths = [
         (10, 0),
@@ -266,7 +266,7 @@ fn cells(row: [String; 8]) -> Vec<Cell> {
         .collect()
 }
 
-/// The end of a row whose load is not borne.
+/// The end of the row of a load that is too high.
 const TOO_MUCH: &str = "  too much";
 
 fn row(point: &Point, before: Option<Cell>) -> String {
@@ -294,7 +294,7 @@ fn row(point: &Point, before: Option<Cell>) -> String {
     }
 }
 
-/// The objectives: those given, and the usual ones that these do not replace.
+/// Returns the objectives from the flags, and the default objectives that these do not replace.
 fn slos(args: &CapacityArgs) -> Vec<Slo> {
     let has = |measures: fn(&Slo) -> bool| {
         args.slos
@@ -311,7 +311,7 @@ fn slos(args: &CapacityArgs) -> Vec<Slo> {
     usual.chain(args.slos.iter().cloned()).collect()
 }
 
-/// The objectives as a part of a sentence.
+/// Formats the objectives as a part of a sentence.
 fn with(args: &CapacityArgs, search: &Search) -> String {
     match search.p99_limit().filter(|_| args.slos.is_empty()) {
         Some(limit) => format!("with a p99 of at most {}", GoDuration(limit)),
@@ -359,7 +359,7 @@ fn verdict(args: &CapacityArgs, search: &Search, topology: &Topology, found: &Ca
     }
 }
 
-/// The services that have no limit, so that they cannot be the bottleneck.
+/// Names the services that have no limit, so that they cannot be the bottleneck.
 fn unlimited(topology: &Topology) -> Option<String> {
     let names = topology.unlimited();
     (!names.is_empty()).then(|| {

@@ -1,4 +1,4 @@
-//! `corsair check FILE --model MODEL`: whether a recorded history is consistent.
+//! `corsair check FILE --model MODEL`: checks whether a recorded history is consistent.
 
 use crate::console::Console;
 use anyhow::{Context, Result, anyhow};
@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The exit code of a history that violates the model.
+/// The exit code if the history violates the model.
 const VIOLATED: u8 = 1;
-/// The exit code of a check that reached a bound before it had a verdict.
+/// The exit code if the check reached a bound before it had a verdict.
 const UNKNOWN: u8 = 3;
 /// Longest history that is read.
 const MOST_BYTES: u64 = 2 << 30;
-/// Faulty deliveries of one kind that are listed.
+/// The largest number of listed faulty deliveries of one kind.
 const MOST_LISTED: usize = 10;
 
 /// The arguments of `corsair check`.
@@ -132,7 +132,7 @@ fn linearizable<M: FromRecords + Default>(
     Ok(code)
 }
 
-/// Appends the smallest violating history, and draws it if asked.
+/// Appends the smallest violating history to the output, and draws it if a drawing is requested.
 fn show<M: FromRecords>(
     model: &M,
     least: &[Operation<M::Input, Value>],

@@ -1,4 +1,4 @@
-//! `corsair compare`: two architectures side by side, from the same seeds.
+//! `corsair compare`: compares two architectures that run with the same seeds.
 
 use crate::commands::variants::{self, RunArgs};
 use crate::console::Console;
@@ -44,7 +44,7 @@ pub struct CompareArgs {
 /// Compares two architectures and prints the differences.
 ///
 /// # Errors
-/// What is wrong with the flags or the definitions, or that the picture cannot be written.
+/// If the flags or the definitions are invalid, or if the picture cannot be written.
 pub fn run(args: &CompareArgs) -> Result<()> {
     if !(2..=10_000).contains(&args.seeds) {
         bail!("--seeds: {} is out of range; give 2 to 10000", args.seeds);
@@ -95,7 +95,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
-/// A number with its interval, if it has one, in the unit that people read it in.
+/// Formats a number in a suitable unit, with its interval if it has one.
 pub fn shown(name: &str, of: Estimate) -> String {
     if of.is_empty() {
         return "no requests".to_owned();
@@ -112,7 +112,7 @@ pub fn shown(name: &str, of: Estimate) -> String {
     }
 }
 
-/// A row of the table; a narrow terminal shows the difference alone.
+/// Returns a row of the table; a narrow terminal shows only the difference.
 fn cells(name: &str, [a, b, difference]: [String; 3]) -> String {
     let cells = [
         Cell::left(name, 11, 0),

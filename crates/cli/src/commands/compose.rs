@@ -1,4 +1,4 @@
-//! `corsair compose2arch`: from a docker-compose file to a definition.
+//! `corsair compose2arch`: converts a docker-compose file to a definition.
 
 use crate::console::Console;
 use anyhow::{Context, Result, anyhow};
@@ -22,7 +22,7 @@ pub struct ComposeArgs {
 }
 
 impl ComposeArgs {
-    /// The file, however it was given.
+    /// Returns the path of the file, which either argument may give.
     fn file(&self) -> &Path {
         let given = self.file.as_deref().or(self.named.as_deref());
         given.unwrap_or(Path::new(""))
@@ -32,7 +32,7 @@ impl ComposeArgs {
 /// Prints or writes the definition.
 ///
 /// # Errors
-/// What is wrong with the file, or that the definition cannot be written.
+/// If the file is invalid, or if the definition cannot be written.
 pub fn run(args: &ComposeArgs) -> Result<()> {
     let text = definition(args)?;
     match &args.out {

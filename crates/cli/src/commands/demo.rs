@@ -1,4 +1,4 @@
-//! `corsair demo`: a story of two minutes, in the browser or as a table.
+//! `corsair demo`: shows a story of two minutes, in the browser or as a table.
 
 use crate::console::Console;
 use crate::interrupt;
@@ -33,7 +33,7 @@ pub struct DemoArgs {
 
 /// The length of the story.
 const LENGTH: Duration = Duration::from_secs(120);
-/// How often the longest queue is looked at.
+/// The interval at which the longest queue is measured.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Shows the story in the browser, or prints it.
@@ -53,7 +53,7 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     watched(definition, &config, args)
 }
 
-/// The stages of a definition: its key `x-stages`.
+/// Returns the stages of a definition from its key `x-stages`.
 fn stages(definition: &str) -> Result<Vec<Mark>> {
     let all: Value = serde_json::from_str(definition)?;
     let stages = all["x-stages"].as_array().into_iter().flatten();
@@ -111,7 +111,7 @@ fn watched(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
     table(definition, config, args)
 }
 
-/// Prints what each stage measures.
+/// Prints the measurements of each stage.
 fn table(definition: &str, config: &Config, args: &DemoArgs) -> Result<()> {
     let console = Console::new(true);
     let mut world = world(definition, config)?;

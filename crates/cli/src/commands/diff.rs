@@ -1,4 +1,4 @@
-//! `corsair diff RUN_A RUN_B`: where two recorded runs differ first.
+//! `corsair diff RUN_A RUN_B`: finds the first difference between two recorded runs.
 
 use anyhow::Result;
 use clap::Args;
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The exit code of runs that differ, as of other programs that compare.
+/// The exit code if the runs differ, as in other programs that compare.
 const DIFFER: u8 = 1;
 
 /// The arguments of `corsair diff`.

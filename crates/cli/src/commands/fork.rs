@@ -1,4 +1,4 @@
-//! `corsair fork DIR --branches FILE`: many branches of one saved run, side by side.
+//! `corsair fork DIR --branches FILE`: runs many branches of one saved run and compares them.
 
 use crate::arch::{self, saved, source};
 use crate::checkpoint;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most branches of one saved run.
+/// The largest number of branches of one saved run.
 const MOST_BRANCHES: usize = 1_000;
 
 /// The arguments of `corsair fork`.
@@ -61,10 +61,10 @@ struct NamedBranch {
     set: Vec<Setting>,
 }
 
-/// Runs all branches and prints how they differ from the saved run.
+/// Runs all branches, and prints how they differ from the saved run.
 ///
 /// # Errors
-/// What is wrong with the saved run, the file or a branch, or that a run failed.
+/// If the saved run, the file or a branch is invalid, or if a run fails.
 pub fn run(args: &ForkArgs) -> Result<()> {
     if !(1..=10_000).contains(&args.seeds) {
         bail!("--seeds: {} is out of range; give 1 to 10000", args.seeds);
@@ -139,7 +139,7 @@ struct Forks {
 }
 
 impl Forks {
-    /// Starts a branch, in which requests are counted from the checkpoint on.
+    /// Starts a branch. Its requests are counted from the checkpoint on.
     fn begin(&self, branch: &Branch) -> Result<Live> {
         let branched = Architecture::branch(
             &self.config,
@@ -167,7 +167,7 @@ impl Forks {
         Ok(branch)
     }
 
-    /// How long requests are counted.
+    /// Returns the time during which requests are counted.
     fn counted(&self, live: &Live) -> Duration {
         let (begins, ends) = live.load();
         let until = self.until.unwrap_or(ends).min(ends);
@@ -175,7 +175,7 @@ impl Forks {
         until.max(from).since(from)
     }
 
-    /// Measures a branch; `None` if it was cancelled.
+    /// Measures a branch; returns `None` if it was cancelled.
     fn measure(&self, branch: &Branch) -> Result<Option<Measurement>> {
         let mut live = self.begin(branch)?;
         let counted = self.counted(&live);
@@ -259,7 +259,7 @@ fn branch(line: &str) -> Result<NamedBranch, String> {
     })
 }
 
-/// Prints the measurements of each branch, and how they differ from the first.
+/// Prints the measurements of each branch, and their differences from the first branch.
 fn tell(args: &ForkArgs, branches: &[NamedBranch], rows: &[Vec<Measurement>]) {
     let [base, others @ ..] = rows else {
         return;

@@ -1,4 +1,4 @@
-//! `corsair hunt`: which fault, or pair of faults, breaks the budgets of an architecture.
+//! `corsair hunt`: searches for a fault, or a pair of faults, that breaks the budgets of an architecture.
 
 use crate::commands::variants::{self, RunArgs};
 use crate::console::Console;
@@ -64,7 +64,7 @@ pub struct HuntArgs {
 /// out first.
 ///
 /// # Errors
-/// What is wrong with the flags, the definition or the files.
+/// If the flags, the definition or a file are invalid.
 pub fn run(args: &HuntArgs) -> Result<ExitCode> {
     match (&args.replay, &args.arch) {
         (Some(file), _) => replay(args, file),
@@ -146,7 +146,7 @@ fn search(args: &HuntArgs, arch: &str) -> Result<ExitCode> {
 }
 
 impl Searcher<'_> {
-    /// Runs all of this shard, prints those that break a budget, and returns which they are.
+    /// Runs all sets of faults that belong to this shard, prints those that break a budget, and returns them.
     fn try_all(&mut self, what: &str, sets: &[Vec<PlaceFault>]) -> Result<BTreeSet<usize>> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         let chosen: Vec<usize> = (0..shard.runs(sets.len())).map(|n| shard.run(n)).collect();
@@ -293,7 +293,7 @@ fn numbers(trial: &Trial) -> String {
     )
 }
 
-/// Returns an error with its flag.
+/// Returns an error with the flag that caused it.
 fn flagged(error: HuntError) -> anyhow::Error {
     match error {
         HuntError::Setup(setup) => variants::flagged(setup),

@@ -1,4 +1,4 @@
-//! `corsair import`: from the manifests of a system to a definition, and what they say without effect.
+//! `corsair import`: converts the manifests of a system to a definition, and reports the fields that have no effect.
 
 use crate::console::Console;
 use crate::format::Format;
@@ -42,7 +42,7 @@ pub struct ImportArgs {
     fields: bool,
 }
 
-/// Everything, as JSON.
+/// The complete result, for JSON output.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     documents: usize,
@@ -57,7 +57,7 @@ struct Report<'a> {
 /// Imports manifests, and writes the definition and a report.
 ///
 /// # Errors
-/// What is wrong with the files, or that the definition cannot be written.
+/// If a file is invalid, or if the definition cannot be written.
 pub fn run(args: &ImportArgs) -> Result<()> {
     if args.fields {
         let table = corsair_arch::field_table();

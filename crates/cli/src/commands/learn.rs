@@ -1,4 +1,4 @@
-//! `corsair learn`: from recorded traces to a definition, and how well it resembles them.
+//! `corsair learn`: derives a definition from recorded traces, and measures how well it resembles them.
 
 use crate::console::Console;
 use crate::format::Format;
@@ -51,7 +51,7 @@ pub struct LearnArgs {
     format: Format,
 }
 
-/// Everything, as JSON.
+/// The complete result, for JSON output.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(flatten)]
@@ -62,7 +62,7 @@ struct Report {
 /// Learns a definition, writes it, and reports how well it resembles the traces.
 ///
 /// # Errors
-/// What is wrong with the traces, or that the definition cannot be written.
+/// If the traces are invalid, or if the definition cannot be written.
 pub fn run(args: &LearnArgs) -> Result<()> {
     let out = args.out.as_deref().map(Replacement::begin).transpose();
     let out = out.context("--out")?;

@@ -1,4 +1,4 @@
-//! `corsair maelstrom -w WORKLOAD`: Jepsen's Maelstrom, with its flags.
+//! `corsair maelstrom -w WORKLOAD`: Jepsen's Maelstrom, with the flags of the original.
 
 use crate::console::Console;
 use crate::interrupt;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The exit code of a violation.
 const INVALID: u8 = 1;
-/// The exit code of a test whose checker could not decide.
+/// The exit code if the checker could not decide.
 const UNKNOWN: u8 = 3;
 /// Longest fault plan that is read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -109,10 +109,10 @@ impl std::str::FromStr for Multiple {
     }
 }
 
-/// Runs the test. The exit code is 0 if the result is valid, 1 if it is not, and 3 if the checker could not decide.
+/// Runs the test. The exit code is 0 if the result is valid, 1 if it is invalid, and 3 if the checker could not decide.
 ///
 /// # Errors
-/// What is wrong with the flags, the files or the nodes.
+/// If the flags, a file or a node are invalid.
 pub fn run(args: &MaelstromArgs) -> Result<ExitCode> {
     let test = test(args)?;
     interrupt::on_ctrl_c(test.cancel.clone());

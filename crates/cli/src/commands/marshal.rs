@@ -1,7 +1,7 @@
 //! `corsair marshal`: compares the costs of bulk marshalling strategies.
 //!
-//! The documents of every strategy are compared with the serial ones before anything is timed. Allocations
-//! are those of the whole process, counted by its global allocator.
+//! The documents of every strategy are compared with the documents of the serial strategy before anything is timed.
+//! Allocations are counted for the whole process by its global allocator.
 
 mod measure;
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most workers that can be asked for.
+/// The largest number of workers that can be requested.
 const MOST_WORKERS: usize = 1024;
 
 /// The flags of `corsair marshal`.
@@ -78,7 +78,7 @@ enum Encoding {
     Postcard,
 }
 
-/// Numbers of workers, one table line per strategy each.
+/// The numbers of workers; each strategy has a table line for each number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Workers(Vec<usize>);
 
@@ -113,9 +113,9 @@ fn workers(text: &str) -> Result<Workers, String> {
 
 /// The contents of a file.
 enum Records {
-    /// Records of the shape of the generated ones.
+    /// Records with the shape of the generated ones.
     People(Vec<Person>),
-    /// Anything else.
+    /// Any other JSON values.
     Values(Vec<serde_json::Value>),
 }
 
@@ -157,7 +157,7 @@ fn read(path: &Path) -> anyhow::Result<Records> {
         })
 }
 
-/// The table in the format that was asked for.
+/// Prints the table in the requested format.
 fn table<T: Serialize + Sync>(
     args: &MarshalArgs,
     what: &str,

@@ -40,7 +40,7 @@ pub struct PlanArgs {
 /// Measures a part of the run and the cost of an exchange, and prints the estimate.
 ///
 /// # Errors
-/// What is wrong with the flags, or that the part cannot be run.
+/// If the flags are invalid, or if the part cannot be run.
 pub fn run(args: &PlanArgs) -> Result<()> {
     #[cfg(feature = "mpi")]
     return match corsair_cluster::is_started() {

@@ -1,4 +1,4 @@
-//! `corsair resume DIR`: resumes a saved run, as it was or as a branch.
+//! `corsair resume DIR`: resumes a saved run, unchanged or as a branch.
 
 use crate::checkpoint;
 use crate::commands::variants;
@@ -134,7 +134,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// The identity of the branch that these arguments ask for; `None` if the run resumes unchanged.
+/// Returns the identity of the branch that these arguments request; `None` if the run resumes unchanged.
 fn branch_of(from: &Checkpoint, reseed: Option<u64>, set: &[Setting]) -> Option<RunId> {
     if reseed.is_none() && set.is_empty() {
         return None;

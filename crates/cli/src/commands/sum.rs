@@ -1,5 +1,5 @@
-//! `corsair sum`: adds up a range by halving it down to single numbers, both halves of every
-//! range a process each.
+//! `corsair sum`: adds up a range of numbers by halving it until single numbers remain, with a process for both halves
+//! of every range.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum length of a range that is added up with an OS thread for every half.
+/// The maximum length of a range that can be added up with an OS thread for every half.
 const MOST_THREADS: u64 = 2_000;
 
 /// The flags of `corsair sum`.
@@ -51,7 +51,7 @@ enum Executor {
 /// Runs the command and prints the measurements.
 ///
 /// # Errors
-/// If the range is reversed, its sum is too large, its halves are too many threads, or the system refuses the
+/// If the range is reversed, its sum is too large, its halves need too many threads, or the system does not provide the
 /// needed resources.
 pub fn run(args: &SumArgs) -> Result<()> {
     let expected = expected(args)?;
@@ -78,8 +78,8 @@ pub fn run(args: &SumArgs) -> Result<()> {
 struct Memory {
     /// The peak in bytes.
     peak: u64,
-    /// Bytes of that which are pages of the program's file and of libraries, most of them read in
-    /// ahead by the system and shared with other processes.
+    /// The part of this memory that consists of pages of the program's file and of libraries. The system reads most of
+    /// these pages ahead and shares them with other processes.
     files: Option<u64>,
 }
 

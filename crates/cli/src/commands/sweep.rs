@@ -1,5 +1,5 @@
-//! `corsair sweep`: runs over a grid of fields of a definition, a line for each. A job array makes a shard
-//! each, and [`merge`] puts these together.
+//! `corsair sweep`: runs a definition for each point of a grid of its fields, and writes a line for each run. Each job
+//! of a job array can run a shard, and [`merge`] combines the shards.
 
 mod merge;
 
@@ -70,7 +70,7 @@ pub fn run_or_merge(matches: &ArgMatches) -> Result<()> {
 /// Makes the missing runs.
 ///
 /// # Errors
-/// The fault in the flags, the definition or the file.
+/// If the flags, the definition or the file are invalid.
 fn run(args: &SweepArgs) -> Result<()> {
     let sweep = sweep(args)?;
     // A point of the grid that is wrong is reported before the first run.
@@ -127,7 +127,7 @@ fn sweep(args: &SweepArgs) -> Result<Sweep> {
     }
 }
 
-/// Returns an error with its flag.
+/// Returns an error with the flag that caused it.
 fn flagged(error: SweepError) -> anyhow::Error {
     match error {
         SweepError::Setup(setup) => variants::flagged(setup),

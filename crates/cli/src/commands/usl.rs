@@ -1,4 +1,4 @@
-//! `corsair usl`: the universal scalability law, fitted to measured throughputs.
+//! `corsair usl`: fits the universal scalability law to measured throughputs.
 
 mod fit;
 mod law;
@@ -43,7 +43,7 @@ pub struct UslArgs {
     response: Option<f64>,
 }
 
-/// Fits, prints the law, and draws it if asked.
+/// Fits the law, prints it, and draws it if a chart is requested.
 ///
 /// # Errors
 /// If the points cannot be read or fitted, or the drawing cannot be written.

@@ -40,7 +40,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The definition of this name.
+    /// Returns the definition with this name.
     pub fn find(&self, arch: &str) -> Result<DefinitionText> {
         if ["fsm", "migration"].contains(&arch) {
             return Err(anyhow!(
@@ -50,7 +50,8 @@ impl RunArgs {
         DefinitionText::find(arch, &self.arch_dir).map_err(|error| anyhow!("{error}"))
     }
 
-    /// The topology of a definition with some fields set, under a load; with sizes if it is built in and `sized`.
+    /// Returns the topology of a definition under a load, with some fields changed. If it is built in and `sized` is
+    /// set, it gets sizes.
     pub fn topology(
         &self,
         text: &DefinitionText,
@@ -68,7 +69,7 @@ impl RunArgs {
         self.setup(false).plan().map_err(flagged)
     }
 
-    /// Returns the options with which each run uses a definition; built-in ones get sizes if `sized`.
+    /// Returns the options with which each run uses a definition. Built-in definitions get sizes if `sized` is set.
     pub fn setup(&self, sized: bool) -> Setup {
         Setup {
             scale: Scale {
@@ -93,7 +94,7 @@ impl RunArgs {
     }
 }
 
-/// Returns an error with its flag.
+/// Returns an error with the flag that caused it.
 pub fn flagged(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Scale(scale) => source::of_scale(&scale),
@@ -112,7 +113,7 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     })
 }
 
-/// The path and the value of a setting.
+/// Splits a setting into its path and its value.
 pub fn split(text: &str) -> Result<(&str, &str), String> {
     text.split_once('=')
         .filter(|(path, _)| !path.is_empty())

@@ -1,4 +1,4 @@
-//! `corsair view FILE|DIR`: the files of a finished run, in the browser.
+//! `corsair view FILE|DIR`: shows the files of a finished run in the browser.
 
 use anyhow::Result;
 use clap::Args;
@@ -23,10 +23,10 @@ pub struct ViewArgs {
     open: bool,
 }
 
-/// Shows it until Ctrl-C.
+/// Shows the files until Ctrl-C.
 ///
 /// # Errors
-/// If it cannot be read, or the page cannot be served.
+/// If the files cannot be read, or if the page cannot be served.
 #[cfg(feature = "ui")]
 pub fn run(args: &ViewArgs) -> Result<()> {
     use crate::console::Console;
@@ -57,10 +57,10 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error that names the build with this feature.
+/// Returns an error that says which build has this feature.
 ///
 /// # Errors
-/// Always.
+/// Always fails.
 #[cfg(not(feature = "ui"))]
 pub fn run(args: &ViewArgs) -> Result<()> {
     let _ = (&args.ui, args.open);

@@ -1,4 +1,4 @@
-//! Configuration files written by spigo: their keys as flags.
+//! Converts configuration files written by spigo to flags.
 //!
 //! spigo writes all of its settings, and such a file overrides the command line.
 
@@ -20,10 +20,10 @@ pub fn is_spigos(said: &Map<String, Value>) -> bool {
     MARKS.iter().any(|mark| said.contains_key(*mark))
 }
 
-/// The flags that a file of spigo's sets, with their values as text.
+/// Returns the flags that spigo's file sets, with their values as text.
 ///
 /// # Errors
-/// What the file asks for that cannot be had.
+/// If the file requests a feature that does not exist here.
 pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
     let mut flags = Vec::new();
     for (key, value) in said {
@@ -71,7 +71,7 @@ pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
     Ok(flags)
 }
 
-/// Returns a text; empty without one.
+/// Converts a value to text; an absent text is empty.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
@@ -79,7 +79,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A switch that is on where there is a text.
+/// Converts a value to a switch, which is on if the value has text.
 fn is_set(value: &Value) -> Option<String> {
     text(value).map(|text| {
         if text.is_empty() {
@@ -98,7 +98,7 @@ fn number(value: &Value) -> Option<String> {
     value.as_u64().map(|number| number.to_string())
 }
 
-/// A list of names, as flags take them.
+/// Converts a list of names to the form of a flag.
 fn names(value: &Value) -> Option<String> {
     let Some(list) = value.as_array() else {
         return value.is_null().then(String::new);
@@ -107,7 +107,7 @@ fn names(value: &Value) -> Option<String> {
     Some(names?.join(","))
 }
 
-/// The address ranges of regions and their zones, as the flag takes them.
+/// Converts the address ranges of regions and their zones to the form of a flag.
 fn ranges(value: &Value) -> Option<String> {
     let Some(list) = value.as_array() else {
         return value.is_null().then(String::new);
@@ -116,7 +116,7 @@ fn ranges(value: &Value) -> Option<String> {
     Some(regions?.join(";"))
 }
 
-/// Whether these are the ranges that regions and zones have anyway.
+/// Returns true if these are the default ranges of regions and zones.
 fn are_spigos(value: &Value) -> bool {
     let lists: Vec<Vec<String>> = serde_json::from_value(value.clone()).unwrap_or_default();
     let places = Places::new(&REGIONS.map(str::to_owned), &[], &lists);

@@ -68,7 +68,7 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     normal
 }
 
-/// An argument of spigo's `compose2arch -file FILE` in the parser's spelling.
+/// Converts an argument of spigo's `compose2arch -file FILE` to the parser's spelling.
 fn as_in_go(arg: OsString) -> OsString {
     match arg.to_str() {
         Some(text) if text == "-file" || text.starts_with("-file=") => format!("-{text}").into(),
@@ -78,9 +78,9 @@ fn as_in_go(arg: OsString) -> OsString {
 
 /// An argument that begins with a dash.
 enum DashedArgument<'a> {
-    /// A single flag, perhaps with its value.
+    /// A single flag, possibly with its value.
     Alone(Option<One<'a>>),
-    /// Letters after one dash: switches, then perhaps a flag with a value.
+    /// Letters after one dash: switches, then possibly a flag with a value.
     Joined {
         switches: Vec<&'static Flag>,
         last: Option<One<'a>>,
@@ -89,7 +89,7 @@ enum DashedArgument<'a> {
     Unknown(String),
 }
 
-/// A flag as it was written.
+/// A flag in the spelling of the command line.
 struct One<'a> {
     flag: &'static Flag,
     value: Option<&'a str>,
@@ -97,7 +97,7 @@ struct One<'a> {
 }
 
 impl<'a> DashedArgument<'a> {
-    /// Parses an argument; `None` if it is a word (also `-` alone) or ends the flags (`--`).
+    /// Parses an argument; returns `None` if it is a word (also `-` alone) or ends the flags (`--`).
     fn read(arg: &'a str) -> Option<DashedArgument<'a>> {
         let body = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
         if body.is_empty() {
@@ -133,10 +133,10 @@ impl<'a> DashedArgument<'a> {
     }
 }
 
-/// Reads letters joined after one dash, as GNU does: switches, then perhaps a flag with its value.
+/// Parses letters that are joined after one dash in GNU's style: switches, then possibly a flag with its value.
 ///
-/// A value joined to a letter begins with a digit where the flag wants a number, so that a
-/// misspelt long name is not read as one.
+/// If the flag takes a number, a value joined to its letter must begin with a digit, so that a misspelt long name is
+/// not taken for a letter and a value.
 fn joined(body: &str) -> Option<DashedArgument<'_>> {
     let mut switches = Vec::new();
     for (at, letter) in body.char_indices() {
@@ -167,10 +167,10 @@ fn joined(body: &str) -> Option<DashedArgument<'_>> {
     })
 }
 
-/// Whether `next`, which follows `flag`, is its value rather than another flag.
+/// Returns true if `next`, which follows `flag`, is the value of `flag` rather than another flag.
 ///
-/// Go takes any argument as the value. Here, a known flag is not a value, so that the error says
-/// that the value is missing; `-5` is a value, so that the error is about the number.
+/// Go takes any argument as the value. Here, a known flag is not a value, so that the error says that the value is
+/// missing; but `-5` is a value, so that the error is about the number.
 fn is_value(flag: &Flag, next: &OsString) -> bool {
     let Some(next) = next.to_str() else {
         return true;

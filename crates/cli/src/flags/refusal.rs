@@ -5,8 +5,8 @@ use super::{FLAGS, Flag, nearest};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Returns a sentence about arguments that the parser refused: the fault and its remedy. `called` is
-/// `corsair`, or a subcommand such as `corsair sum`.
+/// Returns a sentence about arguments that the parser rejected, with the fault and its remedy. `called` is `corsair`,
+/// or a subcommand such as `corsair sum`.
 pub fn sentence(error: &clap::Error, called: &Command) -> String {
     let command = called.get_bin_name().unwrap_or("corsair");
     let text = |kind| match error.get(kind) {
@@ -64,7 +64,7 @@ pub fn sentence(error: &clap::Error, called: &Command) -> String {
     }
 }
 
-/// The error for a word that is not one of those allowed.
+/// Returns the error for a word that is not one of the allowed words.
 pub fn not_one_of(word: &str, words: &[&str]) -> String {
     let meant = match nearest(word, words.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
@@ -86,7 +86,7 @@ fn no_value(flag: &Flag) -> String {
     format!("{spelled} needs a value; type for example {spelled} {example}")
 }
 
-/// The error for a flag that does not exist.
+/// Returns the error for a flag that does not exist.
 fn unknown(argument: &str) -> String {
     let name = argument
         .trim_start_matches('-')
@@ -109,7 +109,7 @@ fn unknown(argument: &str) -> String {
     }
 }
 
-/// The flag that the parser names in an error, as in `--seed <N>`.
+/// Returns the flag that the parser names in an error, as in `--seed <N>`.
 fn flag_of(argument: &str) -> Option<&'static Flag> {
     let end = |c: char| c == ' ' || c == '[' || c == '=' || c == '<';
     super::named(argument.trim_start_matches('-').split(end).next()?)

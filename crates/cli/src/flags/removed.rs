@@ -1,4 +1,4 @@
-//! Flags of older versions, and what to use instead.
+//! Flags of older versions, and their replacements.
 
 const MPI: &str = "mpirun, SLURM or Kubernetes starts the processes and gives each its number, as in `mpirun --hostfile FILE -n 4 corsair … --mpi`";
 

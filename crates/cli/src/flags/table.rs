@@ -2,7 +2,7 @@
 
 use super::{Flag, Group, ServicesOnly, Value};
 
-/// The plain flag from which the entries of [`FLAGS`] differ.
+/// The base of the entries of [`FLAGS`], which specify only how they differ from it.
 const PLAIN: Flag = Flag {
     name: "",
     letter: None,

@@ -1,4 +1,4 @@
-//! The values of flags as text: from the command line, from a file, or by default.
+//! The values of flags as text: from the command line, from a file, or from the defaults.
 //!
 //! The command line takes precedence over files, and files over defaults.
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The values of all flags that have one other than their default.
+/// The values of all flags that differ from their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     given: BTreeMap<&'static str, GivenValue>,
@@ -18,7 +18,7 @@ pub struct Values {
 #[derive(Clone, Debug)]
 struct GivenValue {
     text: String,
-    /// The file that it was read from; `None` for the command line.
+    /// The file from which the value was read; `None` for the command line.
     file: Option<PathBuf>,
 }
 
@@ -40,10 +40,10 @@ impl Values {
         values
     }
 
-    /// Sets a value as the command line does.
+    /// Sets a value as if it was given on the command line.
     ///
     /// # Panics
-    /// If there is no such flag.
+    /// If there is no flag with this name.
     pub fn give(&mut self, name: &str, text: String) {
         let given = GivenValue { text, file: None };
         self.given.insert(flag(name).name, given);
@@ -64,10 +64,10 @@ impl Values {
         self.add_from_file(flag, text, file);
     }
 
-    /// The value as text: given, or the default.
+    /// Returns the value as text, or the default.
     ///
     /// # Panics
-    /// If there is no such flag.
+    /// If there is no flag with this name.
     pub fn text(&self, name: &str) -> &str {
         match self.given.get(name) {
             Some(given) => &given.text,
@@ -75,7 +75,7 @@ impl Values {
         }
     }
 
-    /// The value as text, if one was given and it is not empty.
+    /// Returns the value as text, if one was given and it is not empty.
     pub fn given(&self, name: &str) -> Option<&str> {
         self.given
             .get(name)
@@ -86,7 +86,7 @@ impl Values {
     /// Returns whether a switch is on.
     ///
     /// # Errors
-    /// If its value is neither true nor false.
+    /// If the value is neither true nor false.
     pub fn switch(&self, name: &str) -> Result<bool> {
         match self.text(name) {
             "true" | "1" | "t" | "T" | "True" | "TRUE" => Ok(true),
@@ -95,10 +95,11 @@ impl Values {
         }
     }
 
-    /// Parses the value with `read`; `None` if there is none.
+    /// Parses the value with `read`; returns `None` if there is no value.
     ///
     /// # Errors
-    /// The error of `read`, with the flag and the file, if the value came from one.
+    /// Returns the error of `read` with the name of the flag, and of the file if the value comes
+    /// from one.
     pub fn read<T, E: fmt::Display>(
         &self,
         name: &str,
@@ -121,7 +122,8 @@ impl Values {
         }
     }
 
-    /// The flags that differ from their default, with their values, in the order of the help.
+    /// Returns the flags that differ from their defaults, with their values, in the order of the
+    /// help.
     pub fn differing(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
         FLAGS.iter().filter_map(|flag| {
             let text = self.text(flag.name);
@@ -130,7 +132,8 @@ impl Values {
         })
     }
 
-    /// Returns the flags on which the run depends, as graph files quote them: equal for equal runs.
+    /// Returns the flags on which the run depends, as graph files quote them. Equal runs have equal
+    /// flags here.
     pub fn described(&self) -> String {
         let mut args = format!("[corsair -a {}", self.text("arch"));
         for (flag, text) in self

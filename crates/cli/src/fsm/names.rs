@@ -18,7 +18,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of pirates: those listed, or made from the architecture's.
+    /// Creates the names of pirates: the listed names, or names made from the name of the architecture.
     pub fn new(arch: &str, listed: Option<Arc<[String]>>) -> Names {
         Names {
             arch: arch.to_owned(),
@@ -27,7 +27,7 @@ impl Names {
         }
     }
 
-    /// The same names, for pirates at these addresses.
+    /// Returns the same names for pirates at these addresses.
     pub fn at(self, pirates: AddrRange) -> Names {
         Names { pirates, ..self }
     }

@@ -1,4 +1,4 @@
-//! A graph file as a network of pirates to start from.
+//! Reads a graph file as the initial network of the pirates.
 
 use super::names::PIRATE;
 use anyhow::{Context, Result, anyhow, bail};

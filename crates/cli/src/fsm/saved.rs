@@ -1,4 +1,4 @@
-//! Pirates that are saved while they run, or resumed.
+//! Pirates that are saved while they run, or that are resumed.
 
 use super::watch::Stages;
 use crate::checkpoint;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// The data saved besides the simulation itself.
 #[derive(Debug, Deserialize)]
 struct Details {
-    /// The addresses of the FSM, of the first pirate, and how many there are.
+    /// The addresses of the FSM and of the first pirate, and the number of pirates.
     addresses: Option<(u32, u32, u32)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn details(stages: &Stages) -> Value {
 /// Restores the stages from this checkpoint.
 ///
 /// # Errors
-/// If it is not a checkpoint of pirates.
+/// If the checkpoint does not contain pirates.
 pub(super) fn go_on(stages: &Stages, from: &Checkpoint) -> Result<()> {
     if let Some((fsm, first, count)) = checkpoint::details::<Details>(from)?.addresses {
         let pirates = AddrRange::new(Addr::from_u32(first), count);
@@ -36,10 +36,10 @@ pub(super) fn go_on(stages: &Stages, from: &Checkpoint) -> Result<()> {
     Ok(())
 }
 
-/// The snapshot that pirates resume from, with the requested seed.
+/// Returns the snapshot from which pirates resume, with the requested seed.
 ///
 /// # Errors
-/// If the checkpoint has none.
+/// If the checkpoint has no snapshot.
 pub(super) fn snapshot(from: &Checkpoint, reseed: Option<u64>) -> Result<Snapshot> {
     let mut snapshot = checkpoint::snapshot_of(from)?;
     if let Some(seed) = reseed {

@@ -24,9 +24,9 @@ pub struct PiratesSummary {
 /// The FSM's first messages.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Delivery {
-    /// How many.
+    /// The number of messages.
     pub messages: u64,
-    /// The time from the first sent message until all were handled, on the wall clock.
+    /// The wall-clock time from the first sent message until all messages were handled.
     pub seconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Prints the stages of a run on the console, and reports what pirates do to the recorder.
+//! Prints the stages of a run on the console, and sends events of the pirates to the recorder.
 
 use super::names::Names;
 use super::summary::Delivery;
@@ -27,7 +27,8 @@ struct StageState {
 }
 
 impl Stages {
-    /// Prints stages on the console, or in the recorder's log of messages if there is one.
+    /// Creates stages that are printed on the console, or written to the recorder's message log if
+    /// there is one.
     pub fn new(console: &Arc<Console>, recorder: &Recorder, names: &Names) -> Stages {
         Stages(Arc::new(StageState {
             console: Arc::clone(console),
@@ -50,25 +51,25 @@ impl Stages {
         let _ = self.0.addresses.set((fsm, pirates));
     }
 
-    /// The addresses of the FSM and the pirates, once there are any.
+    /// Returns the addresses of the FSM and the pirates, once they exist.
     pub fn addresses(&self) -> Option<(Addr, AddrRange)> {
         self.0.addresses.get().copied()
     }
 
-    /// The addresses of the pirates; empty before they are spawned.
+    /// Returns the addresses of the pirates, or an empty range before they are spawned.
     pub fn pirates(&self) -> AddrRange {
         let addresses = self.0.addresses.get();
         addresses.map_or(AddrRange::new(Addr::NONE, 0), |&(_, pirates)| pirates)
     }
 
-    /// The delivery of the first messages, if it came to that.
+    /// Returns the delivery of the first messages, if it is complete.
     pub fn delivered(&self) -> Option<Delivery> {
         self.0.delivered.get().copied()
     }
 }
 
 impl StageState {
-    /// Records a stage in the log of messages.
+    /// Records a stage in the message log.
     fn stage(&self, at: Time, line: fmt::Arguments<'_>) {
         match self.addresses.get() {
             Some(&(fsm, _)) if self.recorder.wants_messages() => {
@@ -140,7 +141,7 @@ impl<P: PirateWatch> Watch for FsmWatch<P> {
     }
 }
 
-/// The observer of every pirate when its edges or messages are recorded.
+/// An observer of every pirate that records its edges or messages.
 #[derive(Clone, Debug)]
 pub struct RecordingWatch(pub Recorder);
 

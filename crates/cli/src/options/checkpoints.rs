@@ -19,11 +19,11 @@ use std::time::Duration;
 /// The options of saving and resuming.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// How often.
+    /// The interval between checkpoints.
     pub every: Option<Every>,
-    /// Points of virtual time at which to save, in order.
+    /// The points of virtual time at which to save the run, in order.
     pub at: Vec<Time>,
-    /// Below which directory.
+    /// The directory that contains the checkpoints.
     pub directory: PathBuf,
     /// The flags of the run, which are saved with it.
     pub flags: Map<String, Value>,
@@ -31,16 +31,17 @@ pub struct Checkpoints {
     pub from: Option<Arc<Checkpoint>>,
     /// The identity of the run, if it is a branch.
     pub branch: Option<RunId>,
-    /// The time at which to stop, if that is before its end.
+    /// The time at which to stop, if it is before the end of the run.
     pub until: Option<Time>,
-    /// The time from which random numbers have another seed.
+    /// The seed of a branch that draws its random numbers from another seed after the checkpoint.
     pub reseed: Option<u64>,
-    /// Fields that are changed from there on.
+    /// The fields of the definition that are changed at the checkpoint.
     pub set: Vec<Setting>,
 }
 
 impl Checkpoints {
-    /// The identity of the run that is saved. `course` is everything that decides the result of a run that begins.
+    /// Returns the identity of the run that is saved. `course` has everything that determines the result of a run that
+    /// starts from the beginning.
     pub fn run(&self, course: &[u8]) -> RunId {
         let resumed = self.from.as_ref().map(|from| from.manifest.run);
         self.branch.or(resumed).unwrap_or_else(|| RunId::of(course))
@@ -55,15 +56,15 @@ impl Checkpoints {
         }
     }
 
-    /// True if `--set` changes fields of the definition. A checkpoint contains the state but not the definition, so such a
-    /// run cannot be saved again.
+    /// Returns true if `--set` changes fields of the definition. A checkpoint contains the state but not the
+    /// definition, so such a run cannot be saved again.
     pub fn has_changed_fields(&self) -> bool {
         // `--set load=` becomes a command, and commands are part of the state.
         self.set.iter().any(|setting| setting.path != "load")
     }
 }
 
-/// `10s` or `1GB`.
+/// Parses an interval such as `10s` or `1GB`.
 fn every(text: &str) -> Result<Every, String> {
     const UNITS: [(&str, u64); 6] = [
         ("KiB", 1 << 10),
@@ -91,7 +92,7 @@ const KEPT_OUT: [&str; 6] = ["config", "saveconfig", "ui", "open", "replay", "cp
 /// Reads the options of saving.
 ///
 /// # Errors
-/// The first value that is invalid, or that asks for a run that cannot be saved.
+/// Returns the first value that is invalid, or that requests a run that cannot be saved.
 pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
     let every = values.read("checkpoint-every", every)?;
     let at = values.read("checkpoint-at", times)?.unwrap_or_default();
@@ -123,7 +124,7 @@ pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
     }))
 }
 
-/// Whether it writes to files while it runs.
+/// Returns true if the run writes to files while it runs.
 fn writes(options: &Options) -> bool {
     let flows = match &options.what {
         WorkloadOptions::Services(services) => !services.flows.is_empty(),

@@ -18,19 +18,19 @@ pub struct ServiceOptions {
     pub directory: PathBuf,
     /// The scale of the architecture.
     pub scale: Scale,
-    /// Names and addresses of regions and zones, instead of the definition's.
+    /// Names and addresses of regions and zones that replace those of the definition.
     pub places: PlacesDefinition,
-    /// The load of entry points, instead of the definition's.
+    /// The load of entry points, which replaces the load of the definition.
     pub load: Option<LoadText>,
-    /// Whether services without times and slots get illustrative ones.
+    /// True if services without times and slots get illustrative sizes.
     pub sized: bool,
-    /// How often instances ask their registry.
+    /// The interval at which instances query their registry.
     pub poll: Duration,
     /// Show services instead of instances.
     pub collapse: bool,
-    /// The latency everywhere, instead of the latency by place.
+    /// The latency everywhere, which replaces the latency between locations.
     pub latency: Option<Distribution>,
-    /// Measure times, and write them.
+    /// True to measure times and write them to files.
     pub collect: bool,
     /// Write flows in these formats.
     pub flows: Vec<FlowFormat>,
@@ -40,11 +40,11 @@ pub struct ServiceOptions {
     pub otlp: Option<String>,
     /// Send flows to a Zipkin server.
     pub zipkin: Option<String>,
-    /// Serve times.
+    /// The address at which times are served during the run.
     pub metrics: Option<SocketAddr>,
-    /// Write what happens over time to these files.
+    /// The files to which timelines are written.
     pub timelines: Vec<PathBuf>,
-    /// The length of its intervals.
+    /// The length of a timeline's intervals.
     pub interval: Option<Duration>,
 }
 
@@ -52,7 +52,7 @@ impl ServiceOptions {
     /// Reads the values. `config` has the flags of the run.
     ///
     /// # Errors
-    /// The first value that is invalid, or inconsistent with another.
+    /// Returns the first value that is invalid, or inconsistent with another.
     pub fn read(values: &Values, config: &Config) -> Result<ServiceOptions> {
         let number = |text: &str| text::whole(text, 0, u32::MAX.into());
         let percent = values.read("population", number)?;
@@ -86,7 +86,7 @@ impl ServiceOptions {
     }
 }
 
-/// Names of regions and zones, and address ranges.
+/// Returns the names of regions and zones, and the address ranges.
 fn places(values: &Values) -> Result<PlacesDefinition> {
     let list = |text: &str| text.split(',').map(str::to_owned).collect();
     let regions = values.given("region-names").map(list).unwrap_or_default();
@@ -104,7 +104,7 @@ fn places(values: &Values) -> Result<PlacesDefinition> {
     }
 }
 
-/// The flag with the places that cannot be.
+/// Returns the flag with the invalid regions, zones or ranges.
 fn flag_of(error: &PlacesError) -> &'static str {
     match error {
         PlacesError::Name { kind: "zone", .. }
@@ -118,7 +118,7 @@ fn flag_of(error: &PlacesError) -> &'static str {
     }
 }
 
-/// Reads the latency, if it is given: it replaces the definition's network.
+/// Returns the latency, if it is set; it replaces the definition's network.
 fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
     if values.given("latency").is_none() {
         return Ok(None);
@@ -132,7 +132,8 @@ fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
     Ok(Some(Distribution::uniform(min, max)))
 }
 
-/// The formats of flows: those named, or spigo's if flows are collected.
+/// Returns the requested formats of flows, or spigo's format if flows are collected and no format
+/// is named.
 fn flows(values: &Values, collect: bool) -> Result<Vec<FlowFormat>> {
     let named = |word: &str| match (word, FlowFormat::named(word)) {
         ("all", _) => Ok(FlowFormat::ALL.to_vec()),
@@ -162,7 +163,7 @@ fn flows(values: &Values, collect: bool) -> Result<Vec<FlowFormat>> {
     })
 }
 
-/// Files of tables and pictures, with commas between them.
+/// Parses the paths of tables and pictures, which are separated by commas.
 fn pictures(text: &str) -> Result<Vec<PathBuf>, String> {
     let file = |name: &str| match name.rsplit_once('.') {
         Some((_, "csv" | "svg")) => Ok(PathBuf::from(name)),
@@ -173,7 +174,7 @@ fn pictures(text: &str) -> Result<Vec<PathBuf>, String> {
     text.split(',').map(file).collect()
 }
 
-/// How long the slices of a timeline are.
+/// Returns the length of the slices of a timeline.
 fn interval(values: &Values) -> Result<Option<Duration>> {
     let interval = values.read("interval", |text| match text::duration(text)? {
         Duration::ZERO => Err("the interval is zero; give 1ms or more".to_owned()),

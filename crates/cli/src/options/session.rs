@@ -15,11 +15,11 @@ use std::path::Path;
 pub struct SessionOptions {
     /// The address of the page, if it is served.
     pub page: Option<SocketAddr>,
-    /// Open the browser.
+    /// True to open the browser.
     pub open: bool,
     /// The recording to replay.
     pub replay: Option<Recording>,
-    /// The flags on which the result of the run depends, which are saved with it.
+    /// The flags that affect the result of the run, which are saved with it.
     pub flags: Map<String, Value>,
 }
 
@@ -30,7 +30,7 @@ impl SessionOptions {
     }
 }
 
-/// Flags on which the result of a run depends, besides those that shape its output.
+/// Flags that affect the result of a run, besides those that shape its output.
 const COURSE: [&str; 3] = ["arch-dir", "end", "strict"];
 
 /// Reads the session of `--replay`, and adds the flags of its run that the command line does not set.
@@ -49,7 +49,7 @@ pub fn recording(values: &mut Values) -> Result<Option<Recording>> {
 /// Reads the options of a session, if one is requested.
 ///
 /// # Errors
-/// The first value that is invalid, or inconsistent with another.
+/// Returns the first value that is invalid, or inconsistent with another.
 pub fn read(
     values: &Values,
     options: &Options,
@@ -87,7 +87,7 @@ pub fn read(
     }))
 }
 
-/// Returns the address of the page: a free port of this machine, or the address of `--ui`.
+/// Returns the address of the page: the address of `--ui`, or a free port of this machine.
 fn page(values: &Values) -> Result<Option<SocketAddr>> {
     let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
     match values.switch("ui") {
@@ -100,7 +100,7 @@ fn page(values: &Values) -> Result<Option<SocketAddr>> {
     }
 }
 
-/// Reads `127.0.0.1:8080`, `:8080` for loopback, or an IP address alone for any free port of it.
+/// Parses `127.0.0.1:8080`, `:8080` for loopback, or an IP address alone for any free port of it.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let full = match text.strip_prefix(':') {
         Some(port) => format!("127.0.0.1:{port}"),

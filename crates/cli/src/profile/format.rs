@@ -1,12 +1,12 @@
 //! The fields of `profile.proto` that a CPU profile uses, encoded as protocol buffers.
 //!
-//! Strings are indices into `strings`, whose first is empty. Locations and functions have the
-//! numbers that are written beside them, from 1. Two kinds of fields are all that is needed:
-//! integers, and lengths followed by bytes.
+//! Strings are indices into `strings`, whose first entry is empty. Locations and functions have
+//! explicit numbers, counted from 1. Only two kinds of fields are needed: integers, and lengths
+//! followed by bytes.
 
 /// A profile for `go tool pprof`.
 pub struct Profile {
-    /// The meaning of each number of a sample.
+    /// The meaning of each number in a sample.
     pub sample_types: [ValueType; 2],
     pub samples: Vec<Sample>,
     pub locations: Vec<Location>,
@@ -27,7 +27,7 @@ pub struct ValueType {
     pub unit: u64,
 }
 
-/// A stack, and its number of samples.
+/// A stack, and the number of its samples.
 pub struct Sample {
     /// Numbers of locations, innermost first.
     pub locations: Vec<u64>,
@@ -116,7 +116,8 @@ impl Sample {
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Seven bits a byte, lowest first; all but the last byte have the highest bit set.
+    /// Appends an integer with seven bits per byte, lowest bits first; all bytes except the last
+    /// have the highest bit set.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -140,7 +141,7 @@ impl Message {
         self.bytes(field, &message.0);
     }
 
-    /// A packed field with all of these integers.
+    /// Appends a packed field with all of these integers.
     fn integers(&mut self, field: u64, values: &[u64]) {
         let mut packed = Message::default();
         values.iter().for_each(|&value| packed.varint(value));

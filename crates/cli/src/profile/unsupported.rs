@@ -1,16 +1,16 @@
-//! CPU profiles where the system has no signals to take samples by.
+//! CPU profiles on systems without the needed signals.
 
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// A CPU profile; cannot be made on this system.
+/// A CPU profile, which cannot be made on this system.
 pub enum Profile {}
 
 impl Profile {
-    /// Fails: samples are taken by signals of Unix.
+    /// Always fails, because samples need the signals of Unix.
     ///
     /// # Errors
-    /// Always.
+    /// Always fails.
     pub fn begin(_: &Path) -> Result<Profile> {
         bail!("-cpuprofile needs Linux or macOS; use a profiler of this system")
     }
@@ -18,7 +18,7 @@ impl Profile {
     /// Never called, because no profile exists.
     ///
     /// # Errors
-    /// Never.
+    /// Never called.
     pub fn end(self) -> Result<()> {
         match self {}
     }

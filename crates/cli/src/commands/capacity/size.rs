@@ -1,4 +1,4 @@
-//! `corsair capacity --find instances:web`: how many instances are needed for a load.
+//! `corsair capacity --find instances:web`: finds the number of instances that a load needs.
 
 use super::{CapacityArgs, HEAD, busiest, cells, row, with};
 use crate::arch::source;
@@ -26,7 +26,7 @@ pub struct SizeSearch<'a> {
 /// Searches for the smallest sufficient number of instances, and prints it.
 ///
 /// # Errors
-/// What is wrong with the flags or the architecture.
+/// If the flags or the architecture are invalid.
 pub fn run(run: &SizeSearch<'_>, find: &str, console: &Console) -> Result<()> {
     let args = run.args;
     let Some(service) = find.strip_prefix("instances:") else {

@@ -1,4 +1,4 @@
-//! `corsair capacity --variants`: the effect of chance in learned definitions on the capacity.
+//! `corsair capacity --variants`: shows how chance in learned definitions affects the capacity.
 
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::Config;
@@ -14,14 +14,14 @@ const MOST: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct CapacityRange {
     pub loads: Vec<f64>,
-    /// How many have none.
+    /// The number of definitions without a capacity.
     without: usize,
 }
 
 /// Searches for the capacity of each definition of a file.
 ///
 /// # Errors
-/// What is wrong with the file or a definition.
+/// If the file or a definition is invalid.
 pub fn spread(
     file: &Path,
     scale: Scale,

@@ -1,8 +1,8 @@
 //! The costs of strategies: time, throughput, allocations.
 //!
-//! All subjects take turns, a short burst of runs each, until the time is up; the median of a run is
-//! reported. A machine that slows down for a while slows all of them down, so ratios within one table are
-//! more reliable than the times themselves. Allocations are counted in separate runs.
+//! All subjects take turns, with a short burst of runs each, until the time is up; the median time of a run is
+//! reported. If the machine slows down for a while, it slows down all subjects, so ratios within one table are more
+//! reliable than the times themselves. Allocations are counted in separate runs.
 
 use corsair_serial::{Batch, Format, MarshalError, Strategy};
 use serde::Serialize;
@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 /// Runs before the first that counts: buffers grow, pools start.
 const WARM_UP: usize = 20;
 
-/// Runs of one subject before the next one has its turn.
+/// The number of runs of one subject before the next subject has its turn.
 const BURST: usize = 8;
 
-/// Runs over which allocations are averaged.
+/// The number of runs over which allocations are averaged.
 const COUNTED: u64 = 20;
 
-/// Why there is nothing to compare.
+/// The reasons why nothing can be compared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
     /// The values cannot be marshalled.
     #[error(transparent)]
     Marshal(#[from] MarshalError),
-    /// A strategy gave other documents than it should have.
+    /// The documents of a strategy differ from the expected documents.
     #[error(
         "{strategy} with {workers} workers gave another document for value {index} than the serial loop; this is a fault of corsair, please report it"
     )]
@@ -42,7 +42,7 @@ pub enum MeasureError {
 /// One run: marshals everything and returns the number of bytes.
 type Run<'a> = Box<dyn FnMut() -> Result<usize, MarshalError> + 'a>;
 
-/// A subject of measurement: the same values, marshalled in one way.
+/// The subject of a measurement: values that are marshalled in one particular way.
 pub struct Subject<'a> {
     name: String,
     workers: usize,
@@ -51,8 +51,8 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Creates a subject from a strategy that keeps its batch between runs. Its first documents are compared
-    /// with `expected` here, outside of the timing.
+    /// Creates a subject from a strategy that keeps its batch between runs. Its first documents are compared with
+    /// `expected` here, outside the timing.
     ///
     /// # Errors
     /// If the values cannot be marshalled, or the documents differ from the expected ones.
@@ -112,9 +112,9 @@ impl fmt::Debug for Subject<'_> {
 /// The allocations of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocated {
-    /// Blocks.
+    /// The number of allocated blocks.
     pub allocations: u64,
-    /// Bytes.
+    /// The number of allocated bytes.
     pub bytes: u64,
 }
 
@@ -123,11 +123,11 @@ pub struct Allocated {
 pub struct Measurement {
     /// Name of the strategy.
     pub strategy: String,
-    /// How many workers it had.
+    /// The number of workers of the subject.
     pub workers: usize,
-    /// Values per run.
+    /// The number of values per run.
     pub values: usize,
-    /// Bytes of all documents of a run, without terminators.
+    /// The bytes of all documents of a run, without terminators.
     pub size: usize,
     /// Median time of a run.
     pub run: Duration,
@@ -152,9 +152,9 @@ impl Measurement {
     }
 }
 
-/// Measures all subjects side by side, for about `time` each.
+/// Measures all subjects in turns, for about `time` each.
 ///
-/// `count` calls its argument once, and returns the allocations of all threads during the call.
+/// `count` must call its argument once, and return the allocations of all threads during the call.
 ///
 /// # Errors
 ///
@@ -211,7 +211,7 @@ pub fn measure(
         .collect()
 }
 
-/// Measurements as text, one per line. The last column compares with the first of them.
+/// Measurements as text, one per line. The last column compares each with the first one.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a>(pub &'a [Measurement]);
 

@@ -1,4 +1,5 @@
-//! The time of a run over several machines, estimated from a part of it and an exchange that were measured here.
+//! Estimates the time of a run over several machines from two measurements on this machine: a part of the run, and an
+//! exchange.
 
 use super::PlanArgs;
 use crate::console::Console;
@@ -15,13 +16,13 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The population and the duration of the measured part.
+/// The population of the measured part of the run; the next constant is its duration.
 const SOME_PIRATES: u32 = 100_000;
 const SOME_TALK: Duration = Duration::from_secs(1);
 /// The bytes of an event in a batch: its label and a small message.
 const EVENT_BYTES: f64 = 21.0;
 
-/// A run, reduced to the work between two barriers.
+/// A run, described by the work between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Model {
     events: f64,
@@ -38,11 +39,11 @@ struct MachineEstimate {
     seconds: f64,
     speed_up: f64,
     exchange_share: f64,
-    /// The bytes that each machine sends in a window.
+    /// The number of bytes that each machine sends in a window.
     sent_bytes: f64,
 }
 
-/// The estimate, as JSON.
+/// The estimate, for JSON output.
 #[derive(Debug, Serialize)]
 struct Plan<'a> {
     arch: &'a str,
@@ -53,9 +54,9 @@ struct Plan<'a> {
     byte_seconds: f64,
     round_trip_seconds: f64,
     expected: Vec<MachineEstimate>,
-    /// The number of machines with which it is fastest.
+    /// The number of machines at which the run is fastest.
     fastest: u32,
-    /// The number of machines that the memory requires.
+    /// The smallest number of machines with enough memory.
     needed: u32,
     advice: String,
 }
@@ -77,8 +78,7 @@ fn exchange_cost() -> Result<ExchangeCost> {
     })
 }
 
-/// Runs one of the two processes between which an exchange is measured: the first one prints the cost as
-/// JSON.
+/// Runs one of the two processes of the measured exchange. The first one prints the cost as JSON.
 pub fn measure() -> Result<()> {
     let mpi = Mpi::begin()?;
     let member = mpi.member();
@@ -93,7 +93,7 @@ pub fn measure() -> Result<()> {
     Ok(())
 }
 
-/// See [`super::run`].
+/// Prints the estimate; see [`super::run`].
 pub fn tell(args: &PlanArgs) -> Result<()> {
     let workers = args.run.config().workers.get();
     let model = if args.arch == "fsm" {
@@ -153,7 +153,7 @@ struct Machines {
 }
 
 impl Machines {
-    /// Seconds of an exchange between a number of machines, besides the bytes.
+    /// Returns the seconds of an exchange between a number of machines, without the transfer of the bytes.
     fn meeting(&self, hosts: f64) -> f64 {
         let peers = hosts - 2.0;
         self.cost.window.as_secs_f64()
@@ -188,8 +188,8 @@ impl Model {
         }
     }
 
-    /// Returns the smallest width of windows at which two machines are faster than one. `None` if sending an
-    /// event takes longer than the other machine saves.
+    /// Returns the smallest width of windows at which two machines are faster than one; `None` if sending an event
+    /// takes longer than the other machine saves.
     fn least_window(&self, machines: &Machines) -> Option<Duration> {
         let work_of_event = self.event_seconds / machines.workers / 2.0;
         let bytes_of_event = EVENT_BYTES / 4.0 * machines.cost.byte;
@@ -201,7 +201,7 @@ impl Model {
     }
 }
 
-/// Measures some of the pirates for some of the time.
+/// Measures a smaller number of pirates for a part of the duration.
 fn pirates(args: &PlanArgs) -> Result<Model> {
     let pirates = args.run.population;
     let mut config = Config {
@@ -276,7 +276,7 @@ fn events(report: &Report) -> f64 {
     (report.delivered() + report.timers) as f64
 }
 
-/// The width of windows with this lookahead: a power of two of nanoseconds.
+/// Returns the width of windows for this lookahead: a power of two of nanoseconds.
 fn width(lookahead: Duration) -> f64 {
     let nanos = u64::try_from(lookahead.as_nanos())
         .unwrap_or(u64::MAX)
@@ -284,7 +284,7 @@ fn width(lookahead: Duration) -> f64 {
     (1_u64 << nanos.ilog2()) as f64 * 1e-9
 }
 
-/// The sentence for who has to decide.
+/// Returns the recommendation of the report as a sentence.
 fn advice(hosts: u32, model: &Model, machines: &Machines, fastest: u32, needed: u32) -> String {
     let memory = |text: String| match needed {
         1 => text,

@@ -23,7 +23,7 @@ pub struct MergeArgs {
     out: PathBuf,
 }
 
-/// The file of a shard, read as far as its first run.
+/// The file of a shard, read up to its first run.
 struct ShardFile<'a> {
     path: &'a Path,
     reader: BufReader<File>,
@@ -33,7 +33,7 @@ struct ShardFile<'a> {
 /// Merges the shards.
 ///
 /// # Errors
-/// The file and its fault; the merged file is then unchanged.
+/// Returns the file and its fault; the merged file is then unchanged.
 pub fn run(args: &MergeArgs) -> Result<()> {
     if let Ok(out) = args.out.canonicalize() {
         let same = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == out);
@@ -77,7 +77,7 @@ pub fn run(args: &MergeArgs) -> Result<()> {
     Ok(())
 }
 
-/// The parts in the order of their shards, if they are all shards of one sweep.
+/// Returns the parts in the order of their shards, if they are all shards of one sweep.
 fn in_order(mut parts: Vec<ShardFile>) -> Result<Vec<ShardFile>> {
     parts.sort_by_key(|part| part.first.shard.number);
     let Some((first, others)) = parts.split_first() else {
@@ -155,7 +155,7 @@ impl<'a> ShardFile<'a> {
         line.with_context(|| format!("cannot read {}", self.path.display()))
     }
 
-    /// The line of a run, which is the next one.
+    /// Returns the line of the run with this number, which must be the next one.
     fn line(&mut self, grid: &Grid, number: usize) -> Result<String> {
         let (path, shard) = (self.path.display(), self.first.shard);
         match self.next_line()? {
@@ -184,7 +184,7 @@ impl<'a> ShardFile<'a> {
     }
 }
 
-/// Returns the next line with its end; `None` if no line ends within the limit of bytes.
+/// Returns the next line including its line feed; `None` if no line ends within the limit of bytes.
 fn line_of(reader: &mut impl BufRead, longest: usize) -> std::io::Result<Option<String>> {
     let mut line = Vec::new();
     reader.take(longest as u64).read_until(b'\n', &mut line)?;

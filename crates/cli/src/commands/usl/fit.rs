@@ -1,19 +1,19 @@
-//! Least squares by Levenberg's and Marquardt's method, within bounds.
+//! Bounded least squares by the Levenberg–Marquardt method.
 //!
-//! Three parameters may not be negative. A parameter that wants to be is held at 0, and the others
-//! are fitted again: of the four cases (α and β free or held) the best one that is allowed wins, and
-//! the simplest of those that are as good.
+//! The three parameters must not be negative. If the best value of a parameter would be negative, the parameter is held
+//! at 0, and the others are fitted again. Of the four cases (α and β each free or held), the best allowed one wins; of
+//! equally good cases, the simplest wins.
 
 use super::law::{LEAST, MOST, Point, Usl, UslError};
 
 /// Parameters: λ, α, β.
 type Three = [f64; 3];
 
-/// A case with more parameters must explain more than this part of the squares of all throughputs,
-/// or they are noise: a straight line that was rounded has no peak at a load of millions.
+/// The part of the squares of all throughputs that a case with more parameters must explain in addition; otherwise its
+/// parameters are noise. For example, a straight line with rounded values has no peak at a load of millions.
 const NOISE: f64 = 1e-10;
 
-/// Steps at most; a fit takes about ten.
+/// The largest number of steps; a fit takes about ten.
 const STEPS: usize = 200;
 
 impl Usl {
@@ -22,7 +22,7 @@ impl Usl {
     /// O(points) for each of some dozen steps.
     ///
     /// # Errors
-    /// [`UslError::OutOfRange`], or [`UslError::TooFew`] with fewer than three different loads.
+    /// Returns [`UslError::OutOfRange`], or [`UslError::TooFew`] if there are fewer than three different loads.
     pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
         let in_range = |value: f64| (LEAST..=MOST).contains(&value);
         let wrong = points
@@ -102,7 +102,7 @@ fn squares(points: &[Point], parameters: Three) -> f64 {
         .sum()
 }
 
-/// The parameters with the least sum of squares, those that are held staying 0, and that sum.
+/// Returns the parameters with the least sum of squares, and that sum. Parameters that are not free stay at 0.
 fn minimise(points: &[Point], free: [bool; 3]) -> (Three, f64) {
     let start = |alpha: f64, beta: f64| {
         let held = |free: bool, value: f64| if free { value } else { 0.0 };
@@ -182,7 +182,7 @@ fn descend(points: &[Point], mut at: Three, free: [bool; 3]) -> (Three, f64) {
     (at, sum)
 }
 
-/// Solves three equations by Gauss's elimination with pivots; `None` if they are no three.
+/// Solves three equations by Gaussian elimination with pivoting; returns `None` if they are not independent.
 fn solve(mut a: [[f64; 3]; 3], mut b: Three) -> Option<Three> {
     for place in 0..3 {
         let pivot = (place..3).max_by(|&x, &y| a[x][place].abs().total_cmp(&a[y][place].abs()))?;

@@ -8,9 +8,9 @@
 //!         1 + α (N − 1) + β N (N − 1)
 //! ```
 //!
-//! with the throughput λ of one, the contention α (the share of work that is serial) and the
-//! coherency β (what each pair costs). Source: N. J. Gunther, "Guerrilla Capacity Planning",
-//! Springer 2007, chapters 4 and 5.
+//! where λ is the throughput at a load of one, α is the contention (the share of work that is serial), and β is the
+//! coherency (the cost of each pair). Source: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007, chapters 4
+//! and 5.
 
 /// A throughput that was measured at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Usl {
     pub alpha: f64,
     /// Coherency, β; at least 0.
     pub beta: f64,
-    /// The fraction of the variance that the law explains; 1 is all.
+    /// The fraction of the variance that the law explains; at 1 it explains everything.
     pub r_squared: f64,
 }
 
@@ -50,9 +50,9 @@ pub enum UslError {
     OutOfRange {
         /// The number of the point, from 1.
         number: usize,
-        /// Its load.
+        /// The load of the invalid point.
         load: f64,
-        /// Its throughput.
+        /// The throughput of the invalid point.
         throughput: f64,
     },
     /// Too few loads to tell three parameters.
@@ -67,20 +67,20 @@ pub enum UslError {
     NoPair {
         /// The line, from 1.
         line: usize,
-        /// The text.
+        /// The text of the line.
         text: String,
     },
 }
 
 impl Usl {
-    /// The throughput that the law gives for a load.
+    /// Returns the throughput that the law predicts for a load.
     pub fn throughput(&self, load: f64) -> f64 {
         let n = load;
         self.lambda * n / (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0))
     }
 
-    /// The mean time that each of a load's units of work takes, in the unit of time of the
-    /// throughput: by Little's law, the load divided by the throughput.
+    /// Returns the mean time that each of a load's units of work takes, in the unit of time of the throughput. By
+    /// Little's law, this is the load divided by the throughput.
     pub fn response(&self, load: f64) -> f64 {
         load / self.throughput(load)
     }
@@ -94,7 +94,7 @@ impl Usl {
         (load >= 1.0).then(|| self.throughput(load))
     }
 
-    /// The least load that gives a throughput; `None` if none of one or more does.
+    /// Returns the least load that gives this throughput; `None` if no load of one or more does.
     pub fn load_of(&self, throughput: f64) -> Option<f64> {
         // X (1 − α) = N (λ − X (α − β)) − X β N²
         let (x, alpha, beta) = (throughput, self.alpha, self.beta);
@@ -106,8 +106,8 @@ impl Usl {
         (load >= 1.0 - 1e-12).then(|| load.max(1.0))
     }
 
-    /// The load of the highest throughput, and that throughput; `None` if there is no peak
-    /// because more load always gives more (β is 0 and α below 1).
+    /// Returns the load of the highest throughput, and this throughput; `None` if there is no peak because more load
+    /// always gives more (β is 0 and α below 1).
     pub fn peak(&self) -> Option<Point> {
         let load = match self.alpha {
             1.0.. => 1.0,
@@ -129,7 +129,7 @@ impl Usl {
     }
 }
 
-/// The smaller solution of a x² + b x + c = 0 with a ≥ 0 and b < 0, if there is one.
+/// Returns the smaller solution of a x² + b x + c = 0 with a ≥ 0 and b < 0, if there is one.
 fn smaller_root(a: f64, b: f64, c: f64) -> Option<f64> {
     let discriminant = b * b - 4.0 * a * c;
     if discriminant < 0.0 || b >= 0.0 {
@@ -140,7 +140,7 @@ fn smaller_root(a: f64, b: f64, c: f64) -> Option<f64> {
     root.is_finite().then_some(root)
 }
 
-/// The larger solution of a x² + b x + c = 0 with a ≥ 0, if there is one.
+/// Returns the larger solution of a x² + b x + c = 0 with a ≥ 0, if there is one.
 fn larger_root(a: f64, b: f64, c: f64) -> Option<f64> {
     let discriminant = b * b - 4.0 * a * c;
     if discriminant < 0.0 {

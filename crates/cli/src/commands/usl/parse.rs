@@ -1,10 +1,10 @@
-//! Points as text.
+//! Parses points from text.
 
 use super::law::{Point, UslError};
 
-/// Reads a point from each line: a load and a throughput, between them a comma, a semicolon or
-/// white space. Empty lines and those that begin with `#` are left out, and so is a first line
-/// that names the columns.
+/// Reads a point from each line: a load and a throughput, separated by a comma, a semicolon or
+/// white space. Empty lines and lines that begin with `#` are skipped, and so is a first line that
+/// names the columns.
 ///
 /// # Errors
 /// [`UslError::NoPair`] with the line.
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<Vec<Point>, UslError> {
 /// Reads points from one argument: `1:955.16,2:1878.91,4:3548.68`.
 ///
 /// # Errors
-/// [`UslError::NoPair`]; the line is the number of the pair.
+/// Returns [`UslError::NoPair`]; its line is the number of the pair.
 pub fn parse_pairs(text: &str) -> Result<Vec<Point>, UslError> {
     let pairs = text.split(',').map(str::trim).zip(1..);
     pairs

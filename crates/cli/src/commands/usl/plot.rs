@@ -1,4 +1,4 @@
-//! The measured points and the law as a drawing (SVG).
+//! Draws the measured points and the law as SVG.
 
 use super::law::{Point, Usl};
 use corsair::picture;
@@ -13,11 +13,11 @@ const PIECES: u32 = 200;
 #[error("the law cannot be drawn: {0}")]
 pub struct PlotError(String);
 
-/// Draws the points, the law from a load of 0 to a little beyond the highest (or the peak, if that
-/// is near), and the peak. Returns the text of the drawing.
+/// Draws the points, the law, and its peak. The curve goes from a load of 0 to slightly beyond the
+/// highest load (or the peak, if it is near). Returns the text of the drawing.
 ///
 /// # Errors
-/// [`PlotError`] if numbers are too large for axes.
+/// Returns a [`PlotError`] if numbers are too large for axes.
 pub fn plot(points: &[Point], usl: &Usl, title: &str) -> Result<String, PlotError> {
     let mut svg = String::new();
     draw(&mut svg, points, usl, title).map_err(|error| PlotError(error.to_string()))?;
