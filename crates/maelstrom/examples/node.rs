@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "flood" => loop {
                 println!(
                     "{}",
-                    json!({"src": name, "dest": name, "body": {"type": "x"}})
+                    json!({"src": name, "dest": "c0", "body": {"type": "x"}})
                 );
             },
             _ => {}
