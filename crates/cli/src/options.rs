@@ -85,7 +85,7 @@ pub enum WorkloadOptions {
 pub struct PirateOptions {
     /// The number of pirates.
     pub population: u32,
-    /// The form of the pirates: actors of their own, or members of a population.
+    /// The form of the pirates: async functions or handlers.
     pub form: Form,
 }
 

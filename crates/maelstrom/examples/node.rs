@@ -1,4 +1,5 @@
-//! A node that solves `echo` and `unique-ids`, or misbehaves as its first argument says: for tests of processes.
+//! A node for tests of processes. It solves `echo` and `unique-ids`, or misbehaves in the way that its first argument
+//! selects.
 
 #![expect(
     clippy::print_stdout,

@@ -17,7 +17,7 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Body {
-    /// The type; empty if the body has none.
+    /// The type of the message; empty if the body has none.
     pub kind: Cow<'static, str>,
     /// The id of a request.
     pub msg_id: Option<i64>,
@@ -115,19 +115,19 @@ impl Body {
 pub enum Packet {
     /// A message between nodes, clients and services.
     Body(Body),
-    /// To the actor of a process: the process sends this.
+    /// Tells the actor that represents a process that the process sends this body to this address.
     Send(Addr, Body),
     /// To the root: a client has finished.
     Finished,
 }
 
-/// A line of a process that is not a message.
+/// The reasons why a line of a process is not a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// It is too long.
+    /// The line is too long.
     #[error("a line of more than {MOST_BYTES} bytes")]
     Length,
-    /// It is not JSON.
+    /// The line is not JSON.
     #[error("a line that is not JSON ({problem}): {line}")]
     Json {
         /// The parser's message.
@@ -135,10 +135,10 @@ pub enum LineError {
         /// The beginning of the line.
         line: String,
     },
-    /// It is JSON, but not a message.
+    /// The line is JSON, but not a message.
     #[error("a message whose \"{field}\" is not {expected}: {line}")]
     Field {
-        /// The field.
+        /// The missing or wrong field.
         field: &'static str,
         /// The expected type.
         expected: &'static str,
@@ -149,10 +149,10 @@ pub enum LineError {
 
 /// The maximum length of a line.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
-/// The number of characters of a line that an error shows.
+/// The largest number of characters of a line that an error shows.
 const MOST_SHOWN: usize = 200;
 
-/// A message as a process writes it.
+/// A message in the format in which processes write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) src: String,
@@ -193,7 +193,7 @@ impl Line {
         Ok(Line { src, dest, body })
     }
 
-    /// The line with its newline.
+    /// Returns the message as a line, including its line feed.
     pub(crate) fn write(src: &str, dest: &str, body: &Body) -> Vec<u8> {
         let mut map = Map::new();
         map.insert("src".to_owned(), src.into());

@@ -18,7 +18,7 @@ pub(crate) const FINAL: Duration = Duration::from_secs(10);
 /// The maximum number of values in a history.
 const MOST_VALUES: usize = 1 << 25;
 
-/// What all clients of a test share.
+/// The state that all clients of a test share.
 pub(crate) struct Shared {
     pub(crate) workload: &'static dyn Workload,
     pub(crate) clients: u32,
@@ -31,13 +31,13 @@ pub(crate) struct Shared {
     pub(crate) values: AtomicUsize,
 }
 
-/// What clients leave when they finish.
+/// The results that clients leave when they finish.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) history: Vec<Record>,
     /// Messages from and to clients.
     pub(crate) messages: u64,
-    /// Faults of nodes that end the test, as sentences.
+    /// Sentences about faults of nodes that end the test.
     pub(crate) faults: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Collected {
 struct Pending {
     id: i64,
     timeout: TimerHandle,
-    /// `None` during the setup.
+    /// The record of the pending operation; `None` during the setup.
     record: Option<Record>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Client {
     phase: Phase,
     history: Vec<Record>,
     messages: u64,
-    /// The node broke the protocol, or the history is too long: the client ends.
+    /// True if the client ends, because the node broke the protocol or the history is too long.
     is_over: bool,
 }
 
@@ -105,7 +105,7 @@ impl Client {
         cx.send(self.node, Packet::Body(body.with_id(id)));
     }
 
-    /// Begins the next operation, or the wait for it. False if the client has finished.
+    /// Begins the next operation, or the wait for it. Returns false if the client has finished.
     fn go_on<C: Context<Packet>>(&mut self, cx: &mut C) -> bool {
         let now = cx.now();
         if self.phase == Phase::Load && now >= self.shared.limit {

@@ -2,10 +2,10 @@
 
 use corsair::{Addr, AddrRange};
 
-/// The address of the first node: the second spawn of a run begins the second page.
+/// The address of the first node. The second spawn of a run begins with the second page.
 const FIRST: u32 = 256;
 
-/// Maelstrom's services.
+/// The names of Maelstrom's services.
 pub const SERVICES: [&str; 4] = ["lin-kv", "seq-kv", "lww-kv", "lin-tso"];
 
 /// The nodes, services and clients of a test, which are spawned together in this order.
@@ -39,7 +39,7 @@ impl Cluster {
     /// Returns the address of a node, from 0.
     ///
     /// # Panics
-    /// If there are fewer nodes.
+    /// If the cluster has fewer nodes.
     pub fn node(&self, index: u32) -> Addr {
         self.nodes().get(index)
     }
@@ -47,13 +47,13 @@ impl Cluster {
     /// Returns the address of a client, from 0.
     ///
     /// # Panics
-    /// If there are fewer clients.
+    /// If the cluster has fewer clients.
     pub fn client(&self, index: u32) -> Addr {
         let first = FIRST + self.nodes + SERVICES.len() as u32;
         AddrRange::new(Addr::from_u32(first), self.clients).get(index)
     }
 
-    /// Returns the address of the service that comes at this place of [`SERVICES`].
+    /// Returns the address of the service with this index in [`SERVICES`].
     fn service(&self, index: u32) -> Addr {
         Addr::from_u32(FIRST + self.nodes + index)
     }
@@ -76,7 +76,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the name of an address: `n0`, `c0` or that of a service.
+    /// Returns the name of an address: `n0`, `c0`, or the name of a service.
     pub fn name(&self, addr: Addr) -> String {
         let index = addr.as_u32().wrapping_sub(FIRST);
         let services = SERVICES.len() as u32;
@@ -101,7 +101,7 @@ impl Cluster {
         self.nodes
     }
 
-    /// The part of a node, service or client by its place in the spawn.
+    /// Returns the role of a node, service or client by its index in the spawn.
     pub(crate) fn role(&self, index: u32) -> Role {
         let services = SERVICES.len() as u32;
         match index.checked_sub(self.nodes) {

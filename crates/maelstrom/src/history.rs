@@ -1,4 +1,4 @@
-//! What clients asked and got.
+//! The operations of clients and their outcomes.
 
 use corsair_check::{Outcome, Value};
 use serde_json::{Value as Json, json};
@@ -6,17 +6,18 @@ use serde_json::{Value as Json, json};
 /// An operation of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The process: a client is another one after an operation whose outcome is unknown.
+    /// The process. After an operation whose outcome is unknown, the client continues as another
+    /// process.
     pub process: u64,
     /// The name of the operation.
     pub function: &'static str,
-    /// The argument.
+    /// The argument of the operation.
     pub value: Value,
     /// The time of the call, in nanoseconds.
     pub call: u64,
     /// The time of the return; `u64::MAX` if the outcome is unknown.
     pub returned: u64,
-    /// The outcome.
+    /// The outcome of the operation.
     pub outcome: Outcome,
     /// True in the phase after the faults.
     pub is_final: bool,
@@ -31,7 +32,8 @@ impl Record {
         }
     }
 
-    /// Its events as a history of Jepsen's in JSON has them, each with its time.
+    /// Returns the two events of the record as JSON in the format of Jepsen's histories, each with
+    /// its time.
     pub(crate) fn events(&self) -> [(u64, Json); 2] {
         let event = |kind: &str, value: &Value, time: u64| {
             let value = json(value);
@@ -52,7 +54,7 @@ impl Record {
     }
 }
 
-/// The history as lines of JSON, one for each event, in the order of time.
+/// Returns the history as lines of JSON, one for each event, in the order of time.
 pub(crate) fn to_json(history: &[Record]) -> String {
     let mut events: Vec<(u64, Json)> = history.iter().flat_map(Record::events).collect();
     events.sort_by_key(|(time, _)| *time);

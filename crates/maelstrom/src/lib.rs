@@ -1,9 +1,9 @@
 //! The workloads of Jepsen's [Maelstrom](https://github.com/jepsen-io/maelstrom): clients, network, faults, services and
 //! checkers.
 //!
-//! A node is a corsair actor whose messages are [`Packet`]s, and runs in virtual time ([`Test::run`]); or it is a
-//! process that exchanges lines of JSON through standard input and output, in any language, and runs at the
-//! speed of the wall clock ([`Test::run_processes`]). Both have the same network and the same checkers.
+//! A node is either a corsair actor whose messages are [`Packet`]s and that runs in virtual time ([`Test::run`]), or a
+//! process in any language that exchanges lines of JSON through standard input and output and runs at the speed of the
+//! wall clock ([`Test::run_processes`]). Both kinds use the same network and the same checkers.
 //!
 //! ```
 //! use corsair::{Actor, Context, Event, Flow};

@@ -34,15 +34,15 @@ impl FromStr for LatencyShape {
     }
 }
 
-/// The latency of messages from and to clients, and what all others have at least.
+/// The latency of messages from and to clients, which is also the minimum for all other messages.
 const LEAST: Duration = Duration::from_micros(10);
 
-/// Latencies between nodes and services. Those of clients are short, because longer ones hide anomalies.
+/// The latencies between nodes and services. Latencies to clients are short, because longer ones would hide anomalies.
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     cluster: Cluster,
     mean: Duration,
-    /// Seconds; `None` without latency.
+    /// The distribution of latencies in seconds; `None` if there is no latency.
     latencies: Option<Distribution>,
 }
 
@@ -88,7 +88,7 @@ impl Network for Links {
     }
 }
 
-/// Partitions that begin and end at random times, with `interval` between the changes on average.
+/// Returns partitions that begin and end at random times, with `interval` between the changes on average.
 pub(crate) fn partitions(
     random: &mut Random,
     nodes: u32,

@@ -12,7 +12,7 @@ use crate::{Report, Test, TestError};
 /// Runs a test with the node of this module that solves its workload.
 ///
 /// # Errors
-/// See [`TestError`].
+/// Returns a [`TestError`] if the test cannot be run or fails.
 pub fn run(test: &Test) -> Result<Report, TestError> {
     match &*test.workload {
         "echo" => test.run(|_, _| echo::Echo),

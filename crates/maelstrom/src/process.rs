@@ -17,30 +17,30 @@ use std::time::{Duration, Instant};
 /// The program of the nodes.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Path of the program; each node is a process of it.
+    /// The path of the program. Each node is a process of this program.
     pub bin: PathBuf,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// Show what nodes write to standard error.
+    /// True to show the standard error of the nodes.
     pub log_stderr: bool,
 }
 
-/// The maximum time that a node takes for its `init_ok`.
+/// The time within which a node must send its `init_ok`.
 const INIT: Duration = Duration::from_secs(10);
-/// Lines that wait to be read by the simulation.
+/// The largest number of lines that wait to be read by the simulation.
 const MOST_LINES: usize = 1_024;
-/// The maximum number of messages that a node sends in a second.
+/// The largest number of messages that a node may send in a second.
 const MOST_RATE: u64 = 100_000;
-/// The maximum time between two looks at the clock.
+/// The longest time between two checks of the clock.
 const NAP: Duration = Duration::from_millis(5);
 
 impl Test {
-    /// Runs the test with a process for each node. Times are those of the wall clock, because
-    /// processes have their own timers, so the result differs from run to run.
+    /// Runs the test with a process for each node. Times are those of the wall clock, because processes have their own
+    /// timers, so the result differs between runs.
     ///
     /// # Errors
-    /// See [`TestError`]: also if a process ends, hangs, floods the network, or writes what is not a
-    /// message.
+    /// Returns a [`TestError`]; a process that ends, hangs, floods the network or writes invalid messages is an error,
+    /// too.
     pub fn run_processes(&self, program: &Program) -> Result<Report, TestError> {
         let prepared = self.prepare()?;
         let (sender, lines) = sync_channel(MOST_LINES);
@@ -114,13 +114,13 @@ impl Actor<Packet> for Proxy {
     }
 }
 
-/// Runs the simulation beside the processes.
+/// Runs the simulation next to the processes.
 struct Driver<'a> {
     prepared: &'a Prepared,
     simulation: Simulation<Packet>,
     children: Vec<Child>,
     lines: Receiver<FromChild>,
-    /// Messages that nodes sent before all of them were ready.
+    /// Messages that nodes sent before all nodes were ready.
     early: VecDeque<(u32, Addr, Body)>,
     /// The number of messages that each node has sent.
     sent: Vec<u64>,
@@ -180,7 +180,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Reads a line: its node, receiver and body.
+    /// Parses a line. Returns its node, receiver and body.
     fn read(&mut self, received: FromChild) -> Result<(u32, Addr, Body), TestError> {
         let cluster = self.prepared.cluster;
         let (node, bytes) = match received {
@@ -253,7 +253,7 @@ impl Driver<'_> {
         )))
     }
 
-    /// Gives the actor of a process what the process sends.
+    /// Passes a message of a process to the actor that represents the process.
     fn inject(&mut self, node: u32, to: Addr, body: Body) -> Result<(), TestError> {
         let soon = self.simulation.now().after(Duration::from_nanos(1));
         let actor = self.prepared.cluster.node(node);

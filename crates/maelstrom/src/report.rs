@@ -8,13 +8,13 @@ use corsair_check::Outcome;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a test came to. Its text is for people.
+/// The result of a test. Its `Display` output is for human readers.
 #[derive(Clone, Debug)]
 pub struct Report {
     workload: String,
-    /// The operations of all clients, by the time of their calls.
+    /// The operations of all clients, ordered by the time of their calls.
     pub history: Vec<Record>,
-    /// What the checkers found.
+    /// The findings of the checkers.
     pub findings: Findings,
     /// The number of messages of each kind.
     pub messages: Messages,
@@ -25,7 +25,7 @@ pub struct Report {
     counts: BTreeMap<&'static str, [u64; 3]>,
 }
 
-/// Numbers of messages.
+/// The numbers of messages of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// Sent or received by clients.
@@ -91,7 +91,7 @@ impl Report {
         }
     }
 
-    /// True if there is no violation, and the check could decide.
+    /// Returns true if there is no violation, and the check could decide.
     pub fn is_valid(&self) -> bool {
         self.findings.violations.is_empty() && self.findings.undecided.is_none()
     }

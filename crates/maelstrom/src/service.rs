@@ -1,19 +1,21 @@
-//! The services that nodes may ask: key-value stores of three consistencies, and timestamps.
+//! The services that nodes can use: key-value stores with three levels of consistency, and
+//! timestamps.
 
 use crate::{Body, Packet};
 use corsair::{Actor, Context, Event, Flow};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, VecDeque};
 
-/// States of the past that `seq-kv` may answer from.
+/// The number of past states from which `seq-kv` may answer.
 const VERSIONS: usize = 32;
 
-/// A service as an actor.
+/// A service, which is an actor.
 #[derive(Debug)]
 pub(crate) enum Service {
     /// `lin-kv`: every request is executed at once.
     Linearizable(Table),
-    /// `seq-kv`: reads may see a state of the past, but no client goes back.
+    /// The service `seq-kv`: reads may return a past state, but no client ever goes back to an
+    /// earlier one.
     Sequential(Sequential),
     /// `lww-kv`: two replicas, merged at random times.
     LastWriteWins([Replica; 2]),
@@ -24,7 +26,7 @@ pub(crate) enum Service {
 type Table = BTreeMap<String, Json>;
 
 impl Service {
-    /// The service at this place of [`SERVICES`](crate::SERVICES).
+    /// Returns the service with this index in [`SERVICES`](crate::SERVICES).
     pub(crate) fn new(index: u32) -> Service {
         match index {
             0 => Service::Linearizable(Table::new()),
@@ -75,7 +77,7 @@ fn not_supported(body: &Body) -> Body {
     Body::error(10, &format!("the service has no request '{}'", body.kind))
 }
 
-/// What a request writes, and its reply.
+/// Returns the write and the reply that result from a request.
 fn execute<'a>(
     body: &Body,
     get: impl Fn(&str) -> Option<&'a Json>,
@@ -103,13 +105,13 @@ fn execute<'a>(
     }
 }
 
-/// The current state, and how to get back to earlier ones.
+/// The current state, and the data to reconstruct earlier states.
 #[derive(Debug, Default)]
 pub(crate) struct Sequential {
     table: Table,
-    /// The number of writes so far, which is the current version.
+    /// The number of writes so far, which is also the number of the current version.
     version: u64,
-    /// For each of the last writes: the key, and its value before.
+    /// For each of the last writes: the key, and its previous value.
     undo: VecDeque<(String, Option<Json>)>,
     /// The version that each client has seen.
     seen: BTreeMap<u32, u64>,

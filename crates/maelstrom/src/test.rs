@@ -46,26 +46,26 @@ pub struct Test {
     pub latency_shape: LatencyShape,
     /// The neighbours that `broadcast` offers.
     pub topology: Topology,
-    /// The mean time between the beginnings and ends of partitions; `None` without partitions.
+    /// The mean time between the beginnings and ends of partitions; `None` if there are no partitions.
     pub partitions: Option<Duration>,
     /// Further faults. Times are in milliseconds; loss, duplicates and late messages end with the load.
     pub faults: FaultPlan,
-    /// The part of operations that must succeed, from 0 to 1.
+    /// The share of operations that must succeed, from 0 to 1.
     pub availability: Option<f64>,
     /// Keys that `kafka` uses at a time.
     pub key_count: u32,
-    /// Messages that `kafka` sends to a key, about.
+    /// The approximate number of messages that `kafka` sends to a key.
     pub max_writes_per_key: u32,
-    /// Everything that is drawn follows from it.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Threads of a run whose nodes are actors.
+    /// The number of threads if nodes are actors.
     pub workers: NonZeroUsize,
     /// Ends the run early.
     pub cancel: CancelToken,
 }
 
 impl Test {
-    /// Returns a test of this workload with one node, a client, 5 operations a second, and 60
+    /// Returns a test of this workload with one node, one client, 5 operations per second, and a duration of 60
     /// seconds.
     pub fn new(workload: impl Into<String>) -> Test {
         Test {
@@ -96,20 +96,20 @@ pub enum TestError {
     /// A workload that does not exist.
     #[error("'{0}' is not a workload; expected {list}", list = crate::workloads().join(", "))]
     Workload(String),
-    /// A parameter out of its range.
+    /// A parameter is out of its range.
     #[error("{name} is {value}; expected {expected}")]
     Parameter {
-        /// The parameter.
+        /// The name of the parameter.
         name: &'static str,
-        /// Its value.
+        /// The value of the parameter.
         value: String,
-        /// Its range.
+        /// The valid range of the parameter.
         expected: &'static str,
     },
     /// Faults that do not fit.
     #[error("the fault plan does not fit: {0}")]
     Plan(#[from] PlanError),
-    /// Crashes, which nodes of a test do not have.
+    /// The fault plan has crashes, which tests do not support.
     #[error("the fault plan has crashes, but the nodes of a test do not restart")]
     Crashes,
     /// The network cannot be made.
@@ -118,28 +118,29 @@ pub enum TestError {
     /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A node did what no node may do.
+    /// A node violated the protocol.
     #[error("{0}")]
     Node(String),
-    /// A process wrote what is not a message.
+    /// A process wrote a line that is not a message.
     #[error("node {node} wrote {problem}")]
     Line {
-        /// The node.
+        /// The name of the node.
         node: String,
-        /// What it wrote.
+        /// The reason why the line is not a message.
         problem: LineError,
     },
     /// A process could not be started.
     #[error("cannot start {program}: {problem}")]
     Start {
-        /// The program.
+        /// The path of the program.
         program: String,
         /// The cause.
         problem: std::io::Error,
     },
 }
 
-/// The maximum duration of a load: faults stop with it, after two thirds of a plan's time.
+/// The maximum duration of a load in seconds. Faults stop with the load, after two thirds of the longest time of a
+/// fault plan.
 const MOST_SECONDS: u64 = 2_400;
 
 /// A test that was checked.
@@ -225,7 +226,7 @@ impl Test {
         Ok(workload)
     }
 
-    /// The faults of the run: those that were given, and partitions.
+    /// Returns the faults of the run: those of the test, and partitions.
     fn plan(&self) -> Result<FaultPlan, TestError> {
         let mut plan = self.faults.clone();
         let limit = self.time_limit.as_millis() as u32;
@@ -276,7 +277,8 @@ impl Test {
     /// index.
     ///
     /// # Errors
-    /// See [`TestError`]. A violation is no error, but a part of the report.
+    /// Returns a [`TestError`] if the test cannot be run or fails. A violation is not an error; it is a part of the
+    /// report.
     pub fn run<A, F>(&self, make: F) -> Result<Report, TestError>
     where
         A: Actor<Packet>,
@@ -349,7 +351,7 @@ impl Prepared {
     }
 }
 
-/// The parent of all nodes, services and clients: it waits until the clients have finished.
+/// The parent of all nodes, services and clients, which waits until the clients have finished.
 struct Root<F> {
     cluster: Cluster,
     end: Time,

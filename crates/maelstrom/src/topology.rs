@@ -6,12 +6,12 @@ use std::str::FromStr;
 /// The shape of the topology message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Topology {
-    /// Nodes in rows and columns; each has at most four neighbours.
+    /// Nodes are arranged in rows and columns; each has at most four neighbours.
     #[default]
     Grid,
     /// Nodes in a row.
     Line,
-    /// Every node is a neighbour of every other.
+    /// Every node is a neighbour of every other node.
     Total,
     /// A tree in which each node has up to this many children.
     Tree(u32),
@@ -56,7 +56,7 @@ impl Topology {
         }
     }
 
-    /// The neighbours of each node by name, as the message has them.
+    /// Returns the neighbours of each node by name, in the format of the `topology` message.
     pub(crate) fn neighbours(self, nodes: u32) -> Json {
         let of = |node| {
             let others = (0..nodes).filter(move |other| self.joins(nodes, node, *other));

@@ -1,4 +1,4 @@
-//! The interface of workloads, and the list of them.
+//! The interface of workloads, and the list of all workloads.
 
 use crate::history::Record;
 use crate::{Body, Topology};
@@ -6,20 +6,21 @@ use corsair_check::Value;
 use serde_json::Value as Json;
 use std::time::Duration;
 
-/// A workload: what its clients ask, and what the nodes have to answer. It is a file of
-/// `workloads/` and an entry of [`WORKLOADS`].
+/// A workload: the requests of its clients, and the checker of the nodes' answers. Each workload is
+/// a file in `workloads/` and an entry of [`WORKLOADS`].
 pub(crate) trait Workload: Sync {
     /// The name in `-w`.
     fn name(&self) -> &'static str;
-    /// What a client asks.
+    /// Returns the requests of one client.
     fn session(&self, start: &Start) -> Box<dyn Session>;
     /// Checks the history of all clients.
     fn check(&self, history: &[Record]) -> Findings;
-    /// True if clients ask once more after faults have ended and nodes had time to recover.
+    /// Returns true if clients send further requests after faults have ended and nodes had time to
+    /// recover.
     fn has_final_phase(&self) -> bool {
         true
     }
-    /// The longest time for which a client waits for a reply, by the mean latency.
+    /// Returns the longest time for which a client waits for a reply, given the mean latency.
     fn patience(&self, latency: Duration) -> Duration {
         let _ = latency;
         Duration::from_secs(5)
@@ -28,14 +29,14 @@ pub(crate) trait Workload: Sync {
     fn is_idempotent(&self, function: &str) -> bool {
         function == "read"
     }
-    /// True if the run is valid although no operation of this function succeeded.
+    /// Returns true if the run is valid even if no operation of this function succeeded.
     fn may_always_fail(&self, function: &str) -> bool {
         let _ = function;
         false
     }
 }
 
-/// All workloads.
+/// The list of all workloads.
 pub(crate) const WORKLOADS: [&dyn Workload; 8] = [
     &crate::workloads::echo::Echo,
     &crate::workloads::unique_ids::UniqueIds,
@@ -56,7 +57,7 @@ pub fn workloads() -> Vec<&'static str> {
     WORKLOADS.iter().map(|workload| workload.name()).collect()
 }
 
-/// What a session begins with.
+/// The parameters with which a session begins.
 pub(crate) struct Start {
     pub(crate) client: u32,
     pub(crate) clients: u32,
@@ -66,17 +67,17 @@ pub(crate) struct Start {
     pub(crate) writes_per_key: u32,
 }
 
-/// What one client asks, one operation at a time.
+/// The requests of one client, one operation at a time.
 pub(crate) trait Session: Send {
-    /// A request that has to be answered before the load begins.
+    /// Returns a request that must be answered before the load begins.
     fn setup(&mut self) -> Option<Body> {
         None
     }
-    /// The next operation; in the final phase `None` ends the client.
+    /// Returns the next operation. In the final phase, `None` ends the client.
     fn call(&mut self, draw: &mut dyn FnMut(u32) -> u32, phase: Phase) -> Option<Call>;
-    /// Reads a reply. The error is a clause: what a correct reply would have had.
+    /// Reads a reply. The error is a clause that describes the correct reply.
     fn answer(&mut self, reply: &Body) -> Result<Answer, String>;
-    /// The operation failed, or its outcome is unknown.
+    /// Reports that the operation failed, or that its outcome is unknown.
     fn failed(&mut self) {}
 }
 
@@ -90,31 +91,31 @@ pub(crate) enum Phase {
 pub(crate) struct Call {
     pub(crate) function: &'static str,
     pub(crate) value: Value,
-    /// `None`: the operation has no request, and its outcome is unknown. The client begins again as
-    /// another process.
+    /// The request. If it is `None`, the operation has no request and its outcome is unknown; the
+    /// client then continues as another process.
     pub(crate) body: Option<Body>,
 }
 
-/// What a reply means for the operation.
+/// The meaning of a reply for the operation.
 pub(crate) enum Answer {
-    /// It is complete, with this result.
+    /// The operation is complete, with this result.
     Done(Value),
-    /// It has a further request.
+    /// The operation has a further request.
     Ask(Body),
 }
 
-/// What a checker found.
+/// The findings of a checker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// The violations, as sentences; at most 10 of each kind.
+    /// Sentences about the violations, at most 10 of each kind.
     pub violations: Vec<String>,
-    /// Why the check could not decide; `None` if it could.
+    /// The reason why the check could not decide; `None` if it could.
     pub undecided: Option<String>,
     /// Further facts for the report.
     pub notes: Vec<String>,
 }
 
-/// The maximum number of violations of a kind that are listed.
+/// The largest number of violations of one kind that are listed.
 const MOST_LISTED: usize = 10;
 
 impl Findings {

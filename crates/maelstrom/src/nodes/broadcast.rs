@@ -1,4 +1,5 @@
-//! Sends what is new to the neighbours, and again until they have acknowledged it.
+//! A node that sends new values to its neighbours, and repeats them until the neighbours have
+//! acknowledged them.
 
 use crate::{Body, Cluster, Packet};
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
@@ -16,7 +17,7 @@ pub(super) struct Broadcast {
     /// In the order of arrival.
     messages: Vec<Json>,
     known: BTreeSet<String>,
-    /// What each neighbour has not acknowledged.
+    /// For each neighbour, the values that it has not acknowledged.
     unacknowledged: BTreeMap<Addr, BTreeMap<String, Json>>,
 }
 

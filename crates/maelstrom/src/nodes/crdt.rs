@@ -1,4 +1,5 @@
-//! Replicated data types: each node sends its state to all others, and merges theirs.
+//! Nodes with replicated data types: each node sends its state to all others, and merges the states
+//! that it receives.
 
 use crate::{Body, Cluster, Packet};
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
@@ -9,7 +10,7 @@ use std::time::Duration;
 const GOSSIP: Token = Token::new(0);
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A state whose merge is associative, commutative and idempotent.
+/// A state with a merge operation that is associative, commutative and idempotent.
 pub(super) trait State: Default + Send + 'static {
     fn add(&mut self, node: u32, request: &Body);
     fn read(&self) -> Json;

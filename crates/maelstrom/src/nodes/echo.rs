@@ -1,4 +1,4 @@
-//! Returns what it is sent.
+//! A node that returns each message to its sender.
 
 use crate::{Body, Packet};
 use corsair::{Actor, Context, Event, Flow};

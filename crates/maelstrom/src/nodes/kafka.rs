@@ -1,4 +1,4 @@
-//! Each key belongs to one node, which has its log; the others pass requests on.
+//! Nodes for `kafka`. The first node stores all logs; the other nodes forward requests to it.
 
 use super::lin_kv::Relay;
 use crate::{Body, Cluster, Packet};
@@ -6,7 +6,7 @@ use corsair::{Actor, Addr, Context, Event, Flow};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 
-/// Messages of a key in one reply.
+/// The largest number of messages of a key in one reply.
 const MOST_POLLED: usize = 100;
 
 #[derive(Default)]
@@ -16,7 +16,8 @@ struct Log {
     committed: Option<i64>,
 }
 
-/// A single log keeper: requests of other nodes' clients are relayed to the first node.
+/// A node that stores logs. Only the first node does; the others forward their clients' requests to
+/// it.
 pub(super) struct Kafka {
     relay: Option<Relay>,
     logs: BTreeMap<String, Log>,

@@ -1,17 +1,17 @@
-//! Passes requests on to the service `lin-kv`, and its replies back.
+//! A node that forwards requests to the service `lin-kv`, and the service's replies to its clients.
 
 use crate::{Body, Cluster, Packet};
 use corsair::{Actor, Addr, Context, Event, Flow};
 use std::collections::BTreeMap;
 
-/// Requests that wait for a reply; the oldest are forgotten.
+/// The largest number of requests that wait for a reply; the oldest are forgotten.
 const MOST_WAITING: usize = 10_000;
 
-/// Passes requests to another actor under ids of its own.
+/// Forwards requests to another actor, with new ids.
 pub(super) struct Relay {
     to: Addr,
     next: i64,
-    /// The asker and its id.
+    /// For each forwarded request, the client and the client's id.
     waiting: BTreeMap<i64, (Addr, Option<i64>)>,
 }
 
@@ -24,7 +24,7 @@ impl Relay {
         }
     }
 
-    /// Passes on a request, or a reply to one.
+    /// Forwards a request, or the reply to a request.
     pub(super) fn pass<C: Context<Packet>>(&mut self, from: Addr, mut body: Body, cx: &mut C) {
         match body.in_reply_to {
             None => {

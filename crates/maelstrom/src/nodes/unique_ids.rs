@@ -1,4 +1,4 @@
-//! Ids of the node's number and a counter.
+//! A node that makes ids from its number and a counter.
 
 use crate::{Body, Packet};
 use corsair::{Actor, Context, Event, Flow};

@@ -1,4 +1,4 @@
-//! A process with threads for its three streams. All of them are bounded.
+//! A process, with threads for its three streams. All buffers are bounded.
 
 use super::Program;
 use crate::TestError;
@@ -12,16 +12,16 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Lines that wait to be written to a process.
+/// The largest number of lines that wait to be written to a process.
 const MOST_WAITING: usize = 100_000;
-/// Bytes that wait to be written to a process.
+/// The largest number of bytes that wait to be written to a process.
 const MOST_WAITING_BYTES: usize = 64 << 20;
-/// Lines of standard error that are shown when a process ends early.
+/// The number of lines of standard error that are shown if a process ends early.
 const LAST_LINES: usize = 10;
-/// The number of bytes that are read of a line of standard error.
+/// The number of bytes that are read of a line of standard error, at most.
 const MOST_STDERR: u64 = 4_096;
 
-/// What the threads of a process send.
+/// A message from the threads of a process.
 pub(super) enum FromChild {
     /// A line of standard output.
     Line(u32, Vec<u8>),
@@ -31,7 +31,7 @@ pub(super) enum FromChild {
 
 type LastLines = Arc<Mutex<VecDeque<String>>>;
 
-/// A process, which ends when it is dropped.
+/// A running process, which is ended when it is dropped.
 pub(super) struct Child {
     pub(super) name: String,
     process: std::process::Child,
@@ -99,7 +99,7 @@ impl Child {
         self.writer.clone()
     }
 
-    /// Describes a process that ended during the test.
+    /// Returns the error for a process that ended during the test.
     pub(super) fn ended(&mut self) -> TestError {
         let deadline = Instant::now() + Duration::from_secs(1);
         let mut status = self.process.try_wait().ok().flatten();
@@ -136,7 +136,7 @@ impl Drop for Child {
 pub(super) struct Writer {
     name: String,
     lines: SyncSender<Vec<u8>>,
-    /// Bytes that wait.
+    /// The number of bytes that wait to be written.
     bytes: Arc<AtomicUsize>,
 }
 

@@ -1,4 +1,5 @@
-//! `g-counter` and `pn-counter`: at the end every node has the sum of all additions.
+//! The workloads `g-counter` and `pn-counter`: at the end, every node must have the sum of all
+//! additions.
 
 use crate::Body;
 use crate::history::Record;
@@ -65,7 +66,8 @@ impl Workload for Counter {
     }
 }
 
-/// The ranges of sums: all additions that succeeded, and any of those whose outcome is unknown.
+/// Returns the ranges of possible sums: all additions that succeeded, and any subset of those whose
+/// outcome is unknown.
 fn possible_sums(history: &[Record]) -> Vec<(i64, i64)> {
     let adds = || history.iter().filter(|record| record.function == "add");
     let delta = |record: &Record| record.value.int().unwrap_or(0);

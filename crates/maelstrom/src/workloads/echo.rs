@@ -1,4 +1,4 @@
-//! `echo`: nodes return what they are sent.
+//! The workload `echo`: nodes must return the values that they receive.
 
 use crate::Body;
 use crate::history::Record;

@@ -1,4 +1,4 @@
-//! `kafka`: logs of messages by key, read from offsets.
+//! The workload `kafka`: logs of messages by key, which are read from offsets.
 
 mod check;
 
@@ -42,7 +42,7 @@ impl Workload for Kafka {
     }
 }
 
-/// What the reply of the pending request is for.
+/// The purpose of the pending request.
 enum Pending {
     None,
     /// The key and message of a send.
@@ -50,22 +50,22 @@ enum Pending {
     Poll,
     /// The result of a poll whose offsets are being committed.
     Commit(Value),
-    /// The keys whose committed offsets were asked for.
+    /// The request for the committed offsets of these keys.
     Assign(Vec<String>),
 }
 
 /// The steps of the final phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// All keys are to be assigned from their beginning.
+    /// All keys are assigned, and read from their beginning.
     Assign,
-    /// They are polled until there is nothing new.
+    /// The keys are polled until there are no new messages.
     Poll,
     Done,
 }
 
 struct KafkaSession {
-    /// The next message: those of a client differ from those of others.
+    /// The next message. No two clients send equal messages.
     next: i64,
     clients: i64,
     key_count: u32,
@@ -78,7 +78,7 @@ struct KafkaSession {
 }
 
 impl KafkaSession {
-    /// The first key that is in use, which moves on as keys have been written often enough.
+    /// Returns the first key in use, which increases after a key has been written often enough.
     fn first_key(&self) -> u32 {
         let per_round = self.writes_per_key * self.key_count;
         self.sent * self.clients as u32 / per_round.max(1) * self.key_count
@@ -123,7 +123,7 @@ impl KafkaSession {
         }
     }
 
-    /// Reads the messages of a poll, moves the offsets on, and commits them.
+    /// Reads the messages of a poll, advances the offsets, and commits them.
     fn polled(&mut self, reply: &Body) -> Result<Answer, String> {
         let expected = || "'poll_ok' with lists of [offset, message] in \"msgs\"".to_owned();
         let (true, Some(Json::Object(all))) = (reply.kind == "poll_ok", reply.get("msgs")) else {

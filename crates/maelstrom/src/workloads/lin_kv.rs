@@ -1,4 +1,5 @@
-//! `lin-kv`: registers by key that are read, written, and compared and set, all linearizable.
+//! The workload `lin-kv`: registers by key that are read, written, and compared and set; all
+//! operations must be linearizable.
 
 use crate::Body;
 use crate::history::Record;
@@ -9,9 +10,9 @@ use std::time::Duration;
 
 pub(crate) struct LinKv;
 
-/// Values are below it.
+/// The upper bound of values, exclusive.
 const VALUES: u32 = 5;
-/// Operations of all clients on a key, about.
+/// The approximate number of operations of all clients on a key.
 const OPERATIONS_PER_KEY: u32 = 128;
 
 impl Workload for LinKv {
@@ -68,7 +69,7 @@ impl Workload for LinKv {
     }
 }
 
-/// The operation of a record; `None` if it had no effect.
+/// Returns the operation of a record; `None` if it had no effect.
 fn operation(record: &Record) -> Option<Operation<KeyValueInput, Value>> {
     let [key, argument] = record.value.list()? else {
         return None;
@@ -93,11 +94,11 @@ fn operation(record: &Record) -> Option<Operation<KeyValueInput, Value>> {
 }
 
 struct LinKvSession {
-    /// Half of the clients read, the others write.
+    /// True if the client reads; half of the clients do, and the others write.
     is_reader: bool,
     is_only: bool,
     key: u32,
-    /// Operations on this key.
+    /// The number of operations left for this key.
     left: u32,
     per_key: u32,
 }

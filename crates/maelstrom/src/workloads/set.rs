@@ -1,4 +1,5 @@
-//! `broadcast` and `g-set`: what was added is read everywhere, sooner or later.
+//! The workloads `broadcast` and `g-set`: every added element must eventually be read on every
+//! node.
 
 use crate::Body;
 use crate::history::Record;
@@ -75,7 +76,7 @@ impl Workload for Set {
 struct SetSession {
     names: &'static Names,
     topology: Option<Body>,
-    /// The next element: those of a client differ from those of others.
+    /// The next element. No two clients add equal elements.
     next: i64,
     clients: i64,
     is_final_done: bool,
@@ -125,17 +126,18 @@ impl Session for SetSession {
     }
 }
 
-/// What reads say of an element.
+/// The observations of an element in reads.
 #[derive(Default)]
 struct Seen {
-    /// The time since which it is known to have been added.
+    /// The time after which the element is known to have been added.
     known: Option<u64>,
-    /// The places of the last read with it, and of the last one before that without it.
+    /// The indices of the last read that contains the element, and of the last earlier read that
+    /// does not.
     present: Option<usize>,
     absent: Option<usize>,
 }
 
-/// Elements are lost if they were known, and the last reads do not have them.
+/// Checks for lost elements, which are known to have been added and are missing in the last reads.
 fn check(history: &[Record], add: &str) -> Findings {
     let mut findings = Findings::default();
     let mut elements: BTreeMap<&Value, Seen> = BTreeMap::new();

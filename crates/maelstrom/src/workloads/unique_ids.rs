@@ -1,4 +1,4 @@
-//! `unique-ids`: no two requests get the same id.
+//! The workload `unique-ids`: no two requests may get the same id.
 
 use crate::Body;
 use crate::history::Record;

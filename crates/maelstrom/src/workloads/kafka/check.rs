@@ -1,11 +1,11 @@
-//! The checker of `kafka`: offsets, order, and messages that are lost.
+//! The checker of `kafka`: offsets, order, and lost messages.
 
 use crate::history::Record;
 use crate::workload::Findings;
 use corsair_check::{Outcome, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of a key.
+/// The known facts about a key.
 #[derive(Default)]
 struct Log<'a> {
     /// The messages of each offset.
@@ -24,7 +24,7 @@ impl<'a> Log<'a> {
 
 type Logs<'a> = BTreeMap<&'a str, Log<'a>>;
 
-/// The lists of a poll by key: offsets with messages.
+/// Returns the lists of a poll by key: offsets with messages.
 fn polls(record: &Record) -> impl Iterator<Item = (&str, Vec<(i64, &Value)>)> {
     let entries = match record.result() {
         Some(Value::Map(entries)) if record.function == "poll" => &entries[..],
@@ -39,7 +39,7 @@ fn polls(record: &Record) -> impl Iterator<Item = (&str, Vec<(i64, &Value)>)> {
     })
 }
 
-/// The key, offset and message of a send that succeeded.
+/// Returns the key, offset and message of a send that succeeded.
 fn sent(record: &Record) -> Option<(&str, i64, &Value)> {
     match (record.function, record.result()?.list()?) {
         ("send", [key, offset, message]) => Some((key.text()?, offset.int()?, message)),
@@ -73,7 +73,7 @@ pub(super) fn check(history: &[Record]) -> Findings {
     findings
 }
 
-/// An offset has one message, and a message one offset.
+/// Checks that each offset has one message, and each message one offset.
 fn agreement(logs: &Logs, findings: &mut Findings) {
     let (mut inconsistent, mut duplicates) = (Vec::new(), Vec::new());
     for (key, log) in logs {
@@ -92,7 +92,8 @@ fn agreement(logs: &Logs, findings: &mut Findings) {
     findings.list("duplicate", duplicates);
 }
 
-/// Acknowledged messages are polled: those below a polled offset at all, the others at the end.
+/// Checks that acknowledged messages are polled: those below a polled offset at any time, all
+/// others in the final phase.
 fn lost(history: &[Record], logs: &Logs, findings: &mut Findings) {
     let (mut lost, mut unseen) = (Vec::new(), Vec::new());
     for (key, offset, message) in history.iter().filter_map(sent) {
@@ -113,7 +114,7 @@ fn lost(history: &[Record], logs: &Logs, findings: &mut Findings) {
     findings.list("unseen", unseen);
 }
 
-/// What failed for certain is never polled.
+/// Checks that messages whose send certainly failed are never polled.
 fn aborted(history: &[Record], logs: &Logs, findings: &mut Findings) {
     let failed = history
         .iter()
@@ -130,7 +131,8 @@ fn aborted(history: &[Record], logs: &Logs, findings: &mut Findings) {
     findings.list("aborted read", sentences.collect());
 }
 
-/// A process polls and sends in the order of offsets, without gaps, until it is assigned keys.
+/// Checks that each process polls and sends in the order of offsets and without gaps, until it is
+/// assigned new keys.
 fn order(history: &[Record], logs: &Logs, findings: &mut Findings) {
     let mut by_process: BTreeMap<u64, Vec<&Record>> = BTreeMap::new();
     for record in history {
