@@ -115,7 +115,7 @@ impl Body {
 pub enum Packet {
     /// A message between nodes, clients and services.
     Body(Body),
-    /// Tells the actor that represents a process that the process sends this body to this address.
+    /// Notifies the actor of a process that the process sends this body to this address.
     Send(Addr, Body),
     /// To the root: a client has finished.
     Finished,

@@ -1,8 +1,8 @@
 //! Actors written in Python, in virtual time.
 //!
-//! The engine runs them on the thread that calls it, which holds the interpreter all the while; so there is
-//! one worker, and no other thread is ever asked to run Python. A handler's wishes are noted in the
-//! [`Context`] and carried out when it has returned: Python never holds anything of the engine's.
+//! The engine runs the actors on the thread that calls it, which holds the interpreter the whole time. So there is one
+//! worker, and no other thread ever runs Python. The requests of a handler are noted in the [`Context`] and carried out
+//! after the handler has returned: Python never holds a reference to an object of the engine.
 
 mod context;
 mod fingerprint;

@@ -1,4 +1,4 @@
-//! Definitions as text: found, checked, and what there is to choose from.
+//! Definitions as text: finding them, checking them, and listing the available names.
 
 use crate::error;
 use corsair_arch::{BUILT_IN, DefinitionText, read_text};

@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The longest time of a run: what 64 bits of nanoseconds hold.
+/// The longest time of a run in seconds, which is limited by 64 bits of nanoseconds.
 const LONGEST: f64 = 18_446_744_073.0;
 
 /// A span of time: a number of seconds, text with its unit, or a `timedelta`.
@@ -64,7 +64,7 @@ impl Span {
     }
 }
 
-/// True if it is a number of Python or a scalar of another library; a truth value is neither.
+/// Returns true if the value is a Python number or a scalar of another library; truth values do not count.
 fn is_number(given: &Bound<'_, PyAny>) -> bool {
     if given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok() {
         return given.cast::<PyBool>().is_err();
@@ -103,7 +103,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Seed {
     }
 }
 
-/// How many threads work.
+/// A number of worker threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Workers(pub NonZeroUsize);
 
@@ -118,7 +118,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Workers {
     }
 }
 
-/// A count.
+/// A number of items, from 0 to 2³² − 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Count(pub u32);
 
@@ -148,12 +148,12 @@ fn whole(given: Borrowed<'_, '_, PyAny>, what: &str, least: u64, most: u64) -> P
     })
 }
 
-/// Arguments by name, as Python's part of the module hands them over.
+/// Arguments by name, as passed by the Python part of the module.
 #[derive(Debug)]
 pub struct Arguments<'a, 'py>(pub &'a Bound<'py, PyDict>);
 
 impl<'py> Arguments<'_, 'py> {
-    /// Reads an argument. The error names it.
+    /// Reads an argument. Errors contain its name.
     pub fn get<T>(&self, name: &str) -> PyResult<T>
     where
         T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
@@ -164,7 +164,7 @@ impl<'py> Arguments<'_, 'py> {
             .map_err(|error| named(self.0.py(), name, &error))
     }
 
-    /// An argument that may be None.
+    /// Reads an argument that may be None.
     pub fn maybe<T>(&self, name: &str) -> PyResult<Option<T>>
     where
         T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
@@ -198,7 +198,7 @@ impl<'py> Arguments<'_, 'py> {
     }
 }
 
-/// The same error with the name of the argument before its sentence.
+/// Returns the error with the name of the argument before its sentence.
 fn named(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     let said = format!("{name}: {}", error.value(py));
     if error.is_instance_of::<PyTypeError>(py) {
@@ -208,7 +208,7 @@ fn named(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     }
 }
 
-/// The configuration of a run: its seed and workers.
+/// Reads the configuration of a run: its seed and workers.
 pub fn config(arguments: &Arguments<'_, '_>) -> PyResult<Config> {
     let mut config = Config {
         seed: arguments.get::<Seed>("seed")?.0,
@@ -220,7 +220,7 @@ pub fn config(arguments: &Arguments<'_, '_>) -> PyResult<Config> {
     Ok(config)
 }
 
-/// How large an architecture is made.
+/// Reads the scale of an architecture.
 pub fn scale(arguments: &Arguments<'_, '_>) -> PyResult<Scale> {
     Ok(Scale {
         regions: arguments.get::<Count>("regions")?.0,
@@ -228,7 +228,7 @@ pub fn scale(arguments: &Arguments<'_, '_>) -> PyResult<Scale> {
     })
 }
 
-/// How the runs of a sweep or a comparison are made.
+/// Reads the options for the runs of a sweep or a comparison.
 pub fn setup(arguments: &Arguments<'_, '_>) -> PyResult<Setup> {
     Ok(Setup {
         scale: scale(arguments)?,

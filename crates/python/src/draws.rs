@@ -1,4 +1,4 @@
-//! Random numbers and confidence intervals of the libraries, for `corsair.sim`.
+//! Random numbers and confidence intervals from the Rust libraries, for `corsair.sim`.
 
 use crate::error;
 use corsair::{Estimate, Random};
@@ -16,7 +16,7 @@ pub struct Draws {
 
 #[pymethods]
 impl Draws {
-    /// The distribution as JSON; the stream is determined by it and the seed.
+    /// The distribution as JSON; together with the seed it determines the stream.
     #[new]
     fn new(distribution: &str, seed: u64) -> PyResult<Draws> {
         let parsed: Distribution = serde_json::from_str(distribution).map_err(error::value)?;
@@ -37,7 +37,7 @@ impl Draws {
     }
 }
 
-/// The mean of independent observations, and half of the width of its confidence interval.
+/// The mean of independent observations, and half the width of its confidence interval.
 #[pyfunction]
 pub fn estimate(values: Vec<f64>, confidence: f64) -> PyResult<(f64, f64)> {
     if !(confidence > 0.0 && confidence < 1.0) {

@@ -29,44 +29,45 @@ impl Entry {
     }
 }
 
-/// The upper ends of buckets and their counts.
+/// Iterates over the upper ends of the buckets, with the count of each bucket.
 fn recorded(times: &corsair_observe::TimesHistogram) -> impl Iterator<Item = (u64, u64)> + '_ {
     times.iter().map(|(bounds, count)| (*bounds.end(), count))
 }
 
 #[pymethods]
 impl Entry {
-    /// Requests made.
+    /// The number of requests.
     #[getter]
     fn requests(&self) -> u64 {
         self.totals.requests
     }
 
-    /// Values put, which are not answered.
+    /// The number of values that were put; puts are not answered.
     #[getter]
     fn puts(&self) -> u64 {
         self.totals.puts
     }
 
-    /// Requests that failed.
+    /// The number of requests that failed.
     #[getter]
     fn errors(&self) -> u64 {
         self.totals.errors
     }
 
-    /// Requests for values that were not there.
+    /// The number of requests for values that were not there.
     #[getter]
     fn missing(&self) -> u64 {
         self.totals.missing
     }
 
-    /// Requests that failed at once, because there was no instance to send them to; among the errors.
+    /// The number of requests that failed at once, because there was no instance to send them to. They are included in
+    /// the errors.
     #[getter]
     fn unrouted(&self) -> u64 {
         self.totals.unrouted
     }
 
-    /// Requests that were still under way at the end.
+    /// The number of requests that were not answered by the end.
     #[getter]
     fn unanswered(&self) -> u64 {
         self.totals.unanswered()
@@ -78,7 +79,7 @@ impl Entry {
         self.totals.times.mean().unwrap_or(0.0) / 1e9
     }
 
-    /// The same by kind of request.
+    /// The same numbers for each kind of request.
     #[getter]
     fn kinds(&self) -> BTreeMap<String, Entry> {
         let kinds = self.totals.kinds.iter();
@@ -87,18 +88,18 @@ impl Entry {
             .collect()
     }
 
-    /// The response time in seconds that a part of the requests, from 0 to 1, does not exceed. Requests
-    /// that were unanswered at the end count with their age.
+    /// The response time in seconds that a fraction of the requests, from 0 to 1, does not exceed. Requests that were
+    /// unanswered at the end count with their age.
     fn percentile(&self, part: f64) -> PyResult<f64> {
         Ok(self.percentile_of(part)?.time.as_secs_f64())
     }
 
-    /// Whether that percentile may be longer, because some requests were unanswered at the end.
+    /// True if the actual percentile may be longer, because some requests were unanswered at the end.
     fn is_at_least(&self, part: f64) -> PyResult<bool> {
         Ok(self.percentile_of(part)?.is_lower_bound)
     }
 
-    /// The response times that came, and how often: columns seconds and count.
+    /// The response times that occurred, and their frequencies: columns seconds and count.
     fn histogram(&self) -> PyResult<Table> {
         let times = || recorded(&self.totals.times);
         let seconds: Float64Array = times().map(|(nanos, _)| Some(nanos as f64 / 1e9)).collect();

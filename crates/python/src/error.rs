@@ -1,4 +1,4 @@
-//! Errors of the libraries as exceptions.
+//! Converts errors of the libraries to Python exceptions.
 
 use corsair::RunError;
 use corsair_arch::{DefinitionError, LearnError, SetupError, SimulateError};
@@ -21,12 +21,12 @@ pyo3::create_exception!(
     "A run that failed."
 );
 
-/// An error as a `ValueError` with its sentence.
+/// Returns an error as a `ValueError` with its sentence.
 pub fn value(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string().trim_end().to_owned())
 }
 
-/// An error of a run as a `SimulationError` with its sentence.
+/// Returns the error of a run as a `SimulationError` with its sentence.
 pub fn failed(error: impl Display) -> PyErr {
     SimulationError::new_err(error.to_string().trim_end().to_owned())
 }
@@ -62,12 +62,12 @@ pub fn definition_text(py: Python<'_>, said: &str) -> PyErr {
     with_nearest(py, ArchitectureError::new_err(said_in_python(said)))
 }
 
-/// The command's advice is to type its flags.
+/// Replaces the command's advice about flags with advice for Python.
 fn said_in_python(said: &str) -> String {
     said.replace("`corsair -a ", "`").trim_end().to_owned()
 }
 
-/// Adds the attributes, with the name that a sentence asks about: `did you mean NAME?`.
+/// Adds the attributes, including the suggestion of a sentence that contains `did you mean NAME?`.
 fn with_nearest(py: Python<'_>, error: PyErr) -> PyErr {
     let said = error.value(py).to_string();
     let nearest = said

@@ -1,4 +1,4 @@
-//! Work that Ctrl-C ends and that reports its progress.
+//! Work that Ctrl-C can end and that reports its progress.
 //!
 //! A separate thread does the work, without the interpreter. The calling thread waits and takes the
 //! interpreter ten times a second: to handle signals, which only the main thread does, and to call the
@@ -12,10 +12,10 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often signals and progress are looked at.
+/// The interval at which signals and progress are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does work that `cancel` ends early. `progress` is called with the result of `so_far`.
+/// Runs `work`, which `cancel` ends early. `progress` is called with the result of `so_far`.
 ///
 /// # Errors
 /// If a signal handler or `progress` raises an exception during the work, if the work panics, or if its
@@ -68,7 +68,7 @@ pub fn watched<T: Send>(
     raised.map_or(Ok(done), Err)
 }
 
-/// A panic is a fault of this program, and says so.
+/// Returns the exception for a panic, which says that this is a fault of the program.
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> PyErr {
     let words = panic.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| panic.downcast_ref::<&str>().copied());

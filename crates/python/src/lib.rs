@@ -1,8 +1,8 @@
-//! The native part of the Python module `corsair`: what Python cannot do by itself.
+//! The native part of the Python module `corsair`: everything that Python cannot do by itself.
 //!
-//! Whatever people meet is written in Python, in `python/corsair`; here are functions that take text and
-//! numbers, release the interpreter while they work, and give text, numbers and tables. An error is an
-//! exception with one sentence; a panic would be a fault of this crate, and is an exception as well.
+//! The public interface is written in Python, in `python/corsair`. The functions here take text and numbers, release
+//! the interpreter while they work, and return text, numbers and tables. An error is an exception with one sentence; a
+//! panic would be a fault of this crate, and becomes an exception as well.
 
 mod actors;
 mod architecture;

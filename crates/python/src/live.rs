@@ -33,13 +33,13 @@ pub struct Live {
     services: Vec<String>,
     cancel: CancelToken,
     progress: Progress,
-    /// How long the load lasts, in seconds.
+    /// The duration of the load in seconds.
     lasts: f64,
     process: u32,
 }
 
 impl Drop for Live {
-    /// The threads of a run do not come along into a forked process, where waiting for them would not end.
+    /// The threads of a run do not exist in a forked process, where waiting for them would never end.
     fn drop(&mut self) {
         if self.process != std::process::id()
             && let Ok(world) = self.world.get_mut()
@@ -99,7 +99,7 @@ impl Live {
     }
 }
 
-/// The branch of a saved run in which some fields, or the load as a percentage, are set.
+/// Returns the branch of a saved run in which some fields, or the load as a percentage, are changed.
 fn changed(
     definition: (Python<'_>, &str, &str),
     set: Vec<Setting>,
@@ -134,7 +134,7 @@ fn changed(
 
 #[pymethods]
 impl Live {
-    /// Begins a run, or resumes a saved one: as it was, or as a branch with another seed or other fields.
+    /// Begins a run, or resumes a saved one: unchanged, or as a branch with another seed or other fields.
     #[new]
     #[pyo3(signature = (text, file, arguments, saved, reseed, set=Vec::new()))]
     fn new(
@@ -209,7 +209,7 @@ impl Live {
         })
     }
 
-    /// How far it has come, in seconds.
+    /// The current time in seconds.
     #[getter]
     fn now(&self) -> PyResult<f64> {
         self.with(|world| Ok(world.now().elapsed().as_secs_f64()))
@@ -325,7 +325,7 @@ impl Live {
         })
     }
 
-    /// The state of an instance in numbers as JSON; none before it has begun and after it has ended.
+    /// The state of an instance in numbers as JSON; None before the instance has begun and after it has ended.
     fn state(&self, instance: &str) -> PyResult<Option<String>> {
         self.with(|world| {
             let instance = self.instance(instance)?;
@@ -345,7 +345,7 @@ impl Live {
         })
     }
 
-    /// Tells an instance what to do.
+    /// Sends a command to an instance.
     fn command(
         &self,
         instance: &str,
@@ -374,7 +374,7 @@ impl Live {
         })
     }
 
-    /// Sends an instance a request, for an endpoint or for the value that all know, or a value to keep.
+    /// Sends an instance a request for an endpoint or for the value that all instances know, or puts a value.
     fn send(
         &self,
         instance: &str,
@@ -401,7 +401,7 @@ impl Live {
         })
     }
 
-    /// Runs to the end, or with `here` ends the run now, and returns its results.
+    /// Runs to the end, or with `here` ends the run at its current time, and returns its results.
     fn finish(&self, py: Python<'_>, here: bool) -> PyResult<RunResults> {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());
@@ -424,7 +424,7 @@ impl Live {
         )
     }
 
-    /// Ends it without an answer.
+    /// Closes the run without results.
     fn close(&self) -> PyResult<()> {
         drop(self.world()?.take());
         let recording = self.recording.lock();
@@ -433,12 +433,12 @@ impl Live {
     }
 }
 
-/// The error that the simulation has been finished or closed.
+/// Returns the error for a simulation that has been finished or closed.
 fn over() -> PyErr {
     error::failed("the simulation was finished or closed")
 }
 
-/// A time that has not come: the one given, or the next.
+/// Returns the given time if it is in the future, or else the next possible time.
 fn moment(world: &World, at: Option<Span>) -> Time {
     match at {
         Some(Span(at)) => Time::ZERO.after(at),

@@ -1,4 +1,4 @@
-//! Recordings of a run besides its totals: connections and exchanges.
+//! Recordings of a run in addition to its totals: connections and exchanges.
 
 use crate::arguments::Arguments;
 use crate::error;
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A recording in progress.
 pub struct Recording {
-    /// None if nothing is requested: then actors report nothing.
+    /// The observer; `None` if nothing is recorded, and then actors report nothing.
     observer: Option<Observer>,
-    /// The directory of the graph, if it is requested without a directory.
+    /// The temporary directory of the graph, if the graph is requested without a directory.
     directory: Option<tempfile::TempDir>,
     graph: bool,
     spans: Option<Arc<Mutex<Spans>>>,
@@ -36,7 +36,7 @@ impl Recording {
     /// Starts a recording, from the beginning or from a checkpoint.
     ///
     /// # Errors
-    /// The first invalid argument, or if files cannot be written.
+    /// If an argument is invalid, or if files cannot be written.
     pub fn new(
         arguments: &Arguments<'_, '_>,
         topology: &Topology,
@@ -118,7 +118,7 @@ impl Recording {
         Ok((outputs, spans))
     }
 
-    /// The spans that belong to these outputs, as bytes; `None` if spans are not recorded.
+    /// Returns the spans that belong to these outputs, as bytes; `None` if spans are not recorded.
     ///
     /// # Errors
     /// If there is not enough memory.

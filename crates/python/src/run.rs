@@ -88,7 +88,7 @@ impl RunResults {
     }
 }
 
-/// How a topology is made and run.
+/// The data from which a topology is made and run.
 pub struct Job {
     pub config: Config,
     pub topology: Topology,
@@ -98,7 +98,7 @@ pub struct Job {
 /// Reads the parameters of a run from Python's arguments.
 ///
 /// # Errors
-/// The first invalid argument, or the fault in the definition.
+/// If an argument or the definition is invalid. The error is about the first fault.
 pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>) -> PyResult<Job> {
     let (mut config, scale) = (config(arguments)?, scale(arguments)?);
     let mut plan = Plan {
@@ -136,10 +136,10 @@ pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>
     })
 }
 
-/// The topology of a definition, in which some fields are set, under a load.
+/// Returns the topology of a definition under a load, with some fields changed.
 ///
 /// # Errors
-/// The first argument, or part of the definition, that is wrong.
+/// If an argument or a part of the definition is invalid. The error is about the first fault.
 pub fn topology(
     (py, text, file): (Python<'_>, &str, &str),
     set: &[Setting],
@@ -213,7 +213,7 @@ pub fn simulate(
     about.leave(py, &report, totals, recorded)
 }
 
-/// The names of a topology, which a run takes.
+/// The names of a topology, kept because the run consumes the topology.
 #[derive(Debug)]
 pub struct RunContext {
     topology: Topology,
@@ -231,7 +231,7 @@ impl RunContext {
     /// Returns the results of a run.
     ///
     /// # Errors
-    /// If Python has no memory for them.
+    /// If Python has no memory for the results.
     pub fn leave(
         self,
         py: Python<'_>,
@@ -312,7 +312,7 @@ fn summary(arch: &str, report: &Report, services: ServicesSummary) -> PyResult<S
     serde_json::to_string(&summary).map_err(error::failed)
 }
 
-/// The timeline by service and zone, in the columns of the command's CSV.
+/// Returns the timeline by service and zone, with the columns of the command's CSV.
 fn timeline_table(
     timeline: &Timeline,
     names: &[(String, bool)],

@@ -18,17 +18,17 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The program that writes these checkpoints. Those of the command are another program's, because it saves flags.
+/// The program that writes these checkpoints. The command counts as another program, because it also saves flags.
 pub const PROGRAM: Program = Program {
     name: "corsair for Python",
     version: env!("CARGO_PKG_VERSION"),
     build: env!("CORSAIR_BUILD"),
 };
 
-/// The files of a checkpoint beside the run: the state of its recorder and its spans.
+/// The name of the file with the spans, which a checkpoint has in addition to the run and the state of its recorder.
 const SPANS: &str = "spans";
 
-/// Why a run cannot be saved, or a checkpoint not be read.
+/// Returns the exception for a run that cannot be saved, or a checkpoint that cannot be read.
 pub fn failed(error: &CheckpointError) -> PyErr {
     let said = error
         .to_string()
@@ -43,7 +43,7 @@ pub fn failed(error: &CheckpointError) -> PyErr {
     }
 }
 
-/// Python as the owner of checkpoints that a run writes on the way.
+/// Python as the owner of checkpoints that are written during a run.
 pub struct Owner<'a> {
     about: &'a str,
     recording: &'a Mutex<Option<Recording>>,
@@ -54,7 +54,7 @@ pub struct Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    /// `about` describes the run; an error cancels it.
+    /// `about` describes the run; an error cancels the run.
     pub fn new(
         about: &'a str,
         recording: &'a Mutex<Option<Recording>>,
@@ -76,7 +76,7 @@ impl<'a> Owner<'a> {
         recording.map_or(Recorder::off(), Recording::recorder)
     }
 
-    /// The times, in seconds, that the run has not reached.
+    /// Returns the requested checkpoint times, in seconds, that the run did not reach.
     ///
     /// # Errors
     /// If a checkpoint could not be written.
@@ -135,7 +135,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The exception for a run that failed while it was saved on the way.
+/// Returns the exception for a run that failed while checkpoints were written.
 pub fn not_driven(error: &DriveError<ResumeError>) -> PyErr {
     match error {
         DriveError::Workload(ResumeError::Simulate(error)) => error::simulate(error),
@@ -145,10 +145,11 @@ pub fn not_driven(error: &DriveError<ResumeError>) -> PyErr {
     }
 }
 
-/// Writes a checkpoint below a directory and returns where it is. `about` is what Python wants to know again.
+/// Writes a checkpoint below a directory and returns its path. `about` is returned to Python when the checkpoint is
+/// read.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the checkpoint cannot be written.
 pub fn write(
     directory: &Path,
     run: RunId,
@@ -174,7 +175,7 @@ pub fn write(
     checkpoint::write(directory, draft).map_err(|e| failed(&e))
 }
 
-/// A checkpoint that was read, and found to be whole.
+/// A checkpoint that was read and is complete.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct SavedCheckpoint {
@@ -183,7 +184,7 @@ pub struct SavedCheckpoint {
 
 #[pymethods]
 impl SavedCheckpoint {
-    /// The newest checkpoint below a directory, or the one that it is.
+    /// The newest checkpoint below a directory, or the directory itself if it is a checkpoint.
     #[new]
     fn new(directory: PathBuf) -> PyResult<SavedCheckpoint> {
         let found = checkpoint::find(&directory).map_err(|e| failed(&e))?;
@@ -210,7 +211,7 @@ impl SavedCheckpoint {
         time.elapsed().as_secs_f64()
     }
 
-    /// Below which directory it is.
+    /// The directory that contains the checkpoint.
     #[getter]
     fn below(&self) -> &Path {
         let parent = self.checkpoint.directory.parent();
@@ -270,10 +271,10 @@ impl SavedCheckpoint {
         })
     }
 
-    /// Returns the saved run, with another seed from here on, if one is given.
+    /// Returns the saved run. If a seed is given, random numbers are drawn from it from here on.
     ///
     /// # Errors
-    /// If the checkpoint has none.
+    /// If the checkpoint has no run.
     pub fn snapshot(&self, reseed: Option<u64>) -> PyResult<Snapshot> {
         let mut snapshot = self.checkpoint.snapshot().map_err(error::value)?;
         if let Some(seed) = reseed {

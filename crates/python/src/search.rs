@@ -1,4 +1,4 @@
-//! Searches and comparisons: many runs, one answer, as JSON.
+//! Searches and comparisons, which make many runs and return one answer as JSON.
 
 use crate::arguments::{Arguments, Count, Span, config, scale, setup};
 use crate::error;
@@ -17,7 +17,7 @@ fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(error::failed)
 }
 
-/// The field and the value, as JSON, that are set.
+/// Converts the fields to set and their values, which are JSON, to settings.
 pub fn settings(given: Vec<(String, String)>) -> PyResult<Vec<Setting>> {
     let setting = |(path, value): (String, String)| match serde_json::from_str(&value) {
         Ok(value) => Ok(Setting { path, value }),
@@ -68,7 +68,7 @@ fn halves(points: usize) -> f64 {
     1.0 - 0.9_f64.powi(points as i32)
 }
 
-/// The highest load that an architecture bears: JSON and a picture.
+/// The highest load that an architecture can handle, as JSON and a picture.
 #[pyfunction]
 pub fn capacity(
     py: Python<'_>,
@@ -98,7 +98,7 @@ pub fn capacity(
     Ok((json(&summary)?, svg))
 }
 
-/// How many instances of a service are needed for a load, as JSON.
+/// The number of instances of a service that a load needs, as JSON.
 #[pyfunction]
 pub fn instances(
     py: Python<'_>,
@@ -167,7 +167,7 @@ pub fn instances(
     json(&summary)
 }
 
-/// Two definitions with some fields of the second set, side by side: rows as JSON, and a picture.
+/// Compares two definitions, the second with some fields changed: rows as JSON, and a picture.
 #[pyfunction]
 pub fn compare(
     py: Python<'_>,
@@ -209,7 +209,7 @@ pub fn compare(
     Ok((json(&rows)?, svg))
 }
 
-/// Learns a definition from traces: its text, and the similarity to the traces as JSON.
+/// Learns a definition from traces. Returns its text, and its similarity to the traces as JSON.
 #[pyfunction]
 pub fn learn(
     py: Python<'_>,

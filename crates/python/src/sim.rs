@@ -1,7 +1,7 @@
 //! Processes that wait for events: the native part of `corsair.sim`.
 //!
-//! The objects behave as SimPy's do: same times, same order of what happens at one time, same exceptions. Events,
-//! the agenda, processes and resources are here; classes whose instances have attributes of their own, such as
+//! The objects behave like SimPy's: same times, same order of events at one time, same exceptions. Events, the agenda,
+//! processes and resources are implemented here. Classes whose instances can have additional attributes, such as
 //! `Environment` and `Resource`, have an empty subclass in Python.
 
 mod agenda;

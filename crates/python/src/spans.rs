@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How many columns have names, and how many have times.
+/// The number of columns that contain names; the next constant is the number of columns that
+/// contain times.
 const NAMES: usize = 5;
 const TIMES: usize = 4;
 
@@ -37,7 +38,7 @@ struct Row {
 }
 
 impl Spans {
-    /// Adds one.
+    /// Adds a span.
     pub fn add(&mut self, span: &SeenSpan<'_>) {
         let names = [
             span.client,
@@ -97,10 +98,10 @@ impl Spans {
         })
     }
 
-    /// The table of them, a column for each of their parts.
+    /// Returns the table of the spans, with a column for each of their fields.
     ///
     /// # Errors
-    /// That Python has no memory for it.
+    /// If Python has no memory for the table.
     pub fn table(self) -> PyResult<Table> {
         let Spans { rows, names, .. } = self;
         let values: ArrayRef = Arc::new(StringArray::from(names));

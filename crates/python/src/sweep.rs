@@ -32,7 +32,7 @@ fn wrong(py: Python<'_>, error: &SweepError) -> PyErr {
 
 #[pymethods]
 impl Sweep {
-    /// Fields with their values: a list of JSON texts, or one text as the command takes it.
+    /// Fields with their values: a list of JSON texts, or one text in the syntax of the command.
     #[new]
     fn new(
         py: Python<'_>,
@@ -108,7 +108,7 @@ impl Sweep {
         Ok(numbers(&measured))
     }
 
-    /// Makes all runs, or those that the file does not have.
+    /// Makes all runs, or only those that the file does not contain.
     fn measure_all(
         &self,
         py: Python<'_>,

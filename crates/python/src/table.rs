@@ -1,4 +1,4 @@
-//! Tables whose columns other libraries take without a copy.
+//! Tables whose columns other libraries can use without a copy.
 
 use arrow_array::builder::{
     BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder,
@@ -14,9 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::sync::Arc;
 
-/// Columns with names, all of one length. It never changes.
+/// Columns with names, all of the same length. A table never changes.
 ///
-/// It is taken without a copy by whatever knows Arrow's PyCapsule interface: `polars.DataFrame(table)`,
+/// Libraries that support Arrow's PyCapsule interface can use it without a copy: `polars.DataFrame(table)`,
 /// `pyarrow.table(table)`, `pandas.DataFrame.from_arrow(table)`, DuckDB by the variable's name.
 #[pyclass(frozen, module = "corsair._corsair")]
 #[derive(Debug)]
@@ -63,8 +63,7 @@ fn wrong(error: ArrowError) -> PyErr {
 
 #[pymethods]
 impl Table {
-    /// A table of columns, each a list of numbers, of texts, or of truth values; None is a value that is
-    /// missing.
+    /// A table of columns, each of which is a list of numbers, of texts, or of truth values; None is a missing value.
     #[new]
     fn new(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
         let mut arrays: Vec<(String, ArrayRef)> = Vec::with_capacity(columns.len());
@@ -211,8 +210,8 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The table as a stream of one batch (Arrow's PyCapsule interface). Another schema cannot be had: who
-    /// asks for one casts what comes.
+    /// The table as a stream of one batch (Arrow's PyCapsule interface). The requested schema is ignored: a consumer
+    /// that needs another schema must cast the batch.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -251,7 +250,7 @@ impl Table {
     }
 }
 
-/// The array of these values: of the narrowest type that has them all.
+/// Returns an array of these values, of the narrowest type that can represent all of them.
 fn array(values: &[Bound<'_, PyAny>]) -> Result<ArrayRef, String> {
     let present = || values.iter().filter(|value| !value.is_none());
     let refused = |value: &Bound<'_, PyAny>| {

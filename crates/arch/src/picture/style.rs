@@ -5,7 +5,7 @@ use corsair::picture;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// The room for names at the right, in pixels.
+/// The width reserved for names on the right, in pixels.
 pub(super) const NAMES: u32 = 110;
 /// The distance between two names.
 const APART: i32 = 14;

@@ -14,7 +14,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A request of an actor, which is done when its handler has returned.
+/// A request of an actor, which is carried out after the actor's handler has returned.
 #[derive(Debug)]
 pub enum Wish {
     Send { to: u32, mail: Mail, delay: u64 },
@@ -23,12 +23,12 @@ pub enum Wish {
     Stop { who: u32 },
 }
 
-/// The current turn.
+/// The current turn: the actor whose handler runs, and the message that it handles.
 #[derive(Clone, Copy, Debug)]
 pub struct Current {
     pub actor: u32,
     pub sender: Option<u32>,
-    /// In nanoseconds.
+    /// The current time in nanoseconds.
     pub now: u64,
 }
 
@@ -36,9 +36,9 @@ pub struct Current {
 #[derive(Debug)]
 pub struct SpawnedActor {
     pub object: Py<PyAny>,
-    /// Its method `on`.
+    /// The method `on` of the actor's object.
     pub on: Py<PyAny>,
-    /// Its method `start`, until it was called.
+    /// The method `start` of the actor's object, until it has been called.
     pub start: Option<Py<PyAny>>,
     pub random: Option<Random>,
     pub name: Option<String>,
@@ -46,10 +46,10 @@ pub struct SpawnedActor {
     pub free: Vec<u32>,
 }
 
-/// A timer that is set, or a place for one.
+/// A timer that is set, or a free entry of the list of timers.
 #[derive(Debug, Default)]
 pub struct Timer {
-    /// How often the place was used, so that a timer that has come is no other.
+    /// The number of times this entry was used, which distinguishes a timer from later ones with the same entry.
     pub uses: u32,
     pub message: Option<Py<PyAny>>,
     pub handle: Option<TimerHandle>,
@@ -58,7 +58,7 @@ pub struct Timer {
 
 /// The methods of an actor while it handles a message: send, set timers, spawn, draw random numbers.
 ///
-/// It acts for the actor whose turn it is; outside of a turn it raises RuntimeError.
+/// A context acts for the actor whose turn it is. Outside of a turn, its methods raise RuntimeError.
 #[pyclass(module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Context {
@@ -78,11 +78,11 @@ pub struct Context {
     turns: u64,
     /// The time of the last turn in nanoseconds.
     pub last: u64,
-    /// True after the simulation: actors that the engine drops are kept for inspection.
+    /// True after the simulation: actors that the engine drops are then kept for inspection.
     is_over: bool,
 }
 
-/// After this many turns signals are let in.
+/// The number of turns after which signals are handled.
 const TURNS: u64 = 1024;
 
 impl Context {
@@ -143,7 +143,7 @@ impl Context {
         std::mem::take(&mut self.wishes)
     }
 
-    /// The turn is over; the list is used again.
+    /// Ends the turn, and takes the list back for reuse.
     pub fn end_of_turn(&mut self, wishes: Vec<Wish>) {
         self.wishes = wishes;
         self.current = None;
@@ -182,7 +182,8 @@ impl Context {
         self.cancel.cancel();
     }
 
-    /// The engine has let an actor go. It is dropped by the caller, since Python may run then.
+    /// Removes an actor that the engine has ended, and returns it. The caller drops it, because Python code may run
+    /// then.
     pub fn end(&mut self, actor: u32) -> Option<SpawnedActor> {
         if self.is_over {
             return None;
@@ -269,7 +270,7 @@ impl Context {
         )))
     }
 
-    /// The object of an actor that has not ended.
+    /// Returns the object of an actor that has not ended.
     pub fn object(&self, py: Python<'_>, address: u32) -> PyResult<Py<PyAny>> {
         self.check(address)?;
         let spawned = self.actors.get(address as usize).and_then(Option::as_ref);
@@ -278,7 +279,7 @@ impl Context {
         Ok(spawned.object.clone_ref(py))
     }
 
-    /// The addresses of the actors that have not ended.
+    /// Returns the addresses of the actors that have not ended.
     pub fn living(&self) -> Vec<u32> {
         let living = (0..).zip(&self.actors).filter(|(_, actor)| actor.is_some());
         living.map(|(address, _)| address).collect()
@@ -366,7 +367,7 @@ impl Context {
     }
 }
 
-/// An error if a handler uses `yield` or is `async`: calling it would run none of its lines.
+/// Returns an error if a handler uses `yield` or is `async`, because calling it would run none of its lines.
 fn refuse_process(
     actor: &Bound<'_, PyAny>,
     handler: &Bound<'_, PyAny>,
@@ -389,7 +390,7 @@ fn refuse_process(
     Ok(())
 }
 
-/// Returns an error if a handler has returned a generator or a coroutine, none of which has run.
+/// Returns an error if a handler has returned a generator or a coroutine, whose code has not run.
 pub fn check_returned(returned: &Bound<'_, PyAny>) -> PyResult<()> {
     if returned.is_none() || !(returned.hasattr("send")? && returned.hasattr("throw")?) {
         return Ok(());
@@ -402,7 +403,7 @@ pub fn check_returned(returned: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// A delay in nanoseconds: of a number of seconds without more ado, of anything else as [`Span`] reads it.
+/// Converts a delay to nanoseconds. A number of seconds is converted directly; anything else is read as a [`Span`].
 fn nanos(given: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(seconds) = given.cast_exact::<pyo3::types::PyFloat>() {
         let nanos = seconds.value() * 1e9;
@@ -422,7 +423,7 @@ impl Context {
         Ok(self.current()?.actor)
     }
 
-    /// Its name, or its number if it was given none.
+    /// Its name, or its number if it has no name.
     #[getter]
     fn name(&self) -> PyResult<String> {
         Ok(self.name_of(self.current()?.actor))
@@ -446,7 +447,7 @@ impl Context {
         Ok(self.current()?.now)
     }
 
-    /// Sends a message, which arrives after the simulation's latency, and `delay` on top.
+    /// Sends a message, which arrives after the simulation's latency plus `delay`.
     #[pyo3(signature = (to, message, delay=None))]
     fn send(
         &mut self,
@@ -477,7 +478,7 @@ impl Context {
         self.set_timer(period, message, true)
     }
 
-    /// Cancels a timer. False if it has come already, or was cancelled before.
+    /// Cancels a timer. Returns False if it has already expired or was cancelled before.
     fn cancel(&mut self, timer: u64) -> PyResult<bool> {
         let current = self.current()?;
         let (token, uses) = (timer as u32, (timer >> 32) as u32);
@@ -510,8 +511,8 @@ impl Context {
         Ok(true)
     }
 
-    /// Spawns an actor and returns its address. Its method `start(self, ctx)`, if it has one, is called when
-    /// the first message reaches it, which is at once.
+    /// Spawns an actor and returns its address. If the actor has a method `start(self, ctx)`, it is called when the
+    /// first message reaches the actor, which happens immediately.
     #[pyo3(signature = (actor, name=None))]
     fn spawn(&mut self, actor: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<u32> {
         self.current()?;
@@ -530,7 +531,7 @@ impl Context {
         Ok(address)
     }
 
-    /// Ends another actor when the wish arrives there; or this one, after this message.
+    /// Ends another actor when this request reaches it, or ends this actor after the current message.
     #[pyo3(signature = (who=None))]
     fn stop(&mut self, who: Option<u32>) -> PyResult<()> {
         let current = self.current()?;
@@ -540,7 +541,7 @@ impl Context {
         Ok(())
     }
 
-    /// A random number from 0 up to 1, from this actor's own stream.
+    /// A random number from 0 (inclusive) to 1 (exclusive), from this actor's own stream.
     fn random(&mut self) -> PyResult<f64> {
         Ok((self.random_bits()? >> 11) as f64 / (1_u64 << 53) as f64)
     }
@@ -556,7 +557,7 @@ impl Context {
         Ok(((u128::from(bits) * u128::from(bound)) >> 64) as u32)
     }
 
-    /// One of a sequence.
+    /// A random element of a sequence.
     fn choice<'py>(&mut self, among: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let count = among.len()?;
         if count == 0 {
@@ -602,12 +603,12 @@ impl Context {
         self.draw(Distribution::gamma(scale, shape))
     }
 
-    /// One of these numbers, each as often as any other.
+    /// One of these numbers, chosen at random with equal probability.
     fn empirical(&mut self, values: Vec<f64>) -> PyResult<f64> {
         self.draw(Distribution::empirical(&values))
     }
 
-    /// A random number of a curve through percentiles, such as [(50, 2.0), (99, 20.0)].
+    /// A random number from a distribution with these percentiles, such as [(50, 2.0), (99, 20.0)].
     fn percentiles(&mut self, points: Vec<(f64, f64)>) -> PyResult<f64> {
         self.draw(Distribution::percentiles(&points))
     }
@@ -625,7 +626,7 @@ impl Context {
         Ok(())
     }
 
-    /// Keeps a value with the time, for `Simulation.observations`.
+    /// Records a value with the current time, for `Simulation.observations`.
     fn observe(&mut self, name: &str, value: f64) -> PyResult<()> {
         let now = self.current()?.now as f64 / 1e9;
         if !self.observed.contains_key(name) {
@@ -657,8 +658,8 @@ impl Context {
 }
 
 impl Context {
-    /// True if signals should be handled: the interpreter does it while it runs Python, but not in built-in
-    /// handlers.
+    /// Returns true if signals should be handled now. The interpreter handles them while it runs Python code, but not
+    /// in built-in handlers.
     pub fn is_time_for_signals(&mut self) -> bool {
         self.turns += 1;
         self.turns.is_multiple_of(TURNS)

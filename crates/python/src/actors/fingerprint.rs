@@ -18,7 +18,7 @@ const DEEPEST: u32 = 8;
 /// The properties of a class.
 #[derive(Debug)]
 struct Class {
-    /// Kept, so that no other class gets its place in memory.
+    /// A reference to the class, so that no other class gets the same place in memory.
     _class: Py<PyType>,
     name: String,
     hash: u64,
@@ -57,14 +57,14 @@ impl Classes {
         Ok(fingerprint.finish())
     }
 
-    /// A message of this class was received.
+    /// Counts a received message of this class.
     pub fn received(&mut self, message: &Bound<'_, PyAny>) {
         if let Ok(class) = self.class(message) {
             class.received += 1;
         }
     }
 
-    /// How many messages were received, by the names of their classes.
+    /// Returns the number of received messages by the names of their classes.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = self.before.clone();
         for class in self.known.values().filter(|class| class.received > 0) {
@@ -73,7 +73,7 @@ impl Classes {
         counts
     }
 
-    /// No class was met yet, and these messages were received before.
+    /// Creates an empty table for a restored simulation that had received these messages.
     pub fn restored(before: BTreeMap<String, u64>) -> Classes {
         Classes {
             known: FxHashMap::default(),

@@ -1,4 +1,4 @@
-//! The engine's side of an actor: it calls the one written in Python, and does what that has wished.
+//! The engine's side of an actor: it calls the actor that is written in Python, and carries out the actor's requests.
 
 use super::context::{Context, Current, Wish, check_returned};
 use corsair::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A message of Python's.
 #[derive(Debug)]
 pub struct Mail {
-    /// None: the actor begins.
+    /// The Python message; `None` starts the actor.
     pub body: Option<Py<PyAny>>,
     pub fingerprint: u64,
 }
@@ -34,11 +34,11 @@ impl Message for Mail {
 /// The shared state of the simulation and its actors.
 #[derive(Debug)]
 pub struct SimulationState {
-    /// The only reference to the context that the engine has, so that the garbage collector can count it.
+    /// The engine's only reference to the context, so that the garbage collector can count it.
     context: Mutex<Option<Py<Context>>>,
     /// The address of the first actor.
     pub first: OnceLock<u32>,
-    /// The time of the engine's clock at which the simulation's clock is zero.
+    /// The time on the engine's clock at which the simulation's clock is zero.
     pub began: OnceLock<u64>,
     /// The capacity for actors.
     pub room: u32,
@@ -85,7 +85,7 @@ impl SimulationState {
         }
     }
 
-    /// The actor at an address of the engine.
+    /// Returns the actor at an address of the engine.
     fn actor(&self, address: Addr) -> Option<u32> {
         let actor = address.as_u32().wrapping_sub(*self.first.get()?);
         (actor < self.room).then_some(actor)
@@ -142,7 +142,7 @@ impl Script<Mail> for Root {
     }
 }
 
-/// An actor as the engine knows it.
+/// The engine's actor for an actor that is written in Python.
 pub struct Relay {
     actor: u32,
     shared: Arc<SimulationState>,

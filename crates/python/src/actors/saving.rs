@@ -1,7 +1,8 @@
 //! Checkpoints of actors written in Python.
 //!
-//! The engine writes what it has: events, timers, random streams. Objects of Python are in one pickle, so that what
-//! actors and messages share is shared again when it is restored; elsewhere an object is its place in that pickle.
+//! The engine writes its own state: events, timers, random streams. All Python objects are in one pickle, so that
+//! objects shared by actors and messages are shared again after a restore; everywhere else, an object is represented by
+//! its index in this pickle.
 
 use super::context::{Context, SpawnedActor, Timer};
 use super::fingerprint::Classes;
@@ -20,17 +21,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files of a checkpoint beside the engine's: numbers and names, and the pickle.
+/// The names of the files that a checkpoint has in addition to the engine's: numbers and names, and the pickle.
 const STATE: &str = "actors";
 const OBJECTS: &str = "objects";
 
-/// A simulation in a checkpoint, without its objects.
+/// The state of a simulation in a checkpoint, without Python objects.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    /// The engine's address of the first actor, and the time of its clock when the simulation began.
+    /// The engine's address of the first actor, and the time on its clock when the simulation began.
     pub first: u32,
     pub began: u64,
-    /// How far the simulation has come, in nanoseconds.
+    /// The current time of the simulation in nanoseconds.
     pub now: u64,
     model: Option<String>,
     last: u64,
@@ -58,7 +59,7 @@ struct SavedTimer {
 }
 
 thread_local! {
-    /// The messages on their way, while the engine is saved or restored on this thread.
+    /// The messages in flight, while the engine is saved or restored on this thread.
     static MAIL: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -135,7 +136,7 @@ impl Context {
         }
     }
 
-    /// The objects of the actors that have not ended, by address, with a name for errors.
+    /// Returns the objects of the actors that have not ended, by address, each with a name for errors.
     fn objects(&self, py: Python<'_>) -> Vec<(u32, String, Object)> {
         let actors = (0..).zip(&self.actors);
         let actors = actors.filter_map(|(address, actor)| Some((address, actor.as_ref()?)));
@@ -214,7 +215,7 @@ impl Timer {
     }
 }
 
-/// The error for files of a checkpoint that do not belong together.
+/// Returns the error for files of a checkpoint that do not belong together.
 fn torn() -> PyErr {
     PyValueError::new_err(
         "the checkpoint's objects are not those of its actors; resume from another checkpoint",
@@ -226,17 +227,17 @@ fn torn() -> PyErr {
 pub struct Saving<'a> {
     pub shared: &'a SimulationState,
     pub now: u64,
-    /// The identity of the run, unless the model decides it.
+    /// The identity of the run, if the model does not determine it.
     pub run: Option<RunId>,
     /// The parameters of the simulation as JSON.
     pub about: &'a str,
 }
 
 impl Saving<'_> {
-    /// Writes a checkpoint below a directory, and returns where it is.
+    /// Writes a checkpoint below a directory, and returns its path.
     ///
     /// # Errors
-    /// An object that cannot be pickled, by its actor and field; or why the files cannot be written.
+    /// If an object cannot be pickled (the error names its actor and field), or if the files cannot be written.
     pub fn write(
         &self,
         context: &Bound<'_, Context>,
@@ -277,7 +278,7 @@ impl Saving<'_> {
     }
 }
 
-/// The numbers and names of a simulation in a checkpoint.
+/// Reads the numbers and names of a simulation from a checkpoint.
 ///
 /// # Errors
 /// If the checkpoint has none.
@@ -286,10 +287,10 @@ pub fn state(saved: &SavedCheckpoint) -> PyResult<State> {
     postcard::from_bytes(state).map_err(|_| torn())
 }
 
-/// Restores objects, and the engine by a function that is called while messages can be read.
+/// Restores the Python objects, and the engine by a function that is called while messages can be read.
 ///
 /// # Errors
-/// If the objects cannot be read, or are not those of the state.
+/// If the objects cannot be read, or do not fit the state.
 pub fn restore(
     context: &Bound<'_, Context>,
     saved: &SavedCheckpoint,

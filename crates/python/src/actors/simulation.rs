@@ -25,8 +25,7 @@ use std::time::Duration;
 pub struct Simulation {
     engine: Mutex<Life>,
     shared: Arc<SimulationState>,
-    /// How far it has come, in nanoseconds: not to the end of a window of the engine, but to the last
-    /// thing that has happened there.
+    /// The current time in nanoseconds: not the end of a window of the engine, but the time of the last event.
     now: AtomicU64,
     process: u32,
     /// The identity of a restored run.
@@ -36,11 +35,11 @@ pub struct Simulation {
 /// The state of the engine.
 enum Life {
     Runs(Box<Engine<Mail>>),
-    /// It ended, and why.
+    /// The simulation has ended, for this reason.
     Over(String),
 }
 
-/// More room than this is refused: each actor has a place of its own from the beginning.
+/// The largest number of actors, because each has a reserved address from the beginning.
 const MOST_ACTORS: u32 = 16_000_000;
 
 impl Simulation {
@@ -114,7 +113,7 @@ impl Simulation {
         Ok(goes_on)
     }
 
-    /// The engine's time of a time of the simulation.
+    /// Converts a time of the simulation to the engine's time.
     fn moment(&self, time: Duration) -> Time {
         let began = self.shared.began.get().copied().unwrap_or(0);
         Time::from_nanos(began).after(time)
@@ -170,7 +169,7 @@ impl Simulation {
         })
     }
 
-    /// Restores a saved simulation that was made with these arguments: as it was, or as a branch with another seed.
+    /// Restores a saved simulation that was made with these arguments: unchanged, or as a branch with another seed.
     #[staticmethod]
     fn restore(
         py: Python<'_>,
@@ -200,7 +199,8 @@ impl Simulation {
         })
     }
 
-    /// Saves the simulation below a directory, and returns where the checkpoint is. `about` describes it.
+    /// Saves the simulation below a directory, and returns the path of the checkpoint. `about` describes the
+    /// simulation.
     fn checkpoint(&self, py: Python<'_>, directory: PathBuf, about: &str) -> PyResult<PathBuf> {
         self.with(|engine| {
             let saving = Saving {
@@ -255,7 +255,7 @@ impl Simulation {
         })
     }
 
-    /// Sends a message without a sender, at a future time or, without a time, next.
+    /// Sends a message without a sender, at a future time or, if no time is given, as the next event.
     fn send(
         &self,
         py: Python<'_>,
@@ -299,7 +299,7 @@ impl Simulation {
         .map(drop)
     }
 
-    /// Runs until the next event has happened. False if no event is left.
+    /// Runs until the next event has happened. Returns False if no event is left.
     fn step(&self, py: Python<'_>) -> PyResult<bool> {
         self.go(py, None, Engine::step)
     }
@@ -310,7 +310,7 @@ impl Simulation {
         self.context(py)?.borrow().object(py, address)
     }
 
-    /// The address of an actor that is named.
+    /// The address of the actor with this name.
     fn find(&self, py: Python<'_>, name: &str) -> PyResult<Option<u32>> {
         Ok(self.context(py)?.borrow().named(name))
     }
@@ -362,7 +362,7 @@ impl Simulation {
         })
     }
 
-    /// Ends it and lets go of its actors.
+    /// Closes the simulation and releases its actors.
     fn close(&self) -> PyResult<()> {
         let over = Life::Over("the simulation was closed".to_owned());
         let before = std::mem::replace(&mut *self.life()?, over);
@@ -381,7 +381,7 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// The address of an actor, given as that or by its name.
+    /// Returns the address of an actor, which is given by its address or its name.
     fn address(&self, py: Python<'_>, which: &Bound<'_, PyAny>) -> PyResult<u32> {
         if let Ok(name) = which.extract::<String>() {
             let found = self.context(py)?.borrow().named(&name);
@@ -390,7 +390,7 @@ impl Simulation {
         which.extract()
     }
 
-    /// The first time at which something can arrive.
+    /// Returns the earliest time at which a new message can arrive.
     fn soonest(&self, engine: &Engine<Mail>) -> Time {
         let began = self.shared.began.get().copied().unwrap_or(0);
         Time::from_nanos((engine.now().as_nanos() + 1).max(began))

@@ -28,7 +28,7 @@ impl Entry {
     }
 }
 
-/// A binary heap whose comparisons may ask Python, and may therefore fail.
+/// A binary heap whose comparisons may call Python code, and may therefore fail.
 #[derive(Debug, Default)]
 pub struct Agenda {
     entries: Vec<Entry>,

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use std::cell::Cell;
 use std::fmt;
 
-/// A field that the thread attached to the interpreter reads and writes, as a [`Cell`] does: no reference into it leaves
-/// a method, so Python code that runs during the method can use the field as well.
+/// A field that is read and written by the thread that is attached to the interpreter. As in a [`Cell`], no reference
+/// into the field leaves a method, so Python code that runs during the method can use the field as well.
 #[derive(Default)]
 pub struct AttachedCell<T>(Cell<T>);
 
@@ -99,7 +99,8 @@ pub fn is_only_reference<T>(object: &Bound<'_, T>) -> bool {
     unsafe { ffi::Py_REFCNT(object.as_ptr()) == 1 }
 }
 
-/// True if there are weak references to the object, whose class has their list at this offset; also if it has no offset.
+/// Returns true if there are weak references to the object. The class has their list at this offset. Also returns true
+/// if the class has no such offset.
 #[inline]
 pub fn has_weak_references<T>(object: &Bound<'_, T>, offset: usize) -> bool {
     if offset == 0 {

@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
-/// One callback. All but the last are methods of the module itself, called without going through Python.
+/// One callback. All variants except the last are methods of this module, which are called without going through
+/// Python.
 #[derive(Debug)]
 pub enum Callback {
     Resume(Py<Process>),
@@ -27,7 +28,7 @@ pub enum Callback {
 }
 
 impl Callback {
-    /// Calls it for an event that is being processed.
+    /// Calls the callback for an event that is being processed.
     pub fn call(self, env: &Bound<'_, Environment>, event: &Bound<'_, Event>) -> PyResult<()> {
         let py = env.py();
         match self {
@@ -43,7 +44,7 @@ impl Callback {
         }
     }
 
-    /// The callback as Python sees it: a bound method, equal to every other one of the same object.
+    /// Returns the callback as Python sees it: a bound method, equal to all others of the same object.
     pub fn to_python<'py>(&self, event: &Bound<'py, Event>) -> PyResult<Bound<'py, PyAny>> {
         let py = event.py();
         match self {
@@ -66,7 +67,7 @@ impl Callback {
         }
     }
 
-    /// True if both resume the same process, or check for the same condition.
+    /// Returns true if both callbacks resume the same process, or check the same condition.
     pub fn is_same(&self, other: &Callback) -> bool {
         match (self, other) {
             (Callback::Resume(a), Callback::Resume(b)) => a.is(b),
@@ -87,7 +88,7 @@ impl Callback {
     }
 }
 
-/// The exception that ends `Environment.run` when its event is processed.
+/// Returns the exception that ends `Environment.run` when the event is processed.
 fn stop(event: &Bound<'_, Event>) -> PyResult<PyErr> {
     let py = event.py();
     let value = Event::value_of(event)?;
@@ -101,12 +102,12 @@ fn stop(event: &Bound<'_, Event>) -> PyResult<PyErr> {
 /// The callbacks of an event.
 #[derive(Debug, Default)]
 pub enum Callbacks {
-    /// None yet.
+    /// No callback yet.
     #[default]
     None,
     One(Callback),
     Many(Vec<Callback>),
-    /// Python has accessed the list: from now on it is the list that Python sees and changes.
+    /// Python has accessed the list; from now on this is the list that Python sees and changes.
     List(Py<PyList>),
     /// The event was processed.
     Processed,
@@ -139,7 +140,7 @@ impl Callbacks {
         Ok(true)
     }
 
-    /// Removes the first equal callback. False if there is none, or the event was processed.
+    /// Removes the first equal callback. Returns false if there is none, or if the event was processed.
     pub fn remove(event: &Bound<'_, Event>, callback: &Callback) -> PyResult<bool> {
         let py = event.py();
         let callbacks = &event.get().callbacks;
@@ -259,7 +260,7 @@ impl Callbacks {
     }
 }
 
-/// If a callback has stopped the run: gives the event the callbacks that were not called, and schedules it again.
+/// If a callback has stopped the run, returns the remaining callbacks to the event and schedules it again.
 fn suspend(
     env: &Bound<'_, Environment>,
     event: &Bound<'_, Event>,

@@ -12,7 +12,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 /// An event that is triggered when a function of its events says so, or fails with the first of them that fails.
 ///
-/// Its value is a `ConditionValue`: the events that were processed by then, with their values.
+/// The value of a condition is a `ConditionValue`: the events that were processed by then, with their values.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.events")]
 #[derive(Debug)]
 pub struct Condition {
@@ -70,7 +70,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// The condition of `all_of` and `any_of`, which is of a class of its own.
+    /// Creates the condition of `all_of` or `any_of`, which has a separate class.
     pub fn of_class<'py>(
         env: &Bound<'py, Environment>,
         all: bool,

@@ -13,13 +13,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// Priority of an event whose callbacks are called before all others of its time, because a run was stopped in them.
+/// The priority of an event whose callbacks precede all others of its time, because they were interrupted by the end of
+/// a run.
 pub const FIRST: i64 = -1;
-/// Priority of interrupts and of the start of processes.
+/// The priority of interrupts and of the start of processes.
 pub const URGENT: i64 = 0;
-/// Priority of all other events.
+/// The priority of all other events.
 pub const NORMAL: i64 = 1;
-/// Signals are let in after this many events.
+/// The number of events after which signals are handled.
 const EVENTS: u32 = 4096;
 
 /// Runs processes and other events in the order of their times.
@@ -30,7 +31,7 @@ pub struct Environment {
     agenda: Agenda,
     next_id: u64,
     active: Option<Py<Process>>,
-    /// A timeout that was processed and is used again.
+    /// A timeout that was processed and can be reused.
     pub spare: Option<Py<Timeout>>,
     /// The attributes of the instance, which may replace a method.
     attributes: Option<Py<PyDict>>,
@@ -83,7 +84,7 @@ impl Environment {
         inner.note(py, event.clone().unbind(), priority, delay)
     }
 
-    /// True if the class or the instance has a method of its own in place of one of this class.
+    /// Returns true if the class or the instance replaces a method of this class.
     fn replaces(
         &self,
         py: Python<'_>,
@@ -123,7 +124,7 @@ impl Environment {
         )
     }
 
-    /// Processes the next event. False if there is none.
+    /// Processes the next event. Returns false if there is none.
     fn advance(this: &Bound<'_, Environment>) -> PyResult<bool> {
         let due = this.borrow_mut().next(this.py())?;
         match due {
@@ -144,7 +145,7 @@ impl Environment {
         Ok(Some(event))
     }
 
-    /// Runs until there is no event. What stops it earlier is an exception.
+    /// Runs until no event is left. If the run stops earlier, the reason is an exception.
     fn run_all(this: &Bound<'_, Environment>) -> PyResult<()> {
         let py = this.py();
         let mut events = 0_u32;
@@ -311,7 +312,7 @@ impl Environment {
         Timeout::new_in(this, &delay, value)
     }
 
-    /// `timeout` under the name that reads well after `await`.
+    /// The same as `timeout`; the name reads well after `await`.
     fn sleep<'py>(
         this: &Bound<'py, Self>,
         delay: &Bound<'py, PyAny>,

@@ -1,4 +1,4 @@
-//! Events: what processes wait for.
+//! Events, which processes wait for.
 
 use super::callbacks::Callbacks;
 use super::condition::Condition;
@@ -27,7 +27,7 @@ pub struct Event {
     pub value: AttachedCell<Value>,
     pub ok: AttachedCell<Option<bool>>,
     pub defused: AttachedCell<bool>,
-    /// Attributes that a model has set, if it has set any.
+    /// The attributes that a model has set, if there are any.
     attributes: AttachedCell<Option<Py<PyDict>>>,
 }
 
@@ -70,7 +70,7 @@ impl Event {
         }
     }
 
-    /// An event without an environment: `__init__` gives it one.
+    /// Creates an event without an environment, which `__init__` sets.
     pub fn blank() -> Event {
         Event::new_with(None)
     }
@@ -107,7 +107,7 @@ impl Event {
         })
     }
 
-    /// The value; none if the event was not triggered.
+    /// Returns the value, or `None` if the event was not triggered.
     pub fn value_now<'py>(this: &Bound<'py, Event>) -> Option<Bound<'py, PyAny>> {
         let py = this.py();
         this.get().value.with(py, |value| value.get(py))
@@ -191,7 +191,8 @@ impl Event {
     }
 }
 
-/// A copy of a failed event's exception, caused by it, so that several processes can raise it.
+/// Returns a copy of a failed event's exception, with the original as its cause, so that several processes can raise
+/// it.
 pub fn fresh_exception<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
     let arguments = value.getattr(intern!(py, "args"))?.cast_into::<PyTuple>()?;
@@ -200,7 +201,8 @@ pub fn fresh_exception<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     Ok(fresh)
 }
 
-/// A method of the class's own attribute of this name that sets or deletes it in an instance, if it has that method.
+/// Returns the method with which a class attribute of this name sets or deletes the attribute in an instance, if it has
+/// such a method.
 fn descriptor<'py>(
     event: &Bound<'py, Event>,
     name: &Bound<'py, PyString>,

@@ -1,4 +1,4 @@
-//! Classes of `corsair.sim` that are written in Python and made or raised here.
+//! Classes of `corsair.sim` that are written in Python and instantiated or raised here.
 
 use super::timeout::Timeout;
 use pyo3::prelude::*;
@@ -12,15 +12,16 @@ pub struct Names {
     pub interrupt: Py<PyAny>,
     pub preempted: Py<PyAny>,
     pub sorted_queue: Py<PyAny>,
-    /// Makes the error message for a process that yields something other than an event.
+    /// A function that makes the error message for a process that yields something other than an
+    /// event.
     pub invalid_yield: Py<PyAny>,
-    /// Turns a patience or a limit, which may be a distribution, into a number.
+    /// A function that turns a patience or a limit, which may be a distribution, into a number.
     pub sample: Py<PyAny>,
     /// The value of an event that was not triggered.
     pub pending: Py<PyAny>,
     pub heap_push: Py<PyAny>,
     pub heap_pop: Py<PyAny>,
-    /// Where a timeout has the list of its weak references; 0 if that cannot be known.
+    /// The offset of the list of weak references in a timeout; 0 if it is not known.
     pub weak_list: usize,
 }
 

@@ -1,13 +1,13 @@
-//! Numbers of a model: times, amounts and capacities, in the type in which Python gave them.
+//! Numbers of a model: times, amounts and capacities, each with its original Python type.
 //!
-//! SimPy adds and compares with Python's operators, so an integer stays an integer when it is printed. Exact integers
-//! of 64 bits and exact floats are computed here with the same results; every other type asks Python.
+//! SimPy adds and compares with Python's operators, so an integer stays an integer when it is printed. 64-bit integers
+//! and floats are computed here with the same results; for every other type, Python's operators are called.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 use std::cmp::Ordering;
 
-/// A number in the type in which Python gave it.
+/// A number with its original Python type.
 #[derive(Debug)]
 pub enum Number {
     Int(i64),
@@ -80,7 +80,7 @@ impl Number {
         Ok(Number::of(&self.to_python(py).sub(other.to_python(py))?))
     }
 
-    /// True if this number is smaller, as Python's `<` says.
+    /// Returns true if this number is smaller according to Python's `<`.
     pub fn is_less(&self, py: Python<'_>, other: &Number) -> PyResult<bool> {
         match (self, other) {
             (Number::Float(a), Number::Float(b)) => Ok(a < b),
@@ -90,7 +90,7 @@ impl Number {
         }
     }
 
-    /// Orders two times as the first elements of two tuples are ordered: equal, or else by `<`.
+    /// Orders two times in the way in which Python orders the first elements of two tuples: equal, or else by `<`.
     pub fn compare(&self, py: Python<'_>, other: &Number) -> PyResult<Ordering> {
         match (self, other) {
             (Number::Float(a), Number::Float(b)) => {
@@ -118,7 +118,7 @@ impl Number {
         matches!(self, Number::Float(float) if float.is_nan())
     }
 
-    /// True if a float has exactly this value.
+    /// Returns true if a float can represent this value exactly.
     fn is_near(&self) -> bool {
         match self {
             Number::Int(int) => int.unsigned_abs() <= 1 << 53,

@@ -21,7 +21,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 #[derive(Debug)]
 pub struct Process {
     generator: AttachedCell<Option<Py<PyAny>>>,
-    /// The generator, or the iterator of a coroutine. None if it has only a method `send`.
+    /// The generator, or the iterator of a coroutine; `None` if the object has only a method `send`.
     stepped: AttachedCell<Option<Py<PyIterator>>>,
     target: AttachedCell<Option<Py<Event>>>,
 }

@@ -1,13 +1,13 @@
 //! Drops chains of objects without recursion.
 //!
-//! A process refers to its generator, the generator to the awaited event, and that to the next process.
-//! Dropping the first of a hundred thousand such processes would recurse through all of them and overflow the
+//! A process refers to its generator, the generator refers to the awaited event, and the event refers to the next
+//! process. Dropping the first of a hundred thousand such processes would recurse through all of them and overflow the
 //! stack.
 
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
 
-/// Nested drops up to here happen at once.
+/// The depth of nested drops up to which objects are dropped immediately.
 const DEPTH: u32 = 64;
 
 thread_local! {
@@ -15,7 +15,7 @@ thread_local! {
     static LATER: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Drops an object, after the drops that are under way if there are many.
+/// Drops an object. If many drops are in progress, it is dropped after them.
 pub fn later(object: Py<PyAny>) {
     let depth = DEEP.get();
     if depth >= DEPTH {

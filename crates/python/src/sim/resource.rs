@@ -1,8 +1,8 @@
-//! What every shared resource has: requests that wait in two queues.
+//! The base of all shared resources: requests that wait in two queues.
 //!
-//! A *put* brings something in and a *get* takes something out; using a slot of a `Resource` is putting a request in,
-//! releasing it is getting it out. Requests are served in the order of their queue, whenever one is made and whenever
-//! one of the other kind was processed.
+//! A *put* adds something and a *get* removes something. For a `Resource`, requesting a slot is a put, and releasing it
+//! is a get. Requests are served in the order of their queue, whenever a request is made, and whenever a request of the
+//! other kind was processed.
 
 mod container;
 mod request;
@@ -25,10 +25,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// How requests are served.
+/// The way in which requests are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// By the methods `_do_put` and `_do_get` of a Python class.
+    /// Requests are served by the methods `_do_put` and `_do_get` of a Python class.
     Python,
     Slots,
     PreemptiveSlots,
@@ -161,7 +161,7 @@ impl BaseResource {
         this.borrow_mut().capacity.clone_ref(this.py())
     }
 
-    /// True if `release` is not overridden, for this class and this instance.
+    /// Returns true if neither the class nor the instance overrides `release`.
     pub fn releases_plainly(this: &Bound<'_, BaseResource>) -> PyResult<bool> {
         let inner = this.borrow_mut();
         match &inner.attributes {
@@ -173,7 +173,7 @@ impl BaseResource {
         }
     }
 
-    /// Serves puts in the order of their queue, for as long as each lets the next be tried.
+    /// Serves puts in the order of their queue, as long as each put allows the next one to be tried.
     pub fn trigger_put(this: &Bound<'_, BaseResource>) -> PyResult<()> {
         let (overrides, discipline) = {
             let inner = this.borrow_mut();
@@ -193,7 +193,7 @@ impl BaseResource {
         BaseResource::changed(this)
     }
 
-    /// Serves gets in the order of their queue, for as long as each lets the next be tried.
+    /// Serves gets in the order of their queue, as long as each get allows the next one to be tried.
     pub fn trigger_get(this: &Bound<'_, BaseResource>) -> PyResult<()> {
         let (overrides, discipline) = {
             let inner = this.borrow_mut();
@@ -301,7 +301,7 @@ fn serve(
     Ok(())
 }
 
-/// Removes an object from a list, by identity. False if it is not there.
+/// Removes an object from a list, compared by identity. Returns false if it is not in the list.
 fn remove(list: &Bound<'_, PyList>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
     match list.iter().position(|other| other.is(object)) {
         Some(place) => list.del_item(place).map(|()| true),
@@ -309,7 +309,7 @@ fn remove(list: &Bound<'_, PyList>, object: &Bound<'_, PyAny>) -> PyResult<bool>
     }
 }
 
-/// Adds an event to a queue, which may be of a class of its own.
+/// Adds an event to a queue, which may be an instance of a user-defined class.
 fn enqueue(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = queue.py();
     if let Ok(list) = queue.cast_exact::<PyList>() {
@@ -339,7 +339,7 @@ impl BaseResource {
         BaseResource::begin(this, env, Number::of(capacity))
     }
 
-    /// How much the resource holds, or how many use it, at most.
+    /// The most that the resource can hold, or the most processes that can use it.
     #[getter(capacity)]
     fn get_capacity<'py>(this: &Bound<'py, Self>) -> Bound<'py, PyAny> {
         BaseResource::capacity(this).to_python(this.py())
@@ -362,13 +362,13 @@ impl BaseResource {
         BaseResource::environment(this)
     }
 
-    /// The puts that wait, in the order in which they are served.
+    /// The waiting puts, in the order in which they are served.
     #[getter(put_queue)]
     fn get_put_queue<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         BaseResource::puts(this)
     }
 
-    /// The gets that wait, in the order in which they are served.
+    /// The waiting gets, in the order in which they are served.
     #[getter(get_queue)]
     fn get_get_queue<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         BaseResource::gets(this)

@@ -144,7 +144,7 @@ impl Container {
     }
 }
 
-/// The two requests differ in their base alone.
+/// Defines a request; the two kinds differ only in their base.
 macro_rules! amount_request {
     ($class:ident, $base:ident) => {
         #[pymethods]

@@ -31,14 +31,14 @@ impl RequestFields {
     }
 }
 
-/// A request to put something into a resource; as a context manager it is cancelled at the end if it still waits.
+/// A request to put something into a resource. As a context manager, it is cancelled at the end if it is still waiting.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
 #[derive(Debug, Default)]
 pub struct Put {
     pub asked: RequestFields,
 }
 
-/// A request to get something from a resource; as a context manager it is cancelled at the end if it still waits.
+/// A request to get something from a resource. As a context manager, it is cancelled at the end if it is still waiting.
 #[pyclass(extends = Event, subclass, module = "corsair.sim.resources.base")]
 #[derive(Debug, Default)]
 pub struct Get {
@@ -46,7 +46,7 @@ pub struct Get {
 }
 
 impl Put {
-    /// The work of `__init__`: joins the queue, and may be served at once.
+    /// Implements `__init__`: the request joins the queue, and may be served at once.
     pub fn begin(this: &Bound<'_, Put>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
         let asked = RequestFields::of(resource, &env);
@@ -71,7 +71,7 @@ impl Put {
         Some(inner.asked.process.as_ref()?.clone_ref(this.py()))
     }
 
-    /// Leaves the queue, unless it was served.
+    /// Removes the request from the queue, unless it was served.
     pub fn withdraw(this: &Bound<'_, Put>) -> PyResult<()> {
         match Put::resource_of(this) {
             Some(resource) if !Event::is_triggered(this.as_super()) => {
@@ -84,7 +84,7 @@ impl Put {
 }
 
 impl Get {
-    /// The work of `__init__`: joins the queue, and may be served at once.
+    /// Implements `__init__`: the request joins the queue, and may be served at once.
     pub fn begin(this: &Bound<'_, Get>, resource: &Bound<'_, BaseResource>) -> PyResult<()> {
         let env = BaseResource::environment(resource)?;
         let asked = RequestFields::of(resource, &env);
@@ -165,7 +165,7 @@ impl Put {
         this.call_method0(intern!(this.py(), "cancel")).map(drop)
     }
 
-    /// Cancels the request if it still waits.
+    /// Cancels the request if it is still waiting.
     fn cancel(this: &Bound<'_, Self>) -> PyResult<()> {
         Put::withdraw(this)
     }
@@ -217,7 +217,7 @@ impl Get {
         this.call_method0(intern!(this.py(), "cancel")).map(drop)
     }
 
-    /// Cancels the request if it still waits.
+    /// Cancels the request if it is still waiting.
     fn cancel(this: &Bound<'_, Self>) -> PyResult<()> {
         Get::withdraw(this)
     }

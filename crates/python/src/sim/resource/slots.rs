@@ -1,4 +1,4 @@
-//! Resources with slots: first come first served, by priority, and with preemption.
+//! Resources with slots: first come, first served; by priority; and with preemption.
 
 use super::{BaseResource, Discipline, Get, Put, positive, remove};
 use crate::sim::callbacks::{Callback, Callbacks};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// Has a number of slots, which processes request and release.
+/// Has a number of slots that processes request and release.
 #[pyclass(extends = BaseResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Resource {
@@ -24,12 +24,12 @@ pub struct Resource {
 #[derive(Debug)]
 pub struct PriorityResource {}
 
-/// A resource whose requests may take the slot of a user of lower priority, which is interrupted.
+/// A resource whose requests can preempt a user with a lower priority; that user is interrupted.
 #[pyclass(extends = PriorityResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct PreemptiveResource {}
 
-/// A request for a slot. As a context manager, it gives the slot back at the end.
+/// A request for a slot. As a context manager, it releases the slot at the end.
 #[pyclass(extends = Put, subclass, module = "corsair.sim.resources.resource")]
 #[derive(Debug, Default)]
 pub struct Request {
@@ -57,7 +57,7 @@ fn users<'py>(this: &Bound<'py, Resource>) -> Bound<'py, PyList> {
     this.borrow_mut().users.bind(this.py()).clone()
 }
 
-/// Grants a slot if there is one.
+/// Grants a slot if one is free.
 pub fn put(this: &Bound<'_, Resource>, event: &Bound<'_, Request>) -> PyResult<bool> {
     let users = users(this);
     if !BaseResource::has_room(this.as_super(), users.len())? {
@@ -119,7 +119,7 @@ pub fn get(this: &Bound<'_, Resource>, event: &Bound<'_, Release>) -> PyResult<b
     Event::finish(event.as_super().as_super(), true, Value::None).map(|()| false)
 }
 
-/// Adds a request to the queue of a `PriorityResource`, behind those with the same key.
+/// Adds a request to the queue of a `PriorityResource`, after the requests with the same key.
 pub fn insert_sorted(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = queue.py();
     let list = queue.cast::<PyList>()?;
@@ -141,7 +141,7 @@ pub fn insert_sorted(queue: &Bound<'_, PyAny>, event: &Bound<'_, PyAny>) -> PyRe
     list.insert(low, event)
 }
 
-/// A customer's patience and the longest queue that it joins, either a number or a distribution.
+/// The patience of a customer, and the longest queue that the customer joins; each is a number or a distribution.
 struct Temper<'a, 'py> {
     patience: Option<&'a Bound<'py, PyAny>>,
     balk: Option<&'a Bound<'py, PyAny>>,
@@ -160,7 +160,7 @@ impl<'py> Temper<'_, 'py> {
             .map(Some)
     }
 
-    /// Requests, unless too many wait, and gives up when the patience has ended.
+    /// Makes a request, unless the queue is too long; the request ends when its patience is over.
     fn begin(
         &self,
         request: &Bound<'py, Request>,
@@ -203,7 +203,7 @@ fn give_up(request: &Bound<'_, Request>, why: &Bound<'_, PyString>) -> PyResult<
 }
 
 impl Request {
-    /// Handles the end of a waiting request's patience.
+    /// Ends a waiting request because its patience is over.
     pub fn renege(this: &Bound<'_, Request>) -> PyResult<()> {
         let put = this.as_super();
         if Event::is_triggered(put.as_super()) {
@@ -279,7 +279,7 @@ impl Resource {
         drop(before);
     }
 
-    /// The requests that wait for a slot: `put_queue`.
+    /// The requests that wait for a slot; the same as `put_queue`.
     #[getter(queue)]
     fn get_queue<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         BaseResource::puts(this.as_super())
@@ -293,9 +293,9 @@ impl Resource {
 
     /// Requests a slot.
     ///
-    /// `patience` is how long the request waits: it then ends with the value "reneged". `balk` is the length of the
-    /// queue from which on it does not join: it then ends at once with "balked". Both may be numbers, distributions of
-    /// corsair, or functions without arguments.
+    /// `patience` is how long the request waits; after that it ends with the value "reneged". If the queue has `balk`
+    /// or more requests, the request does not join it and ends at once with the value "balked". Both may be numbers,
+    /// distributions of corsair, or functions without arguments.
     #[pyo3(signature = (*, patience=None, balk=None))]
     fn request<'py>(
         this: &Bound<'py, Self>,

@@ -1,4 +1,4 @@
-//! Stores: distinct things, taken out in order, by priority, or by a filter.
+//! Stores of distinct items, which are taken out in order, by priority, or by a filter.
 
 use super::{BaseResource, Discipline, Get, Put, positive};
 use crate::sim::environment::Environment;
@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-/// Holds items, which leave in the order in which they came.
+/// Holds items, which leave in the order of their arrival.
 #[pyclass(extends = BaseResource, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct Store {
     items: Py<PyAny>,
 }
 
-/// Holds items that can be ordered; the smallest leaves first.
+/// Holds items that can be ordered; the smallest one leaves first.
 #[pyclass(extends = Store, subclass, module = "corsair._corsair")]
 #[derive(Debug)]
 pub struct PriorityStore {}
@@ -42,7 +42,7 @@ pub struct StoreGet {}
 #[pyclass(extends = StoreGet, subclass, module = "corsair.sim.resources.store")]
 #[derive(Debug, Default)]
 pub struct FilterStoreGet {
-    /// None: every item is accepted.
+    /// The filter; `None` accepts every item.
     filter: Option<Py<PyAny>>,
 }
 
@@ -129,7 +129,8 @@ pub fn get_by_priority(this: &Bound<'_, Store>, event: &Bound<'_, StoreGet>) -> 
     Event::finish(event.as_super().as_super(), true, Value::of(item)).map(|()| false)
 }
 
-/// Gets the first item that the filter accepts; the next request may want another one.
+/// Gets the first item that the filter accepts. The next request in the queue may be tried even if
+/// there is none, because its filter may accept another item.
 pub fn get_by_filter(this: &Bound<'_, Store>, event: &Bound<'_, FilterStoreGet>) -> PyResult<bool> {
     let py = this.py();
     let items = items(this);
