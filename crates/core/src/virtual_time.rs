@@ -1,8 +1,8 @@
 //! The virtual executor: deterministic discrete-event execution in virtual time.
 //!
-//! **The result is the same, to the last bit, for any number of workers.** Every event has a time,
-//! a receiver, a sender and a sequence number; a receiver handles its events in the order of (time,
-//! sender, sequence), and nothing that an actor can observe depends on anything else.
+//! **The result is the same, to the last bit, for any number of workers.** Every event has a time, a receiver, a sender
+//! and a sequence number. A receiver handles its events in the order of (time, sender, sequence), and nothing that an
+//! actor can observe depends on anything else.
 //!
 //! # How
 //! Actors are distributed over shards, one per worker thread, which share nothing. Time is divided into windows that
@@ -11,10 +11,10 @@
 //! are skipped.
 //!
 //! An event is written once, by the sender's shard, into the buffer for its receiver's shard and its window
-//! ([`batch`]), and read once, there. Shards exchange whole buffers, and no message costs an allocation, a lock or an
-//! atomic operation. Within a window the events are grouped by receiver, and each group is sorted separately
-//! ([`order`]). Timers wait in a hierarchical wheel ([`wheel`]); the actors of one spawn are adjacent in memory
-//! ([`actors`], [`region`]).
+//! ([`batch`]), and read once, by the receiver's shard. Shards exchange whole buffers, and no message costs an
+//! allocation, a lock or an atomic operation. Within a window the events are grouped by receiver, and each group is
+//! sorted separately ([`order`]). Timers wait in a hierarchical wheel ([`wheel`]); the actors of one spawn are adjacent
+//! in memory ([`actors`], [`region`]).
 //!
 //! Actors are spawned between two windows, in an order on which all shards agree. So addresses do not depend on the
 //! number of shards, and neither do random numbers and latencies.
@@ -79,15 +79,15 @@ use std::sync::{Arc, Mutex};
 #[cfg(feature = "serde")]
 pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 
-/// Returns the maximum number of workers that get a part of `actors` actors spawned together, because workers get
-/// actors in pages of 256.
+/// Returns the maximum number of workers that get a share of `actors` actors spawned together. It is limited because
+/// workers get actors in pages of 256.
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);
     NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns the number of workers for which each has at least `each` actors, so that barriers pay off: at least one, and
-/// at most one per core.
+/// Returns the number of workers for which each worker has at least `each` actors, so that barriers pay off: at least
+/// one worker, and at most one per core.
 pub fn worthwhile_workers(actors: u32, each: NonZeroU32) -> NonZeroUsize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let busy = NonZeroUsize::new((actors / each) as usize);
@@ -103,7 +103,7 @@ pub(crate) fn run<M: Message>(
     run_root(config, Arc::new(root))
 }
 
-/// Runs a scenario in virtual time whose root is a script, without an async body.
+/// Runs a scenario in virtual time whose root is a script instead of an async body.
 pub(crate) fn run_script<M: Message>(
     config: &Config,
     script: impl Script<M>,
@@ -157,11 +157,11 @@ const fn pair_bytes<M: Message>() -> usize {
     size_of::<outbox::Outbox<M>>() + 2 * batches
 }
 
-/// The stack of a thread, with an allowance for the system library.
+/// The size of a thread's stack, with an allowance for the system library.
 const THREAD_BYTES: usize = (2 << 20) + (256 << 10);
 
-/// Refuses more workers than memory allows before they are created, because a failed allocation later would end the
-/// process.
+/// Returns an error if there are more workers than memory allows. It is called before the workers are created, because
+/// a failed allocation later would end the process.
 fn check_memory<M: Message>(config: &Config) -> Result<(), RunError> {
     let shards = config.workers.get();
     let pairs = shards

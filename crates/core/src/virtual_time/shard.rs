@@ -1,7 +1,7 @@
 //! A shard: the state that its actors use while they run, for sending, timers and random numbers.
 //!
-//! A shard belongs to one thread and is not shared. The engine and the contexts of its actors reach it through a raw
-//! pointer, in turn: **no reference to it is held while code of an actor runs**.
+//! A shard belongs to one thread and is not shared. The engine and the contexts of its actors take turns in accessing
+//! it through a raw pointer: **no reference to it is held while code of an actor runs**.
 
 mod counters;
 mod current;
@@ -59,7 +59,7 @@ pub(super) const NETWORK: u64 = 0x4E45_5457_4F52_4B21;
 pub(super) type ShardCell<M> = TurnCell<Shard<M>>;
 
 pub(super) struct Shard<M> {
-    /// Unique within the process, so that a context knows its shard.
+    /// A number that is unique within the process, so that a context can recognise its shard.
     pub(super) id: u32,
     pub(super) index: usize,
     pub(super) settings: Settings,
@@ -68,37 +68,38 @@ pub(super) struct Shard<M> {
     pub(super) places: ActorTable,
     pub(super) queues: Queues<M>,
     pub(super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
-    /// The multicasts of its actors, until the barrier.
+    /// The multicasts that its actors have requested since the last barrier.
     pub(super) multicasts: Vec<Multicast<Shard<M>>>,
     pub(super) stash: Stash<M>,
     pub(super) counters: Counters,
     pub(super) waits: Waits,
-    /// Events of the current window that come after a pause, and timers that were set in it.
+    /// Events of the current window that are due after a pause, and timers that were set in this window.
     pub(super) rest: Vec<ScheduledEvent<M>>,
-    /// True if the run is over: later failures are reported only if there was none before.
+    /// True if the run is over: later failures are reported only if no failure preceded them.
     pub(super) over: bool,
-    /// True if the window had more than messages and timers: an actor has ended or failed, or requested a
-    /// spawn or a multicast.
+    /// True if anything besides messages and timers happened in the window: an actor has ended or failed, or requested
+    /// a spawn or a multicast.
     pub(super) notable: bool,
-    /// Spawns requested at this time or later wait: another actor may still request one at this instant, and
-    /// they need a common order.
+    /// Spawns requested at this time or later must wait: another actor may still request a spawn at this instant, and
+    /// all spawns need a common order.
     pub(super) spawns_wait_from: u64,
-    /// All events so far, if they will be compared with another run.
+    /// All events so far, if they are recorded to be compared with another run.
     pub(super) trail: Option<Vec<LoggedEvent>>,
-    /// Events after the limit, in a window that contains it: their times, and a timer's key or `u64::MAX`.
+    /// Events after the limit, in a window that contains the limit: their times, each with the key of a timer or
+    /// `u64::MAX`.
     held: Vec<(u64, u64)>,
-    /// Events that would arrive after the end of time, to be dropped with the shard.
+    /// Events that would arrive after the end of time. They are dropped with the shard.
     never: Vec<ScheduledEvent<M>>,
     /// The number of spawns that each actor has requested.
     requests: HashMap<u32, u32>,
-    /// The arrival of the last message of each pair, if the network keeps their order.
+    /// The arrival of the last message of each pair, if the network keeps the order of messages.
     last: HashMap<(u32, u32), u64>,
-    /// Messages of actors to themselves that take no time.
+    /// Messages of actors to themselves without delay.
     own: OwnMessages<M>,
 }
 
-/// Returns a shard's number within the process. Numbers are not reused, so a context that has left its run cannot reach
-/// the shard of another run.
+/// Returns a number for a shard. Numbers are not reused within the process, so a context that outlives its run cannot
+/// access the shard of another run.
 fn unique() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -157,10 +158,10 @@ impl<M: Message> Shard<M> {
         })
     }
 
-    /// Advances to the window with this number, before which nothing is due here.
+    /// Advances to the window with this number. No event of this shard may be due before it.
     ///
-    /// The wheels advance too, also if the shard has no events: they place entries relative to their window,
-    /// and an old window would make the shard ask for a window that is over.
+    /// The wheels advance too, even if the shard has no events: they place entries relative to their window, and with
+    /// an old window the shard would request a window that is over.
     #[inline]
     pub(super) fn go_to(&mut self, window: u64) {
         self.window.go_to(window, self.settings.window_bits);
@@ -168,7 +169,7 @@ impl<M: Message> Shard<M> {
         self.queues.far.advance(window);
     }
 
-    /// Records that no actor runs: code that runs from now on acts for no actor.
+    /// Records that no actor runs: code that runs from now on does not act for an actor.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();
         self.resume(Turn::<M>::nothing());
@@ -223,7 +224,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Sets a timer of the actor being run that it can cancel.
+    /// Sets a cancellable timer of the actor being run.
     #[inline]
     pub(super) fn set_handle(&mut self, after: u64, token: Token, period: u64) -> TimerHandle {
         let own = self.waits.add_handle(self.turn.me, token, period);
@@ -231,14 +232,14 @@ impl<M: Message> Shard<M> {
         TimerHandle(own)
     }
 
-    /// Cancels a timer of the actor being run; false if it has fired or was cancelled.
+    /// Cancels a timer of the actor being run; returns false if it has fired or was already cancelled.
     #[inline]
     pub(super) fn cancel_handle(&mut self, timer: TimerHandle) -> bool {
         self.waits.cancel_handle(self.turn.me, timer.0)
     }
 
-    /// Handles a due timer that its actor can cancel: returns the actor's token, unless it was cancelled. A
-    /// periodic timer is set again.
+    /// Handles a due cancellable timer: returns the actor's token, unless the timer was cancelled. A periodic timer is
+    /// set again.
     #[inline(always)]
     pub(super) fn handle_due(&mut self, own: u32) -> Option<u32> {
         let TimerOutcome::Fires { token, period } = self.waits.handle_due(self.turn.me, own) else {
@@ -255,7 +256,7 @@ impl<M: Message> Shard<M> {
         token >= Token::OWN && self.waits.take_cancelled(self.turn.me, token)
     }
 
-    /// Removes timers that were cancelled from the wheel, if there are many of them, or at once.
+    /// Removes cancelled timers from the wheel, if there are many of them or if `at_once` is true.
     pub(super) fn sweep(&mut self, at_once: bool) {
         if self.waits.are_many() || at_once {
             self.note_tokens_in_use();
@@ -270,7 +271,7 @@ impl<M: Message> Shard<M> {
         self.waits.are_many()
     }
 
-    /// True if no event was deferred, either after the limit or behind a pause.
+    /// Returns true if no event was deferred: neither by the limit nor by a pause.
     pub(super) fn has_set_nothing_aside(&self) -> bool {
         self.held.is_empty() && self.rest.is_empty()
     }
@@ -306,7 +307,7 @@ impl<M: Message> Shard<M> {
         due.map(|(time, _)| *time).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns a window in which a deferred event is due; not the current one, which is then over.
+    /// Returns a window after the current one in which a deferred event is due. The current window is then over.
     #[inline]
     pub(super) fn window_beyond(&self) -> u64 {
         if self.held.is_empty() {
@@ -318,8 +319,8 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Counts an event that the actor being run has caused itself at this instant; false if there
-    /// are too many of them, or the run was cancelled.
+    /// Counts events that the actor being run has caused itself at this instant; returns false if there are too many of
+    /// them, or if the run was cancelled.
     #[inline(always)]
     pub(super) fn may_go_on(&mut self, events: u32) -> bool {
         events < self.settings.most_at_once && !events.is_multiple_of(1024)
@@ -336,14 +337,14 @@ impl<M: Message> Shard<M> {
         !(events.is_multiple_of(1024) && self.settings.cancel.is_cancelled())
     }
 
-    /// The next random number of the actor being run.
+    /// Returns the next random number of the actor being run.
     #[inline(always)]
     pub(super) fn random(&mut self) -> u64 {
         let drawn = self.header().draw();
         self.settings.streams.nth(self.turn.me, drawn)
     }
 
-    /// The number of a spawn request of the actor being run.
+    /// Returns the number of a spawn request of the actor being run.
     pub(super) fn request(&mut self) -> u32 {
         self.header().set_spawns();
         let requests = self.requests.entry(self.turn.me).or_default();
@@ -369,8 +370,9 @@ impl<M: Message> Shard<M> {
         self.requests.remove(&self.turn.me);
     }
 
-    /// The first window after the current one in which something is to happen, or the current one if
-    /// a pause has left something of it, as far as this shard knows: at its own actors, or at others to which it has sent.
+    /// Returns the first window after the current one that has an event, or the current one if a pause has interrupted
+    /// it. Only the events known to this shard count: those for its own actors, and those that it has sent to other
+    /// shards.
     #[inline]
     pub(super) fn next_window(&self) -> u64 {
         if !self.rest.is_empty() || self.has_waiting_spawns() {

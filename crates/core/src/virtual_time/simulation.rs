@@ -1,4 +1,4 @@
-//! A run in virtual time that its caller drives: it advances as far as the caller asks.
+//! A run in virtual time that its caller advances step by step.
 
 #[cfg(feature = "serde")]
 mod checkpoint;
@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use workers::WorkerThreads;
 
-/// A run in virtual time that advances as far as its caller asks, can be inspected and given messages in
+/// A run in virtual time that advances only as far as its caller requests. It can be inspected and given messages in
 /// between, and ends as if it had never paused.
 ///
 /// ```
@@ -74,17 +74,17 @@ use workers::WorkerThreads;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Wherever it was paused, the result is that of [`run`](crate::run()) to the last bit, with any number
-/// of workers; with what was injected it is a function of that as well. A run that is never paused
-/// pays nothing for this.
+/// Wherever the run is paused, its result equals that of [`run`](crate::run()) to the last bit, with any number of
+/// workers. If messages are injected, the result also depends on them, and on nothing else. A run that is never paused
+/// has no overhead for this.
 ///
-/// The first worker is the caller's thread; the others are threads that wait while it is paused.
-/// Dropping a simulation stops it and drops its actors.
+/// The first worker is the caller's thread; the others are threads that wait while the run is paused. Dropping a
+/// simulation stops it and drops its actors.
 pub struct Simulation<M: Message> {
-    /// Dropped first, so that no other thread has a shard.
+    /// The other threads. They are dropped first, so that no other thread has a shard.
     workers: WorkerThreads<M>,
     config: Config,
-    /// A shard for each worker. They are free while the run is paused.
+    /// A shard for each worker. The shards are unlocked while the run is paused.
     shards: Vec<Arc<Mutex<PausableShard<M>>>>,
     /// The current time: all events up to it have happened, and no later ones.
     now: Time,
@@ -94,17 +94,17 @@ pub struct Simulation<M: Message> {
     injected: u32,
     pace: Option<Pace>,
     started: Stopwatch,
-    /// `None`: it cannot be saved, because its root is an async body.
+    /// The data for saving the run; `None` if the run cannot be saved because its root is an async body.
     #[cfg(feature = "serde")]
     saving: Option<checkpoint::Saving<M>>,
 }
 
 impl<M: Message> Simulation<M> {
-    /// A run in which nothing has happened yet.
+    /// Creates a run in which nothing has happened yet.
     ///
     /// # Errors
-    /// [`RunError::Config`] if the configuration contradicts itself, [`RunError::Thread`] if the
-    /// system refuses a thread.
+    /// Returns [`RunError::Config`] if the configuration contradicts itself, or [`RunError::Thread`] if the system
+    /// cannot create a thread.
     pub fn new(config: &Config, scenario: impl Scenario<M>) -> Result<Simulation<M>, RunError> {
         let root = super::context::root_form(move |context| scenario.root(context));
         Simulation::from_root(config, Arc::new(root))
@@ -143,15 +143,15 @@ impl<M: Message> Simulation<M> {
         })
     }
 
-    /// Runs all events up to `time`, inclusive. Returns true if events are left after it; a run whose
-    /// [`Config::end`] is before `time` is over.
+    /// Runs all events up to `time`, inclusive. Returns true if events are left after `time`. A run whose
+    /// [`Config::end`] is before `time` is then over.
     pub fn run_until(&mut self, time: Time) -> bool {
         self.keep_pace(self.within(time));
         self.advance(time)
     }
 
-    /// Runs the next window of virtual time that has events; its width is the lookahead. False if no events
-    /// are left, or the run is over.
+    /// Runs the next window of virtual time that has events; its width is the lookahead. Returns false if no events are
+    /// left, or if the run is over.
     pub fn step(&mut self) -> bool {
         loop {
             let before = self.counts();
@@ -172,10 +172,10 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Runs until this actor has handled its next event, and no actor a later one. False if
-    /// there is no event to come for it, or the run is over.
+    /// Runs until this actor has handled its next event, and no actor has handled a later one. Returns false if the
+    /// actor has no further event, or if the run is over.
     ///
-    /// Each step looks through all that is pending.
+    /// Each call searches all pending events.
     pub fn step_actor(&mut self, who: Addr) -> bool {
         loop {
             let Some(end) = self.end_of_next_window() else {
@@ -233,14 +233,14 @@ impl<M: Message> Simulation<M> {
 
     /// Returns the current time: all events up to it have happened, and no later ones.
     ///
-    /// After [`Simulation::step_actor`] there may be further events at this instant.
+    /// After [`Simulation::step_actor`], there may be further events at this instant.
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// Returns the time of the next event; `None` if no events are left, or the run is over.
     ///
-    /// It looks through all pending events.
+    /// The call searches all pending events.
     #[allow(
         clippy::should_implement_trait,
         reason = "a simulation is not an iterator: looking at the next event's time does not take it"
@@ -258,8 +258,8 @@ impl<M: Message> Simulation<M> {
         self.end.is_some()
     }
 
-    /// Injects a message without a sender ([`Addr::NONE`]) at a future time. At one instant it comes after
-    /// the messages of actors, and injected messages arrive in the order of injection.
+    /// Injects a message without a sender ([`Addr::NONE`]) at a future time. At each instant, injected messages follow
+    /// the messages of actors, and arrive in the order of injection.
     ///
     /// # Errors
     /// If that time has passed, or the run is over.
@@ -285,7 +285,7 @@ impl<M: Message> Simulation<M> {
     /// Runs to the end of the run and reports, as [`run`](crate::run()) does.
     ///
     /// # Errors
-    /// See [`RunError`].
+    /// Returns a [`RunError`] if the run fails.
     pub fn finish(mut self) -> Result<Report, RunError> {
         while self.end.is_none() {
             if self.pace.is_some() && self.step() {
@@ -302,8 +302,8 @@ impl<M: Message> Simulation<M> {
         conclude(M::KINDS, config, self.started.elapsed(), outcomes)
     }
 
-    /// Drops the measurements of actors so far: [`Report::probes`] has those from here on.
-    /// [`Config::warm_up`] does it at a given time.
+    /// Discards the measurements of actors so far: [`Report::probes`] contains only later ones. [`Config::warm_up`]
+    /// does this at a fixed time.
     pub fn reset_probes(&mut self) {
         self.shards().for_each(|mut shard| shard.reset_probes());
     }
@@ -313,7 +313,7 @@ impl<M: Message> Simulation<M> {
         self.shards().for_each(|mut shard| shard.record());
     }
 
-    /// The events that were noted since the last call, in an order that does not depend on workers.
+    /// Returns the events that were recorded since the last call, in an order that does not depend on workers.
     pub(crate) fn take_trail(&mut self) -> Vec<LoggedEvent> {
         let mut trail: Vec<_> = self
             .shards()
@@ -327,7 +327,7 @@ impl<M: Message> Simulation<M> {
         self.shards.iter().map(|shard| lock(shard))
     }
 
-    /// The shard of the worker that has an address.
+    /// Returns the shard of the worker that has an address.
     fn shard_of(&mut self, who: Addr) -> MutexGuard<'_, PausableShard<M>> {
         let owner = lock(&self.shards[0]).owner(who.as_u32());
         lock(&self.shards[owner])
@@ -339,7 +339,7 @@ impl<M: Message> Simulation<M> {
         counts.fold((0, 0), |(a, b), (x, y)| (a.wrapping_add(x), b + y))
     }
 
-    /// The last instant of the next window for which there is anything.
+    /// Returns the last instant of the next window that has an event.
     pub(crate) fn end_of_next_window(&self) -> Option<Time> {
         if self.end.is_some() {
             return None;

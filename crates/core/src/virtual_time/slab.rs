@@ -1,8 +1,8 @@
-//! Values with numbers that are used again, in memory that grows by chunks and never moves them.
+//! Values in chunks of memory that never move. The numbers of removed values are reused.
 
 const CHUNK: usize = if cfg!(miri) { 16 } else { 1024 };
 
-/// Values by number.
+/// Values that are accessed by their numbers.
 pub(super) struct Slab<T> {
     chunks: Vec<Box<[Option<T>; CHUNK]>>,
     /// Numbers that have been given back.
@@ -20,7 +20,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The number of the value that is added next.
+    /// Returns the number of the value that is added next.
     pub(super) fn next(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.used)
     }
@@ -55,7 +55,7 @@ impl<T> Slab<T> {
         all.chunks.into_iter().flat_map(|chunk| *chunk).flatten()
     }
 
-    /// The value with this number, if there is one.
+    /// Returns the value with this number, if there is one.
     #[inline(always)]
     pub(super) fn get(&self, number: u32) -> Option<&T> {
         let chunk = self.chunks.get(number as usize / CHUNK)?;

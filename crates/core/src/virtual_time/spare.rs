@@ -12,17 +12,17 @@ pub(super) struct Piece<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
-    /// The block of the memory; null: it is from the allocator.
+    /// The block that contains the memory; null if the memory is from the allocator.
     block: *const Block,
 }
 
-/// Emptied pieces by the logarithm of their capacity.
+/// Emptied pieces, by the logarithm of their capacity.
 pub(super) struct Spare<T> {
     classes: Vec<Vec<Piece<T>>>,
     blocks: Blocks,
 }
 
-/// Pieces of up to this many bytes come from blocks.
+/// The largest size in bytes of pieces that are allocated in blocks.
 const BLOCKED: usize = 8192;
 
 impl<T> Piece<T> {
@@ -125,7 +125,7 @@ impl<T> Piece<T> {
         other.len += std::mem::replace(&mut self.len, 0);
     }
 
-    /// Enlarges memory of the allocator, which may move it.
+    /// Enlarges memory from the allocator, which may move the memory.
     fn extend(&mut self, capacity: usize) {
         debug_assert!(self.block.is_null() && 0 < self.capacity && self.capacity < capacity);
         let layout = Piece::<T>::layout(capacity);
@@ -167,7 +167,7 @@ impl<T> Drop for Piece<T> {
 }
 
 impl<T> Spare<T> {
-    /// The capacity with which pieces begin.
+    /// The initial capacity of pieces.
     const LEAST: usize = 16;
 
     pub(super) fn new() -> Spare<T> {
@@ -194,7 +194,7 @@ impl<T> Spare<T> {
         self.classes.get_mut(capacity.ilog2() as usize)?.pop()
     }
 
-    /// A piece with this capacity, which is a power of two.
+    /// Returns a piece with this capacity, which is a power of two.
     pub(super) fn take(&mut self, capacity: usize) -> Piece<T> {
         let used = self.used(capacity);
         used.unwrap_or_else(|| Piece::with_capacity(capacity, &mut self.blocks))

@@ -8,18 +8,18 @@
 
 use super::event::{Head, ScheduledEvent};
 
-/// The kept events of a shard's actors. An actor's list is a number in its header: 0 is empty,
-/// else one more than the index of its first entry.
+/// The stashed events of a shard's actors. An actor's list is a number in its header: 0 if it is empty, otherwise one
+/// more than the index of its first entry.
 pub(super) struct Stash<M> {
     entries: Vec<Entry<M>>,
     free: Vec<u32>,
-    /// How many entries were ever added.
+    /// The number of entries ever added.
     added: u64,
 }
 
 /// An entry of a list. Lists are circular: the entry before the first is the last.
 struct Entry<M> {
-    /// `None` while a predicate looks at the event.
+    /// The event; `None` while a predicate inspects it.
     event: Option<ScheduledEvent<M>>,
     number: u64,
     /// Indices of the neighbours in the ring.
@@ -99,7 +99,7 @@ impl<M> Stash<M> {
         Some(at)
     }
 
-    /// The entry after this one; `None` after the last one.
+    /// Returns the entry after this one; `None` after the last entry.
     pub(super) fn next(&self, list: u32, at: u32) -> Option<u32> {
         let next = self.entries[at as usize].next;
         (next + 1 != list).then_some(next)
@@ -117,13 +117,13 @@ impl<M> Stash<M> {
         self.entries[at as usize].event.as_ref()
     }
 
-    /// Lends the event of an entry, to be returned by [`Stash::put_back`].
+    /// Takes the event of an entry temporarily; [`Stash::put_back`] returns it.
     pub(super) fn lend(&mut self, at: u32) -> Option<(u64, ScheduledEvent<M>)> {
         let entry = &mut self.entries[at as usize];
         Some((entry.number, entry.event.take()?))
     }
 
-    /// True if the entry is still the one that was lent under this number.
+    /// Returns true if the entry is still the one that was lent under this number.
     pub(super) fn is_lent(&self, at: u32, number: u64) -> bool {
         let entry = self.entries.get(at as usize);
         entry.is_some_and(|entry| entry.number == number && entry.event.is_none())
@@ -164,7 +164,7 @@ impl<M> Stash<M> {
     }
 }
 
-/// A table of this many entries stays allocated when it is empty.
+/// The capacity up to which a table stays allocated when it is empty.
 const LEAST: usize = 1024;
 
 #[cfg(test)]

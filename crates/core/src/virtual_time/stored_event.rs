@@ -1,5 +1,5 @@
-//! Events as they lie in a [buffer](super::buffer): the label, the message, and the cause only if
-//! the event has one. A message of a run that keeps no traces takes 16 bytes and itself.
+//! Events as they are stored in a [buffer](super::buffer): the label, the message, and the cause only if the event has
+//! one. In a run without traces, a message takes 16 bytes plus its own size.
 
 use super::event::{Cause, Head, Kind, Label, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -13,7 +13,7 @@ pub(super) struct StoredEvent<M> {
 
 #[repr(C)]
 union Content<M> {
-    /// Initialised exactly if the label's kind has a body.
+    /// The message, which is initialised exactly if the label's kind has a body.
     _body: ManuallyDrop<MaybeUninit<M>>,
     /// The token of a timer.
     token: u32,
@@ -23,11 +23,11 @@ union Content<M> {
 #[repr(C)]
 struct StoredWithCause<M> {
     stored: StoredEvent<M>,
-    /// In halves, so that it needs no stricter alignment than a label.
+    /// The cause as 32-bit halves, so that it needs no stricter alignment than a label.
     cause: [u32; 6],
 }
 
-/// Memory for any event, outside of a buffer.
+/// Memory for any event, outside a buffer.
 pub(super) struct EventSpace<M>(MaybeUninit<StoredWithCause<M>>);
 
 impl<M> EventSpace<M> {
@@ -42,7 +42,7 @@ impl<M> StoredEvent<M> {
     /// The alignment of an event.
     pub(super) const ALIGN: usize = align_of::<StoredWithCause<M>>();
 
-    /// How many bytes an event with this label takes.
+    /// Returns the number of bytes that an event with this label takes.
     #[inline(always)]
     pub(super) fn size(label: &Label) -> usize {
         if label.has_cause() {
@@ -55,7 +55,7 @@ impl<M> StoredEvent<M> {
     /// Writes an event. Returns its size in bytes.
     ///
     /// # Safety
-    /// `place` is valid for writes of [`StoredEvent::MOST`] bytes and aligned.
+    /// `place` must be valid for writes of [`StoredEvent::MOST`] bytes, and aligned.
     #[inline(always)]
     pub(super) unsafe fn write(place: *mut u8, event: ScheduledEvent<M>) -> usize {
         let Head { label, cause } = event.head;
@@ -82,7 +82,7 @@ impl<M> StoredEvent<M> {
     /// Writes a message with only its sender as metadata. Returns its size in bytes.
     ///
     /// # Safety
-    /// As for [`StoredEvent::write`].
+    /// See [`StoredEvent::write`].
     #[inline(always)]
     pub(super) unsafe fn write_plain(place: *mut u8, label: Label, body: M) -> usize {
         debug_assert!(label.kind() == Kind::Plain);
@@ -95,10 +95,10 @@ impl<M> StoredEvent<M> {
         size_of::<StoredEvent<M>>()
     }
 
-    /// Writes a timer. Returns how many bytes it takes.
+    /// Writes a timer. Returns its size in bytes.
     ///
     /// # Safety
-    /// As for [`StoredEvent::write`].
+    /// See [`StoredEvent::write`].
     #[inline(always)]
     pub(super) unsafe fn write_timer(place: *mut u8, offset: u32, actor: u32, token: u32) -> usize {
         let head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, 0);
@@ -114,7 +114,7 @@ impl<M> StoredEvent<M> {
     /// Returns a stored event without its message; `now` is the time of handling.
     ///
     /// # Safety
-    /// `this` is a stored event, of which at most the message has been moved out.
+    /// `this` must be a stored event, of which at most the message has been moved out.
     #[inline(always)]
     pub(super) unsafe fn head(this: *const StoredEvent<M>, now: u64) -> Head {
         // SAFETY: `this` is a stored event; behind an event of a kind that has a cause there is one.
@@ -144,7 +144,7 @@ impl<M> StoredEvent<M> {
         }
     }
 
-    /// True if two events of a window may be run in this order.
+    /// Returns true if two events of a window may run in this order.
     ///
     /// # Safety
     /// They are stored events.
@@ -159,10 +159,10 @@ impl<M> StoredEvent<M> {
         a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
     }
 
-    /// Receiver and sender of an event, in one number.
+    /// Returns the receiver and the sender of an event as one number.
     ///
     /// # Safety
-    /// `this` is a stored event.
+    /// `this` must be a stored event.
     #[inline(always)]
     pub(super) unsafe fn parties(this: *const StoredEvent<M>) -> u64 {
         // SAFETY: `this` is a stored event; in its label the sender lies right behind the receiver. Compilers make two loads
@@ -185,7 +185,7 @@ impl<M> StoredEvent<M> {
     /// The token of a timer.
     ///
     /// # Safety
-    /// `this` is a stored timer.
+    /// `this` must be a stored timer.
     #[inline(always)]
     pub(super) unsafe fn token(this: *const StoredEvent<M>) -> u32 {
         // SAFETY: `this` is a stored timer, whose content is a token.
@@ -195,7 +195,7 @@ impl<M> StoredEvent<M> {
     /// Replaces the token of a timer.
     ///
     /// # Safety
-    /// `this` is a stored timer.
+    /// `this` must be a stored timer.
     pub(super) unsafe fn set_token(this: *mut StoredEvent<M>, token: u32) {
         // SAFETY: `this` is a stored timer, whose content is a token.
         unsafe { (*this).content.token = token }
@@ -204,18 +204,18 @@ impl<M> StoredEvent<M> {
     /// Returns a pointer to the message of an event.
     ///
     /// # Safety
-    /// `this` is a stored event; the message is initialised exactly if its kind has a body that has not been
-    /// moved out.
+    /// `this` must be a stored event; its message is initialised exactly if its kind has a body that has not been moved
+    /// out.
     #[inline(always)]
     pub(super) unsafe fn body(this: *mut StoredEvent<M>) -> *mut M {
         // SAFETY: `this` is a stored event, so this is an address inside it.
         unsafe { (&raw mut (*this).content).cast() }
     }
 
-    /// Moves a stored event out; `now` is when it is handled.
+    /// Moves a stored event out; `now` is the time at which it is handled.
     ///
     /// # Safety
-    /// `this` is a stored event that has not been moved out, and is from here on.
+    /// `this` must be a stored event that has not been moved out; after the call it counts as moved out.
     #[inline(always)]
     pub(super) unsafe fn read(this: *mut StoredEvent<M>, now: u64) -> ScheduledEvent<M> {
         // SAFETY: `this` is a stored event that has not been moved out, so a kind with a body has one.
@@ -232,7 +232,7 @@ impl<M> StoredEvent<M> {
     /// Drops a stored event.
     ///
     /// # Safety
-    /// As for [`StoredEvent::read`].
+    /// See [`StoredEvent::read`].
     pub(super) unsafe fn drop_in_place(this: *mut StoredEvent<M>) {
         // SAFETY: `this` is a stored event that has not been moved out, so a kind with a body has one.
         unsafe {

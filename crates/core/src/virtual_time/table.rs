@@ -5,13 +5,13 @@ use crate::contract::config::fold;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Values by number.
+/// A hash table whose keys are numbers.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
-/// Numbers.
+/// A set of numbers.
 pub(super) type Numbers<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;
 
-/// Hashes one number.
+/// A hasher for a single number.
 #[derive(Clone, Copy, Default)]
 pub(super) struct NumberHasher(u64);
 

@@ -1,8 +1,7 @@
 //! Serialization of events, spawns and shards.
 //!
-//! Numbers are varints; bodies and states are serialized by postcard. The bytes do not depend on the number
-//! of shards or on the width of windows: times are absolute, and all data of an actor is stored by its
-//! address.
+//! Numbers are varints; bodies and states are serialized by postcard. The bytes do not depend on the number of shards
+//! or on the width of windows: times are absolute, and all data of an actor is stored under its address.
 
 mod codec;
 mod error;

@@ -1,17 +1,18 @@
-//! Access to a shard by actors, their contexts and the engine in turn.
+//! Access to a shard by actors, their contexts and the engine, which take turns.
 
-/// A shard that several places have a pointer to, as bevy's `UnsafeWorldCell` is for a world.
+/// A shard to which several owners have a pointer; comparable to bevy's `UnsafeWorldCell` for a world.
 ///
 /// # Invariant
 /// At any time there is at most one reference to the shard, and none while foreign code runs: handlers, bodies,
-/// destructors, and what [`Message`](crate::Message) asks of a message. That follows from three facts:
+/// destructors, and methods of [`Message`](crate::Message). This follows from three facts:
 ///
-/// - Whoever makes a cell promises that the shard outlives all its copies, and that one thread at a time uses it.
-/// - [`TurnCell::with`] lends the shard for the time of a closure, and closures given to it run no foreign code. What a
-///   shard is to drop is returned from the closure and dropped after it.
-/// - Closures do not use the cell again. Builds with debug assertions check that.
+/// - The code that makes a cell promises that the shard outlives all copies of the cell, and that only one thread at a
+///   time uses it.
+/// - [`TurnCell::with`] lends the shard for the duration of a closure, and closures passed to it run no foreign code.
+///   Values that a shard must drop are returned from the closure and dropped afterwards.
+/// - Closures do not use the cell again. Builds with debug assertions check this.
 ///
-/// Whoever reaches the shard by [`TurnCell::as_ptr`] keeps to the invariant without help, and says how.
+/// Code that accesses the shard by [`TurnCell::as_ptr`] must maintain the invariant itself, and says how.
 pub(super) struct TurnCell<S>(*mut S);
 
 impl<S> Clone for TurnCell<S> {
@@ -27,8 +28,8 @@ impl<S> TurnCell<S> {
     /// Creates the cell of a shard.
     ///
     /// # Safety
-    /// While the cell or a copy of it is used, the shard exists, only this thread uses it, and the only
-    /// references to it are those of [`TurnCell::with`].
+    /// While the cell or a copy of it is used, the shard must exist, only this thread may use it, and the only
+    /// references to it must be those of [`TurnCell::with`].
     #[inline(always)]
     pub(super) unsafe fn new(shard: *mut S) -> TurnCell<S> {
         TurnCell(shard)
@@ -44,7 +45,7 @@ impl<S> TurnCell<S> {
         act(unsafe { &mut *self.0 })
     }
 
-    /// The shard.
+    /// Returns the pointer to the shard.
     #[inline(always)]
     pub(super) fn as_ptr(self) -> *mut S {
         self.0
@@ -56,11 +57,11 @@ mod checked {
     use std::cell::Cell;
 
     thread_local! {
-        /// The shard that is lent on this thread.
+        /// The shard that is currently lent on this thread.
         static LENT: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
     }
 
-    /// While it lives, the shard is not lent again.
+    /// A guard that prevents the shard from being lent again.
     pub(super) struct LentGuard(*const ());
 
     impl LentGuard {

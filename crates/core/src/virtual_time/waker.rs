@@ -1,15 +1,14 @@
 //! The wakers of async bodies.
 //!
-//! A body is polled when an event arrives for it, so nothing has to wake it for that. A waker
-//! serves what is woken *within* a poll: a combinator that yields, a channel between two halves of
-//! one body. The body is then polled again at the same instant. Waking an actor from anywhere else
-//! does nothing: when that happened would depend on the machine.
+//! A body is polled when an event arrives for it, so no waker is needed for that. A waker is needed if something wakes
+//! the body *within* a poll: a combinator that yields, or a channel between two halves of one body. The body is then
+//! polled again at the same instant. Waking an actor from anywhere else has no effect, because the time of such a
+//! wake-up would depend on the machine.
 //!
-//! A combinator that hands a waker of its own to what it polls, to know what to poll again, has
-//! that waker kept with the wait ([`Shard::relays`](super::shard::Shard)) and woken as an event
-//! arrives.
+//! A combinator may pass its own waker to the futures that it polls, to know which of them to poll again. The waker is
+//! then stored with the wait ([`Shard::relays`](super::shard::Shard)) and woken when an event arrives.
 //!
-//! A waker is a number without memory: the actor's, plus one.
+//! A waker has no memory; it is only a number: the actor's number plus one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +17,16 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 thread_local! {
     /// The number of the body being polled on this thread, and whether it was woken during the poll.
     static POLLED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
-    /// Whether a future has taken a copy of the waker for questions.
+    /// True if a future has cloned the waker that is used for questions.
     static TAKEN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a future of this process has ever taken a copy of an actor's waker.
+/// True if a future of this process has ever cloned an actor's waker.
 static EVER_TAKEN: AtomicBool = AtomicBool::new(false);
 
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
 
-/// The number of the waker for a body that is asked what it awaits. No actor's number is 0.
+/// The number of the waker for a body that is asked what it awaits. No actor has the number 0 here.
 const QUESTION: usize = 0;
 
 fn clone(number: *const ()) -> RawWaker {
@@ -46,7 +45,7 @@ fn wake(number: *const ()) {
     }
 }
 
-/// An actor's waker.
+/// Returns the waker of an actor.
 #[inline(always)]
 pub(super) fn of(actor: u32) -> Waker {
     let number = std::ptr::without_provenance(actor as usize + 1);
@@ -69,12 +68,12 @@ pub(super) fn was_taken() -> bool {
     TAKEN.get()
 }
 
-/// True if a future of this process has ever cloned an actor's waker. If not, no actor awaits a foreign future.
+/// Returns true if a future of this process has ever cloned an actor's waker. If not, no actor awaits a foreign future.
 pub(super) fn was_ever_taken() -> bool {
     EVER_TAKEN.load(Ordering::Relaxed)
 }
 
-/// True for the waker of an actor, false for the waker of a combinator.
+/// Returns true if the waker belongs to the actor, and false if it belongs to a combinator.
 #[inline(always)]
 pub(super) fn is_of(waker: &Waker, actor: u32) -> bool {
     waker.data().addr() == actor as usize + 1 && std::ptr::eq(waker.vtable(), &raw const TABLE)

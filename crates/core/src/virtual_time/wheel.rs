@@ -1,13 +1,13 @@
 //! A hierarchical timing wheel of windows.
 //!
-//! Entries wait in 128 slots a level, a level per 7 bits of the window's number, each with a
-//! bitmap, so that runs of empty windows cost nothing (Varghese and Lauck, "Hashed and hierarchical
-//! timing wheels", SOSP 1987). Adding is O(1); an entry moves down once per level, at most nine
-//! times in all and for near futures once or never.
+//! Entries are stored in levels of 128 slots, with one level per 7 bits of the window's number. Each level has a
+//! bitmap, so that sequences of empty windows cost nothing (Varghese and Lauck, "Hashed and hierarchical timing
+//! wheels", SOSP 1987). Adding is O(1). An entry moves down once per level: at most nine times, and at most once if it
+//! is due in the near future.
 //!
-//! **Entries of one window leave in the order in which they were added.** An entry enters a slot
-//! of a lower level directly only while the current window lies in that slot's block, and whatever
-//! waited for the block in a higher level has been moved down at the moment the block was entered.
+//! **Entries of one window leave in the order in which they were added.** An entry is added to a slot of a lower level
+//! only while the current window is in the block of that slot. All entries that waited for the block in a higher level
+//! were moved down at the moment the block was entered.
 
 mod bitmap;
 
@@ -45,7 +45,7 @@ impl<T: Due> Slot<T> {
         self.last.push(entry);
     }
 
-    /// The same where there is no memory.
+    /// Adds an entry when the slot has no free memory.
     #[cold]
     #[inline(never)]
     fn push_slowly(&mut self, entry: T, spare: &mut Spare<T>) {
@@ -112,8 +112,8 @@ pub(super) trait Due {
     /// Returns the due time in nanoseconds.
     fn time(&self) -> u64;
 
-    /// Longer lists are stored in pieces of this length, which never move and waste no memory. A power of
-    /// two, or `usize::MAX` for no pieces.
+    /// The length of the pieces in which longer lists are stored; pieces never move and waste no memory. The length is
+    /// a power of two, or `usize::MAX` for no pieces.
     const PIECE: usize;
 }
 
@@ -126,14 +126,14 @@ struct Level<T> {
     slots: Box<[Slot<T>]>,
 }
 
-/// Entries by the window in which they are due.
+/// Entries ordered by the window in which they are due.
 pub(super) struct Wheel<T> {
     levels: Vec<Level<T>>,
-    /// The window up to which everything has left.
+    /// The current window: all entries of earlier windows have left.
     now: u64,
     /// log2 of a window's width in nanoseconds.
     window_bits: u32,
-    /// Emptied slots' memory.
+    /// The memory of emptied slots.
     spare: Spare<T>,
 }
 
@@ -147,7 +147,7 @@ impl<T: Due> Wheel<T> {
         }
     }
 
-    /// A wheel like this without entries.
+    /// Creates an empty wheel with the same parameters.
     pub(super) fn empty(&self) -> Wheel<T> {
         Wheel {
             now: self.now,
@@ -176,7 +176,7 @@ impl<T: Due> Wheel<T> {
         }
     }
 
-    /// The same for a window of another block, or where there is no block.
+    /// Adds an entry for a window in another block, or if the current block does not exist yet.
     #[inline(never)]
     fn place_in_block(&mut self, window: u64, entry: T) {
         let differs = window ^ self.now;
@@ -189,7 +189,7 @@ impl<T: Due> Wheel<T> {
         slots[slot].push(entry, &mut self.spare);
     }
 
-    /// The same for a level that is not there yet.
+    /// Adds an entry to a level that may not exist yet.
     #[cold]
     #[inline(never)]
     fn place_higher(&mut self, level: u32, window: u64, entry: T) {
@@ -208,7 +208,7 @@ impl<T: Due> Wheel<T> {
         });
     }
 
-    /// Moves to a window, which must not lie behind an entry.
+    /// Moves to a window. No entry may be due before it.
     #[inline]
     pub(super) fn advance(&mut self, window: u64) {
         let differs = window ^ self.now;
@@ -218,7 +218,7 @@ impl<T: Due> Wheel<T> {
         }
     }
 
-    /// Moves the entries of the blocks just entered to lower levels.
+    /// Moves the entries of the blocks that were just entered to lower levels.
     #[cold]
     fn cascade(&mut self, differs: u64, window: u64) {
         for level in (1..self.levels.len()).rev() {
@@ -240,7 +240,7 @@ impl<T: Due> Wheel<T> {
         }
     }
 
-    /// Whether an entry is due in the current window.
+    /// Returns true if an entry is due in the current window.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         let now = self.now as usize % SLOTS;
@@ -339,7 +339,7 @@ impl<T: Due> Wheel<T> {
         self.next_block()
     }
 
-    /// The same where the current block has nothing more.
+    /// Returns the start of the next block with entries, when the current block has no further ones.
     #[inline(never)]
     fn next_block(&self) -> u64 {
         for (level, Level { occupied, .. }) in self.levels.iter().enumerate().skip(1) {
@@ -370,7 +370,7 @@ mod tests {
         }
     }
 
-    /// Adds entries at random distances while time advances, and compares with a sorted map.
+    /// Adds entries at random distances while time advances, and compares the wheel with a sorted map.
     fn compare_with_a_sorted_map(seed: u64, window_bits: u32, farthest_bits: u32, rounds: u32) {
         let mut random = Random::new(seed);
         let mut wheel = Wheel::new(window_bits);

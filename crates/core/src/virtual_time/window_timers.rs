@@ -1,13 +1,14 @@
-//! The timers of the actor being run that are due within the window being run.
+//! The timers of the actor being run that are due within the current window.
 //!
-//! Timers for this very instant wait in a queue. Most actors have at most one other, so the next one has a field. Of the
-//! rest, those that were set in the order in which they are due wait in a queue, and all others in a heap.
+//! Timers for the current instant wait in a queue. Most actors have at most one other timer, so the next timer has a
+//! separate field. Of the remaining timers, those that were set in the order of their due times wait in another queue,
+//! and all others wait in a heap.
 
 use super::event::{Head, Kind, ScheduledEvent, TIMER_FROM, TIMER_SEQ};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A timer that was set and is due within one window.
+/// A timer that was set, and is due, within the current window.
 #[derive(Clone, Copy)]
 pub(super) struct WindowTimer {
     pub(super) time: u64,
@@ -17,7 +18,7 @@ pub(super) struct WindowTimer {
 }
 
 impl WindowTimer {
-    /// Returns its event in the window that begins at `base`.
+    /// Returns the event of the timer in the window that begins at `base`.
     pub(super) fn event<M>(self, base: u64, actor: u32) -> ScheduledEvent<M> {
         let offset = (self.time - base) as u32;
         let mut head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, self.time);
@@ -26,7 +27,8 @@ impl WindowTimer {
     }
 }
 
-/// A timer for a later instant. They are ordered by due time, and at one instant in the order in which they were set.
+/// A timer for a later instant. Timers are ordered by due time; at the same instant, by the order in which they were
+/// set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Later {
     time: u64,
@@ -35,7 +37,7 @@ struct Later {
 }
 
 impl Later {
-    /// No timer: none is due at the end of time.
+    /// A placeholder for no timer, because no timer is due at the end of time.
     const NONE: Later = Later {
         time: u64::MAX,
         order: 0,
@@ -43,7 +45,7 @@ impl Later {
     };
 }
 
-/// See the [module](self).
+/// The timers of one actor; see the [module](self).
 pub(super) struct WindowTimers {
     /// The time of the next timer; the end of time if there is none.
     next: u64,
@@ -53,7 +55,7 @@ pub(super) struct WindowTimers {
     /// The instant of the timers in `at_once`.
     instant: u64,
     first: Later,
-    /// The timers after the first one.
+    /// The timers that follow the next one.
     queue: VecDeque<Later>,
     heap: BinaryHeap<Reverse<Later>>,
     set: u64,
@@ -95,7 +97,7 @@ impl WindowTimers {
         self.next
     }
 
-    /// Adds a timer, which is not due at the end of time.
+    /// Adds a timer, which must be due before the end of time.
     #[inline(never)]
     pub(super) fn push(&mut self, now: u64, time: u64, token: u32) {
         if time == now {
@@ -185,8 +187,7 @@ impl WindowTimers {
         self.heap.clear();
     }
 
-    /// Counts a timer of this actor being run. Returns how many events it has caused itself at this
-    /// instant.
+    /// Counts a timer of this actor. Returns the number of events that the actor has caused itself at this instant.
     #[inline]
     pub(super) fn count(&mut self, actor: u32, timer: &WindowTimer) -> u32 {
         if timer.at_once {

@@ -11,10 +11,10 @@ impl<T> Cell<T> {
         Cell(UnsafeCell::new(value))
     }
 
-    /// Swaps the contents.
+    /// Swaps the contents with `other`.
     ///
     /// # Safety
-    /// No other thread reads or writes the cell during the call.
+    /// No other thread may read or write the cell during the call.
     #[allow(
         clippy::swap_with_temporary,
         reason = "the pointer is the cell's, not a temporary"

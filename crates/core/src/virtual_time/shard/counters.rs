@@ -11,20 +11,20 @@ use crate::virtual_time::stored_event::StoredEvent;
 use std::any::Any;
 use std::cmp::Ordering;
 
-/// The first message for an actor that had ended, for strict runs.
+/// The first message for an actor that had ended, which strict runs report.
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct FirstDead {
-    /// Time, receiver, sender.
+    /// The time, the receiver and the sender.
     pub(in super::super) order: (u64, u32, u32),
     pub(in super::super) kind: usize,
 }
 
-/// A failure, by which a shard stops the run.
+/// A failure of an actor or an event that stops the run.
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct Failure {
-    /// True if it happened at the end of the run: then it may be the consequence of an earlier failure on any
+    /// True if the failure happened at the end of the run; then it may be the consequence of an earlier failure on any
     /// shard.
     pub(in super::super) at_end: bool,
     pub(in super::super) time: u64,
@@ -34,7 +34,8 @@ pub(in super::super) struct Failure {
 }
 
 impl Failure {
-    /// Orders failures: the run reports the first. The text decides between panics of one actor at one time.
+    /// Returns the key by which failures are ordered: the run reports the first. The text decides between panics of one
+    /// actor at one time.
     pub(in super::super) fn order(&self) -> (bool, u64, u32, Option<u32>, &str) {
         let (whose, text) = match &self.cause {
             FailureCause::Panic { whose, report } => (*whose, report.message.as_str()),
@@ -48,19 +49,19 @@ impl Failure {
 #[derive(Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) enum FailureCause {
-    /// It panicked.
+    /// The actor panicked.
     Panic {
         report: PanicReport,
-        /// The actor whose name ends the description of the event: another shard may have it.
+        /// The actor whose name completes the description of the event; it may be on another shard.
         whose: Option<u32>,
     },
-    /// It caused this many events at one instant.
+    /// The actor caused this many events at one instant.
     Livelock(u32),
-    /// It used up the sequence numbers of messages.
+    /// The actor used up the sequence numbers of messages.
     Sends,
 }
 
-/// A recorded event: an event of the digest, or another one.
+/// A recorded event: either an event of the digest, or another event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LoggedEvent {
     pub(crate) time: u64,
@@ -74,22 +75,22 @@ pub(crate) struct LoggedEvent {
 /// The kind of a recorded event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum LoggedKind {
-    /// A message of this kind; its contents are its fingerprint.
+    /// A message of this kind; the contents are its fingerprint.
     Message(usize),
-    /// A timer; its contents are its token.
+    /// A timer; the contents are its token.
     Timer,
     /// A message of this kind that had no receiver.
     DeadLetter(usize),
-    /// The actor begins.
+    /// The start of the actor.
     Start,
     /// The actor is stopped.
     Stop,
-    /// The actor gets the addresses of actors that it has spawned: the contents are the first address and the
+    /// The actor receives the addresses of actors that it has spawned: the contents are the first address and the
     /// count.
     Spawned,
     /// The actor is notified that another actor has ended.
     Down,
-    /// It is notified that a request will not be answered.
+    /// The actor is notified that a request will not be answered.
     Unanswered,
     /// The root gets a dead letter.
     Returned,
@@ -112,15 +113,16 @@ pub(in super::super) struct Counters {
     /// Ended before they began.
     pub(in super::super) never: u64,
     pub(in super::super) last: u64,
-    /// Changes with every event that is neither a message nor a timer.
+    /// A value that changes with every event that is neither a message nor a timer.
     pub(in super::super) others: u64,
-    /// The time when the root ended, plus the smallest latency.
+    /// The time at which the root ended, plus the smallest latency.
     pub(in super::super) root_end: u64,
     pub(in super::super) root_ended: Option<u64>,
     /// The first in virtual time.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(in super::super) failure: Option<Failure>,
-    /// Panics that ended actors only; the name of the second is to follow in the event's description.
+    /// Panics that ended only their actors. The name of the second actor, if there is one, must be appended to the
+    /// description of the event.
     pub(in super::super) panics: Vec<(PanicReport, Option<u32>)>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(in super::super) received: Vec<Vec<u64>>,
@@ -129,7 +131,7 @@ pub(in super::super) struct Counters {
     pub(in super::super) probes: Probes,
 }
 
-/// Compares panics by the order in which they are reported, which does not depend on shards.
+/// Compares panics by the order in which they are reported. This order does not depend on shards.
 pub(in super::super) fn compare_panics(
     (one, whose): &(PanicReport, Option<u32>),
     (other, others): &(PanicReport, Option<u32>),
@@ -185,8 +187,8 @@ impl Counters {
 }
 
 impl<M: Message> Shard<M> {
-    /// Counts a message that is being delivered, with its [parties](StoredEvent::parties), its number, and
-    /// the fingerprint of its contents; its time was recorded before.
+    /// Counts a message that is being delivered, with its [parties](StoredEvent::parties), its number, and the
+    /// fingerprint of its contents. The time must have been recorded before.
     #[inline(always)]
     pub(in super::super) fn count_message(
         &mut self,
@@ -217,9 +219,9 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Adds an event to the run's digest: a sum, so that it does not matter where and in which
-    /// order receivers are served, of hashes that contain time, receiver, sender and sequence, so
-    /// that everything else does.
+    /// Adds an event to the run's digest. The digest is a sum of hashes, so the place and the order in which receivers
+    /// are served do not affect it; but each hash contains time, receiver, sender and sequence, so everything else
+    /// does.
     #[inline(always)]
     fn digest(&mut self, parties: u64, what: u64, contents: u64) {
         let inner = fold(
@@ -284,8 +286,8 @@ impl<M: Message> Shard<M> {
         page[(self.turn.me % PAGE) as usize] += 1;
     }
 
-    /// An event has reached an actor that has ended, or an address without one. `kind` is its
-    /// [`ScheduledEvent::message_kind`]. What is returned is to be dropped.
+    /// Counts an event for an actor that has ended, or for an unused address. `kind` is its
+    /// [`ScheduledEvent::message_kind`]. The caller drops the returned event.
     #[cold]
     #[inline(never)]
     #[must_use = "dropping a message is foreign code: done where no reference is held"]
@@ -327,7 +329,7 @@ impl<M: Message> Shard<M> {
         None
     }
 
-    /// Records a panic of the actor being run; the name of `whose` ends the description of the event.
+    /// Records a panic of the actor being run. The name of `whose` completes the description of the event.
     pub(in super::super) fn note_panic(
         &mut self,
         event: String,
@@ -345,7 +347,7 @@ impl<M: Message> Shard<M> {
         self.tell_panic(report, whose);
     }
 
-    /// Records a panic, which ends the run unless panics of actors are survived.
+    /// Records a panic. The panic ends the run, unless the configuration lets runs survive panics of actors.
     pub(super) fn tell_panic(&mut self, report: PanicReport, whose: Option<u32>) {
         let who = report.who.as_u32();
         if self.settings.survives_panics && who != ROOT {
@@ -360,7 +362,7 @@ impl<M: Message> Shard<M> {
         });
     }
 
-    /// Records the failure by which the actor being run stops the run, if it is the first in virtual time.
+    /// Records that the actor being run stops the run, if this is the first failure in virtual time.
     pub(in super::super) fn fail(&mut self, cause: FailureCause) {
         let failure = Failure {
             at_end: self.over,
@@ -381,7 +383,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// Describes the event being handled for a report, with the actor whose name ends the description.
+    /// Describes the event being handled for a report, and returns the actor whose name completes the description.
     pub(in super::super) fn describe_current(&self) -> (String, Option<u32>) {
         let head = self.current();
         let own = head.cause.parent as u32 >= Token::OWN;

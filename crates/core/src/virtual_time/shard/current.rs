@@ -1,4 +1,4 @@
-//! The event being handled: its trace, and how it is moved out to the actor that waits for it.
+//! The event being handled: its trace, and the ways in which the waiting actor takes it.
 
 use super::Shard;
 use crate::contract::{Addr, Event, Message, SpanId};
@@ -30,7 +30,7 @@ impl<M: Message> Shard<M> {
         self.turn.current = std::ptr::null();
     }
 
-    /// Turns a timer due within the window into an event, which is valid until the next one.
+    /// Turns a timer that is due within the window into an event. The event is valid until the next call.
     #[inline]
     pub(in super::super) fn timer_event(&mut self, timer: &WindowTimer) -> *mut StoredEvent<M> {
         let offset = (timer.time - self.window.base) as u32;
@@ -38,13 +38,13 @@ impl<M: Message> Shard<M> {
         self.turn.scratch.set_timer(offset, me, token)
     }
 
-    /// Like [`Shard::resume`], with the kind of its message, if it has one, for reports.
+    /// Like [`Shard::resume`], but also sets the kind of the event's message, if it has one, for reports.
     pub(in super::super) fn resume_stashed(&mut self, head: Head, kind: Option<usize>) {
         self.turn.kind = kind.unwrap_or(self.turn.kind);
         self.resume(head);
     }
 
-    /// The event that has arrived, if it was not taken yet.
+    /// Takes the event that has arrived, if it was not taken yet.
     #[inline(always)]
     pub(in super::super) fn take_arrived(&mut self) -> Option<ScheduledEvent<M>> {
         if self.turn.arrived.is_null() {
@@ -56,7 +56,7 @@ impl<M: Message> Shard<M> {
         Some(unsafe { StoredEvent::read(event, self.turn.now) })
     }
 
-    /// The same, as an actor sees it that waits for anything.
+    /// Takes the event in the form for an actor that waits for any event.
     #[inline(always)]
     pub(in super::super) fn take_event(&mut self) -> Option<Event<M>> {
         let arrived = self.turn.arrived;
@@ -96,7 +96,7 @@ impl<M: Message> Shard<M> {
         Some(event)
     }
 
-    /// The same, unless its head is an exception.
+    /// Takes the event that has arrived, unless its head is an exception.
     pub(in super::super) fn take_arrived_unless(
         &mut self,
         except: impl Fn(&Head) -> bool,
@@ -119,13 +119,13 @@ impl<M: Message> Shard<M> {
         self.header().stashed = list;
     }
 
-    /// Whether the actor being run has kept an event.
+    /// Returns true if the actor being run has stashed events.
     #[inline(always)]
     pub(in super::super) fn has_stashed_events(&mut self) -> bool {
         self.header().stashed != 0
     }
 
-    /// The first event that the actor being run has kept.
+    /// Takes the first stashed event of the actor being run.
     #[inline(always)]
     pub(in super::super) fn take_stashed(&mut self) -> Option<ScheduledEvent<M>> {
         let mut list = self.header().stashed;
@@ -137,13 +137,13 @@ impl<M: Message> Shard<M> {
         event
     }
 
-    /// The first entry that the actor being run has kept since the one with this number.
+    /// Returns the first entry that the actor being run has stashed after the entry with this number.
     pub(in super::super) fn stashed_after(&mut self, seen: u64) -> Option<u32> {
         let list = self.header().stashed;
         self.stash.first_after(list, seen)
     }
 
-    /// The entry that the actor being run has kept after this one.
+    /// Returns the next stashed entry of the actor being run after this one.
     pub(in super::super) fn stashed_next(&mut self, at: u32) -> Option<u32> {
         let list = self.header().stashed;
         self.stash.next(list, at)

@@ -7,7 +7,7 @@ use crate::virtual_time::shard::ShardCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message> Shard<M> {
-    /// The run is over, at this time.
+    /// Ends the run at this time.
     pub(in super::super) fn end_run(&mut self, time: u64) {
         self.leave();
         self.turn.now = time;
@@ -26,7 +26,7 @@ impl<M: Message> Shard<M> {
         shard.with(Shard::leave);
     }
 
-    /// Keeps an undelivered event, to be dropped at the end of the run.
+    /// Keeps an event that will never be delivered, to be dropped at the end of the run.
     pub(in super::super) fn never_happens(&mut self, event: ScheduledEvent<M>) {
         self.never.push(event);
     }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 /// The cancellable timers of a shard's actors.
 ///
-/// The timers of the actor that was asked about last are found without a look into the table. A timer is found at once if
-/// an actor's timers fire or are cancelled in the order in which they were set, and in O(log n) if not.
+/// The timers of the most recently used actor are found without a table lookup. A timer is found at once if an actor's
+/// timers fire or are cancelled in the order in which they were set, and otherwise in O(log n).
 #[derive(Default)]
 pub(super) struct Handles {
     /// The index in `lists` of each actor's timers.
@@ -16,11 +16,11 @@ pub(super) struct Handles {
     /// Lists that no actor has.
     free: Vec<u32>,
     recent: Recent,
-    /// How many timers were cancelled and still wait in the wheel.
+    /// The number of cancelled timers that are still in the wheel.
     cancelled: usize,
 }
 
-/// The actor that was asked about last, and its list.
+/// The most recently used actor, and its list.
 #[derive(Clone, Copy)]
 struct Recent {
     actor: u32,
@@ -42,8 +42,8 @@ const NOBODY: u32 = u32::MAX;
 /// The number of lists that stay allocated when no actor has timers.
 const LEAST: usize = 64;
 
-/// The timers of one actor, in the order of the library's tokens. Finished timers are removed when they are
-/// the first, or half of all.
+/// The timers of one actor, ordered by their internal tokens. Finished timers are removed when they are at the front of
+/// the list, or make up half of it.
 #[derive(Default)]
 struct Timers {
     timers: VecDeque<Handle>,
@@ -53,33 +53,33 @@ struct Timers {
 /// A timer that its actor can cancel.
 #[derive(Clone, Copy)]
 pub(super) struct Handle {
-    /// The library's token, under which it waits.
+    /// The internal token under which the timer is in the wheel.
     pub(super) own: u32,
-    /// The actor's.
+    /// The actor's token.
     pub(super) token: Token,
-    /// In nanoseconds; 0: it fires once.
+    /// The period in nanoseconds; 0 if the timer fires only once.
     pub(super) period: u64,
     state: State,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It will fire.
+    /// The timer will fire.
     Pending,
-    /// It was cancelled, and is still in the wheel.
+    /// The timer was cancelled, but is still in the wheel.
     Cancelled,
-    /// It has fired, or has left the wheel.
+    /// The timer has fired, or was removed from the wheel.
     Gone,
 }
 
 /// The outcome of a due timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum TimerOutcome {
-    /// It fires with its actor's token, and again after a period that is not 0.
+    /// The timer fires with its actor's token. If the period is not 0, it fires again after the period.
     Fires { token: Token, period: u64 },
-    /// It was cancelled.
+    /// The timer was cancelled.
     Cancelled,
-    /// It is unknown, because its actor has ended.
+    /// The timer is unknown, because its actor has ended.
     Unknown,
 }
 
@@ -102,7 +102,7 @@ impl Timers {
         found.ok()
     }
 
-    /// The timer with this token leaves.
+    /// Removes the timer with this token.
     #[inline(always)]
     fn leave(&mut self, own: u32) {
         if self.timers.front().is_some_and(|first| first.own == own) {
@@ -136,7 +136,7 @@ impl Timers {
 }
 
 impl Handles {
-    /// The list of an actor that has one.
+    /// Returns the list of an actor that has one.
     #[inline(always)]
     fn of(&mut self, actor: u32) -> Option<&mut Timers> {
         if self.recent.actor != actor {
@@ -154,7 +154,7 @@ impl Handles {
         Some(())
     }
 
-    /// Leaves the recent list; an empty list is unassigned.
+    /// Stops using the recent list; an empty list is returned to the free lists.
     fn leave_recent(&mut self) {
         let Recent { actor, list } = std::mem::take(&mut self.recent);
         if actor != NOBODY && self.lists[list as usize].timers.is_empty() {
@@ -175,7 +175,7 @@ impl Handles {
         }
     }
 
-    /// Gives an actor a list, if it has none, and makes it the recent list.
+    /// Assigns a list to an actor, if it has none, and makes it the recent list.
     #[cold]
     #[inline(never)]
     fn add_list(&mut self, actor: u32) {
@@ -288,7 +288,7 @@ impl Handles {
         }
     }
 
-    /// Cancels a timer. Returns whether it was still to fire.
+    /// Cancels a timer. Returns true if it was still going to fire.
     #[inline]
     pub(super) fn cancel(&mut self, actor: u32, own: u32) -> bool {
         let Some(handle) = self.of(actor).and_then(|timers| timers.find(own)) else {
@@ -312,7 +312,7 @@ impl Handles {
         found.is_some_and(|at| timers.timers[at].state == State::Cancelled)
     }
 
-    /// A timer leaves if it was cancelled. Returns whether it was.
+    /// Removes a timer if it was cancelled. Returns true if it was.
     pub(super) fn take_cancelled(&mut self, actor: u32, own: u32) -> bool {
         let Some(timers) = self.of(actor) else {
             return false;
@@ -327,13 +327,13 @@ impl Handles {
         cancelled
     }
 
-    /// How many timers were cancelled and still wait.
+    /// Returns the number of cancelled timers that are still in the wheel.
     #[inline(always)]
     pub(super) fn cancelled(&self) -> usize {
         self.cancelled
     }
 
-    /// Removes the cancelled timers: none of them waits any more.
+    /// Removes all cancelled timers from the lists; none of them is in the wheel any longer.
     pub(super) fn clear_cancelled(&mut self) {
         if self.cancelled == 0 {
             return;
@@ -352,7 +352,7 @@ impl Handles {
         empty.into_iter().for_each(|(_, list)| self.release(list));
     }
 
-    /// Removes the timers of an actor that has ended. Those that were cancelled are shown.
+    /// Removes the timers of an actor that has ended. `cancelled` is called with each of them that was cancelled.
     #[inline]
     pub(super) fn forget(&mut self, actor: u32, cancelled: impl FnMut(u32)) {
         if !self.index.is_empty() {

@@ -9,15 +9,15 @@ use crate::virtual_time::population::SpawnRequest;
 use crate::virtual_time::window_timers::WindowTimer;
 
 impl<M: Message> Shard<M> {
-    /// Defers a timer of the actor being run that is due within the window, but not before the pause.
+    /// Defers a timer of the actor being run that is due within the window but after the pause.
     #[cold]
     pub(in super::super) fn put_off(&mut self, timer: WindowTimer) {
         let event = timer.event(self.window.base, self.turn.me);
         self.rest.push(event);
     }
 
-    /// A message without a sender, which arrives at `time`: after the pause, and after all messages of
-    /// actors that arrive at this instant.
+    /// Injects a message without a sender, which arrives at `time`, after the pause. It follows all messages of actors
+    /// that arrive at the same instant.
     pub(in super::super) fn inject(
         &mut self,
         time: u64,
@@ -57,13 +57,13 @@ impl<M: Message> Shard<M> {
             .collect()
     }
 
-    /// Whether there are spawns that cannot be carried out yet.
+    /// Returns true if there are spawns that cannot be carried out yet.
     pub(super) fn has_waiting_spawns(&self) -> bool {
         let from = self.spawns_wait_from;
         from != u64::MAX && self.spawns.iter().any(|spawn| spawn.time >= from)
     }
 
-    /// Iterates over the times of events that are neither in the ring nor in a wheel.
+    /// Iterates over the times of all events that are neither in the ring nor in a wheel.
     pub(in super::super) fn pending(&self) -> impl Iterator<Item = u64> {
         let rest = self.rest.iter();
         let rest = rest.map(|event| self.window.base + event.head.offset() as u64);
@@ -72,7 +72,7 @@ impl<M: Message> Shard<M> {
         rest.chain(spawns)
     }
 
-    /// Returns the time of this actor's next event, as far as the shard knows; O(pending).
+    /// Returns the time of this actor's next event, as far as the shard knows it; O(pending events).
     pub(in super::super) fn next_of(&mut self, actor: u32) -> Option<u64> {
         let mut first = None;
         let mut see = |time: u64| first = Some(first.map_or(time, |first: u64| first.min(time)));

@@ -1,4 +1,4 @@
-//! Sending to many.
+//! Sends messages to many receivers.
 
 use super::Shard;
 #[cfg(feature = "serde")]
@@ -35,7 +35,7 @@ pub(in super::super) trait MakeBodies<M, const N: usize>:
     }
 }
 
-/// A closure.
+/// Messages made by a closure.
 pub(in super::super) struct ByClosure<F>(pub(in super::super) F);
 
 impl<M, F: Fn(u32) -> [M; N] + Send + Sync + 'static, const N: usize> MakeBodies<M, N>
@@ -116,9 +116,8 @@ impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByInd
 }
 
 impl<M: Message> Shard<M> {
-    /// Sends messages of the actor being run to each of a range of others, where nothing is known of a message but its
-    /// sender and there is no network. Returns what makes them, and sends nothing, if the actor has too few sequence
-    /// numbers left.
+    /// Sends messages of the actor being run to each actor of a range, in runs whose messages have only their sender as
+    /// metadata and no network. If the actor has too few sequence numbers left, it sends nothing and returns `bodies`.
     #[inline]
     pub(in super::super) fn post_each<const N: usize, B: MakeBodies<M, N>>(
         shard: ShardCell<M>,
@@ -161,15 +160,15 @@ impl<M: Message> Shard<M> {
         Ok(())
     }
 
-    /// Lowers the sequence number of the actor being run by `messages`.
+    /// Skips sequence numbers of the actor being run, one for each of `messages` messages.
     pub(in super::super) fn skip(&mut self, messages: usize) {
         let header = self.header();
         let messages = u32::try_from(messages).unwrap_or(u32::MAX);
         header.seq = header.seq.saturating_add(messages);
     }
 
-    /// The messages for an actor could not be made: a panic of their sender's, in which it does not end, because it
-    /// has moved on.
+    /// Reports that the messages for an actor could not be made, because their sender's closure panicked. The sender
+    /// does not end, because it has already continued.
     #[cold]
     pub(in super::super) fn note_unmade(
         &mut self,

@@ -1,4 +1,4 @@
-//! The serialized data of single actors that is stored outside of their memory.
+//! The serialized data of single actors that is stored outside the memory of the actors.
 
 use super::waits::{SavedWaits, Waits};
 use super::{Counters, Shard};
@@ -6,11 +6,12 @@ use crate::contract::{Message, Report};
 use crate::virtual_time::addresses::PAGE_BITS;
 use serde::{Deserialize, Serialize};
 
-/// See the [module](self). Sorted by numbers, so that equal runs are written as equal bytes.
+/// Data of single actors; see the [module](self). It is sorted by numbers, so that equal runs are
+/// saved as equal bytes.
 #[derive(Default, Serialize, Deserialize)]
 pub(in super::super) struct Notes {
     waits: SavedWaits,
-    /// How many spawns each actor has asked for.
+    /// The number of spawns that each actor has requested.
     pub(super) requests: Vec<(u32, u32)>,
     /// The arrival of the last message of each pair.
     pub(super) last: Vec<((u32, u32), u64)>,
@@ -101,7 +102,8 @@ impl<M: Message> Shard<M> {
         self.waits = Waits::restore(&notes.waits);
     }
 
-    /// Messages of actors to themselves that wait for their timer, by actor and token.
+    /// Iterates over the messages of actors to themselves that wait for their timers, by actor and
+    /// token.
     pub(in super::super) fn own_messages(
         &self,
     ) -> Vec<(u32, u32, &crate::virtual_time::event::ScheduledEvent<M>)> {
@@ -111,7 +113,7 @@ impl<M: Message> Shard<M> {
         all
     }
 
-    /// Adds such a message.
+    /// Adds a message of an actor to itself.
     pub(in super::super) fn add_own(
         &mut self,
         actor: u32,
@@ -123,7 +125,7 @@ impl<M: Message> Shard<M> {
 }
 
 impl Counters {
-    /// Adds what another shard has counted.
+    /// Adds the counts of another shard.
     pub(in super::super) fn add(&mut self, other: Counters) {
         let sum = |mine: &mut Vec<u64>, others: Vec<u64>| {
             mine.iter_mut().zip(others).for_each(|(a, b)| *a += b);

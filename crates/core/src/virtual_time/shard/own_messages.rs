@@ -1,5 +1,5 @@
-//! Messages of actors to themselves without latency: each waits with an internal timer, which is due at once,
-//! and is delivered in its place.
+//! Messages of actors to themselves without latency. Each message waits for an internal timer, which is due at once,
+//! and is delivered in place of the timer.
 
 use super::Shard;
 use super::waits::is_own_message;
@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 /// Waiting messages by actor, with the tokens of their timers, in the order in which they were sent.
 ///
-/// They are due at the instant at which they were sent, so only the actor being run has some, and other
-/// actors only across a pause.
+/// The messages are due at the instant at which they were sent. So only the actor being run has such messages, except
+/// while the run is paused.
 pub(super) struct OwnMessages<M> {
     actor: u32,
     waiting: VecDeque<(u32, ScheduledEvent<M>)>,
@@ -56,7 +56,7 @@ impl<M> OwnMessages<M> {
         self.actor = actor;
     }
 
-    /// Adds one.
+    /// Adds a message.
     #[inline(always)]
     pub(super) fn push(&mut self, actor: u32, token: u32, message: ScheduledEvent<M>) {
         self.of(actor).push_back((token, message));
@@ -132,7 +132,7 @@ impl<M: Message> Shard<M> {
         self.own.take(self.turn.me, token)
     }
 
-    /// Makes such a message the event being handled.
+    /// Makes a message of an actor to itself the event being handled.
     #[inline(always)]
     pub(in super::super) fn arrive(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         let event = self.turn.scratch.set_message(message);
@@ -145,7 +145,7 @@ impl<M: Message> Shard<M> {
         self.header().stashed != 0 || !self.own.is_empty()
     }
 
-    /// Takes a message that the actor being run, which has ended, had sent to itself.
+    /// Takes a message that the actor being run had sent to itself before it ended.
     pub(in super::super) fn take_any_own(&mut self) -> Option<ScheduledEvent<M>> {
         if self.own.is_empty() {
             return None;

@@ -14,10 +14,10 @@ use std::ptr::NonNull;
 /// Events are written through [routes](Route) to memory of this shard, or, while it is [joined](Queues::join)
 /// with others, to memory of the receivers' shards.
 pub(in super::super) struct Queues<M> {
-    /// The events for each receiver's shard. Boxed and accessed by this pointer only, because the routes of
-    /// joined shards point to it.
+    /// The events for each receiver's shard. They are boxed and accessed only through this pointer, because the routes
+    /// of joined shards point to them.
     out: NonNull<[Outbox<M>]>,
-    /// The memory of the events; accessed like `out`.
+    /// The memory of the events; like `out`, it is accessed only through this pointer.
     pool: NonNull<Pool<M>>,
     /// The route for each receiver's shard.
     routes: Box<[Route<M>]>,
@@ -26,12 +26,12 @@ pub(in super::super) struct Queues<M> {
     pub(in super::super) far: Wheel<OverflowEvent<M>>,
     /// The shard of the senders.
     index: usize,
-    /// While it is joined with others: something has been sent to one of those that it had nothing for before.
+    /// True if, while this shard is joined with others, it has sent to a shard to which it had not sent before.
     pub(in super::super) has_sent: bool,
     _owned: PhantomData<(Outbox<M>, Pool<M>)>,
 }
 
-/// The memory into which events for one shard are written.
+/// The memory to which events for one shard are written.
 struct Route<M> {
     outbox: NonNull<Outbox<M>>,
     pool: NonNull<Pool<M>>,
@@ -54,13 +54,13 @@ impl<M> Queues<M> {
         queues
     }
 
-    /// Returns the events in this shard's memory, by the receivers' shard.
+    /// Returns the events in this shard's memory, by receiving shard.
     pub(in super::super) fn out(&self) -> &[Outbox<M>] {
         // SAFETY: it is there as long as this, and while somebody has a reference to it nobody writes by a way.
         unsafe { self.out.as_ref() }
     }
 
-    /// The same, to be changed.
+    /// Returns the events in this shard's memory, by receiving shard, for changes.
     #[inline(always)]
     pub(in super::super) fn out_mut(&mut self) -> &mut [Outbox<M>] {
         // SAFETY: the outboxes are there as long as this, which is borrowed exclusively, so nobody writes by a route.
@@ -107,7 +107,7 @@ impl<M> Queues<M> {
     /// Redirects events for the other shard to that shard's memory.
     ///
     /// # Safety
-    /// Both shards are used by one thread, and exist, until this one has [parted](Queues::part).
+    /// One thread must use both shards, and both must exist until this one has [parted](Queues::part).
     pub(in super::super) unsafe fn join(&mut self, other: &Queues<M>) {
         self.routes[other.index] = other.route(other.index);
     }
@@ -119,8 +119,8 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Returns the position for an event in one of the next 63 windows, at this index of the ring. Any event
-    /// fits there, and one must be written.
+    /// Returns the position for an event in one of the next 63 windows, at this index of the ring. The position has
+    /// space for any event, and an event must be written there.
     #[inline(always)]
     pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
         let buffer = self.buffer(to, place);
@@ -141,8 +141,8 @@ impl<M> Queues<M> {
         unsafe { &raw mut (*outbox).ring[place] }
     }
 
-    /// Adds a chunk to a full or empty buffer. A window's first event comes through here, which is where the
-    /// window is marked as pending.
+    /// Adds a chunk to a full or empty buffer. The first event of a window always calls this method, so this is where
+    /// the window is marked as pending.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, to: usize, place: usize) {
@@ -155,8 +155,7 @@ impl<M> Queues<M> {
         out.ring[place].grow(pool);
     }
 
-    /// Adds messages of one sender to one receiver, which are due at one time and follow each other. The
-    /// first has this label.
+    /// Adds consecutive messages of one sender to one receiver that are due at the same time. The first has this label.
     #[inline(always)]
     pub(super) fn push_row<const N: usize>(
         &mut self,
@@ -181,7 +180,7 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Schedules an event beyond the ring; `own`: to an actor of this shard.
+    /// Schedules an event beyond the ring; `own` is true if the receiver is an actor of this shard.
     #[cold]
     #[inline(never)]
     pub(super) fn push_overflow(&mut self, to: usize, own: bool, far: OverflowEvent<M>) {
@@ -200,7 +199,7 @@ impl<M> Queues<M> {
         std::mem::replace(&mut self.far, empty)
     }
 
-    /// The first window after `window` for which there is anything.
+    /// Returns the first window after `window` that has an event.
     #[inline]
     pub(super) fn next_window(&self, window: u64, window_bits: u32) -> u64 {
         let out = self.out().iter().map(|out| {

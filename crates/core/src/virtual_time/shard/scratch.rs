@@ -1,12 +1,12 @@
-//! Memory beside a shard, for a header and an event that belong to no actor and no buffer.
+//! Memory next to a shard, for a header and an event that belong to no actor and no buffer.
 
 use crate::virtual_time::event::ScheduledEvent;
 use crate::virtual_time::header::Header;
 use crate::virtual_time::stored_event::{EventSpace, StoredEvent};
 use std::ptr::NonNull;
 
-/// A dummy actor header for a shard without a current actor, and memory for an event that is in no buffer. It
-/// has an allocation of its own, which is never borrowed together with the shard.
+/// A dummy actor header for a shard without a current actor, and memory for an event that is in no buffer. It has a
+/// separate allocation, which is never borrowed together with the shard.
 pub(super) struct Scratch<M>(NonNull<ActorTable<M>>);
 
 struct ActorTable<M> {
@@ -29,7 +29,7 @@ impl<M> Scratch<M> {
         unsafe { &raw mut (*self.0.as_ptr()).header }
     }
 
-    /// Writes a timer as the event, valid until the next one.
+    /// Writes a timer as the event, which is valid until the next call.
     #[inline]
     pub(super) fn set_timer(&mut self, offset: u32, actor: u32, token: u32) -> *mut StoredEvent<M> {
         // SAFETY: the memory is there as long as this, and a room has the size and alignment of any event;
@@ -41,7 +41,7 @@ impl<M> Scratch<M> {
         }
     }
 
-    /// Writes a message as the event. It must be moved out before the next one.
+    /// Writes a message as the event. It must be moved out before the next call.
     pub(super) fn set_message(&mut self, message: ScheduledEvent<M>) -> *mut StoredEvent<M> {
         // SAFETY: the memory is there as long as this, and has the size and alignment of any event; no reference to the
         // event is held.

@@ -1,7 +1,8 @@
-//! Sending: what an event is labelled with, when it arrives, and where it waits until then.
+//! Sending: the label of an event, the time of its arrival, and the place where it waits.
 //!
-//! A message is *plain* if nothing is known of it but its sender: the run keeps no traces and has no network, and the message
-//! is neither a request nor a reply. It goes to the *ring* if it is due within the next 63 windows, else to the *overflow*.
+//! A message is *plain* if its sender is its only metadata: the run keeps no traces and has no network, and the message
+//! is neither a request nor a reply. A plain message is stored in the *ring* if it is due within the next 63 windows,
+//! or else in the *overflow*.
 //!
 //! | | plain | with a cause | by a network |
 //! |---|---|---|---|
@@ -64,7 +65,7 @@ impl<M: Message> Shard<M> {
         head.span()
     }
 
-    /// The same for a message that arrives so long from now.
+    /// Sends a message or reply of the actor being run, which arrives `after` nanoseconds from now.
     #[inline(always)]
     pub(in super::super) fn post_in(
         &mut self,
@@ -101,7 +102,7 @@ impl<M: Message> Shard<M> {
         span
     }
 
-    /// Sends messages of the actor being run to one receiver, one after the other, as [`Shard::post_plain`] does.
+    /// Sends several messages of the actor being run to one receiver, each as [`Shard::post_plain`] does.
     #[inline(always)]
     pub(in super::super) fn post_all<const N: usize>(&mut self, to: u32, bodies: [M; N]) {
         let (from, now) = (self.turn.me, self.turn.now);
@@ -152,7 +153,7 @@ impl<M: Message> Shard<M> {
         }
     }
 
-    /// The actor being run has used up its sequence numbers: the run fails.
+    /// Fails the run, because the actor being run has used up its sequence numbers.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&mut self, kind: Kind, to: u32, body: M) -> u64 {
@@ -162,8 +163,8 @@ impl<M: Message> Shard<M> {
         head.span()
     }
 
-    /// Sends an internal event of the engine from the actor being run. It comes after all messages that the
-    /// actor has sent, because it has the number of the last one and a later kind.
+    /// Sends an internal event of the engine from the actor being run. It follows all messages that the actor has sent,
+    /// because it has the number of the last message and a later kind.
     pub(in super::super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
         let (seq, from) = (self.header().seq, self.turn.me);
         let mut head = Head::new(0, kind, to, from, seq, self.turn.now);
@@ -172,7 +173,7 @@ impl<M: Message> Shard<M> {
         self.schedule(time, ScheduledEvent::bare(head));
     }
 
-    /// Schedules what follows from a spawn that `parent` asked for at `asked`.
+    /// Schedules the events that follow from a spawn that `parent` requested at `asked`.
     pub(in super::super) fn announce(
         &mut self,
         kind: Kind,
@@ -223,7 +224,7 @@ impl<M: Message> Shard<M> {
         ((time >> self.settings.window_bits) % RING) as usize
     }
 
-    /// Nanoseconds from the begin of its window to this time.
+    /// Returns the nanoseconds from the start of a time's window to the time.
     #[inline(always)]
     pub(in super::super) fn offset(&self, time: u64) -> u32 {
         time as u32 & self.settings.offset_mask

@@ -37,7 +37,7 @@ pub(super) fn actor(key: u64) -> u32 {
 }
 
 impl Due for Timer {
-    /// 8 KiB.
+    /// The number of entries in a piece, which takes 8 KiB.
     const PIECE: usize = 512;
 
     #[inline]

@@ -29,7 +29,7 @@ impl<M: Message> Shard<M> {
         self.turn.now.saturating_add(self.max_latency())
     }
 
-    /// Sends a message of the actor being run that travels so long.
+    /// Sends a message of the actor being run with this travel time.
     pub(in super::super) fn post_in_transit(
         &mut self,
         transit: u64,
@@ -47,7 +47,7 @@ impl<M: Message> Shard<M> {
         self.post_in(transit.saturating_add(delay), kind, to, answers, body)
     }
 
-    /// Returns the travel time for which the message does not overtake the last one to this actor.
+    /// Returns the travel time with which the message does not overtake the last one to this actor.
     fn wait_for_last(&mut self, to: u32, transit: u64) -> u64 {
         let (pair, now) = ((self.turn.me, to), self.turn.now);
         if self.last.len() >= LEAST && self.last.len() == self.last.capacity() {
@@ -75,7 +75,7 @@ impl<M: Message> Shard<M> {
         self.post_in_transit(transit, kind, to, delay, answers, body);
     }
 
-    /// A message is lost; its number is used up.
+    /// Drops a lost message; its number is used up.
     pub(in super::super) fn lose(&mut self) -> u64 {
         self.counters.lost += 1;
         self.skip(1);

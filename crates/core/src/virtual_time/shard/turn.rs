@@ -14,7 +14,7 @@ use crate::virtual_time::stored_event::StoredEvent;
 use crate::virtual_time::window_timers::WindowTimers;
 use std::sync::Arc;
 
-/// The configuration of the run; equal on all shards.
+/// The configuration of the run, which is equal on all shards.
 pub(in super::super) struct Settings {
     pub(in super::super) streams: Streams,
     pub(in super::super) latency: Latency,
@@ -26,21 +26,21 @@ pub(in super::super) struct Settings {
     pub(in super::super) cancel: CancelToken,
     /// log2 of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
-    /// The bits of a time that are its offset in a window.
+    /// A mask for the bits of a time that are its offset within a window.
     pub(in super::super) offset_mask: u32,
     /// True if messages have only their sender as metadata and the latency of their pair.
     pub(in super::super) plain: bool,
     pub(in super::super) sharing: Sharing,
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
-    /// Measurements before this time are left out.
+    /// Measurements before this time are discarded.
     pub(in super::super) warm_up: u64,
     pub(in super::super) per_actor: bool,
-    /// True if every message has its cause.
+    /// True if every message stores its cause.
     pub(in super::super) traces: bool,
     /// True if events are recorded, not only counted.
     pub(in super::super) attentive: bool,
-    /// A panic ends the actor, not the run.
+    /// True if a panic ends only the actor, not the run.
     pub(in super::super) survives_panics: bool,
 }
 
@@ -57,14 +57,14 @@ pub(in super::super) struct Window {
     pub(in super::super) limit: u64,
     /// Events due at this time or later wait until the simulation is resumed.
     pub(in super::super) pause: u64,
-    /// True if its events are not in the order of addresses.
+    /// True if the events of the window are not in the order of addresses.
     pub(in super::super) scattered: bool,
     /// The index of the event being handled.
     pub(in super::super) cursor: usize,
 }
 
 impl Window {
-    /// The first one.
+    /// Creates the first window.
     pub(super) fn new(window_bits: u32, limit: u64) -> Window {
         let mut window = Window {
             number: 0,
@@ -95,19 +95,19 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
     pub(in super::super) header: *mut Header,
-    /// The event, if it is where it arrived; null: it is `resumed`.
+    /// A pointer to the event if it is still where it arrived; null if it is in `resumed`.
     pub(in super::super) current: *const StoredEvent<M>,
-    /// The head of an event that had been kept, or that begins a new trace.
+    /// The head of an event that was stashed, or that begins a new trace.
     pub(in super::super) resumed: Head,
-    /// The event, until it is taken.
+    /// A pointer to the event, until it is taken.
     pub(in super::super) arrived: *mut StoredEvent<M>,
-    /// The events that a body may take itself.
+    /// The events that an async body may take by itself.
     pub(in super::super) upcoming: Upcoming<M>,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
-    /// The timers of the actor that are due within the window.
+    /// The timers of the actor that are due within the current window.
     pub(in super::super) timers: WindowTimers,
-    /// The reason for waiting, as the asked actor reports it.
+    /// The reason for waiting, as reported by the actor when it is queried.
     pub(in super::super) waiting: WaitReason,
     pub(super) scratch: Scratch<M>,
 }

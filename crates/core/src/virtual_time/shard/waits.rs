@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::task::Waker;
 
-/// The number of cancelled timers from which the wheel is swept.
+/// The number of cancelled timers at which the wheel is swept.
 const SWEEP_AT: usize = 1024;
 
-/// See the [module](self).
+/// The waits of a shard's actors; see the [module](self).
 pub(in super::super) struct Waits {
-    /// The number of the last assigned token. Numbers are assigned in turn, and repeat after 2^29.
+    /// The number of the last assigned token. Numbers are assigned in sequence, and repeat after 2^29.
     own_tokens: u32,
-    /// The quarter of all tokens in which that was when `in_use` was filled.
+    /// The quarter of all numbers that contained the last token when `in_use` was filled.
     quarter: u32,
-    /// Numbers of that quarter and the next which are not to be given out, because a timer still has them.
+    /// Numbers of this quarter and the next that must not be assigned, because timers still have them.
     in_use: Numbers<u32>,
-    /// Timers of the library's own waits that are over, and that have not been removed yet.
+    /// Timers of internal waits that are over but have not been removed yet.
     cancelled: Numbers<u64>,
     sweep_at: usize,
     /// Wakers that combinators gave to waits, by actor.
@@ -31,22 +31,22 @@ pub(in super::super) struct Waits {
     handles: Handles,
 }
 
-/// The number of internal tokens. Higher bits have the purpose of a token.
+/// The number of internal tokens. The higher bits of a token are its purpose.
 const NUMBERS: u32 = 1 << 29;
 
-/// The purpose bits of timers that their actors can cancel.
+/// The purpose bits of cancellable timers.
 const HANDLE: u32 = Token::OWN | NUMBERS;
 
 /// The purpose bits of messages of an actor to itself.
 const OWN_MESSAGE: u32 = Token::OWN | (2 * NUMBERS);
 
-/// Whether a token is of a timer that its actor can cancel.
+/// Returns true if a token belongs to a cancellable timer.
 #[inline(always)]
 pub(in super::super) fn is_handle(token: u32) -> bool {
     token & !(NUMBERS - 1) == HANDLE
 }
 
-/// Whether a token is of a message of an actor to itself.
+/// Returns true if a token belongs to a message of an actor to itself.
 #[inline(always)]
 pub(in super::super) fn is_own_message(token: u32) -> bool {
     token & !(NUMBERS - 1) == OWN_MESSAGE
@@ -73,21 +73,21 @@ impl Default for Waits {
 #[cfg(feature = "serde")]
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct SavedWaits {
-    /// The last token that was given to a wait of the library's own.
+    /// The last token that was assigned to an internal wait.
     own_tokens: u32,
-    /// Timers that were cancelled, by actor and token.
+    /// Cancelled timers, by actor and token.
     pub(super) cancelled: Vec<u64>,
     pub(super) handles: Vec<SavedHandle>,
 }
 
-/// The serialized form of a timer that its actor can cancel.
+/// The serialized form of a cancellable timer.
 #[cfg(feature = "serde")]
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct SavedHandle {
     pub(super) actor: u32,
     own: u32,
     token: u32,
-    /// 0: it fires once.
+    /// The period in nanoseconds; 0 if the timer fires only once.
     period: u64,
 }
 
@@ -162,19 +162,19 @@ impl Waits {
 }
 
 impl Waits {
-    /// A token for one of the library's own waits, which no timer of this shard has. No actor can see it.
+    /// Returns a token for an internal wait that no timer of this shard has. Actors never see it.
     #[inline]
     pub(in super::super) fn own_token(&mut self) -> Token {
         Token(Token::OWN | self.next_number())
     }
 
-    /// A token for the timer of a message of an actor to itself.
+    /// Returns a token for the timer of a message of an actor to itself.
     #[inline]
     pub(super) fn own_message(&mut self) -> u32 {
         OWN_MESSAGE | self.next_number()
     }
 
-    /// A number that no token of a timer of this shard has.
+    /// Returns a number that no token of a timer of this shard has.
     #[inline]
     fn next_number(&mut self) -> u32 {
         loop {
@@ -185,7 +185,7 @@ impl Waits {
         }
     }
 
-    /// Whether tokens have come to another quarter.
+    /// Returns true if the token numbers have reached another quarter.
     #[inline]
     fn are_in_another_quarter(&self) -> bool {
         self.own_tokens / QUARTER != self.quarter
@@ -207,7 +207,7 @@ impl Waits {
         self.in_use = soon.collect();
     }
 
-    /// Adds a timer that its actor can cancel. Returns the token for the wheel.
+    /// Adds a cancellable timer. Returns the token for the wheel.
     #[inline]
     pub(super) fn add_handle(&mut self, actor: u32, token: Token, period: u64) -> Token {
         let own = HANDLE | self.next_number();
@@ -215,13 +215,13 @@ impl Waits {
         Token(own)
     }
 
-    /// Cancels a timer. Returns whether it was still to fire.
+    /// Cancels a timer. Returns true if it was still going to fire.
     #[inline]
     pub(super) fn cancel_handle(&mut self, actor: u32, own: Token) -> bool {
         self.handles.cancel(actor, own.0)
     }
 
-    /// Returns the outcome of a due timer that its actor can cancel.
+    /// Returns the outcome of a due cancellable timer.
     #[inline]
     pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> TimerOutcome {
         self.handles.due(actor, own)
@@ -235,7 +235,7 @@ impl Waits {
             .forget(actor, |own| cancelled.extend([key(actor, own)]));
     }
 
-    /// The timer of a wait is not needed any more.
+    /// Cancels the timer of a wait, which is not needed any more.
     pub(in super::super) fn cancel(&mut self, actor: u32, token: Token) {
         self.cancelled.insert(key(actor, token.0));
     }
@@ -245,21 +245,20 @@ impl Waits {
             || is_handle(key as u32) && self.handles.is_cancelled(actor(key), key as u32)
     }
 
-    /// True if the due timer was cancelled; this removes the mark.
+    /// Returns true if the due timer was cancelled, and removes the mark.
     #[inline]
     pub(super) fn take_cancelled(&mut self, actor: u32, token: u32) -> bool {
         !self.cancelled.is_empty() && self.cancelled.remove(&key(actor, token))
     }
 
-    /// True if a sweep of the wheel pays off, because many timers were cancelled or used tokens must be
-    /// found.
+    /// Returns true if a sweep of the wheel pays off, because many timers were cancelled or used tokens must be found.
     #[inline]
     pub(super) fn are_many(&self) -> bool {
         self.cancelled.len() + self.handles.cancelled() >= self.sweep_at
             || self.are_in_another_quarter()
     }
 
-    /// Removes cancelled timers, between two windows; `elsewhere`: some may not be in the wheel.
+    /// Removes cancelled timers, between two windows. `elsewhere` is true if some of them may not be in the wheel.
     pub(super) fn sweep(&mut self, timers: &mut Wheel<Timer>, elsewhere: bool) {
         let (cancelled, handles) = (&mut self.cancelled, &mut self.handles);
         if cancelled.is_empty() && handles.cancelled() == 0 {
@@ -285,7 +284,7 @@ impl Waits {
         self.relays.insert(actor, waker)
     }
 
-    /// Whether any wait was given a waker by a combinator.
+    /// Returns true if a combinator gave a waker to any wait.
     #[inline(always)]
     pub(in super::super) fn has_relays(&self) -> bool {
         !self.relays.is_empty()
@@ -313,7 +312,7 @@ impl Waits {
 }
 
 impl<M> Shard<M> {
-    /// Between two windows: finds the timers whose tokens will be assigned next, if it is time to.
+    /// Finds the timers whose tokens would be assigned next, if this is necessary. Called between two windows.
     pub(super) fn note_tokens_in_use(&mut self) {
         if !self.waits.are_in_another_quarter() {
             return;

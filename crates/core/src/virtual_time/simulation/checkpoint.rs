@@ -1,4 +1,4 @@
-//! Saves a run while it is paused, and restores it elsewhere.
+//! Saves a run while it is paused, and restores it in this process or another.
 
 use super::workers::WorkerThreads;
 use super::{Simulation, lock};
@@ -26,7 +26,7 @@ impl<M: Message> Simulation<M> {
     /// kind.
     ///
     /// # Errors
-    /// As for [`Simulation::new`].
+    /// Returns the errors of [`Simulation::new`].
     ///
     /// # Panics
     /// If the root's kind is not in `kinds`.
@@ -93,7 +93,7 @@ impl<M: Message> Simulation<M> {
     /// ```
     ///
     /// # Errors
-    /// [`SnapshotError::NoKind`] names an actor that was not spawned by kind. See [`SnapshotError`].
+    /// Returns [`SnapshotError::NoKind`] with an actor that was not spawned by kind, or another [`SnapshotError`].
     pub fn snapshot(&mut self) -> Result<Snapshot, SnapshotError> {
         if self.end.is_some() {
             return Err(SnapshotError::Over);
@@ -112,12 +112,12 @@ impl<M: Message> Simulation<M> {
         Snapshot::new(&head, parts).map_err(|error| SnapshotError::corrupt(0, error))
     }
 
-    /// Restores a saved run, with any number of workers, in this process or another. `kinds` must be those of
-    /// the program that saved it. The result is equal to that of the saved run, had it continued, if the
+    /// Restores a saved run, with any number of workers, in this process or another. `kinds` must be those of the
+    /// program that saved it. The result equals the result that the saved run would have had, provided the
     /// configuration is equal except for the workers.
     ///
     /// # Errors
-    /// See [`SnapshotError`].
+    /// Returns a [`SnapshotError`] if the run cannot be restored.
     pub fn restore(
         config: &Config,
         kinds: &Kinds<M>,

@@ -2,34 +2,34 @@
 
 use crate::contract::{Addr, Time};
 
-/// Why the state of an actor cannot be inspected.
+/// The reasons why the state of an actor cannot be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
     /// No actor has this address, or it does not exist yet.
     #[error("there is no actor at {who}; Simulation::actors lists those that live")]
     NoActor {
-        /// The address.
+        /// The address that was given.
         who: Addr,
     },
     /// The actor waits for its first event.
     #[error("{who} has not begun: its state is made when its first event arrives")]
     NotBegun {
-        /// The actor.
+        /// The address of the actor.
         who: Addr,
     },
     /// The actor has ended.
     #[error("{who} has ended, and its state was dropped")]
     Ended {
-        /// The actor.
+        /// The address of the actor.
         who: Addr,
     },
     /// The actor's state has another type.
     #[error("the state of {who} is {is}, not {asked}; what an async body holds cannot be seen")]
     OtherType {
-        /// The actor.
+        /// The address of the actor.
         who: Addr,
-        /// The name of its type.
+        /// The name of the state's actual type.
         is: &'static str,
         /// The name of the requested type.
         asked: &'static str,

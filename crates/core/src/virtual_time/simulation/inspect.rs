@@ -36,8 +36,8 @@ impl<M: Message> Simulation<M> {
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
-    /// Returns the state of an actor of any type as a value, if [`Actor::state`](crate::Actor::state) shows
-    /// it; `None` if it does not.
+    /// Returns the state of an actor of any type as a value, if [`Actor::state`](crate::Actor::state) provides one;
+    /// otherwise `None`.
     ///
     /// ```
     /// # use corsair::*;
@@ -70,7 +70,7 @@ impl<M: Message> Simulation<M> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such actor.
+    /// If there is no actor with this address.
     #[cfg(feature = "serde")]
     pub fn inspect_value(&mut self, who: Addr) -> Result<Option<serde_json::Value>, InspectError> {
         let mut shard = self.shard_of(who);
@@ -84,31 +84,31 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Returns the number of messages that an actor has sent so far, including requested spawns, also after
-    /// its end. It is the actor's sequence number, so counting costs nothing.
+    /// Returns the number of messages that an actor has sent so far, including spawn requests. It can be called after
+    /// the actor's end. The number is the actor's sequence number, so counting has no cost.
     ///
     /// # Errors
-    /// If there is no such actor.
+    /// If there is no actor with this address.
     pub fn sent(&mut self, who: Addr) -> Result<u32, InspectError> {
         let mut shard = self.shard_of(who);
         let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
         Ok(seen.sent)
     }
 
-    /// The actors that have begun and not ended, in the order of their addresses.
+    /// Returns the actors that have begun and not ended, in the order of their addresses.
     pub fn actors(&mut self) -> Vec<Addr> {
         let mut actors: Vec<_> = self.shards().flat_map(|mut shard| shard.actors()).collect();
         actors.sort_unstable();
         actors
     }
 
-    /// The first of those actors with this name.
+    /// Returns the first of these actors with this name.
     pub fn find(&mut self, name: &str) -> Option<Addr> {
         let actors = self.actors();
         actors.into_iter().find(|&who| self.name(who) == name)
     }
 
-    /// The name of an actor; its address if it has ended or never was.
+    /// Returns the name of an actor, or its address if it has ended or never existed.
     pub fn name(&mut self, who: Addr) -> String {
         self.shard_of(who).name(who)
     }

@@ -1,4 +1,4 @@
-//! A run at the speed of the wall clock, or a multiple of it.
+//! Runs at the speed of the wall clock, or at a multiple of this speed.
 
 use super::Simulation;
 use crate::contract::{Message, Time};
@@ -9,14 +9,14 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     factor: f64,
-    /// A time of the run, and the clock that was started then.
+    /// A time of the run, with a stopwatch that was started at that time.
     begun: Option<(Time, Stopwatch)>,
 }
 
 /// The maximum delay for which a run catches up.
 const MOST_BEHIND: Duration = Duration::from_millis(100);
 
-/// The maximum sleep, so that a cancellation is noticed and a window is not run late.
+/// The maximum sleep, which is short so that a cancellation is noticed and no window is run late.
 const NAP: Duration = Duration::from_millis(5);
 
 impl Pace {
@@ -25,7 +25,7 @@ impl Pace {
         Pace { factor, begun }
     }
 
-    /// The time that a run at `now` should have come to.
+    /// Returns the time that a run at `now` should have reached.
     fn due(&mut self, now: Time) -> Time {
         if let Some((from, clock)) = self.begun {
             let passed = clock.elapsed().as_secs_f64() * self.factor;
@@ -38,7 +38,7 @@ impl Pace {
         now
     }
 
-    /// How long a time of the run takes.
+    /// Returns the wall-clock time that corresponds to a time of the run.
     fn wall(&self, time: Duration) -> Duration {
         let seconds = time.as_secs_f64() / self.factor;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
@@ -46,11 +46,11 @@ impl Pace {
 }
 
 impl<M: Message> Simulation<M> {
-    /// Sets the pace from here on: `Some(2.0)` is twice as fast as the wall clock, `None`, the default, as
-    /// fast as possible. The result does not depend on it.
+    /// Sets the pace from here on: `Some(2.0)` is twice as fast as the wall clock; `None`, the default, is as fast as
+    /// possible. The result does not depend on the pace.
     ///
-    /// The pace spans calls: if one call was late, the next ones catch up, at most a tenth of a second. A
-    /// longer pause between calls is not caught up.
+    /// The pace spans calls: if one call was late, the next calls catch up, by at most a tenth of a second. A longer
+    /// pause between calls is not caught up.
     ///
     /// # Panics
     /// If the factor is not a positive number.

@@ -1,4 +1,4 @@
-//! The workers of a simulation but the first, which is its caller's thread.
+//! The workers of a simulation except the first, which is the caller's thread.
 
 use crate::contract::{Config, Executor, Message, Report, RunError};
 use crate::sync::lock;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 type Cargo<M> = ShardBatch<M, Shard<M>>;
 type SharedPort<M> = Port<Cargo<M>, Arc<Matrix<Cargo<M>>>>;
 
-/// See the [module](self).
+/// Threads for workers; see the [module](self).
 pub(super) struct WorkerThreads<M: Message> {
     meeting: FirstExchange<M>,
     workers: Vec<Worker>,
@@ -56,7 +56,7 @@ impl<M> Exchange<Cargo<M>> for FirstExchange<M> {
     }
 }
 
-/// A thread that waits for the next instant to run to.
+/// A thread that waits for the next time up to which it should run.
 struct Worker {
     orders: Option<Sender<Before>>,
     ends: Receiver<End>,

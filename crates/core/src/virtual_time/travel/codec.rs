@@ -1,17 +1,17 @@
-//! Values as bytes, and back.
+//! Conversion of values to bytes and back.
 
 use crate::contract::{Message, Plain};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why a value cannot be written or read.
+/// The reasons why a value cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub(in super::super) enum CodecError {
-    /// An actor that was spawned by a closure, or has an async body.
+    /// An actor was spawned by a closure, or has an async body.
     #[error("it is of no kind")]
     NoKind,
-    /// A kind that is not known here.
+    /// The kind is not known to this program.
     #[error("this program does not know the kind `{0}`")]
     UnknownKind(String),
     /// The bytes mean nothing.
@@ -31,7 +31,7 @@ pub(in super::super) enum CodecError {
     Number(u64, &'static str),
 }
 
-/// The unread bytes.
+/// The bytes that have not been read yet.
 pub(in super::super) type Input<'a> = &'a [u8];
 
 struct Bytes<'a>(&'a mut Vec<u8>);
@@ -97,7 +97,7 @@ pub(super) trait Bodies<M> {
     fn read(from: &mut Input<'_>) -> Result<M, CodecError>;
 }
 
-/// Messages as postcard serializes them.
+/// The codec of messages that postcard serializes.
 pub(super) struct Serialized;
 
 impl<M: Serialize + DeserializeOwned> Bodies<M> for Serialized {

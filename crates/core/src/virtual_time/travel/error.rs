@@ -3,25 +3,25 @@
 use super::CodecError;
 use crate::contract::{Addr, RunError};
 
-/// Why a run cannot be saved or restored.
+/// The reasons why a run cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
     /// The run has ended.
     #[error("the run is over; there is nothing to save")]
     Over,
-    /// An actor that was not spawned by kind.
+    /// An actor was not spawned by kind.
     #[error(
         "{name} ({}) was spawned by a closure or has an async body, and cannot be saved; spawn it by kind (`spawn_kind`)",
         place(*.who)
     )]
     NoKind {
-        /// Its address; [`Addr::NONE`] if it has not been spawned yet.
+        /// The address of the actor; [`Addr::NONE`] if the actor has not been spawned yet.
         who: Addr,
-        /// Its name.
+        /// The name of the actor.
         name: String,
     },
-    /// A kind that the program does not know.
+    /// The program does not know this kind.
     #[error(
         "this program does not know the kind of actors `{0}`; restore with the program that saved"
     )]
@@ -44,15 +44,15 @@ pub enum SnapshotError {
     Corrupt {
         /// The number of the part; the head is part 0.
         part: usize,
-        /// The cause.
+        /// The error of the storage.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A state or a message that refuses to be written.
+    /// A state or a message cannot be serialized.
     #[error("{what} cannot be written: {source}")]
     Write {
         /// The actor or message.
         what: String,
-        /// The cause.
+        /// The error of the serializer.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The run cannot continue.

@@ -23,7 +23,7 @@ impl<M: Message> Codec<M> {
     /// Writes an event from a buffer of the window that begins at `base`. The event stays in the buffer.
     ///
     /// # Safety
-    /// `event` is a stored event that has not been moved out.
+    /// `event` must be a stored event that has not been moved out.
     pub(in super::super) unsafe fn write_stored(
         &self,
         base: u64,
@@ -104,7 +104,7 @@ pub(in super::super) fn write_spawn<M: Message>(
     request.blueprint.parameters(to)
 }
 
-/// Reads what [`write_spawn`] has written.
+/// Reads a spawn that [`write_spawn`] has written.
 pub(in super::super) fn read_spawn<M: Message>(
     kinds: &Kinds<M>,
     from: &mut Input<'_>,
@@ -134,7 +134,7 @@ pub(in super::super) fn write_multicast<M: Message>(
     bodies.parameters(to)
 }
 
-/// Reads what [`write_multicast`] has written.
+/// Reads a multicast that [`write_multicast`] has written.
 pub(in super::super) fn read_multicast<M: Message>(
     kinds: &Kinds<M>,
     from: &mut Input<'_>,

@@ -21,8 +21,8 @@ type AnyBodies<M> = Arc<dyn Bodies<Shard<M>>>;
 /// Reads the parameters of multicasts.
 type ReadBodies<M> = fn(&mut Input<'_>) -> Result<AnyBodies<M>, CodecError>;
 
-/// The kinds of actors that a program knows, and what this process has for each: what makes it able to
-/// restore a run that another process has saved.
+/// The kinds of actors that a program knows, with the values that this process provides for each kind. With them, the
+/// process can restore a run that another process has saved.
 ///
 /// ```
 /// use corsair::{Actor, Context, Event, Flow, Kind, Kinds, Message};
@@ -53,7 +53,7 @@ pub struct Kinds<M: Message> {
     state: Option<Arc<dyn AnyState>>,
 }
 
-/// [`ProcessState`] as bytes.
+/// The object-safe form of [`ProcessState`], with its state as bytes.
 trait AnyState: Send + Sync {
     fn save(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
     fn add(&self, from: &mut Input<'_>) -> Result<(), CodecError>;
@@ -106,8 +106,8 @@ impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
         }
     }
 
-    /// Creates an empty registry for plain messages: they are sent to other processes without a serializer.
-    /// Snapshots have the same format.
+    /// Creates an empty registry for plain messages, which are sent to other processes without a serializer. The format
+    /// of snapshots is the same.
     pub fn plain() -> Kinds<M>
     where
         M: Plain,
@@ -121,10 +121,10 @@ impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
 }
 
 impl<M: Message> Kinds<M> {
-    /// And this kind of actors in handler form, with what this process has for them.
+    /// Adds a kind of actors in handler form, with the value that this process provides for it.
     ///
     /// # Panics
-    /// If there is a kind of that name already.
+    /// If there is already a kind with this name.
     #[must_use]
     pub fn with<K: Kind + Actor<M>>(self, local: K::Local) -> Kinds<M> {
         let read = move |from: &mut Input<'_>| {
@@ -134,10 +134,10 @@ impl<M: Message> Kinds<M> {
         self.add(K::NAME, Arc::new(read))
     }
 
-    /// And this kind of script, with what this process has for it.
+    /// Adds a kind of script, with the value that this process provides for it.
     ///
     /// # Panics
-    /// If there is a kind of that name already.
+    /// If there is already a kind with this name.
     #[must_use]
     pub fn with_script<K: Kind + Script<M>>(self, local: K::Local) -> Kinds<M> {
         let read = move |from: &mut Input<'_>| {
@@ -147,10 +147,10 @@ impl<M: Message> Kinds<M> {
         self.add(K::NAME, Arc::new(read))
     }
 
-    /// And this kind of messages to each of many actors.
+    /// Adds a kind of messages that are sent to each of many actors.
     ///
     /// # Panics
-    /// If there is a kind of messages of that name already.
+    /// If there is already a kind of messages with this name.
     #[must_use]
     pub fn with_each<K: EachKind<M, N>, const N: usize>(mut self) -> Kinds<M> {
         let before = self.each.insert(K::NAME, read_bodies::<M, K, N>);
@@ -162,7 +162,7 @@ impl<M: Message> Kinds<M> {
         self
     }
 
-    /// And what actors of this process change together: it is saved and restored with them.
+    /// Adds a state that the actors of this process change together. It is saved and restored with them.
     #[must_use]
     pub fn with_state(self, state: Arc<impl ProcessState>) -> Kinds<M> {
         let state: Option<Arc<dyn AnyState>> = Some(state);
@@ -180,7 +180,7 @@ impl<M: Message> Kinds<M> {
         self.known.keys().copied()
     }
 
-    /// Whether actors of a process change anything together.
+    /// Returns true if the actors of a process change a state together.
     pub(in super::super) fn has_state(&self) -> bool {
         self.state.is_some()
     }
@@ -194,7 +194,7 @@ impl<M: Message> Kinds<M> {
         }
     }
 
-    /// Adds what [`Kinds::save_state`] has written, if it has.
+    /// Adds the state that [`Kinds::save_state`] has written, if it has written any.
     pub(in super::super) fn add_state(&self, mut saved: Input<'_>) -> Result<(), CodecError> {
         match &self.state {
             Some(state) if !saved.is_empty() => state.add(&mut saved),

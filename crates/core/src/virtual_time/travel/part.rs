@@ -5,8 +5,8 @@
 //! content  the actors of a page, or what else belongs to the pages of one number modulo `ROUND`
 //! ```
 //!
-//! The index says where each content is, with its length and its CRC-32. So whoever restores some shards reads the index
-//! and what those shards need, and no byte is believed that was not checked.
+//! The index has the position of each content, with its length and its CRC-32. So a process that restores some shards
+//! reads only the index and the contents for those shards, and it uses no byte that was not checked.
 
 use super::{CodecError, Input, expect_end, get, put};
 use crate::contract::Spawn;
@@ -20,22 +20,22 @@ use std::sync::Arc;
 /// The bytes after the index.
 const TRAILER: u64 = 12;
 
-/// A part of a saved run that is kept elsewhere than in memory, such as in a file.
+/// A part of a saved run that is stored outside memory, for example in a file.
 pub trait StoredPart: Send + Sync {
     /// The name for messages.
     fn name(&self) -> String;
 
-    /// How many bytes it has.
+    /// Returns the number of bytes of the part.
     fn bytes(&self) -> u64;
 
-    /// Reads bytes from this offset on; fills all of `into`.
+    /// Reads bytes from this offset; fills all of `into`.
     ///
     /// # Errors
     /// If the bytes cannot be read.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
 }
 
-/// A part, wherever it is.
+/// A part, in memory or in external storage.
 #[derive(Clone)]
 pub(super) enum AnyPart {
     Memory(Arc<Vec<u8>>),
@@ -61,7 +61,7 @@ impl AnyPart {
         }
     }
 
-    /// Reads `count` bytes from an offset on into a buffer, if there are that many.
+    /// Reads `count` bytes from an offset into a buffer, if the part has that many.
     fn read_at(&self, at: u64, bytes: u64, into: &mut Vec<u8>) -> Result<(), CodecError> {
         let end = at.checked_add(bytes).filter(|&end| end <= self.bytes());
         let length = usize::try_from(bytes).ok();
@@ -147,7 +147,7 @@ pub(in super::super) struct Index {
 }
 
 impl Index {
-    /// Completes a part, whose contents are written, by its index.
+    /// Completes a part, whose contents are written, by appending its index.
     pub(in super::super) fn seal(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
         let begin = to.len();
         put(to, self)?;
@@ -168,7 +168,7 @@ pub(in super::super) struct Noted {
     pub(in super::super) names: Vec<NamedRange>,
     /// Pages that get no more actors.
     pub(in super::super) closed: Vec<u32>,
-    /// The process state, in one part of each process.
+    /// The process state. Only one part of each process contains it.
     pub(in super::super) state: Vec<u8>,
 }
 
@@ -177,9 +177,9 @@ pub(in super::super) struct Noted {
 pub(in super::super) struct SavedOrigin {
     /// The name of their kind.
     pub(in super::super) kind: String,
-    /// The time from which its actors exist that have not begun.
+    /// The time at which the actors that have not begun will exist.
     pub(in super::super) born: u64,
-    /// Their parameters, if there are such actors.
+    /// The parameters of the actors that have not begun, if there are any.
     pub(in super::super) parameters: Option<Vec<u8>>,
 }
 
@@ -192,13 +192,13 @@ pub(in super::super) struct SavedGroup {
     pub(in super::super) origin: SavedOrigin,
 }
 
-/// The actors of a page of a group.
+/// The actors of one page of a group.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(in super::super) struct SavedPage {
     pub(in super::super) page: u32,
-    /// How many have not ended.
+    /// The number of actors that have not ended.
     pub(in super::super) living: u16,
-    /// How many of those have begun.
+    /// The number of these that have begun.
     pub(in super::super) live: u16,
     pub(in super::super) actors: Extent,
 }
@@ -218,15 +218,15 @@ pub(in super::super) struct SavedBatch {
 /// Other data of the actors of some pages.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(in super::super) struct SavedRest {
-    /// The numbers of the pages modulo [`ROUND`]: all of them are one shard's.
+    /// The numbers of the pages modulo [`ROUND`]: all pages belong to one shard.
     pub(in super::super) residue: u16,
-    /// How many actors of batches have begun and not ended.
+    /// The number of actors in batches that have begun and not ended.
     pub(in super::super) live: u32,
-    /// Counts and contents of batches, spawns, events, kept events, and messages of actors to themselves.
+    /// Counts and contents of batches, spawns, events, stashed events, and messages of actors to themselves.
     pub(in super::super) contents: Extent,
 }
 
-/// A list of values, one after the other.
+/// A list of values in sequence.
 #[derive(Default)]
 pub(in super::super) struct Counted {
     pub(in super::super) count: u64,

@@ -1,4 +1,4 @@
-//! The division of a saved run among shards, whatever the number of shards that wrote it.
+//! The division of a saved run among shards, regardless of the number of shards that saved it.
 
 use super::part::{AnyPart, Extent, Noted, SavedGroup, SavedPage};
 use super::{CodecError, Snapshot, SnapshotError};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A location: the part, and the extent in it.
+/// A location: a part, and an extent in it.
 #[derive(Clone)]
 pub(in super::super) struct Whereabouts {
     number: usize,
@@ -18,7 +18,7 @@ pub(in super::super) struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// Reads it.
+    /// Reads the contents of the location.
     pub(in super::super) fn read(&self, into: &mut Vec<u8>) -> Result<(), SnapshotError> {
         let read = self.part.read(&self.extent, into);
         read.map_err(|error| self.corrupt(error))
@@ -43,18 +43,18 @@ pub(in super::super) struct Share {
     pub(in super::super) groups: BTreeMap<u32, GroupShare>,
     pub(in super::super) rests: Vec<Whereabouts>,
     pub(in super::super) closed: Vec<u32>,
-    /// The process states.
+    /// The process states that the parts contain.
     pub(in super::super) states: Vec<Vec<u8>>,
     pub(in super::super) notes: Notes,
     pub(in super::super) names: Vec<NamedRange>,
     pub(in super::super) counters: Option<Counters>,
     pub(in super::super) busy: bool,
-    /// How many of its actors have begun and not ended.
+    /// The number of its actors that have begun and not ended.
     pub(in super::super) live: u64,
 }
 
-/// Divides the parts of a saved run among shards, and returns those that are wanted; `owner` returns the
-/// shard of an address.
+/// Divides the parts of a saved run among shards, and returns the shares that are wanted. `owner` returns the shard of
+/// an address.
 pub(in super::super) fn shares(
     snapshot: &Snapshot,
     shards: usize,
@@ -124,7 +124,7 @@ pub(in super::super) fn shares(
     Ok(shares)
 }
 
-/// The first address of a page, if there can be one.
+/// Returns the first address of a page, if the page can exist.
 fn checked_page(page: u32) -> Result<u32, CodecError> {
     match page >> (u32::BITS - PAGE_BITS) {
         0 => Ok(page << PAGE_BITS),

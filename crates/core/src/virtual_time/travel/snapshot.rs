@@ -1,4 +1,4 @@
-//! A saved run: a head, which all shards agree on, and a part for each shard.
+//! A saved run: a head, which is equal on all shards, and a part for each shard.
 //!
 //! All data in a part names its actor, so the contents can be divided among any number of shards.
 
@@ -16,8 +16,8 @@ const FORMAT: u32 = 4;
 /// A run in virtual time that was saved while it was paused:
 /// [`Simulation::snapshot`](crate::Simulation::snapshot).
 ///
-/// Its parts are in memory, or in [external storage](Snapshot::stored_in), from which only the needed bytes
-/// are read.
+/// The parts of a snapshot are in memory, or in [external storage](Snapshot::stored_in), from which only the needed
+/// bytes are read.
 #[derive(Clone)]
 pub struct Snapshot {
     head: Vec<u8>,
@@ -79,7 +79,7 @@ impl Snapshot {
         &self.parts
     }
 
-    /// How many bytes it has.
+    /// Returns the size of the snapshot in bytes.
     pub fn bytes(&self) -> u64 {
         let parts = self.parts.iter().map(AnyPart::bytes);
         self.head.len() as u64 + parts.sum::<u64>()
@@ -88,16 +88,16 @@ impl Snapshot {
     /// Returns the virtual time of the snapshot.
     ///
     /// # Errors
-    /// If its head cannot be read.
+    /// If the head cannot be read.
     pub fn time(&self) -> Result<Time, SnapshotError> {
         Ok(Time::from_nanos(self.read_head()?.now))
     }
 
-    /// Makes a branch: random numbers after the snapshot come from another seed. The latencies of pairs of
-    /// actors stay, so that no message overtakes another.
+    /// Turns the snapshot into a branch: random numbers after the snapshot come from another seed. The latencies of
+    /// pairs of actors stay, so that no message overtakes another.
     ///
     /// # Errors
-    /// If its head cannot be read.
+    /// If the head cannot be read.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SnapshotError> {
         let mut head = self.read_head()?;
         head.stream_seed = seed;
@@ -152,7 +152,7 @@ pub(in super::super) struct Head {
     pub(in super::super) common: Common,
 }
 
-/// The part of a head that any shard can provide, because it is equal on all.
+/// The part of a head that any shard can provide, because it is equal on all shards.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Common {
     pub(in super::super) window: u64,
@@ -185,7 +185,7 @@ impl Head {
         }
     }
 
-    /// Whether a run of this configuration can continue from it.
+    /// Returns an error if a run of this configuration cannot continue from the snapshot.
     pub(in super::super) fn check<M: Message>(&self, config: &Config) -> Result<(), SnapshotError> {
         for (what, given) in settings::<M>(config) {
             let saved = self.settings.iter().find(|(name, _)| name == what);
@@ -199,7 +199,7 @@ impl Head {
     }
 }
 
-/// Returns the names and values of the settings that decide the result of a run.
+/// Returns the names and values of the settings that determine the result of a run.
 pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(&'static str, String)> {
     let (min, max) = (config.latency.min(), config.latency.max());
     let bits = config.lookahead_nanos().ilog2();

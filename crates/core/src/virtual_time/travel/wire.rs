@@ -4,8 +4,8 @@
 //! event    its label, its cause if it has one, its message if it has one
 //! ```
 //!
-//! Labels are the sixteen bytes that they are in memory. The loops over the events of a buffer are compiled for how
-//! messages are written, so that one costs no call.
+//! Labels are sent as the sixteen bytes that they have in memory. The loops over the events of a buffer are compiled
+//! separately for each way of writing messages, so that writing a message costs no call.
 
 use super::codec::{Bodies, InPlace, Serialized};
 use super::{CodecError, Input};
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 /// The bytes of a label.
 const LABEL: usize = 16;
-/// Plain events are put together in a block of this many bytes, which stays in the cache.
+/// The size in bytes of the block in which plain events are assembled; the block stays in the cache.
 const BLOCK: usize = 4096;
 
 type ReadEvents<M> =
@@ -26,10 +26,10 @@ type ReadEvents<M> =
 
 /// The serialization of a run's events for other processes.
 pub(in super::super) struct Wire<M> {
-    /// Adds the events that lie between these two places. Returns how many.
+    /// Appends the events between two positions. Returns their number.
     ///
     /// # Safety
-    /// They are events of a chunk of a [`Buffer`], from one of them to the end.
+    /// The positions must enclose events of a chunk of a [`Buffer`], from an event to the end.
     pub(in super::super) write_events:
         unsafe fn(*mut u8, *mut u8, &mut Vec<u8>) -> Result<u32, CodecError>,
     /// Adds `count` events to a buffer.
@@ -57,7 +57,7 @@ impl<M> Wire<M> {
         Wire::of::<Serialized>()
     }
 
-    /// For plain messages.
+    /// The serialization for plain messages.
     pub(super) fn plain() -> Wire<M>
     where
         M: Plain,
@@ -109,8 +109,8 @@ unsafe fn write_events<M, B: Bodies<M>>(
     Ok(count)
 }
 
-/// See [`Wire::write_events`]. The places of labels and messages are known before they are written, so that nothing is asked
-/// for each but its kind.
+/// See [`Wire::write_events`]. The positions of labels and messages are computed before writing, so that only the kind
+/// of each event must be inspected.
 unsafe fn write_plain_events<M: Plain>(
     mut at: *mut u8,
     end: *mut u8,
@@ -290,7 +290,7 @@ mod tests {
         (event.head.order(), cause, event.body().copied())
     }
 
-    /// The bytes of this many events, which take several chunks.
+    /// Returns the bytes of this many events, which take several chunks.
     fn written(wire: Wire<Msg>, count: u32, pool: &mut Pool<Msg>) -> Vec<u8> {
         let mut buffer = Buffer::new();
         (0..count).for_each(|seq| buffer.push(pool, event(seq)));

@@ -2,7 +2,7 @@
 
 use super::SLOTS;
 
-/// A bit for each slot, in words of the machine: shifting numbers of 128 bits takes a dozen instructions.
+/// A bit for each slot, in machine words, because shifting 128-bit numbers takes a dozen instructions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bitmap([u64; SLOTS / WORD]);
 
