@@ -92,7 +92,7 @@ found_by_binstall() {
 
 # The archive in an empty root: no shell, no library, no Rust.
 step_empty_root() {
-    local root port page
+    local root address page
     root=$(mktemp -d)
     tar -C "$root" --strip-components 1 -xzf "$files/corsair-$version-$host.tar.gz"
     mkdir "$root/tmp"
@@ -100,11 +100,14 @@ step_empty_root() {
     chroot "$root" /corsair -a netflixoss -d 60 --out /tmp --ui >"$root/log" 2>&1 &
     page=$!
     for _ in $(seq 50); do
-        port=$(grep -o '127\.0\.0\.1:[0-9]*' "$root/log" | head -n 1) || true
-        [ -n "$port" ] && break
+        address=$(grep -o 'http://127\.0\.0\.1:[0-9]*/[^ ]*' "$root/log") && break
         sleep 0.1
     done
-    curl -fsS "http://$port/" | grep -q '<title>' && echo "the page of --ui is served at $port"
+    if ! curl -fsS "$address" | grep '<title>corsair'; then
+        echo "--ui serves no page; it printed:" >&2
+        cat "$root/log" >&2
+        return 1
+    fi
     kill "$page"
     wait "$page" || true
     rm -rf "$root"
