@@ -56,8 +56,9 @@ def table(title: str) -> tuple[list[str], dict[str, dict[str, str]]]:
 
 
 def refused(command: str, probe: str, folder: str) -> str | None:
+    first, *rest = command.split()
     done = subprocess.run(
-        [*command.split(), *probe.split()], cwd=folder, text=True, timeout=120,
+        [str(ROOT / first) if (ROOT / first).is_file() else first, *rest, *probe.split()], cwd=folder, text=True, timeout=120,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     found = REFUSED.search(done.stdout)
