@@ -28,9 +28,9 @@ pub enum ClientError {
     /// The node answered with an error.
     #[error("the node answered {status}: {body}")]
     Refused {
-        /// The status.
+        /// The status code of the answer.
         status: u16,
-        /// The body.
+        /// The body of the answer.
         body: String,
     },
     /// The node sent an unexpected answer.
@@ -59,12 +59,12 @@ pub struct Http {
     host: String,
 }
 
-/// A user who is logged in.
+/// A logged-in user.
 #[derive(Clone, Deserialize)]
 pub struct Login {
-    /// The number.
+    /// The number of the user.
     pub user: UserId,
-    /// The token.
+    /// The token of the login.
     pub token: String,
 }
 
@@ -80,9 +80,9 @@ impl fmt::Debug for Login {
 /// A message that was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PostReceipt {
-    /// Its position in its conversation, from 0.
+    /// The message's position in its conversation, counted from 0.
     pub number: u64,
-    /// True if the node had stored it before.
+    /// True if the node had already stored the message.
     pub repeated: bool,
 }
 

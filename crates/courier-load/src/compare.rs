@@ -75,7 +75,7 @@ impl Bare {
         Ok(Bare { address, serving })
     }
 
-    /// Returns its address as `host:port`.
+    /// Returns the address of the handler as `host:port`.
     pub fn host(&self) -> String {
         self.address.to_string()
     }

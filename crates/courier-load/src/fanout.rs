@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 const RATE: f64 = 50.0;
 /// The pause before a refused attacker tries again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The most recipients of a conversation at the default limits.
+/// The largest number of recipients of a conversation at the default limits.
 const MOST: usize = 9_990;
 /// The time for messages in flight at the end of the attack.
 const SETTLE: Duration = Duration::from_secs(30);

@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use worker::Worker;
 
-/// How long to wait for messages after the last POST.
+/// The time to wait for messages after the last POST.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The maximum number of messages of a load; the send time of each is stored.
 const MOST: u64 = 100_000_000;
@@ -46,15 +46,15 @@ const CONVERSATIONS: usize = 16;
 /// The number of recipients of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// To one.
+    /// Conversations with one recipient.
     OneOnOne,
-    /// To two.
+    /// Conversations with two recipients.
     OneOnTwo,
-    /// To five.
+    /// Conversations with five recipients.
     OneOnFive,
-    /// To some, from one to everybody.
+    /// Conversations with a random number of recipients, from one to everybody.
     OneOnAny,
-    /// To everybody online.
+    /// Conversations with everybody online.
     OneOnAll,
 }
 
@@ -173,7 +173,7 @@ impl Plan {
 /// Runs the load against a node at `host:port`.
 ///
 /// # Errors
-/// See [`LoadError`].
+/// Returns a [`LoadError`] if the load cannot be run.
 pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<LoadReport, LoadError> {
     plan.check()?;
     let crowd = Crowd::gather(host, plan.users).await?;

@@ -18,7 +18,7 @@ pub(crate) struct Worker {
     pub plan: Plan,
     pub number: usize,
     pub start: Instant,
-    /// The times to post at, if the plan has a rate.
+    /// The times at which the worker posts, if the plan has a rate.
     pub due: Option<Due>,
     pub progress: Progress,
 }

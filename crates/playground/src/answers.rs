@@ -1,4 +1,4 @@
-//! Runs that end: one run, the search for a capacity, a comparison.
+//! Requests that end with a single answer: a run, the search for a capacity, a comparison.
 
 use corsair::{Config, Executor};
 use corsair_arch::summary::{CapacitySummary, ComparedRow, EntrySummary};
@@ -11,10 +11,10 @@ use std::time::Duration;
 /// The name of the definition in error messages.
 pub(crate) const FILE: &str = "definition";
 
-/// The range of run lengths, in seconds. A page must not be lost to one wrong number.
+/// The allowed durations of a run in seconds; a wrong number must not block the page.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.001..=3600.0;
 
-/// Most instances of a definition: a page has 4 GiB at most.
+/// The largest number of instances of a definition, because a page has at most 4 GiB of memory.
 const MOST_INSTANCES: u32 = 200_000;
 
 pub(crate) fn config(seed: u64) -> Config {

@@ -1,7 +1,8 @@
-//! The playground in a browser: runs, capacities, comparisons and a live session of a definition, for a worker of a page.
+//! The playground in a browser: functions for a worker of the page, which run a definition, search for its capacity,
+//! compare definitions, and hold a live session.
 //!
-//! Everything runs on the one thread of its caller, with the same results as the command `corsair`. Every function takes
-//! and returns text; an error is one sentence. `ci/playground.sh` builds the page.
+//! Everything runs on the caller's thread, with the same results as the command `corsair`. Every function takes and
+//! returns text; an error is one sentence. `ci/playground.sh` builds the page.
 
 mod answers;
 mod link;
@@ -24,7 +25,7 @@ pub fn examples() -> String {
 /// Returns the definition of a built-in architecture.
 ///
 /// # Errors
-/// If there is none of that name.
+/// If there is no architecture with this name.
 #[wasm_bindgen]
 pub fn example(name: &str) -> Result<String, String> {
     let found = corsair_arch::BUILT_IN
@@ -44,16 +45,16 @@ pub fn schema() -> String {
 /// Checks a definition.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// Returns a sentence with the fault of the definition and its position.
 #[wasm_bindgen]
 pub fn check(definition: &str) -> Result<(), String> {
     answers::topology(definition).map(drop)
 }
 
-/// Runs a definition as `corsair -a` does, and returns its digest and what its entry points measured, as JSON.
+/// Runs a definition as `corsair -a` does, and returns the digest and the measurements of the entry points as JSON.
 ///
 /// # Errors
-/// What is wrong with the definition or the duration.
+/// If the definition or the duration is invalid.
 #[wasm_bindgen]
 pub fn run(definition: &str, seed: u64, seconds: f64) -> Result<String, String> {
     answers::run(definition, seed, seconds)
@@ -63,7 +64,7 @@ pub fn run(definition: &str, seed: u64, seconds: f64) -> Result<String, String> 
 /// prints it.
 ///
 /// # Errors
-/// What is wrong with the definition or a number.
+/// If the definition or a number is invalid.
 #[wasm_bindgen]
 pub fn capacity(definition: &str, seed: u64, seconds: f64, limit: f64) -> Result<String, String> {
     answers::capacity(definition, seed, seconds, limit)
@@ -73,7 +74,7 @@ pub fn capacity(definition: &str, seed: u64, seconds: f64, limit: f64) -> Result
 /// `corsair compare --format json` prints it.
 ///
 /// # Errors
-/// What is wrong with the definition, a setting or a number.
+/// If the definition, a setting or a number is invalid.
 #[wasm_bindgen]
 pub fn compare(
     definition: &str,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A session of any world.
 pub(crate) trait Turns {
-    /// See [`Session::turn`].
+    /// Runs one turn of the session; see [`Session::turn`].
     fn turn(&mut self) -> Duration;
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Message {
 struct PageMessage {
     #[serde(default)]
     drawn: bool,
-    /// The page has just been loaded and knows nothing.
+    /// True if the page has just been loaded and knows nothing of the session.
     #[serde(default)]
     again: bool,
     level: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Link {
     handle: Handle,
     _watching: Watching,
     level: Level,
-    /// Version and epoch of the frame that the page has, and whether it is still drawing it.
+    /// The version and epoch of the frame that the page has, and whether the page is still drawing it.
     known: u64,
     epoch: u32,
     is_drawing: bool,
@@ -71,7 +71,8 @@ impl Link {
         link
     }
 
-    /// Runs the session for a moment and posts what is new. Returns how long the page may wait before the next turn.
+    /// Runs the session for a short time and posts the changes. Returns how long the page may wait before the next
+    /// turn.
     pub(crate) fn turn(&mut self) -> Duration {
         let wait = self.session.turn();
         self.post_news();
@@ -111,7 +112,7 @@ impl Link {
         self.post_news();
     }
 
-    /// Asks the session, which answers during its next turn.
+    /// Sends a request to the session, which answers it during its next turn.
     fn ask(&mut self, ask: Value) -> Result<Value, String> {
         let asked: SessionRequest = serde_json::from_value(ask)
             .map_err(|error| format!("the request is not understood: {}", sentence(error)))?;

@@ -1,4 +1,4 @@
-//! A live session.
+//! A live session of the playground.
 
 use crate::answers::{config, duration, sentence, topology};
 use crate::link::{Link, Message};
@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 /// Most pirates of a session.
 const MOST_PIRATES: u32 = 1_000_000;
 
-/// A session of the live view on the thread of its caller, which calls [`Player::turn`] again and again.
+/// A session of the live view on the caller's thread. The caller must call [`Player::turn`] repeatedly.
 #[wasm_bindgen]
 #[allow(missing_debug_implementations, reason = "a page has no use for it")]
 pub struct Player(Link);
@@ -21,7 +21,7 @@ impl Player {
     /// Starts a session of a definition.
     ///
     /// # Errors
-    /// What is wrong with the definition or the duration.
+    /// If the definition or the duration is invalid.
     #[wasm_bindgen(constructor)]
     pub fn new(definition: &str, seed: u64, seconds: f64) -> Result<Player, String> {
         let plan = Plan {
@@ -71,18 +71,18 @@ impl Player {
         ))))
     }
 
-    /// Handles a message of the page, as its socket would send it.
+    /// Handles a message from the page, in the format of the live view's socket.
     pub fn hear(&mut self, text: &str) {
         self.0.hear(text);
     }
 
-    /// Runs the session for some ten milliseconds if it is playing. Returns how many milliseconds the page may wait before
-    /// the next turn.
+    /// Runs the session for about ten milliseconds if it is playing. Returns the number of milliseconds that the page
+    /// may wait before the next turn.
     pub fn turn(&mut self) -> f64 {
         self.0.turn().as_secs_f64() * 1e3
     }
 
-    /// Takes the oldest text for the page, if the oldest message is a text.
+    /// Returns the next message for the page if it is a text.
     pub fn take_text(&mut self) -> Option<String> {
         match self.0.messages.first()? {
             Message::Text(_) => match self.0.messages.remove(0) {
@@ -93,7 +93,7 @@ impl Player {
         }
     }
 
-    /// Takes the oldest frame for the page, if the oldest message is a frame.
+    /// Returns the next message for the page if it is a frame.
     pub fn take_frame(&mut self) -> Option<Vec<u8>> {
         match self.0.messages.first()? {
             Message::Frame(_) => match self.0.messages.remove(0) {

@@ -1,4 +1,4 @@
-//! Writes generated people as one JSON array, for programs that are not written in Rust.
+//! Writes generated people as one JSON array, for programs in other languages than Rust.
 //!
 //! ```text
 //! cargo run --release -p corsair-serial --example people -- 1000 7 > people.json

@@ -1,8 +1,8 @@
-//! The result of a run: documents in the order of the values, in the buffers they were written to.
+//! The result of a run: documents in the order of the values, stored in the buffers to which they were written.
 //!
-//! Documents are found by block. A block is a power of two of consecutive values that one worker
-//! encoded one after the other, so that their documents lie back to back in its buffer; the batch
-//! knows for each block in which part it is, and at which entry it begins.
+//! Documents are found by block. A block contains consecutive values that one worker encoded one after the other; their
+//! number is a power of two. Their documents are adjacent in the worker's buffer. For each block, the batch stores the
+//! part that contains it and the entry at which it begins.
 
 mod write;
 
@@ -11,14 +11,14 @@ use crate::{Format, MarshalError};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The shift of a batch that is one single block.
+/// The shift of a batch that consists of a single block.
 pub(crate) const ONE_BLOCK: u32 = usize::BITS - 1;
 
 /// The position of a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placement {
     pub(crate) part: usize,
-    /// The entry of its first value.
+    /// The entry of the first value of the block.
     pub(crate) entry: usize,
 }
 
@@ -36,7 +36,7 @@ pub struct Batch<F> {
 }
 
 impl<F: Format> Batch<F> {
-    /// An empty batch. It allocates nothing before it is filled.
+    /// Creates an empty batch. It allocates nothing before it is filled.
     pub const fn new() -> Batch<F> {
         Batch {
             parts: Vec::new(),
@@ -47,17 +47,17 @@ impl<F: Format> Batch<F> {
         }
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no document.
+    /// Returns true if the batch has no documents.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The document of the value at `index`; `None` behind the last.
+    /// Returns the document of the value at `index`; `None` if there is no such value.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         (index < self.len).then(|| {
@@ -67,7 +67,7 @@ impl<F: Format> Batch<F> {
         })
     }
 
-    /// The documents in the order of the values.
+    /// Iterates over the documents in the order of the values.
     pub fn iter(&self) -> Documents<'_, F> {
         Documents {
             batch: self,
@@ -82,7 +82,7 @@ impl<F: Format> Batch<F> {
         parts - self.len * F::TERMINATOR.len()
     }
 
-    /// Bytes of memory that the batch keeps for the next run.
+    /// Returns the number of bytes of memory that the batch keeps for the next run.
     pub fn capacity(&self) -> usize {
         self.parts.iter().map(WorkerBuffer::capacity).sum::<usize>()
             + self.placements.capacity() * size_of::<Placement>()
@@ -94,8 +94,8 @@ impl<F: Format> Batch<F> {
         self.parts.iter_mut().for_each(WorkerBuffer::clear);
     }
 
-    /// Empties the batch for a run: a part for each of `parts` writers, a placement for each of
-    /// `blocks` blocks. It stays empty until [`settle`](Batch::settle).
+    /// Prepares the batch for a run, with a part for each of `parts` writers and a placement for each of `blocks`
+    /// blocks. The batch is empty until [`settle`](Batch::settle) is called.
     pub(crate) fn open(
         &mut self,
         parts: usize,
@@ -110,7 +110,7 @@ impl<F: Format> Batch<F> {
         (&mut self.parts[..parts], &mut self.placements)
     }
 
-    /// Places the blocks that the parts have noted; there are `blocks` of them.
+    /// Records the positions of the `blocks` blocks that the parts have noted.
     pub(crate) fn place_blocks(&mut self, blocks: usize) {
         self.placements.clear();
         self.placements.resize(blocks, Placement::default());
@@ -121,8 +121,8 @@ impl<F: Format> Batch<F> {
         }
     }
 
-    /// Ends a run over `len` values that were placed in blocks of `1 << shift`: hands the documents
-    /// out if it succeeded, drops them all if it failed.
+    /// Ends a run over `len` values that were placed in blocks of `1 << shift`. If the run succeeded, the documents
+    /// become available; if it failed, all of them are dropped.
     pub(crate) fn settle(
         &mut self,
         outcome: Result<(), MarshalError>,

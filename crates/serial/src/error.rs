@@ -1,4 +1,4 @@
-//! What can go wrong when values are marshalled.
+//! The errors of marshalling.
 
 use std::error::Error;
 
@@ -6,21 +6,22 @@ use std::error::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarshalError {
-    /// The format has no way to write a value, or its `Serialize` implementation refused.
+    /// The format cannot write a value, or the value's `Serialize` implementation returned an
+    /// error.
     #[error("value {index} cannot be written as {format}: {source}")]
     Encode {
-        /// Index of the value in the slice; no value before it failed.
+        /// The index of the value in the slice; no value before it failed.
         index: usize,
         /// Name of the format.
         format: &'static str,
-        /// What the format said.
+        /// The error of the format.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
     /// The `Serialize` implementation of a value panicked.
     #[error("the Serialize implementation of value {index} panicked: {message}")]
     Panicked {
-        /// Index of the value in the slice; no value before it failed.
+        /// The index of the value in the slice; no value before it failed.
         index: usize,
         /// The message of the panic.
         message: String,
@@ -28,13 +29,13 @@ pub enum MarshalError {
     /// The system refused a thread.
     #[error("cannot start {workers} workers: {source}; ask for fewer")]
     Workers {
-        /// How many were asked for.
+        /// The number of requested workers.
         workers: usize,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A strategy that blocks was called from asynchronous code.
+    /// A blocking strategy was called from asynchronous code.
     #[error(
         "ParallelTasks blocks, and was called inside a tokio runtime; call it from spawn_blocking, or take Chunked"
     )]
@@ -42,7 +43,7 @@ pub enum MarshalError {
 }
 
 impl MarshalError {
-    /// Index of the value that failed, if a value did.
+    /// Returns the index of the failed value, if the error is about a value.
     pub fn index(&self) -> Option<usize> {
         match self {
             MarshalError::Encode { index, .. } | MarshalError::Panicked { index, .. } => {

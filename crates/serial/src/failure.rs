@@ -1,16 +1,17 @@
-//! The first failure by index, among workers that meet failures in any order.
+//! The first failure by index, among workers that encounter failures in any order.
 //!
-//! A worker skips a value only if a value before it has failed. Every value before the failure that
-//! is kept at the end has therefore been encoded: it is the first by index, not by time.
+//! A worker skips a value only if a value before it has failed. So every value before the recorded
+//! failure has been encoded: the failure is the first by index, not by time.
 
 use crate::MarshalError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The smallest index that failed so far, and why.
+/// The smallest index that has failed so far, and the error.
 #[derive(Debug)]
 pub(crate) struct FirstFailure {
-    /// `usize::MAX` while nothing failed. Only a hint to stop early: the truth is in `error`.
+    /// The smallest failed index; `usize::MAX` if nothing has failed. It is only a hint for
+    /// stopping early; `error` is authoritative.
     index: AtomicUsize,
     error: Mutex<Option<MarshalError>>,
 }
@@ -23,13 +24,13 @@ impl FirstFailure {
         }
     }
 
-    /// Whether nothing before `index` has failed, as far as is known: whether it is worth encoding.
+    /// Returns true if no failure before `index` is known, so that the value is worth encoding.
     #[inline]
     pub(crate) fn is_after(&self, index: usize) -> bool {
         self.index.load(Ordering::Relaxed) > index
     }
 
-    /// Keeps `error` if its value comes before every other that failed.
+    /// Keeps `error` if its value precedes all other values that have failed.
     pub(crate) fn record(&self, error: MarshalError) {
         let index = error.index().unwrap_or(0);
         let mut kept = self.error.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +43,7 @@ impl FirstFailure {
         }
     }
 
-    /// The failure that was kept, if there was one.
+    /// Returns the recorded failure, if there is one.
     pub(crate) fn into_result(self) -> Result<(), MarshalError> {
         let error = self
             .error

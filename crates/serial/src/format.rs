@@ -1,4 +1,4 @@
-//! What a document looks like: a [`Format`] appends one value to a buffer.
+//! The encoding of a document: a [`Format`] appends one value to a buffer.
 
 mod json;
 mod postcard;
@@ -13,7 +13,7 @@ pub use self::sonic::Sonic;
 use serde::Serialize;
 use std::error::Error;
 
-/// How one value becomes one document.
+/// An encoding of values, one document per value.
 ///
 /// ```
 /// use corsair_serial::{Format, Serial, Strategy};
@@ -36,24 +36,24 @@ use std::error::Error;
 /// # Ok::<(), corsair_serial::MarshalError>(())
 /// ```
 pub trait Format: Sync {
-    /// Name of the format, in errors and tables.
+    /// The name of the format in errors and tables.
     const NAME: &'static str;
 
-    /// Bytes that stand after every document in the buffers of a [`Batch`](crate::Batch), so that
-    /// documents can be sent on as they lie. They are not part of the document.
+    /// The bytes that follow every document in the buffers of a [`Batch`](crate::Batch), so that documents can be
+    /// written without a copy. They are not part of the document.
     const TERMINATOR: &'static [u8] = b"";
 
     /// Why a value cannot be encoded.
     type Error: Error + Send + Sync + 'static;
 
-    /// Appends the document of `value` to `buffer`, and touches nothing that is already in it.
+    /// Appends the document of `value` to `buffer`, and leaves the existing contents unchanged.
     ///
-    /// What it appends depends on the value alone, never on what the buffer holds.
+    /// The appended bytes depend only on the value, never on the contents of the buffer.
     ///
     /// # Errors
     ///
-    /// Where the format cannot express the value, or its `Serialize` implementation refuses. What
-    /// has been appended by then is removed by the caller.
+    /// If the format cannot express the value, or its `Serialize` implementation returns an error. The caller removes
+    /// the bytes that were appended.
     fn encode<T: Serialize + ?Sized>(
         &self,
         value: &T,
@@ -61,7 +61,6 @@ pub trait Format: Sync {
     ) -> Result<(), Self::Error>;
 }
 
-/// A [`Format`] whose documents are JSON texts without a line break, and whose terminator is one
-/// line feed: what [`write_ndjson`](crate::Batch::write_ndjson) and
-/// [`write_json_array`](crate::Batch::write_json_array) rely on.
+/// A [`Format`] whose documents are JSON texts without a line break, and whose terminator is one line feed;
+/// [`write_ndjson`](crate::Batch::write_ndjson) and [`write_json_array`](crate::Batch::write_json_array) rely on this.
 pub trait JsonLines: Format {}

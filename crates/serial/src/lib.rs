@@ -1,20 +1,22 @@
-//! Bulk marshalling: a slice of values becomes one encoded document per value, in the order of the
-//! slice, on any number of workers.
+//! Bulk marshalling: each value of a slice is encoded as one document, in the order of the slice,
+//! on any number of workers.
 //!
-//! Whatever the [`Strategy`], the [`Format`] and the number of workers:
+//! The following holds for every [`Strategy`], every [`Format`] and any number of workers:
 //!
 //! * the documents are those that [`Serial`] writes, byte for byte, in the order of the values;
 //! * a [`Batch`] is owned by the caller: no later run overwrites it unless it is passed in again;
-//! * the first value that fails, by index, is the error that comes back, with its index; the other
-//!   workers stop early; the batch is empty then, never half full;
-//! * a panic inside a `Serialize` implementation is such an error too, and the workers stay usable.
+//! * if values fail, the returned error is about the first of them by index; the other workers stop
+//!   early, and the batch is then empty, never partly filled;
+//! * a panic inside a `Serialize` implementation is reported as such an error too, and the workers
+//!   stay usable.
 //!
-//! The trade-off is memory for allocations. A batch keeps its buffers, one per worker, for the next
-//! run; workers take whatever ranges are left, so that each buffer grows to the largest share its
-//! worker ever had: a batch may hold several times the bytes of one run, until it is dropped.
+//! The strategies trade memory for fewer allocations. A batch keeps its buffers, one per worker,
+//! for the next run. Workers take whatever ranges are left, so each buffer grows to the largest
+//! share that its worker ever had: until it is dropped, a batch may use several times the bytes of
+//! one run.
 //!
-//! [`Chunked`] is the one to use. The others are there to be compared with it, and because a slice
-//! that is small or cheap gains nothing from threads.
+//! [`Chunked`] is the recommended strategy. The others are for comparison, and because a slice that
+//! is small or cheap to encode does not profit from threads.
 //!
 //! ```
 //! use corsair_serial::{Batch, Chunked, Json, Strategy};

@@ -1,4 +1,4 @@
-//! How the work is divided: the [`Strategy`] trait, one file per strategy.
+//! The division of the work among workers: the [`Strategy`] trait, with one file per strategy.
 
 mod chunked;
 mod encode_job;
@@ -20,21 +20,22 @@ use serde::Serialize;
 
 /// A way to marshal a slice of values.
 ///
-/// Every strategy gives the same documents and the same error; see the guarantees of the
-/// [crate](crate). They differ in time and memory.
+/// Every strategy returns the same documents and the same error; see the guarantees of the
+/// [crate](crate). The strategies differ in time and memory.
 pub trait Strategy {
     /// Name of the strategy, in tables.
     fn name(&self) -> &'static str;
 
-    /// How many workers encode, at most.
+    /// Returns the maximum number of workers that encode.
     fn workers(&self) -> usize;
 
     /// Marshals `values` into `batch`, and reuses its memory.
     ///
     /// # Errors
     ///
-    /// The first value by index that cannot be encoded or whose `Serialize` implementation panics;
-    /// [`MarshalError::Workers`] where the system refuses a thread. The batch is empty then.
+    /// If a value cannot be encoded or its `Serialize` implementation panics; the error is about
+    /// the first such value by index. [`MarshalError::Workers`] if the system cannot start a
+    /// thread. The batch is then empty.
     fn marshal_into<F: Format, T: Serialize + Sync>(
         &self,
         format: &F,
@@ -46,7 +47,7 @@ pub trait Strategy {
     ///
     /// # Errors
     ///
-    /// As [`marshal_into`](Strategy::marshal_into).
+    /// Returns the errors of [`marshal_into`](Strategy::marshal_into).
     fn marshal<F: Format, T: Serialize + Sync>(
         &self,
         format: &F,

@@ -1,6 +1,7 @@
-//! The documents that one worker has encoded, back to back in one buffer, and where each ends.
+//! The documents that one worker has encoded: adjacent in one buffer, with the position of the end
+//! of each.
 //!
-//! A part holds whole documents only: a value that fails leaves no byte behind.
+//! A part contains only complete documents: a value that fails leaves no bytes behind.
 
 use crate::{Format, MarshalError};
 use serde::Serialize;
@@ -9,16 +10,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The documents of one worker.
 ///
-/// Parts lie side by side, and every byte that is written changes the length of a buffer: each part
-/// has cache lines of its own (two, because they are fetched in pairs).
+/// Parts are adjacent in memory, and every write changes the length of a buffer. So that parts
+/// share no cache lines, each has two of its own, because cache lines are fetched in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerBuffer {
     bytes: Vec<u8>,
-    /// For each document, where it ends in `bytes`, its terminator included.
+    /// The end of each document in `bytes`, including its terminator.
     ends: Vec<usize>,
-    /// The blocks of values that this worker took: the number of the block, and the entry of its
-    /// first value in `ends`. Kept by strategies that place whole blocks.
+    /// The blocks of values that this worker took: the number of each block, and the entry of its
+    /// first value in `ends`. Only strategies that place whole blocks use this field.
     pub(crate) blocks: Vec<(usize, usize)>,
 }
 
@@ -30,7 +31,7 @@ impl WorkerBuffer {
         self.blocks.clear();
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -47,7 +48,7 @@ impl WorkerBuffer {
             + self.blocks.capacity() * size_of::<(usize, usize)>()
     }
 
-    /// Where the document `entry` begins in the buffer.
+    /// Returns the start of the document `entry` in the buffer.
     fn start(&self, entry: usize) -> usize {
         match entry {
             0 => 0,
@@ -55,22 +56,23 @@ impl WorkerBuffer {
         }
     }
 
-    /// The document `entry`, without its terminator of `terminator` bytes.
+    /// Returns the document `entry`, without its terminator of `terminator` bytes.
     #[inline]
     pub(crate) fn document(&self, entry: usize, terminator: usize) -> &[u8] {
         &self.bytes[self.start(entry)..self.ends[entry] - terminator]
     }
 
-    /// The documents from `entry` up to `end`, terminators included.
+    /// Returns the documents from `entry` up to `end`, including their terminators.
     pub(crate) fn run(&self, entry: usize, end: usize) -> &[u8] {
         &self.bytes[self.start(entry)..self.start(end)]
     }
 
-    /// Appends the document of `value`, which is the one at `index` of the slice.
+    /// Appends the document of `value`, whose index in the slice is `index`.
     ///
     /// # Errors
     ///
-    /// Where the format refuses, or the `Serialize` implementation panics. The part is as before.
+    /// If the format returns an error, or the `Serialize` implementation panics. The part is then
+    /// unchanged.
     #[inline]
     pub(crate) fn encode<F: Format, T: Serialize>(
         &mut self,
@@ -115,7 +117,7 @@ impl WorkerBuffer {
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 #[cold]
 fn message(payload: Box<dyn Any + Send>) -> String {
     let payload = match payload.downcast::<String>() {
@@ -139,7 +141,7 @@ mod tests {
     use serde::Serializer;
     use serde::ser::{Error as _, SerializeSeq};
 
-    /// Writes some bytes, then fails or panics.
+    /// A value whose serialization writes some bytes and then fails or panics.
     struct Broken {
         panics: bool,
     }

@@ -1,5 +1,5 @@
-//! The published benchmark's work: one `POST /write` through the handler, without a socket, until
-//! every task has drained.
+//! The work of the published benchmark: one `POST /write` through the handler, without a socket, until every task has
+//! drained.
 //!
 //! The lines are the lines of kapacitor's `integrations/benchmark_test.go` (`m1 value=17 0000000017`, in seconds) and
 //! of its original recording: 4848 lines of one measurement `packets`, twelve seconds that repeat.
@@ -90,7 +90,7 @@ impl Workload {
     /// been processed. Starting and stopping are not included. Every task is checked afterwards.
     ///
     /// # Errors
-    /// See [`MeasureError`].
+    /// Returns a [`MeasureError`] if a task did not receive all points, or if the engine fails.
     pub async fn run(&self, options: EngineOptions) -> Result<Duration, MeasureError> {
         let engine = Engine::start(options)?;
         for task in 0..self.tasks {

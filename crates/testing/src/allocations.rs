@@ -1,9 +1,8 @@
-//! A global allocator that counts what all threads of the process allocate.
+//! A global allocator that counts the allocations of all threads of the process.
 //!
-//! Every allocation and every growth of one is counted while a [`Count`] is under way, and no other;
-//! outside of counts it costs one read of a shared flag that is not written. The trade-off: counts
-//! go to two shared counters, so that a program that allocates from many threads at once runs
-//! slower while it is being counted. Measure times and counts in separate runs.
+//! Allocations, and growths of existing ones, are counted only while a [`Count`] is in progress; otherwise they cost
+//! one read of a shared flag that is not written. The trade-off: there are only two shared counters, so a program that
+//! allocates on many threads at once runs slower while it is being counted. Measure times and counts in separate runs.
 //!
 //! ```
 //! use corsair_testing::allocations::{Count, Counting};
@@ -27,11 +26,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 static COUNTING: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
-/// Bytes asked for and not given back, since the first of the counts under way was started.
+/// The bytes that were allocated and not freed, since the start of the first of the current counts.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 
-/// The allocator of the system, counting. Make it the `#[global_allocator]` of a binary.
+/// The system's allocator with counters. Make it the `#[global_allocator]` of a binary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting;
 
@@ -89,15 +88,15 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What was allocated.
+/// The allocations during a count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// Blocks that were asked for; a block that grew counts again.
+    /// The number of allocated blocks; a block that grows counts again.
     pub allocations: u64,
-    /// Bytes that were asked for; a block that grew counts again with its new size.
+    /// The number of allocated bytes; a block that grows counts again with its new size.
     pub bytes: u64,
-    /// The most bytes that were in use at once, beyond those at the start of the first of the
-    /// counts under way.
+    /// The largest number of bytes in use at the same time, minus those in use at the start of the first of the current
+    /// counts.
     pub peak: u64,
 }
 
@@ -108,7 +107,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Starts to count. Without [`Counting`] as global allocator, it will find nothing.
+    /// Starts to count. Without [`Counting`] as global allocator, nothing is counted.
     pub fn start() -> Count {
         if COUNTING.fetch_add(1, Ordering::SeqCst) == 0 {
             LIVE.store(0, Ordering::SeqCst);
@@ -117,7 +116,7 @@ impl Count {
         Count { before: so_far() }
     }
 
-    /// Stops, and says what was allocated since the start.
+    /// Stops the count, and returns the allocations since its start.
     pub fn stop(self) -> Total {
         let now = so_far();
         Total {

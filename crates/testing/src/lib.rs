@@ -4,7 +4,7 @@
 //! - [`people`]: generated records, for tests and measurements of marshalling.
 //! - [`terminal`]: runs a program in a temporary directory and captures its output.
 //!
-//! `corsair marshal` uses the first two as well. No other product code depends on this crate.
+//! `corsair marshal` also uses the first two modules. No other product code depends on this crate.
 
 pub mod allocations;
 pub mod people;

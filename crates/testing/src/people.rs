@@ -1,6 +1,6 @@
-//! Generated people, the records that marshalling is tested and measured with.
+//! Generated people: records with which marshalling is tested and measured.
 //!
-//! The same seed gives the same records.
+//! A seed always produces the same records.
 //!
 //! A record has 22 fields (ids, flags, floats, long text with characters that JSON escapes, seven
 //! tags, three friends) and takes about 1,080 bytes as JSON. Its text is pure ASCII and has none
@@ -16,7 +16,7 @@
 use corsair::Random;
 use serde::{Deserialize, Serialize};
 
-/// One record.
+/// A generated person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(
@@ -61,7 +61,7 @@ pub struct Friend {
     pub name: String,
 }
 
-/// `count` people; the first ones are the same whatever the count.
+/// Generates `count` people; the first ones do not depend on the count.
 pub fn generate(count: usize, seed: u64) -> Vec<Person> {
     let mut random = Random::new(seed);
     (0..count)
@@ -144,7 +144,8 @@ const FRUITS: [&str; 4] = ["banana", "coconut", "lime", "mango"];
 const GENDERS: [&str; 3] = ["female", "male", "other"];
 const STREETS: [&str; 4] = ["Quay", "Lane", "Wharf", "Road"];
 
-/// One record. The order of the draws is part of the format: a change gives other people.
+/// Generates one record. The order of the draws is part of the format: if it changes, the people
+/// change.
 fn person(random: &mut Random, index: u32) -> Person {
     let (given, family) = (pick(random, &GIVEN), pick(random, &FAMILY));
     let company = format!("{}{}", pick(random, &WORDS), pick(random, &WORDS)).to_uppercase();
@@ -222,15 +223,15 @@ fn hex(random: &mut Random, digits: usize) -> String {
         .collect()
 }
 
-/// An angle with six decimals, up to `limit` degrees from zero, and never so near to it that an
-/// encoder would write an exponent.
+/// Generates an angle with six decimals, up to `limit` degrees from zero, and never so close to
+/// zero that an encoder would write an exponent.
 fn degrees(random: &mut Random, limit: u32) -> f64 {
     let millionths = 1000 + random.below(limit * 1_000_000 - 1000);
     let angle = f64::from(millionths) / 1e6;
     if random.below(2) == 1 { angle } else { -angle }
 }
 
-/// Some sentences, with quotation marks and line breaks, which JSON escapes.
+/// Generates some sentences with quotation marks and line breaks, which JSON escapes.
 fn about(random: &mut Random) -> String {
     let mut text = String::new();
     for sentence in 0..5 {

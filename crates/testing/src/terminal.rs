@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 /// A program under test.
 pub trait Program {
-    /// The prefix of its error messages.
+    /// The prefix of the program's error messages.
     const NAME: &'static str;
     /// The path of the built program: `env!("CARGO_BIN_EXE_…")`.
     const PATH: &'static str;
@@ -45,12 +45,12 @@ impl<P: Program> Terminal<P> {
         Terminal::default()
     }
 
-    /// The path of a file in the directory.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, file: impl AsRef<Path>) -> PathBuf {
         self.directory.path().join(file)
     }
 
-    /// The text of a file in the directory.
+    /// Returns the text of a file in the directory.
     pub fn read(&self, file: &str) -> String {
         std::fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
     }
@@ -62,7 +62,7 @@ impl<P: Program> Terminal<P> {
         std::fs::write(path, text).expect("the file");
     }
 
-    /// The program, not yet run. Its arguments are separated by spaces.
+    /// Returns a command for the program with these arguments, which are separated by spaces.
     pub fn command(&self, args: &str) -> Command {
         let mut command = Command::new(P::PATH);
         command
@@ -89,13 +89,14 @@ impl<P: Program> Terminal<P> {
         said.stdout
     }
 
-    /// Runs the program with `--format json`, which must succeed, and returns the object.
+    /// Runs the program with `--format json`, which must succeed, and returns the JSON object that
+    /// it prints.
     pub fn json(&self, args: &str) -> serde_json::Value {
         let stdout = self.succeed(&format!("{args} --format json"));
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error} in {stdout}"))
     }
 
-    /// Runs the program, which must refuse with one sentence, and returns that.
+    /// Runs the program, which must fail with a one-sentence error, and returns the sentence.
     pub fn refuse(&self, args: &str) -> String {
         let ProgramOutput {
             code,
@@ -116,7 +117,7 @@ impl<P: Program> Terminal<P> {
 /// Sends a signal, as `-TERM`, to a process.
 ///
 /// # Panics
-/// If it cannot be sent.
+/// If the signal cannot be sent.
 pub fn signal(signal: &str, process: &Child) {
     let pid = process.id().to_string();
     let sent = Command::new("kill").args([signal, &pid]).status();

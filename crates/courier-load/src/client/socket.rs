@@ -16,12 +16,12 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message as Frame};
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum ServerMessage {
-    /// A message.
+    /// A message of a conversation.
     #[serde(rename = "message:new")]
     Message {
         /// Its sequence number in the user's queue.
         sequence: u64,
-        /// The message.
+        /// The message itself.
         message: Message,
     },
     /// Users who are online.
@@ -35,19 +35,19 @@ pub enum ServerMessage {
     /// Users who came online.
     #[serde(rename = "users:connect")]
     Connect {
-        /// The users.
+        /// The users who came online.
         users: Vec<UserInfo>,
     },
     /// Users who went offline.
     #[serde(rename = "users:disconnect")]
     Disconnect {
-        /// The users.
+        /// The users who went offline.
         users: Vec<UserInfo>,
     },
     /// The title or the members of a conversation have changed.
     #[serde(rename = "conversation:changed")]
     Changed {
-        /// The conversation.
+        /// The changed conversation.
         conversation: ConversationId,
     },
     /// The node reports an error of the client.
@@ -60,7 +60,7 @@ pub enum ServerMessage {
     },
 }
 
-/// A WebSocket.
+/// A WebSocket connection to a node.
 #[derive(Debug)]
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,

@@ -1,20 +1,22 @@
-//! Sending a batch on: vectored writes straight from the buffers the documents were encoded into.
+//! Writing a batch: vectored writes directly from the buffers into which the documents were
+//! encoded.
 
 use super::Batch;
 use crate::{Format, JsonLines};
 use std::io::{self, IoSlice, Write};
 
-/// Slices that go out in one call. Systems take at most 1,024; fewer make the array cheap to clear.
+/// The number of slices in one call. Systems accept at most 1,024; with fewer, the array is cheap
+/// to clear.
 const SLICES: usize = 256;
 
 impl<F: Format> Batch<F> {
-    /// Writes the documents one after the other, each with the terminator of its format.
+    /// Writes all documents in order, each with the terminator of its format.
     ///
-    /// Documents that lie together go out as one slice: a run by one worker is a single write.
+    /// Adjacent documents are written as one slice, so a run by one worker is a single write.
     ///
     /// # Errors
     ///
-    /// Those of the writer; part of the documents has been written then.
+    /// Returns the errors of the writer; some documents may have been written by then.
     pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
         let mut gather = Gather::new(writer);
         for run in self.runs() {
@@ -29,7 +31,7 @@ impl<F: JsonLines> Batch<F> {
     ///
     /// # Errors
     ///
-    /// Those of the writer; part of the lines has been written then.
+    /// Returns the errors of the writer; some lines may have been written by then.
     pub fn write_ndjson(&self, writer: impl Write) -> io::Result<()> {
         self.write_to(writer)
     }
@@ -38,7 +40,7 @@ impl<F: JsonLines> Batch<F> {
     ///
     /// # Errors
     ///
-    /// Those of the writer; part of the array has been written then.
+    /// Returns the errors of the writer; a part of the array may have been written by then.
     pub fn write_json_array(&self, writer: impl Write) -> io::Result<()> {
         let mut gather = Gather::new(writer);
         let mut before: &[u8] = b"[";
@@ -52,7 +54,7 @@ impl<F: JsonLines> Batch<F> {
     }
 }
 
-/// Gathers slices and writes many of them with one call.
+/// Collects slices and writes many of them with one call.
 struct Gather<'a, W> {
     writer: W,
     slices: [IoSlice<'a>; SLICES],
@@ -77,7 +79,7 @@ impl<'a, W: Write> Gather<'a, W> {
         Ok(())
     }
 
-    /// Writes all that was gathered, in as many calls as the writer needs.
+    /// Writes all collected slices, in as many calls as the writer needs.
     fn flush(&mut self) -> io::Result<()> {
         let mut rest = &mut self.slices[..self.len];
         // Empty slices at the front would make a writer answer 0, which means that it is full.

@@ -1,9 +1,9 @@
-//! JSON by `serde_json`.
+//! JSON, written by `serde_json`.
 
 use super::{Format, JsonLines};
 use serde::Serialize;
 
-/// JSON on one line, by `serde_json`.
+/// JSON on one line, written by `serde_json`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 

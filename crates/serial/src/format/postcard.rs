@@ -4,9 +4,9 @@ use super::Format;
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 
-/// Binary, by `postcard`: numbers in as few bytes as they need, no field names.
+/// A compact binary format, written by `postcard`: numbers take as few bytes as they need, and field names are omitted.
 ///
-/// Documents carry neither length nor terminator; the [`Batch`](crate::Batch) knows where each ends.
+/// Documents contain neither their length nor a terminator; the [`Batch`](crate::Batch) knows where each document ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Postcard;
 
@@ -24,7 +24,7 @@ impl Format for Postcard {
     }
 }
 
-/// Appends to a borrowed buffer. The flavours of the crate itself want to own theirs.
+/// Appends to a borrowed buffer. The flavours of `postcard` itself need to own their buffer.
 struct Append<'a>(&'a mut Vec<u8>);
 
 impl Flavor for Append<'_> {

@@ -1,11 +1,11 @@
-//! JSON by `sonic-rs`.
+//! JSON, written by `sonic-rs`.
 
 use super::{Format, JsonLines};
 use serde::Serialize;
 
-/// JSON on one line, by `sonic-rs`, which escapes strings a register at a time.
+/// JSON on one line, written by `sonic-rs`, which uses SIMD instructions to escape strings.
 ///
-/// Text and integers come out as from [`Json`](crate::Json); floats may be spelled differently.
+/// Text and integers are written as by [`Json`](crate::Json); the digits of floats may differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sonic;
 

@@ -1,24 +1,23 @@
-//! Contiguous ranges into one growing buffer per worker: the strategy to use.
+//! Contiguous ranges of values, encoded into one growing buffer per worker: the recommended strategy.
 //!
-//! How a run goes:
+//! The steps of a run:
 //!
-//! 1. The caller encodes the first values itself, until it has [`SAMPLE`] bytes. Few values end
-//!    here. It then knows about how many bytes are left.
-//! 2. If these bytes are too few to wake a thread for, the caller encodes them alone: such a run
-//!    costs as much as [`Serial`](super::Serial).
-//! 3. Else it calls the pool. The caller has a share of the values and the pool the rest; both take
-//!    blocks of consecutive values from the front of their own until that is empty, and then from
-//!    the other's. A block is about [`BLOCK`] bytes: short enough that all end at nearly the same
-//!    time, long enough that taking it does not matter. A thread that wakes late finds less to do,
-//!    and no worker waits for it in the meantime. From run to run most values meet the same core, whose
-//!    caches may still have them, and most documents lie behind the one before.
+//! 1. The caller encodes the first values itself, until they have [`SAMPLE`] bytes. If there are only few values, the
+//!    run ends here. Otherwise, the number of remaining bytes can now be estimated.
+//! 2. If the remaining bytes are too few to wake a thread for, the caller encodes them alone: such a run costs as much
+//!    as [`Serial`](super::Serial).
+//! 3. Otherwise it wakes the pool. The caller gets one share of the values and the pool gets the rest. Each takes
+//!    blocks of consecutive values from the front of its own share until the share is empty, and then from the other
+//!    share. A block has about [`BLOCK`] bytes: small enough that all workers end at nearly the same time, and large
+//!    enough that the cost of taking a block does not matter. A thread that wakes late finds less work, and no worker
+//!    waits for it in the meantime. In successive runs, most values are encoded on the same core, whose caches may
+//!    still contain them, and most documents are adjacent to their predecessors.
 //!
-//! The caller is one of the workers: a call for two workers wakes one thread, not two. It never
-//! waits for a thread that has not woken, and waits awake for those that finish their last block. A
-//! caller that slept would be woken on the core of the thread that finished, and the next run would
-//! begin with two workers on one core, where the scheduler leaves them for a millisecond: the length
-//! of the whole run. Threads of the pool, too, look around for some time before they sleep, so that
-//! the next of several runs in a row finds them awake.
+//! The caller is one of the workers: a call for two workers wakes one thread, not two. It never waits for a thread that
+//! has not woken, and waits actively for threads that are finishing their last block. If the caller slept, it would be
+//! woken on the core of the thread that finished; the next run would begin with two workers on one core, where the
+//! scheduler leaves them for a millisecond, which is the length of the whole run. Threads of the pool, too, stay awake
+//! for some time before they sleep, so that the next of several runs in a row finds them awake.
 
 use super::Strategy;
 use crate::batch::ONE_BLOCK;
@@ -29,20 +28,19 @@ use corsair::fork_join::{Pool, for_each};
 use serde::Serialize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that the caller encodes before it decides: some microseconds of work.
+/// The number of bytes that the caller encodes before it decides: some microseconds of work.
 const SAMPLE: usize = 8 << 10;
 
 /// Bytes of a block, about.
 const BLOCK: usize = 16 << 10;
 
-/// Bytes that must be left, by estimate, for the pool to be called.
+/// The estimated number of remaining bytes from which on the pool is woken.
 const WORTH_WAKING: usize = 160 << 10;
 
-/// Ranges of values, each worker into a buffer of its own, on a pool that lives across runs.
+/// Encodes ranges of values, each worker into its own buffer, on a pool that lives across runs.
 ///
-/// Never slower than [`Serial`](crate::Serial) for a handful of values, because it then does the
-/// same. In steady state a run allocates at most a fixed number of times, however many values and
-/// workers there are.
+/// This strategy is never slower than [`Serial`](crate::Serial) for a few values, because it then does the same. In
+/// steady state, the number of allocations of a run has a fixed bound, for any number of values and workers.
 ///
 /// ```
 /// use corsair_serial::{Batch, Chunked, Json, Strategy};
@@ -55,14 +53,14 @@ const WORTH_WAKING: usize = 160 << 10;
 /// ```
 #[derive(Debug)]
 pub struct Chunked {
-    /// The workers besides the caller; `None` if the caller is the only one.
+    /// The workers other than the caller; `None` if the caller is the only one.
     pool: Option<Pool>,
     worth_waking: usize,
 }
 
 impl Chunked {
-    /// `workers` workers: the caller, and a pool of threads that end when this is dropped. Zero
-    /// means one.
+    /// Creates a strategy with `workers` workers: the caller, and a pool of threads that end when the strategy is
+    /// dropped. Zero means one.
     ///
     /// # Errors
     ///
@@ -81,11 +79,11 @@ impl Chunked {
         })
     }
 
-    /// Calls the pool from this many encoded bytes on, by estimate from the first values.
+    /// Sets the estimated number of encoded bytes from which on the pool is woken.
     ///
-    /// The default, 160 KiB, suits formats that write about a gigabyte a second. Set it lower for
-    /// values that take long for the bytes they give; zero calls the pool for whatever is left
-    /// after the first values.
+    /// The default, 160 KiB, suits formats that write about a gigabyte per second. Set it lower for values that take
+    /// long in relation to their encoded size. With zero, the pool is woken for any values that are left after the
+    /// first ones.
     pub fn worth_waking(mut self, bytes: usize) -> Chunked {
         self.worth_waking = bytes;
         self
@@ -122,12 +120,12 @@ impl Strategy for Chunked {
     }
 }
 
-/// How many blocks of `1 << shift` values `len` values fill, the last perhaps not quite.
+/// Returns the number of blocks of `1 << shift` values that `len` values fill; the last block may be smaller.
 fn blocks(len: usize, shift: u32) -> usize {
     len.div_ceil(1 << shift)
 }
 
-/// Blocks of a run, of which each free worker takes the next.
+/// The blocks of a run; each free worker takes the next one.
 struct Range {
     next: AtomicUsize,
     end: usize,
@@ -151,7 +149,7 @@ impl Iterator for &Range {
     }
 }
 
-/// What the workers of one run share.
+/// The data that the workers of one run share.
 struct Run<'a, F, T> {
     format: &'a F,
     values: &'a [T],
@@ -159,8 +157,8 @@ struct Run<'a, F, T> {
 }
 
 impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
-    /// Encodes everything, with the pool if it is worth it, and says by which shift the parts have
-    /// noted their blocks. A failure is in `first`.
+    /// Encodes all values, with the pool if this is worthwhile, and returns the shift by which the parts have numbered
+    /// their blocks. A failure is recorded in `first`.
     fn divide(&self, chunked: &Chunked, parts: &mut [WorkerBuffer]) -> u32 {
         let (mine, theirs) = parts.split_at_mut(1);
         let mine = &mut mine[0];
@@ -209,7 +207,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         shift
     }
 
-    /// Encodes the first values, until there are enough bytes to judge by, and says how many.
+    /// Encodes the first values until there are enough bytes for an estimate, and returns their number.
     fn sample(&self, part: &mut WorkerBuffer) -> usize {
         let mut sampled = 0;
         while sampled < self.values.len() && part.size() < SAMPLE {
@@ -221,7 +219,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         sampled
     }
 
-    /// Encodes the values from `start` on as one block, together with what is before them.
+    /// Encodes the values from `start` on, and records them and all earlier values as one block.
     fn alone(&self, part: &mut WorkerBuffer, start: usize) -> u32 {
         self.range(part, start, self.values.len());
         // No value, no block.
@@ -230,10 +228,10 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         ONE_BLOCK
     }
 
-    /// Takes blocks of one range after the other until none is left or one before them has failed.
+    /// Takes blocks of both ranges in turn until no block is left, or until a value before the next block has failed.
     ///
-    /// A worker that stops because of a failure leaves no block behind that comes before it: that is of
-    /// the range that it has worked through, or of the one on which the other side still works.
+    /// If a worker stops because of a failure, all blocks before the failure are still encoded: they belong to the
+    /// range that this worker has completed, or to the range on which the other side is still working.
     fn work(&self, part: &mut WorkerBuffer, ranges: [&Range; 2], shift: u32) {
         for block in ranges.into_iter().flatten() {
             let start = block << shift;
@@ -245,7 +243,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         }
     }
 
-    /// Encodes the values from `start` to `end`; `false` if one failed, here or before them.
+    /// Encodes the values from `start` to `end`; returns `false` if one of them, or a value before them, has failed.
     fn range(&self, part: &mut WorkerBuffer, start: usize, end: usize) -> bool {
         for (index, value) in (start..end).zip(&self.values[start..end]) {
             if !self.first.is_after(index) {
@@ -260,7 +258,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     }
 }
 
-/// The shift of blocks of about [`BLOCK`] bytes, but several of them for each worker.
+/// Returns the shift of blocks that have about [`BLOCK`] bytes, but with several blocks for each worker.
 fn shift(per_value: usize, left: usize, workers: usize) -> u32 {
     let by_size = BLOCK / per_value;
     let by_share = left / (workers * 4);

@@ -1,4 +1,4 @@
-//! Workers that are fed the values one by one, whatever brings the indices.
+//! Workers that encode values one by one, regardless of how they receive the indices.
 
 use crate::Format;
 use crate::batch::Placement;
@@ -6,12 +6,12 @@ use crate::failure::FirstFailure;
 use crate::worker_buffer::WorkerBuffer;
 use serde::Serialize;
 
-/// One of them: what it encodes with, and where to.
+/// One worker: the format, the values, and the part to which it writes.
 pub(super) struct EncodeJob<'a, F, T> {
     format: &'a F,
     values: &'a [T],
     first: &'a FirstFailure,
-    /// The number of its part among those of the run.
+    /// The index of the worker's part among the parts of the run.
     number: usize,
     part: &'a mut WorkerBuffer,
 }
@@ -36,8 +36,8 @@ impl<'a, F: Format, T: Serialize> EncodeJob<'a, F, T> {
             })
     }
 
-    /// Encodes the value at `index`, and says where it is; `None` if it, or one before it, has
-    /// failed.
+    /// Encodes the value at `index`, and returns its position; `None` if this value or one before
+    /// it has failed.
     pub(super) fn encode(&mut self, index: usize) -> Option<(usize, Placement)> {
         if !self.first.is_after(index) {
             return None;

@@ -1,4 +1,4 @@
-//! tokio tasks over channels: the same division as [`ParallelThreads`](super::ParallelThreads), on
+//! Tokio tasks over channels: the same division as [`ParallelThreads`](super::ParallelThreads), on
 //! a runtime that lives across runs.
 
 use super::Strategy;
@@ -16,24 +16,24 @@ use tokio::sync::mpsc::{channel, unbounded_channel};
 /// Indices on their way to a task.
 const QUEUE_PER_WORKER: usize = 16;
 
-/// N tokio tasks, fed value by value over tokio's channels.
+/// N tokio tasks that receive values one by one over tokio's channels.
 ///
-/// The runtime has a thread per core, however many tasks there are. For comparison: encoding never
-/// waits, so a task gains nothing over a thread. It blocks its caller: from asynchronous code, call
-/// it in `spawn_blocking`.
+/// The runtime has a thread per core, for any number of tasks. This strategy is for comparison:
+/// encoding never waits, so a task has no advantage over a thread. It blocks its caller; from
+/// asynchronous code, call it in `spawn_blocking`.
 #[derive(Debug)]
 pub struct ParallelTasks {
-    /// `None` only while it is dropped.
+    /// The runtime; `None` only while the strategy is being dropped.
     runtime: Option<Runtime>,
     workers: usize,
 }
 
 impl ParallelTasks {
-    /// A runtime, and `workers` tasks on it for each run. Zero means one.
+    /// Creates a runtime on which each run has `workers` tasks. Zero means one.
     ///
     /// # Errors
     ///
-    /// [`MarshalError::Workers`] where the system refuses the threads of the runtime.
+    /// Returns [`MarshalError::Workers`] if the system cannot start the threads of the runtime.
     pub fn new(workers: usize) -> Result<ParallelTasks, MarshalError> {
         let workers = workers.max(1);
         let threads = available_parallelism().map_or(1, usize::from).min(workers);
@@ -88,7 +88,8 @@ impl Strategy for ParallelTasks {
     }
 }
 
-/// Spawns a task per part, feeds them in turn, and gathers where the documents are.
+/// Spawns a task per part, distributes the values among the tasks, and collects the positions of
+/// the documents.
 fn run<F: Format, T: Serialize + Sync>(
     format: &F,
     values: &[T],

@@ -1,5 +1,6 @@
-//! OS threads over channels: an index goes to whichever thread is free, and comes back with where
-//! its document is. Threads and channels are made for the run, as in the programs it answers.
+//! OS threads over channels: an index is sent to whichever thread is free, and the thread returns
+//! the position of the document. Threads and channels are created for each run, as in the programs
+//! with which this strategy is compared.
 
 use super::Strategy;
 use super::encode_job::EncodeJob;
@@ -15,17 +16,18 @@ use std::thread;
 /// Indices on their way to a worker.
 const QUEUE_PER_WORKER: usize = 4;
 
-/// N threads of the operating system, fed value by value over `crossbeam-channel`.
+/// N threads of the operating system that receive values one by one over `crossbeam-channel`.
 ///
-/// For comparison: two channel operations per value and new threads per run cost more than small
-/// values do. [`Chunked`](crate::Chunked) takes ranges instead.
+/// This strategy is for comparison: two channel operations per value and new threads per run cost
+/// more than encoding a small value. [`Chunked`](crate::Chunked) takes ranges instead.
 #[derive(Clone, Copy, Debug)]
 pub struct ParallelThreads {
     workers: NonZeroUsize,
 }
 
 impl ParallelThreads {
-    /// `workers` threads for each run, started by it and ended with it. Zero means one.
+    /// Creates a strategy with `workers` threads, which start and end with each run. Zero means
+    /// one.
     pub const fn new(workers: usize) -> ParallelThreads {
         ParallelThreads {
             workers: match NonZeroUsize::new(workers) {
@@ -59,7 +61,8 @@ impl Strategy for ParallelThreads {
     }
 }
 
-/// Starts a thread per part, feeds them, and gathers where the documents are.
+/// Starts a thread per part, distributes the values among the threads, and collects the positions
+/// of the documents.
 fn run<F: Format, T: Serialize + Sync>(
     format: &F,
     values: &[T],

@@ -1,4 +1,4 @@
-//! A limited pool that lives across runs: each worker takes the next value when it is free.
+//! A pool of limited size that lives across runs: each worker takes the next value when it is free.
 
 use super::Strategy;
 use crate::failure::FirstFailure;
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A pool of N threads that take values one by one.
 ///
-/// The caller waits while the pool works. In steady state a run allocates a fixed number of times,
-/// however many values there are.
+/// The caller waits while the pool works. In steady state the number of allocations of a run is
+/// fixed, for any number of values.
 #[derive(Debug)]
 pub struct Pooled {
     pool: Pool,
 }
 
 impl Pooled {
-    /// A pool of `workers` threads, which end when it is dropped. Zero means one.
+    /// Creates a pool of `workers` threads, which end when the pool is dropped. Zero means one.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Strategy for Pooled {
     }
 }
 
-/// What the workers of one run share.
+/// The data that the workers of one run share.
 struct Run<'a, F, T> {
     format: &'a F,
     values: &'a [T],
@@ -76,7 +76,8 @@ struct Run<'a, F, T> {
 }
 
 impl<F: Format, T: Serialize> Run<'_, F, T> {
-    /// Takes values until none is left or one before them has failed. Each is a block of its own.
+    /// Takes values until none is left or a value before the next one has failed. Each value is a
+    /// separate block.
     fn work(&self, part: &mut WorkerBuffer) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);

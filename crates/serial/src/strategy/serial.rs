@@ -1,4 +1,4 @@
-//! One value after the other, on the thread of the caller: what the others are measured by.
+//! One value after the other, on the caller's thread: the baseline for the other strategies.
 
 use super::Strategy;
 use crate::batch::{ONE_BLOCK, Placement};
@@ -6,9 +6,9 @@ use crate::worker_buffer::WorkerBuffer;
 use crate::{Batch, Format, MarshalError};
 use serde::Serialize;
 
-/// One value after the other, into one buffer.
+/// Encodes one value after the other into one buffer.
 ///
-/// The fastest for few or small values. In steady state it allocates nothing.
+/// This is the fastest strategy for few or small values. In steady state it allocates nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serial;
 

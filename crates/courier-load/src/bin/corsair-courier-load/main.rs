@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::runtime::Builder;
 
-/// The exit code if something was refused or failed.
+/// The exit code if something was rejected or failed.
 const REFUSED: u8 = 2;
 /// The number of concurrent posters in the comparison with a handler that stores nothing.
 const POSTERS: usize = 64;

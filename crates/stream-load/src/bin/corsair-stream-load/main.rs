@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints results. A reader that closes stdout early ends the printing and nothing else.
+/// Prints results. If a reader closes stdout early, only the printing ends.
 fn print(text: &str) {
     use std::io::Write;
     drop(std::io::stdout().lock().write_all(text.as_bytes()));

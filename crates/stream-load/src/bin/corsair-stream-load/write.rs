@@ -40,7 +40,7 @@ pub(crate) struct WriteArgs {
     engine: EngineArgs,
 }
 
-/// Writes, and prints how much was taken.
+/// Writes, and prints how much the server accepted.
 pub(crate) fn run(args: &WriteArgs) -> anyhow::Result<()> {
     let runtime = runtime()?;
     let mut writers = Writers {
