@@ -1,5 +1,6 @@
-//! A client of the messaging service that loses nothing: it posts under a key of its own until the node says
-//! yes or no, and listens on from the last message it has dealt with, however often the node goes away.
+//! A client of the messaging service that loses no message: it repeats each POST with the same idempotency key until
+//! the node accepts or refuses it, and continues to listen after the last message that it has processed, however often
+//! the node fails.
 //!
 //! ```text
 //! cargo run --example courier_client                                    a node in this process, and two clients
@@ -7,7 +8,7 @@
 //! cargo run --example courier_client -- HOST:PORT NAME send TO TEXT     one message
 //! ```
 //!
-//! Names are made when they are first used; the password is in COURIER_PASSWORD.
+//! A name is registered when it is first used; the password is in COURIER_PASSWORD.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -18,9 +19,9 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Before a node that does not answer is asked again.
+/// The pause before a node that does not answer is called again.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A socket is pinged every 20 s: one that is silent for longer is lost.
+/// The silence after which a socket counts as lost; nodes send a ping every 20 s.
 const SILENCE: Duration = Duration::from_secs(60);
 
 type Done<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -31,7 +32,7 @@ struct Client {
     login: Login,
 }
 
-/// Whether it is of use to ask again: the node is away, busy, or wants less.
+/// Returns true if a retry may help: the node is unavailable or busy, or the client has exceeded a limit.
 fn may_pass(error: &ClientError) -> bool {
     error
         .status()
@@ -60,7 +61,7 @@ impl Client {
         }
     }
 
-    /// The user of this name.
+    /// Returns the user with this name.
     async fn find(&self, name: &str) -> Done<UserId> {
         #[derive(Deserialize)]
         struct User {
@@ -83,7 +84,7 @@ impl Client {
             .id)
     }
 
-    /// The conversation with one other, which is begun once.
+    /// Returns the conversation with one other user, which is created only once.
     async fn pair(&self, with: UserId) -> Done<ConversationId> {
         #[derive(Deserialize)]
         struct Created {
@@ -101,7 +102,7 @@ impl Client {
         Ok(serde_json::from_slice::<Created>(&created)?.id)
     }
 
-    /// Posts a message. Whatever happens on the way, it is stored once.
+    /// Posts a message. The message is stored exactly once, whatever fails on the way.
     async fn post(&self, to: ConversationId, text: &str) -> Done<u64> {
         let key = format!("{:?}", SystemTime::now());
         loop {
@@ -117,8 +118,8 @@ impl Client {
         }
     }
 
-    /// Hands on every message, in order, until the receiver is gone. One that was not acknowledged when the
-    /// node went away comes again, and is known by its sequence.
+    /// Passes every message to `heard`, in order, until the receiver is dropped. A message that was not acknowledged
+    /// when the node failed arrives again, and is recognised by its sequence number.
     async fn listen(self, heard: mpsc::Sender<String>) -> Done<()> {
         let mut last = 0;
         loop {
@@ -151,7 +152,7 @@ impl Client {
     }
 }
 
-/// Two clients and a node, which is stopped and started again between two messages.
+/// Runs two clients and a node that is stopped and restarted between two messages.
 async fn demonstrate() -> Done<()> {
     let data = std::env::temp_dir().join(format!("courier-client-{}", std::process::id()));
     let options = Options {

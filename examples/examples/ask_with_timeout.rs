@@ -7,7 +7,7 @@ use std::time::Duration;
 
 #[derive(Message)]
 enum Msg {
-    /// How deep is the water? Measuring takes this many milliseconds.
+    /// Asks for the depth of the water. Measuring takes this many milliseconds.
     Depth {
         takes_ms: u64,
     },

@@ -1,4 +1,4 @@
-//! Chord: a ring of nodes in which each knows a few others, at twice the distance each. Published
+//! Chord: a ring of nodes, each of which knows a few other nodes at exponentially growing distances. Published result
 //! (Stoica, Morris, Karger, Kaashoek, Balakrishnan 2001): a look-up visits ½ log2 n nodes on average.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
@@ -14,7 +14,7 @@ const LOOKUPS: u32 = 2_000;
 
 #[derive(Clone, Copy, Message)]
 enum Msg {
-    /// Who has this key? The answer goes to `root`.
+    /// Asks which node has this key. The answer goes to `root`.
     Find {
         key: u32,
         hops: u32,
@@ -26,10 +26,10 @@ enum Msg {
     },
 }
 
-/// A node knows its place on the circle of 2^32 keys and those of its fingers.
+/// A node, which knows its position on the circle of 2^32 keys and the positions of its fingers.
 struct Node {
     id: u32,
-    /// The first nodes at or after id + 2^k, without repetition: how far each is, and its index.
+    /// The first nodes at or after id + 2^k, without repetition: the distance and the index of each.
     fingers: Vec<(u32, u32)>,
     first: u32,
 }
@@ -87,7 +87,7 @@ impl Actor<Msg> for Node {
     }
 }
 
-/// Its value is the mean number of nodes on the way.
+/// The root, whose result is the mean number of nodes visited by a look-up.
 struct Chord {
     seed: u64,
 }

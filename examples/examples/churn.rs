@@ -1,5 +1,5 @@
-//! A shop whose customers come, stay a while and go: any number of them, one at a time or in
-//! groups, in memory for those that are there.
+//! A shop with any number of customers who arrive, stay for a while and leave, one at a time or in
+//! groups. Memory is needed only for the customers who are present.
 //!
 //! ```text
 //! cargo run --release --example churn -- 1000000000       a billion, one at a time
@@ -19,7 +19,7 @@ enum Note {
     Paid(u32),
 }
 
-/// Looks around for a while, pays, and leaves.
+/// A customer who looks around for a while, pays, and leaves.
 struct Customer;
 
 impl Actor<Note> for Customer {
@@ -35,10 +35,10 @@ impl Actor<Note> for Customer {
     }
 }
 
-/// How many doors the shop has.
+/// The number of doors of the shop.
 const DOORS: u64 = 64;
 
-/// The shop opens its doors; through each come `customers`, a `group` at a time.
+/// The shop, which opens its doors; `customers` come through each door, a `group` at a time.
 struct Shop {
     customers: u64,
     group: u32,

@@ -8,7 +8,7 @@ use corsair::{Config, Executor};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The digest of every event of a run: who got what from whom, when, and in which order.
+/// Returns the digest of all events of a run: their receivers, senders, contents, times and order.
 fn digest(seed: u64, workers: usize) -> Result<u64, FsmError> {
     let workers = NonZeroUsize::new(workers).expect("at least one worker");
     let config = Config {

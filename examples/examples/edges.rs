@@ -1,4 +1,4 @@
-//! Edges: a small graph of tasks that measure, spread, add up and show, and one handle that stops it.
+//! Edges: a small graph of tasks that measure, distribute, add up and print, and one handle that stops the graph.
 //!
 //! ```text
 //!   two sensors ──> merge ──> fan-out ──> mean   (waits: nothing is lost)
@@ -19,7 +19,7 @@ struct Point {
 
 type Shared = Arc<Point>;
 
-/// Measures until no points are wanted any more.
+/// Measures until no more points are wanted.
 async fn sensor(name: &'static str, mut out: Sender<Shared>) -> u64 {
     for tick in 0_u32.. {
         let value = f64::from(tick).sin();
@@ -35,7 +35,7 @@ async fn sensor(name: &'static str, mut out: Sender<Shared>) -> u64 {
     unreachable!("the graph is aborted")
 }
 
-/// Passes every point on to all; when it cannot, it drops its ends, which aborts what is before it.
+/// Sends every point to all receivers. If it cannot, it drops its ends, which aborts the tasks upstream.
 async fn spread(mut from: Merge<Shared>, mut to: FanOut<Shared>) {
     while let Some(point) = from.recv().await {
         if to.send(point).await.is_err() {

@@ -9,7 +9,8 @@
 use corsair::fork_join::{Pool, PoolError, fork_join, join, map, reduce, scope};
 use std::time::Instant;
 
-/// Both halves are forked, down to single numbers: two million forks cost a few milliseconds.
+/// Adds up a range. Both halves are forked, down to single numbers: two million forks cost a few
+/// milliseconds.
 fn sum(low: u64, high: u64) -> u64 {
     if low == high {
         return low;
@@ -19,7 +20,7 @@ fn sum(low: u64, high: u64) -> u64 {
     a + b
 }
 
-/// Halves may write to what they borrow.
+/// Sorts a slice. Both halves can write to the data that they borrow.
 fn sort(numbers: &mut [u64]) {
     if numbers.len() < 2 {
         return;
@@ -37,8 +38,8 @@ fn sort(numbers: &mut [u64]) {
     join(|| sort(low), || sort(&mut high[1..]));
 }
 
-/// The same with futures, which may wait, each by itself. A recursive `async fn` does not compile
-/// with `Send`, so it is said this way.
+/// Adds up a range with futures, each of which may wait. A recursive `async fn` does not compile
+/// with `Send`, so the function returns `impl Future`.
 fn sum_async(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     async move {
         if low == high {

@@ -1,5 +1,5 @@
-//! A rumour: in each round, everyone who knows it tells one other, chosen at random. Theory (Pittel,
-//! "On spreading a rumor", 1987): all n know it after about log2 n + ln n rounds.
+//! A rumour: in each round, every person who knows it tells one other person, chosen at random. Theory (Pittel, "On
+//! spreading a rumor", 1987): all n people know it after about log2 n + ln n rounds.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -19,7 +19,7 @@ enum Msg {
         first: Addr,
         root: Addr,
     },
-    /// Somebody knows it.
+    /// Reports that the sender knows the rumour.
     Known,
 }
 
@@ -55,7 +55,7 @@ impl Actor<Msg> for Person {
     }
 }
 
-/// Its value is the number of rounds until all know.
+/// The root, whose result is the number of rounds until all people know the rumour.
 struct Rumour;
 
 impl Experiment<Msg> for Rumour {

@@ -1,5 +1,5 @@
 //! The two forms of an actor: a handler is a state and a function of an event, an async body is a
-//! script. They do the same here, to the last event; the handler is faster.
+//! script. Here, both handle exactly the same events; the handler is faster.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -8,14 +8,14 @@ use corsair::{
     Spawn, run,
 };
 
-/// A barrel that is rolled to and fro, this many more times, next to the partner.
+/// A barrel that is rolled back and forth this many more times; the partner gets it next.
 #[derive(Message)]
 struct Barrel {
     times: u32,
     partner: Addr,
 }
 
-/// Rolls a barrel to the partner, and in the end to the root.
+/// Rolls a barrel to the partner, or at the end to the root.
 fn roll<C: Context<Barrel>>(barrel: Barrel, cx: &mut C) {
     let (times, partner) = (barrel.times.saturating_sub(1), cx.me());
     let to = if barrel.times == 0 {
@@ -26,7 +26,7 @@ fn roll<C: Context<Barrel>>(barrel: Barrel, cx: &mut C) {
     cx.send(to, Barrel { times, partner });
 }
 
-/// The handler form.
+/// A hand in the handler form.
 struct Hand;
 
 impl Actor<Barrel> for Hand {
@@ -38,7 +38,7 @@ impl Actor<Barrel> for Hand {
     }
 }
 
-/// The async form.
+/// A hand in the async form.
 async fn hand<C: AsyncContext<Barrel>>(mut cx: C, _: u32) {
     loop {
         if let Event::Message { body, .. } = cx.recv().await {

@@ -1,4 +1,4 @@
-//! A captain hails a crew: one source in virtual time, on tokio and on OS threads.
+//! A captain hails a crew: the same source code in virtual time, on tokio and on OS threads.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

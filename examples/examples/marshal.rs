@@ -1,4 +1,4 @@
-//! Marshals many values at once, on any number of workers, and sends them on without copying.
+//! Marshals many values at once, on any number of workers, and writes them without copying.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 

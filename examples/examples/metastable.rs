@@ -1,9 +1,10 @@
-//! A metastable failure: a spike of two seconds, retries, and a system that stays down after it.
-//! With a budget for retries the same system recovers.
+//! A metastable failure: after a load spike of two seconds, retries keep the system down. With a
+//! budget for retries the same system recovers.
 //!
-//! A database bears 400 requests a second and gets 280. During the spike, calls time out and are
-//! made again: up to four attempts for each of 280 requests are more than it bears, so that all
-//! time out for good. A budget of a tenth leaves 308 attempts a second.
+//! A database can handle 400 requests per second and receives 280. During the spike, calls time out
+//! and are repeated: up to four attempts for each of 280 requests are more than the database can
+//! handle, so that all of them time out permanently. A budget of a tenth leaves 308 attempts per
+//! second.
 //!
 //! ```text
 //! cargo run -p corsair-examples --example metastable
@@ -17,7 +18,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-/// Which part of the requests of each four seconds fails, with these fields changed.
+/// Returns the share of requests that fail in each interval of four seconds, with these fields
+/// changed.
 fn failing(settings: &[Setting]) -> Result<Vec<f64>, Box<dyn Error>> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/metastable_arch.json");
     let checked = DefinitionText::find(file, Path::new(""))?.with(settings)?;

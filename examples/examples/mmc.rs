@@ -1,4 +1,4 @@
-//! A queue with several servers (M/M/c), against Erlang's formula for the mean wait.
+//! A queue with several servers (M/M/c), compared with Erlang's formula for the mean wait.
 //!
 //! ```text
 //!   source ──jobs──▶ station: c servers, one queue
@@ -21,7 +21,7 @@ const JOBS: u32 = 20_000;
 #[derive(Message)]
 struct Job;
 
-/// The root is the station; its value is the mean wait in seconds.
+/// The root, which is the station; its result is the mean wait in seconds.
 struct Queue;
 
 impl Experiment<Job> for Queue {
@@ -63,7 +63,8 @@ fn wait(cx: &impl Context<Job>, arrived: Time) -> f64 {
     cx.now().since(arrived).as_secs_f64()
 }
 
-/// Erlang's C: the part of jobs that wait, over what the servers have left.
+/// Returns the mean wait: Erlang's C (the share of jobs that must wait), divided by the spare
+/// capacity of the servers.
 fn theory() -> f64 {
     let (load, servers) = (ARRIVALS / SERVICE, f64::from(SERVERS));
     let (mut term, mut sum) = (1.0, 0.0);

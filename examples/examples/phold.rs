@@ -1,6 +1,6 @@
-//! PHOLD, the benchmark of parallel simulators (Fujimoto 1990): every event causes one at a random
-//! place, a random time later. Theory: their number stays what it was, so events happen at a known
-//! rate; and the run is the same with any number of workers.
+//! PHOLD, the benchmark of parallel simulators (Fujimoto 1990): every event causes one event at a
+//! random actor, after a random time. Theory: the number of pending events is constant, so events
+//! happen at a known rate. The run is the same with any number of workers.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -12,7 +12,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 const PLACES: u32 = 4_096;
-/// The least time from one event to the one that it causes, and the mean of what comes on top.
+/// The least time from one event to the event that it causes, and the mean of the random time that
+/// is added.
 const LOOKAHEAD: Duration = Duration::from_millis(100);
 const MEAN: f64 = 0.9;
 const UNTIL: Duration = Duration::from_secs(30);

@@ -1,5 +1,5 @@
-//! Raft's elections (Ongaro, Ousterhout 2014) in a network that loses messages and is parted: over 200
-//! seeds, no term ever has two leaders, and when the network is whole again there is one.
+//! Raft's elections (Ongaro, Ousterhout 2014) in a network with message loss and partitions: over 200 seeds, no term
+//! ever has two leaders, and after the partition has healed there is one leader.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NODES: u32 = 5;
-/// The address of the first node: the second spawn of a run begins the second page.
+/// The address of the first node. The second spawn of a run begins with the second page.
 const FIRST: u32 = 256;
 const MS: Duration = Duration::from_millis(1);
 const PARTED: std::ops::Range<Time> =
@@ -37,14 +37,14 @@ enum Msg {
     Heartbeat {
         term: u32,
     },
-    /// To the root, who watches.
+    /// Notifies the root, which observes the elections, that the sender leads in this term.
     Leads {
         term: u32,
     },
 }
 
-/// From 1 to 20 ms; a fifth of the messages are lost; for a while the first two nodes are cut off from
-/// the others. Messages to and from the root are not part of the experiment and are always delivered.
+/// A network with latencies from 1 to 20 ms that loses a fifth of the messages and, for a while, cuts off the first two
+/// nodes from the others. Messages to and from the root are not part of the experiment and are always delivered.
 #[derive(Debug)]
 struct Unreliable;
 
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// Waits for a sign of a leader for 150 to 300 ms from now on.
+    /// Waits for a message from a leader for 150 to 300 ms from now on.
     fn wait<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.timer.take().map(|timer| cx.cancel(timer));
         let time = MS * (150 + cx.below(150));
@@ -180,7 +180,7 @@ impl Actor<Msg> for Node {
     }
 }
 
-/// Its value: who has led in which term, and the last term when the network was whole again.
+/// The root. Its result is the leader of each term, and the last term at the time when the partition healed.
 struct Elections;
 
 impl Experiment<Msg> for Elections {

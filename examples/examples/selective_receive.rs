@@ -16,7 +16,7 @@ enum Msg {
     Key,
 }
 
-/// Asks for rum and waits for it.
+/// A sailor, who asks for rum and waits for it.
 async fn sailor<C: AsyncContext<Msg>>(mut cx: C, index: u32, quartermaster: Addr) {
     cx.sleep(Duration::from_millis(u64::from(index))).await;
     cx.send(quartermaster, Msg::GiveMeRum);
@@ -25,7 +25,7 @@ async fn sailor<C: AsyncContext<Msg>>(mut cx: C, index: u32, quartermaster: Addr
     println!("{} sailor {index} drinks", cx.now());
 }
 
-/// Has the key, and takes its time.
+/// The captain, who has the key and takes some time to hand it over.
 async fn captain<C: AsyncContext<Msg>>(mut cx: C) {
     let Event::Message {
         from,

@@ -1,4 +1,5 @@
-//! Tasks over a stream of points: one written as text, one in Rust, both fed by the same write.
+//! Tasks over a stream of points: one is written as text, one in Rust, and the same write feeds
+//! both.
 //!
 //! `cargo run --example stream_tasks`
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

@@ -1,5 +1,5 @@
-//! On the wall-clock executors a panic ends only the actor that panicked. Its parent is notified, and here
-//! hires a new one.
+//! On the wall-clock executors a panic ends only the actor that panicked. Its parent is notified, and in this example
+//! hires a new actor.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -9,7 +9,7 @@ use corsair::{
 
 #[derive(Message)]
 enum Msg {
-    /// Fire this cannon.
+    /// Orders the gunner to fire this cannon.
     Fire {
         cannon: u64,
     },
@@ -29,7 +29,7 @@ async fn gunner<C: AsyncContext<Msg>>(mut cx: C, _: u32) {
     }
 }
 
-/// Has every cannon fired, whatever happens to the gunners.
+/// Has every cannon fired, even if gunners fail.
 struct MasterGunner;
 
 impl Scenario<Msg> for MasterGunner {

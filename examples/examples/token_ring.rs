@@ -1,5 +1,5 @@
-//! A token ring: the holder of the token keeps it for a while and passes it on. Theory: a round takes as
-//! long as all ways and all holdings together, and everyone has the token equally often.
+//! A token ring: the holder of the token keeps it for a while and passes it on. Theory: a round takes as long as all
+//! transfers and all holdings together, and every node has the token equally often.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 const STATIONS: u32 = 50;
 const ROUNDS: u32 = 40;
 const WAY: Duration = Duration::from_millis(2);
-/// The mean time of a holding in seconds.
+/// The mean holding time in seconds.
 const HOLDING: f64 = 0.003;
 
 #[derive(Clone, Copy, Message)]
@@ -24,7 +24,7 @@ enum Msg {
 struct Station {
     next: Addr,
     root: Addr,
-    /// How often the token was passed on before, while it is here.
+    /// The number of times that the token was passed on, while this node has it.
     token: Option<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Actor<Msg> for Station {
     }
 }
 
-/// Its value is the mean time of a round in seconds.
+/// The root, whose result is the mean time of a round in seconds.
 struct TokenRing;
 
 impl Experiment<Msg> for TokenRing {

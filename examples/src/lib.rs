@@ -1,1 +1,2 @@
-//! Examples of corsair are in `examples/`, each by itself: `cargo run -p corsair-examples --example hello`.
+//! The examples of corsair are in `examples/`, and each can be run separately: `cargo run -p corsair-examples --example
+//! hello`.

@@ -1,15 +1,16 @@
-//! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. For each program: the median
-//! number of runs to the bug and the time, how many searches found it, how far it is shrunk, how
-//! often the shrunk failure is reproduced with 1 to 4 workers, and whether the fixed twin is silent
-//! in as many runs. Without arguments: one search of 20 runs, which shows the table and proves
-//! little. The exit code is 1 if a twin raises an alarm or a failure is not reproduced.
+//! Scores the search on the zoo: `scores [REPEATS [RUNS [NAMES…]]]`. For each program it prints the
+//! median number of runs and the median time until the bug is found, the number of searches that
+//! found it, how far the failure is shrunk, how often the shrunk failure is reproduced with 1 to 4
+//! workers, and whether the fixed twin raises no alarm in the same number of runs. Without
+//! arguments it makes one search of 20 runs, which shows the table but proves little. The exit code
+//! is 1 if a twin raises an alarm or a failure is not reproduced.
 
 use corsair_hunt::{Failure, Hunt, Hunted, Replay, Subject, explain, hunt, shrink};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How often a shrunk failure is run again.
+/// The number of times that a shrunk failure is run again.
 const REPLAYS: usize = 100;
 
 fn search(subject: &dyn Subject, seed: u64, runs: u64) -> (Hunted, Duration) {
@@ -29,7 +30,8 @@ fn median<T: Ord + Copy>(values: &mut [T]) -> T {
     values[values.len() / 2]
 }
 
-/// What part of the messages is left, in per cent, and how many replays gave the same digest.
+/// Returns the percentage of messages that are left, and the number of replays with the same
+/// digest.
 fn shrunk(subject: &dyn Subject, failure: &Failure) -> (u64, usize) {
     let shrunk = shrink(subject, failure).expect("a failure is shrunk");
     let explanation = explain(subject, &shrunk.failure).expect("a failure is explained");

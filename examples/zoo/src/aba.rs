@@ -1,9 +1,9 @@
-//! Versions that begin again with each new object of a name, so that a conditional write meant for
-//! the old object changes the new one.
+//! Versions that start again with each new object of a name, so that a conditional write for the
+//! old object changes the new one.
 //!
 //! Reports: IBM System/370, "Principles of operation", appendix A (ABA); Sun et al., "Automatic
-//! reliability testing for cluster management controllers", OSDI 2022 (objects deleted and made
-//! again under controllers).
+//! reliability testing for cluster management controllers", OSDI 2022 (objects that are deleted and
+//! created again while controllers use them).
 
 use crate::prelude::*;
 
@@ -21,7 +21,8 @@ pub enum Msg {
     Get,
     /// The version and the object.
     Got(u64, u64),
-    /// Writes if the object has this version; which object is meant.
+    /// Writes if the object has this version (the first number). The second number is the object
+    /// that the sender means.
     Update(u64, u64),
 }
 
@@ -31,7 +32,7 @@ pub struct Peer {
     bug: bool,
     version: u64,
     object: u64,
-    /// Of the updater: what it read, and will update.
+    /// For the updater: the version and the object that it has read and will update.
     read: Option<(u64, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! A cache that is filled with a value which has been invalidated in the meantime.
+//! A cache that is filled with a value that has been invalidated in the meantime.
 //!
 //! Report: Nishtala et al., "Scaling Memcache at Facebook", NSDI 2013, section 3.2.1 (stale sets).
 
@@ -10,13 +10,13 @@ pub struct Cache {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Asks the cache.
+    /// Asks the cache for the value.
     Get,
-    /// The cache has this value; without one, a lease to fill it.
+    /// The cache has this value; if there is none, the second number is a lease to fill the cache.
     Got(Option<u64>, u64),
     /// Asks the database, with the lease.
     Load(u64),
@@ -28,9 +28,9 @@ pub enum Msg {
     Increment,
     /// Empties the cache, until the database hears that it is empty.
     Invalidate(u64),
-    /// The cache has been empty since this value.
+    /// Confirms that the cache has been empty since this value.
     Invalidated(u64),
-    /// To the observer: the value of the database, or of the cache.
+    /// Sent to the observer: the value of the database, or of the cache.
     Value(Option<u64>),
 }
 
@@ -41,7 +41,7 @@ pub struct Peer {
     value: u64,
     cached: Option<u64>,
     lease: u64,
-    /// Of the database: the value since which the cache is known to be empty.
+    /// For the database: the value since which the cache is known to be empty.
     invalidated: u64,
 }
 

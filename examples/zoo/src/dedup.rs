@@ -1,4 +1,5 @@
-//! A consumer that remembers only the last numbers it has seen, and takes an older copy for new.
+//! A consumer that remembers only the last numbers that it has seen, and accepts an older copy as
+//! new.
 //!
 //! Reports: Apache Kafka, KIP-98, 2017 (sequence numbers of producers, the last five batches);
 //! Amazon SQS, "Exactly-once processing" (a window of five minutes).
@@ -15,7 +16,7 @@ pub struct Dedup {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// A record of the sender, with its number.
+    /// A record with its number for this sender.
     Record(u64),
     /// The record was taken.
     Taken(u64),

@@ -5,7 +5,7 @@
 
 use crate::prelude::*;
 
-/// Node 0 monitors, nodes 1 and 2 are primary and replica, node 3 writes.
+/// Node 0 is the monitor, nodes 1 and 2 are primary and replica, and node 3 is the client.
 #[derive(Debug)]
 pub struct Failover {
     pub bug: bool,
@@ -14,19 +14,19 @@ pub struct Failover {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// In this epoch, this node is the primary.
+    /// Announces that this node is the primary in this epoch.
     Primary(u64, u32),
-    /// The node is there.
+    /// Notifies the monitor that the node is alive.
     Alive,
     /// Writes a number, of 0 to 63.
     Write(u32),
-    /// It is written.
+    /// Confirms that the number is written.
     Written(u32),
-    /// The numbers of the primary of an epoch, as bits.
+    /// The numbers of the primary of an epoch, as a bit set.
     Copy(u64, u64),
-    /// The replica has them.
+    /// Confirms that the replica has these numbers.
     Copied(u64, u64),
-    /// To the observer: what was acknowledged, or what the primary of an epoch has.
+    /// Sent to the observer: the acknowledged number, or the numbers of the primary of an epoch.
     Acknowledged(u64),
     Has(u64, u64),
 }
@@ -38,7 +38,8 @@ pub struct Peer {
     epoch: u64,
     primary: u32,
     numbers: u64,
-    /// Of the monitor: steps since the primary was heard. Of the client: the next number.
+    /// For the monitor: the number of steps since the last message of the primary. For the client:
+    /// the next number.
     count: u32,
     acknowledged: u64,
 }
@@ -163,7 +164,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// What was acknowledged, and what the last primary has.
+/// The acknowledged numbers, and the numbers of the last primary.
 #[derive(Debug, Default)]
 pub struct Numbers {
     acknowledged: u64,

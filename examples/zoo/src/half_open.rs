@@ -1,4 +1,4 @@
-//! A connection that one side has closed and the other still uses, for ever.
+//! A connection that one side has closed and the other side continues to use forever.
 //!
 //! Reports: RFC 793, section 3.4 (half-open connections); Alquraan et al., "An analysis of
 //! network-partitioning failures in cloud systems", OSDI 2018 (one-way partitions).
@@ -16,15 +16,15 @@ pub struct HalfOpen {
 pub enum Msg {
     /// Opens this connection.
     Open(u64),
-    /// It is open.
+    /// Confirms that the connection is open.
     Opened(u64),
     /// Data of a connection.
     Data(u64),
-    /// The server is there.
+    /// Shows that the server is alive.
     Ping,
-    /// This connection does not exist.
+    /// Reports that this connection does not exist.
     Reset(u64),
-    /// To the observer: data arrived at this time.
+    /// Sent to the observer: data arrived at this time.
     Arrived(u64),
 }
 
@@ -34,12 +34,12 @@ pub struct Peer {
     bug: bool,
     connection: u64,
     is_open: bool,
-    /// Steps since the other side was heard.
+    /// The number of steps since the last message of the other side.
     silent: u32,
 }
 
 const TICK: u16 = 0;
-/// Steps of 20 ms after which a side gives up the other.
+/// The number of steps of 20 ms after which a side gives up on the other.
 const PATIENCE: u32 = 20;
 
 impl Node<Msg> for Peer {

@@ -1,4 +1,4 @@
-//! A lock with a lease, and a store that does not look at the number of the lease.
+//! A lock with a lease, and a store that does not check the number of the lease.
 //!
 //! Reports: Kleppmann, "How to do distributed locking", 2016; Jepsen, "etcd 3.4.3", 2020.
 
@@ -10,13 +10,13 @@ pub struct Lease {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
     /// Asks for the lease.
     Acquire,
-    /// The lease with this number, for 100 ms.
+    /// Grants the lease with this number, for 100 ms.
     Granted(u64),
     /// Writes under a lease.
     Write(u64),
@@ -29,7 +29,7 @@ pub struct Peer {
     lease: u64,
     /// Whether the lease has a holder.
     held: bool,
-    /// The highest lease under which was written.
+    /// The highest lease under which a client has written.
     written: u64,
 }
 

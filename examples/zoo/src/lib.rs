@@ -1,7 +1,7 @@
 //! Distributed programs with one seeded bug each, and their fixed twins.
 //!
-//! Each is a file of its own, which cites the report that the bug is from. A program states only its
-//! properties. The search was tuned on the programs of [`all`], and never on those of [`further`].
+//! Each program is a separate file that cites the report of the bug. A program states only the properties that the
+//! search checks. The search was tuned on the programs of [`all`], and never on those of [`further`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -88,7 +88,7 @@ macro_rules! subjects {
     };
 }
 
-/// The programs that the search was tuned on, with their bugs or without.
+/// Returns the programs on which the search was tuned, with their bugs or without.
 pub fn all(bug: bool) -> Vec<Box<dyn Subject>> {
     subjects![
         cache::Cache { bug },
@@ -114,7 +114,7 @@ pub fn all(bug: bool) -> Vec<Box<dyn Subject>> {
     ]
 }
 
-/// Programs that only score the search, with their bugs or without.
+/// Returns the programs that only score the search, with their bugs or without.
 pub fn further(bug: bool) -> Vec<Box<dyn Subject>> {
     subjects![
         aba::Aba { bug },

@@ -1,24 +1,24 @@
-//! A counter that replicas merge as a whole: of two states the larger one wins, and what the other
-//! had counted is lost.
+//! A counter that replicas merge as a whole: of two states the larger one wins, and the increments
+//! of the other are lost.
 //!
 //! Reports: Shapiro et al., "A comprehensive study of convergent and commutative replicated data
 //! types", 2011 (the counter); Jepsen, "Cassandra", 2013 (last write wins loses updates).
 
 use crate::prelude::*;
 
-/// Three replicas.
+/// Three replicas of the counter.
 #[derive(Debug)]
 pub struct Merge {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// A replica's state.
+    /// The state of a replica.
     State([u64; 3]),
-    /// To the observer: how often this replica has counted, and what it believes of all.
+    /// Sent to the observer: the increments of this replica, and its view of the total.
     Counted(u64, u64),
 }
 
@@ -92,7 +92,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// What each replica has counted and believes.
+/// For each replica, its increments and its view of the total.
 #[derive(Debug, Default)]
 pub struct Counts([(u64, u64); 3]);
 

@@ -1,4 +1,4 @@
-//! A server that is kept busy with requests whose clients have long repeated them.
+//! A server that is kept busy with requests that their clients have long since repeated.
 //!
 //! Report: Bronson et al., "Metastable failures in distributed systems", HotOS 2021.
 
@@ -11,15 +11,15 @@ pub struct Metastable {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
     /// A request with its number.
     Ask(u64),
-    /// Answers.
+    /// Answers the request with this number.
     Answer(u64),
-    /// To the observer: an answer came in time, at this time.
+    /// Sent to the observer: an answer arrived in time, at this time.
     InTime(u64),
 }
 
@@ -29,7 +29,8 @@ pub struct Peer {
     bug: bool,
     queue: VecDeque<(Addr, u64)>,
     busy: bool,
-    /// Of a client: the request that waits for an answer, its age in steps, and its attempts.
+    /// For a client: the request that waits for an answer, its age in steps, and the number of
+    /// attempts.
     open: u64,
     age: u32,
     attempts: u32,
@@ -39,7 +40,7 @@ const STEP: u16 = 0;
 const SERVED: u16 = 1;
 /// Length of a request, in milliseconds.
 const SERVICE: u32 = 4;
-/// Steps of 10 ms after which a client repeats a request.
+/// The number of steps of 10 ms after which a client repeats a request.
 const PATIENCE: u32 = 4;
 
 impl Peer {
@@ -125,7 +126,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// How many answers came in time in the last half second.
+/// The number of answers in the last half second that arrived in time.
 #[derive(Debug, Default)]
 pub struct Answers(u32);
 

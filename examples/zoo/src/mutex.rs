@@ -1,4 +1,5 @@
-//! Mutual exclusion that takes any later message for a reply, as if messages kept their order.
+//! Mutual exclusion that accepts any later message as a reply, as if the network kept the order of
+//! messages.
 //!
 //! Reports: Lamport, "Time, clocks, and the ordering of events in a distributed system", CACM 1978
 //! (which assumes order); Ricart and Agrawala, CACM 1981 (which replies to each request).
@@ -6,7 +7,7 @@
 use crate::prelude::*;
 use std::time::Duration;
 
-/// Three nodes.
+/// Three nodes that share a lock.
 #[derive(Debug)]
 pub struct Mutex {
     pub bug: bool,
@@ -17,9 +18,9 @@ pub struct Mutex {
 pub enum Msg {
     /// Asks for the lock, with a time.
     Request(u64),
-    /// Agrees to the request of this time; the sender's own time.
+    /// Agrees to the request of this time; the second number is the sender's own time.
     Reply(u64, u64),
-    /// To the observer: the lock was held from then to then, in nanoseconds.
+    /// Sent to the observer: the lock was held in this interval, in nanoseconds.
     Held(u64, u64),
 }
 
@@ -28,7 +29,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     clock: u64,
-    /// The time of the own request; 0 is none.
+    /// The time of the node's own request; 0 if there is none.
     request: u64,
     agreed: u64,
     deferred: Vec<(Addr, u64)>,

@@ -1,4 +1,4 @@
-//! A consumer that commits its offset before it has processed what lies before.
+//! A consumer that commits an offset before it has processed all earlier records.
 //!
 //! Reports: Kreps, Narkhede and Rao, "Kafka: a distributed messaging system for log processing",
 //! NetDB 2011; Apache Kafka, `enable.auto.commit` (at most once).
@@ -6,7 +6,7 @@
 use crate::prelude::*;
 use std::collections::BTreeSet;
 
-/// Node 0 has the log, node 1 consumes it.
+/// Node 0 has the log, and node 1 consumes it.
 #[derive(Debug)]
 pub struct Offset {
     pub bug: bool,
@@ -17,9 +17,9 @@ pub struct Offset {
 pub enum Msg {
     /// Asks for the record after this offset.
     Fetch(u64),
-    /// A record.
+    /// A record of the log.
     Record(u64),
-    /// All up to this offset is processed.
+    /// Reports that everything up to this offset has been processed.
     Commit(u64),
 }
 

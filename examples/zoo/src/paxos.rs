@@ -1,5 +1,5 @@
-//! Paxos whose proposers adopt the value that most acceptors report, not the one of the highest
-//! ballot.
+//! Paxos whose proposers adopt the value that most acceptors report, instead of the value with the
+//! highest ballot.
 //!
 //! Report: Lamport, "Paxos made simple", 2001, section 2.2 (P2c); the mistake is discussed in
 //! Chandra, Griesemer and Redstone, "Paxos made live", PODC 2007.
@@ -13,16 +13,16 @@ pub struct Paxos {
     pub bug: bool,
 }
 
-/// Each begins with its instance and its ballot.
+/// The messages of the program. The first two fields of each are its instance and its ballot.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
     Prepare(u64, u64),
-    /// The highest ballot that was accepted, with its value.
+    /// Promises, and reports the highest ballot that was accepted and its value.
     Promise(u64, u64, u64, u64),
     Accept(u64, u64, u64),
     Accepted(u64, u64, u64),
-    /// To the observer: an instance has chosen a value.
+    /// Sent to the observer: an instance has chosen a value.
     Chosen(u64, u64),
 }
 
@@ -30,7 +30,7 @@ pub enum Msg {
 #[derive(Debug, Default)]
 pub struct Peer {
     bug: bool,
-    /// Of an acceptor: what it promised, and the ballot and value that it accepted, by instance.
+    /// For an acceptor: by instance, the promised ballot, and the accepted ballot and value.
     promised: BTreeMap<u64, [u64; 3]>,
     instance: u64,
     ballot: u64,
@@ -56,7 +56,7 @@ impl Peer {
         }
     }
 
-    /// The value that has to be proposed, if there is one.
+    /// Returns the value that must be proposed, if there is one.
     fn adopt(&self) -> Option<u64> {
         let accepted = self.promises.iter().filter(|(_, ballot, _)| *ballot > 0);
         let count = |value| accepted.clone().filter(|other| other.2 == value).count();

@@ -1,12 +1,12 @@
-//! A task of low priority that holds a lock while one of middle priority keeps it from running, so
-//! that one of high priority waits.
+//! A low-priority task that holds a lock while a medium-priority task keeps it from running, so
+//! that a high-priority task waits.
 //!
 //! Reports: Sha, Rajkumar and Lehoczky, "Priority inheritance protocols", IEEE Transactions on
 //! Computers, 1990; Jones, "What really happened on Mars?", 1997.
 
 use crate::prelude::*;
 
-/// Node 0 is a computer with one processor, node 1 a radio that sends what it has stored.
+/// Node 0 is a computer with one processor; node 1 is a radio that sends the stored records.
 #[derive(Debug)]
 pub struct Priority {
     pub bug: bool,
@@ -15,9 +15,9 @@ pub struct Priority {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Records up to this one, from that one on.
+    /// Records up to the first number, from the second number on.
     Data(u64, u64),
-    /// Records up to this one have arrived.
+    /// Confirms that the records up to this one have arrived.
     Arrived(u64),
 }
 
@@ -30,9 +30,9 @@ pub struct Peer {
     low: u32,
     middle: u32,
     high: u32,
-    /// Whether the task of low priority holds the bus.
+    /// True if the low-priority task holds the bus.
     holds: bool,
-    /// How long the task of high priority has been waiting.
+    /// The time for which the high-priority task has been waiting.
     waits: u32,
     records: u64,
 }

@@ -1,4 +1,4 @@
-//! Raft with a log, a client and changes of members, and one of five flaws.
+//! Raft with a log, a client and membership changes, and one of five flaws.
 //!
 //! | flaw | what is wrong | report |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 use crate::prelude::*;
 use std::collections::BTreeMap;
 
-/// What is wrong with the program whose bug is seeded.
+/// The flaw of the buggy version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     Commit,
@@ -21,7 +21,7 @@ pub enum Flaw {
     Truncate,
 }
 
-/// Three servers and a client; four if members change.
+/// Three servers and a client; four servers if the membership changes.
 #[derive(Debug)]
 pub struct Raft {
     flaw: Flaw,
@@ -38,7 +38,7 @@ impl Raft {
     }
 }
 
-/// An entry of the log: a number to write, 0 for none, or the members as bits with `MEMBERS`.
+/// An entry of the log: a number to write, 0 for an empty entry, or `MEMBERS` with the members as a bit set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     term: u64,
@@ -50,11 +50,11 @@ const MEMBERS: u64 = 1 << 63;
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Asks for a vote: term, length of the log, its last term.
+    /// Asks for a vote: the term, the length of the log, and the term of its last entry.
     Ask(u64, u64, u64),
     /// A vote in a term.
     Vote(u64),
-    /// Entries after the first `previous` ones, whose last has the term `previous_term`.
+    /// Sends the entries that follow the first `previous` entries, the last of which has the term `previous_term`.
     Append {
         term: u64,
         previous: u64,
@@ -63,7 +63,7 @@ pub enum Msg {
         commit: u64,
         round: u64,
     },
-    /// The log agrees up to `matched`, or has to be sent from `matched` on.
+    /// Reports that the log agrees up to `matched`, or must be sent from `matched` on.
     Appended {
         term: u64,
         agrees: bool,
@@ -74,15 +74,15 @@ pub enum Msg {
     Put(u64),
     /// The number is committed.
     Done(u64),
-    /// From the client: reads, having seen this number acknowledged.
+    /// Sent by the client: asks for the number, after this number was acknowledged.
     Get(u64),
-    /// The largest number, and what was acknowledged when it was asked for.
+    /// Returns the largest number, and the number that was acknowledged when the client asked.
     Got(u64, u64),
-    /// From the client: adds or removes a server.
+    /// Sent by the client: adds or removes a server.
     Change(u32),
-    /// To the observer: this server leads in a term.
+    /// Sent to the observer: this server leads in a term.
     Leads(u64),
-    /// To the observer: the entry with this index is committed.
+    /// Sent to the observer: the entry with this index is committed.
     Applied(u64, Entry),
 }
 
@@ -101,7 +101,7 @@ pub struct Peer {
     changes_members: bool,
     servers: u32,
     term: u64,
-    /// The server that has the vote of the term, from 1; 0 is none.
+    /// The server for which this server has voted in the term, counted from 1; 0 if none.
     voted: u64,
     log: Vec<Entry>,
     role: Role,
@@ -113,9 +113,9 @@ pub struct Peer {
     next: [u64; 4],
     rounds: [u64; 4],
     round: u64,
-    /// Reads that wait for a round: the client, what it has seen, the round.
+    /// Reads that wait for a round of messages: the client, the number that it has seen, and the round.
     reads: Vec<(Addr, u64, u64)>,
-    /// Numbers the time-outs: only the last one counts.
+    /// The number of the current time-out; earlier ones are ignored.
     waiting: u16,
     /// For the client: the last written number, and the largest acknowledged one.
     last: u64,
@@ -141,7 +141,7 @@ impl Peer {
         self.log.len() as u64
     }
 
-    /// The members, and the length of the log with which they came.
+    /// Returns the members, and the length of the log at the entry that defines them.
     fn members(&self) -> (u64, u64) {
         let found = self.log.iter().rposition(|entry| entry.value >= MEMBERS);
         found.map_or(((1 << self.servers) - 1, 0), |index| {
@@ -149,7 +149,7 @@ impl Peer {
         })
     }
 
-    /// Whether an entry of the own term is committed.
+    /// Returns true if an entry of the server's own term is committed.
     fn has_own(&self) -> bool {
         self.term_of(self.commit) == self.term
     }
@@ -242,7 +242,7 @@ impl Peer {
         }
     }
 
-    /// Takes entries of the leader of this term; returns whether the log agrees, and how far.
+    /// Appends entries of the leader of this term. Returns whether the log agrees, and how far.
     fn append(&mut self, previous: u64, previous_term: u64, entries: &[Entry]) -> (bool, u64) {
         if previous > self.length() || self.term_of(previous) != previous_term {
             return (false, self.length().min(previous.saturating_sub(1)));
@@ -326,7 +326,7 @@ impl Peer {
         machine.timer(cx, 25, CLIENT);
     }
 
-    /// What only a leader handles.
+    /// Handles the requests that only a leader can answer.
     fn on_request<C: Context<Msg>>(
         &mut self,
         from: Addr,
@@ -497,7 +497,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// Who led in each term, and what was committed.
+/// The leader of each term, and the committed entries.
 #[derive(Debug, Default)]
 pub struct Committed {
     leaders: BTreeMap<u64, Addr>,

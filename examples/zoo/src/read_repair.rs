@@ -6,7 +6,7 @@
 
 use crate::prelude::*;
 
-/// Nodes 0 to 2 are replicas, node 3 writes, node 4 reads.
+/// Nodes 0 to 2 are replicas, node 3 writes, and node 4 reads.
 #[derive(Debug)]
 pub struct ReadRepair {
     pub bug: bool,
@@ -17,11 +17,11 @@ pub struct ReadRepair {
 pub enum Msg {
     /// Writes a value, for this read or write.
     Write(u64, u64),
-    /// It is written.
+    /// Confirms that the value is written.
     Wrote(u64),
     /// Reads.
     Read(u64),
-    /// What was read.
+    /// Returns the value that was read.
     Is(u64, u64),
 }
 
@@ -30,7 +30,8 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     value: u64,
-    /// Of the reader: the read that is under way, who has answered it, who has stored its value.
+    /// For the reader: the current read, the replicas that have answered it, and the replicas that
+    /// have stored its value.
     read: u64,
     answers: u64,
     stored: u64,

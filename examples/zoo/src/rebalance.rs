@@ -1,4 +1,4 @@
-//! A group of consumers whose coordinator accepts an offset from one that has lost the partition.
+//! A group of consumers whose coordinator accepts an offset from a consumer that has lost the partition.
 //!
 //! Reports: Apache Kafka, KAFKA-2978 and the generations of groups; Jepsen, "Redpanda 21.10.1", 2022.
 
@@ -13,11 +13,11 @@ pub struct Rebalance {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// The consumer is there.
+    /// Notifies the coordinator that the consumer is alive.
     Alive,
-    /// In this generation the partition is the receiver's, from this offset on.
+    /// Assigns the partition to the receiver, in this generation and from this offset on.
     Assigned(u64, u64),
-    /// All up to this offset is consumed, in this generation.
+    /// Reports that everything up to this offset has been consumed, in this generation.
     Commit(u64, u64),
 }
 
@@ -28,7 +28,7 @@ pub struct Peer {
     generation: u64,
     offset: u64,
     owner: u32,
-    /// Of the coordinator: steps since the owner was heard.
+    /// For the coordinator: the number of steps since the last message of the owner.
     silent: u32,
 }
 

@@ -1,12 +1,12 @@
-//! Replicas without disks that recover from a majority of the others, and forget what they have
-//! acknowledged while it was on its way to those.
+//! Replicas without disks that recover from a majority of the others, and forget a message that they have acknowledged
+//! and that is still on its way to those others.
 //!
 //! Report: Michael, Ports, Sharma and Szekeres, "Recovering shared objects without stable storage",
 //! DISC 2017 (the same flaw in three published protocols).
 
 use crate::prelude::*;
 
-/// Nodes 0 to 2 are replicas, node 3 writes and reads.
+/// Nodes 0 to 2 are replicas; node 3 writes and reads.
 #[derive(Debug)]
 pub struct Recovery {
     pub bug: bool,
@@ -17,15 +17,15 @@ pub struct Recovery {
 pub enum Msg {
     /// Writes a number.
     Write(u64),
-    /// The number is stored here.
+    /// Confirms that the number is stored on this replica.
     Wrote(u64),
-    /// Reads, with a number.
+    /// Reads; the number identifies the request.
     Read(u64),
-    /// The largest number that is stored here.
+    /// Returns the largest number that is stored on this replica.
     Is(u64, u64),
-    /// Asks for the state, with a number.
+    /// Asks for the state; the number identifies the request.
     Recover(u64),
-    /// The state.
+    /// Returns the replica's state.
     State(u64, u64),
 }
 
@@ -34,7 +34,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     value: u64,
-    /// Of a replica that recovers: its question, and who has answered.
+    /// For a recovering replica: its request, and the replicas that have answered it.
     question: u64,
     answers: u64,
     /// For the client: the number in progress, the replicas that have stored it, and the largest number that
@@ -42,7 +42,8 @@ pub struct Peer {
     number: u64,
     stored: u64,
     acknowledged: u64,
-    /// Of the client: its read, what had been acknowledged before, who has answered, the largest.
+    /// For the client: its read, the number acknowledged before the read, the replicas that have answered, and the
+    /// largest number among the answers.
     read: u64,
     floor: u64,
     seen: u64,

@@ -1,4 +1,4 @@
-//! A file that points to new data before those are durable.
+//! A file name that points to new data before the data are durable.
 //!
 //! Reports: Pillai et al., "All file systems are not created equal", OSDI 2014; Zheng et al.,
 //! "Torturing databases for fun and profit", OSDI 2014.
@@ -11,12 +11,12 @@ pub struct Rename {
     pub bug: bool,
 }
 
-/// Never sent.
+/// A message that is never sent.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub struct Msg;
 
-/// The node.
+/// The only node.
 #[derive(Debug, Default)]
 pub struct Peer {
     bug: bool,

@@ -1,23 +1,23 @@
-//! A token ring that stands still for ever once its token is lost.
+//! A token ring that stops forever once its token is lost.
 //!
 //! Reports: Le Lann, "Distributed systems: towards a formal approach", IFIP 1977; Misra, "Detecting
 //! termination of distributed computations using markers", PODC 1983.
 
 use crate::prelude::*;
 
-/// Four nodes.
+/// Four nodes that form a ring.
 #[derive(Debug)]
 pub struct Ring {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// The token: its generation, and how often it was passed on.
+    /// The token, with its generation and the number of times that it was passed on.
     Token(u64, u64),
-    /// To the observer: the token was here at this time.
+    /// Sent to the observer: the token was at this node at this time.
     Seen(u64),
 }
 
@@ -31,7 +31,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Waits for the token; the nodes differ, so that one is first to miss it.
+    /// Waits for the token. The time-outs of the nodes differ, so that one node misses the token
+    /// first.
     fn wait<C: Context<Msg>>(&mut self, cx: &mut C, machine: &Machine) {
         self.waiting = self.waiting.wrapping_add(1);
         machine.timer(cx, 200 + 50 * machine.index, self.waiting);

@@ -1,5 +1,4 @@
-//! A snapshot whose markers are overtaken, so that it contains the effect of a message without its
-//! cause.
+//! A snapshot whose markers are overtaken by messages, so that it contains the effect of a message without its cause.
 //!
 //! Reports: Chandy and Lamport, "Distributed snapshots", ACM TOCS 1985 (which assumes order); Lai and
 //! Yang, "On distributed snapshots", IPL 1987 (which does not).
@@ -16,11 +15,11 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// All that was ever sent to the receiver; the sender's last snapshot.
+    /// The total that was ever sent to the receiver, and the sender's last snapshot.
     Sent(u64, u64),
     /// Takes a snapshot.
     Marker(u64),
-    /// To the observer: for a snapshot, what was sent to each and received from each.
+    /// Sent to the observer: for a snapshot, the totals sent to and received from each account.
     Recorded(u64, [u64; 3], [u64; 3]),
 }
 
@@ -111,7 +110,7 @@ impl Node<Msg> for Peer {
 /// The messages that an account has sent to and received from each other account.
 type Account = Option<([u64; 3], [u64; 3])>;
 
-/// What each account recorded, by snapshot.
+/// The records of each account, by snapshot.
 #[derive(Debug, Default)]
 pub struct Records(BTreeMap<u64, [Account; 3]>);
 

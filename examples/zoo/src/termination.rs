@@ -1,5 +1,4 @@
-//! Detection of termination that does not count messages, and announces the end while one is on its
-//! way.
+//! Termination detection that does not count messages, and announces the end while a message is still on its way.
 //!
 //! Reports: Dijkstra, Feijen and van Gasteren, EWD840, 1983 (for synchronous messages); Dijkstra and
 //! Safra, EWD998, 1987 (with counters).
@@ -16,11 +15,11 @@ pub struct Termination {
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Work: its number, and how many further pieces of work it may cause.
+    /// A piece of work: its number, and the number of further pieces that it may cause.
     Work(u64, u32),
-    /// The token: its round, the sum of counters, whether it is black.
+    /// The token: its round, the sum of the counters, and whether it is black.
     Token(u64, i64, bool),
-    /// To the observer: it is over, or somebody began to work, at this time in nanoseconds.
+    /// Sent to the observer: the end was announced, or a node began to work, at this time in nanoseconds.
     Over(u64),
     Began(u64),
 }
@@ -29,7 +28,7 @@ pub enum Msg {
 #[derive(Debug, Default)]
 pub struct Peer {
     bug: bool,
-    /// Work that is left, in steps, and how much more it may lead to.
+    /// The remaining steps of work, and the number of further pieces that it may cause.
     work: u32,
     budget: u32,
     /// Messages sent less messages received.
@@ -148,7 +147,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// When it was over first, and when work last began.
+/// The time at which the end was first announced, and the time at which work last began.
 #[derive(Debug, Default)]
 pub struct End {
     over: Option<u64>,

@@ -1,11 +1,12 @@
-//! Replicas that forget deletions after a while, so that one which was away brings the items back.
+//! Replicas that forget deletions after a while, so that a replica that was cut off brings the
+//! items back.
 //!
 //! Reports: DeCandia et al., "Dynamo: Amazon's highly available key-value store", SOSP 2007; Apache
 //! Cassandra, "Compaction: tombstones" (`gc_grace_seconds`, zombies).
 
 use crate::prelude::*;
 
-/// Three replicas; the first stores items and deletes them.
+/// Three replicas; the first one stores items and deletes them.
 #[derive(Debug)]
 pub struct Tombstone {
     pub bug: bool,
@@ -18,7 +19,7 @@ const DELETED: u8 = 2;
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// A replica's items.
+    /// The items of a replica.
     Items([u8; ITEMS]),
     /// To the observer: a replica's items.
     Has([u8; ITEMS]),
@@ -29,7 +30,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     items: [u8; ITEMS],
-    /// Steps for which an item has been deleted.
+    /// For each item, the number of steps since it was deleted.
     ages: [u32; ITEMS],
 }
 
@@ -102,7 +103,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// What the replicas had last.
+/// The last known items of the replicas.
 #[derive(Debug, Default)]
 pub struct Items {
     last: [[u8; ITEMS]; 3],

@@ -1,4 +1,4 @@
-//! A payment that is repeated until it is acknowledged, and booked each time.
+//! A payment that is repeated until it is acknowledged, and is booked each time.
 //!
 //! Report: Helland, "Idempotence is not a medical condition", ACM Queue 2012.
 
@@ -11,11 +11,11 @@ pub struct Transfer {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
-    /// Pays one, with a number.
+    /// Pays one coin, with a number that identifies the payment.
     Pay(u64),
     /// The payment is booked.
     Booked(u64),

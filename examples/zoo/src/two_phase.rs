@@ -1,4 +1,5 @@
-//! Two-phase commit whose coordinator forgets its decision in a crash, and then presumes an abort.
+//! Two-phase commit whose coordinator forgets its decision in a crash, and then presumes that the
+//! transaction was aborted.
 //!
 //! Reports: Gray, "Notes on data base operating systems", 1978; Mohan, Lindsay and Obermarck,
 //! "Transaction management in the R* distributed database management system", TODS 1986.
@@ -6,25 +7,25 @@
 use crate::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Node 0 coordinates, nodes 1 and 2 take part.
+/// Node 0 is the coordinator; nodes 1 and 2 are the participants.
 #[derive(Debug)]
 pub struct TwoPhase {
     pub bug: bool,
 }
 
-/// What they send, each about a transaction.
+/// The messages of the program, each about a transaction.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
     /// Asks for a vote.
     Prepare(u64),
-    /// The vote: yes.
+    /// Votes yes for the transaction.
     Yes(u64),
     /// Commits, or aborts.
     Decide(u64, bool),
-    /// Asks what was decided.
+    /// Asks for the decision.
     Ask(u64),
-    /// To the observer: what was done.
+    /// Sent to the observer: the participant has committed or aborted the transaction.
     Done(u64, bool),
 }
 
@@ -32,12 +33,12 @@ pub enum Msg {
 #[derive(Debug, Default)]
 pub struct Peer {
     bug: bool,
-    /// Of the coordinator: its last transaction and who has voted.
+    /// For the coordinator: its last transaction, and the participants that have voted.
     current: u64,
     votes: u64,
     /// Of the coordinator: transactions that are committed.
     committed: BTreeSet<u64>,
-    /// Of a participant: transactions for which it has voted.
+    /// For a participant: the transactions for which it has voted.
     prepared: BTreeSet<u64>,
 }
 
@@ -136,7 +137,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// What became of each transaction.
+/// The outcome of each transaction.
 #[derive(Debug, Default)]
 pub struct Decisions(BTreeMap<u64, bool>);
 

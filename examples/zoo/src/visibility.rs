@@ -1,4 +1,4 @@
-//! A queue that hands out a job again after a time-out, although a worker has reported that it is done.
+//! A queue that hands out a job again after a time-out, although a worker has reported that the job is done.
 //!
 //! Report: Amazon SQS, "Visibility timeout" (a message is deleted by its receipt); Jepsen,
 //! "Disque 1.0-rc1", 2015 (jobs that come back after their acknowledgement).
@@ -17,7 +17,7 @@ pub struct Visibility {
 pub enum Msg {
     /// Asks for a job.
     Take,
-    /// A job.
+    /// Hands out a job.
     Job(u64),
     /// The job is done.
     Done(u64),
@@ -28,7 +28,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     jobs: VecDeque<u64>,
-    /// Jobs that were handed out, and for how many steps.
+    /// The jobs that were handed out, each with the number of steps since then.
     taken: BTreeMap<u64, u32>,
     done: BTreeSet<u64>,
     acknowledged: BTreeSet<u64>,

@@ -7,13 +7,13 @@
 use crate::prelude::*;
 use std::collections::BTreeMap;
 
-/// Three servers.
+/// Three servers that elect a leader.
 #[derive(Debug)]
 pub struct Vote {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
@@ -23,7 +23,7 @@ pub enum Msg {
     Granted(u64),
     /// The leader of a term is alive.
     Alive(u64),
-    /// To the observer: this server leads in a term.
+    /// Sent to the observer: this server leads in a term.
     Leads(u64),
 }
 
@@ -32,11 +32,11 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     term: u64,
-    /// For whom it has voted in the term, by address; 0 until it votes.
+    /// The address of the candidate for which the server has voted in the term; 0 until it votes.
     voted: u64,
     votes: u64,
     leads: bool,
-    /// Numbers the time-outs: only the last one counts.
+    /// The number of the current time-out; earlier ones are ignored.
     waiting: u16,
 }
 
@@ -126,7 +126,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// Who has led in each term.
+/// The leader of each term.
 #[derive(Debug, Default)]
 pub struct Leaders(BTreeMap<u64, Addr>);
 

@@ -11,7 +11,7 @@ pub struct Wal {
     pub bug: bool,
 }
 
-/// What they send.
+/// The messages of the program.
 #[derive(Clone, Debug, Message)]
 #[message(duplicate)]
 pub enum Msg {
@@ -19,9 +19,9 @@ pub enum Msg {
     Write(u64),
     /// The number is written.
     Written(u64),
-    /// Asks for the number, when this one was acknowledged.
+    /// Asks for the number, after this number was acknowledged.
     Read(u64),
-    /// The number, and what the read said.
+    /// Returns the number, and the number that was in the read request.
     Value(u64, u64),
 }
 

@@ -1,5 +1,5 @@
-//! A service of the laboratory: performs the steps of its description, and records spans with the OpenTelemetry SDK.
-//! ../README.md has the description, which all languages share.
+//! A service of the laboratory that performs the steps of its description and records spans with the OpenTelemetry SDK.
+//! The description, which is the same for all languages, is in ../README.md.
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
