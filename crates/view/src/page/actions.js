@@ -5,6 +5,8 @@ import { element, link } from "./panels.js";
 
 /**
  * @typedef {import("./socket.js").Scene} Scene
+ * @typedef {import("./socket.js").SceneNode} SceneNode
+ * @typedef {import("./graph.js").Graph} Graph
  * @typedef {{ who: string, text: string, service: string, bits: number }} Scope what a command is for, as the session calls it
  * @typedef {{ ask: (what: object) => Promise<any>, control: (what: object) => Promise<void>, complain: (error: unknown) => void }} Session
  */
@@ -80,6 +82,48 @@ export function command(what, who, number, message, at) {
   }
   if (what === "send") action.message = message;
   return { do: { what: action, ...(at.trim() === "" ? {} : { at: readTime(at, "the time") }) } };
+}
+
+/**
+ * What the commands for a node may be for: it, its service, its zone, its region.
+ * @param {Graph} graph
+ * @param {number} place
+ * @returns {Scope[]}
+ */
+export function scopesOf(graph, place) {
+  const node = graph.nodes[place];
+  if (!node) return [];
+  const at = `${node.region}.${node.zone}`;
+  const bitsOf = (/** @type {(other: SceneNode) => boolean} */ is) =>
+    graph.nodes.reduce((bits, other, place) => bits | (is(other) ? graph.bits[place] ?? 0 : 0), 0);
+  const bits = graph.bits[place] ?? 0;
+  if (graph.scene?.kind === "pirates") return [{ who: node.name, text: node.name, service: "", bits }];
+  /** @type {Scope[]} */
+  const scopes = [graph.folded
+    ? { who: `${node.service}@${at}`, text: node.zone === "*" ? node.service : `${node.service} in ${at}`, service: node.service, bits }
+    : { who: node.name, text: node.name, service: node.service, bits }];
+  if (!graph.folded || node.zone !== "*") {
+    const is = (/** @type {SceneNode} */ other) => other.service === node.service;
+    scopes.push({ who: node.service, text: `${node.service} everywhere`, service: node.service, bits: bitsOf(is) });
+  }
+  return [...scopes, ...scopesOfPlace(graph, node.region, node.zone)];
+}
+
+/**
+ * The zone and the region of a place.
+ * @param {Graph} graph
+ * @param {string} region
+ * @param {string} zone
+ * @returns {Scope[]}
+ */
+export function scopesOfPlace(graph, region, zone) {
+  /** @type {Scope[]} */
+  const scopes = [];
+  const bitsOf = (/** @type {string} */ of) =>
+    graph.nodes.reduce((bits, other, place) => bits | (other.region === region && (of === "*" || other.zone === of) ? graph.bits[place] ?? 0 : 0), 0);
+  if (region !== "*" && zone !== "*") scopes.push({ who: `${region}.${zone}`, text: `all of ${region}.${zone}`, service: "", bits: bitsOf(zone) });
+  if (region !== "*") scopes.push({ who: region, text: `all of ${region}`, service: "", bits: bitsOf("*") });
+  return scopes;
 }
 
 export class Actions {

@@ -1,6 +1,6 @@
 // The page: what the session says is shown, what the controls say is sent.
 
-import { Actions, accepted, command } from "./actions.js";
+import { Actions, accepted, command, scopesOf, scopesOfPlace } from "./actions.js";
 import { drawBar, drawBars, drawCurves, drawDensity, follow, seconds, short, shown } from "./charts.js";
 import { Graph } from "./graph.js";
 import { guide } from "./guide.js";
@@ -247,46 +247,6 @@ function panel(make) {
 
 const look = (/** @type {object} */ question) => line.ask({ look: question });
 
-/**
- * What the commands for a node may be for: it, its service, its zone, its region.
- * @param {number} place
- * @returns {Scope[]}
- */
-function scopesOf(place) {
-  const node = graph.nodes[place];
-  if (!node) return [];
-  const at = `${node.region}.${node.zone}`;
-  const bitsOf = (/** @type {(other: import("./socket.js").SceneNode) => boolean} */ is) =>
-    graph.nodes.reduce((bits, other, place) => bits | (is(other) ? graph.bits[place] ?? 0 : 0), 0);
-  const bits = graph.bits[place] ?? 0;
-  if (scene?.kind === "pirates") return [{ who: node.name, text: node.name, service: "", bits }];
-  /** @type {Scope[]} */
-  const scopes = [graph.folded
-    ? { who: `${node.service}@${at}`, text: node.zone === "*" ? node.service : `${node.service} in ${at}`, service: node.service, bits }
-    : { who: node.name, text: node.name, service: node.service, bits }];
-  if (!graph.folded || node.zone !== "*") {
-    const is = (/** @type {import("./socket.js").SceneNode} */ other) => other.service === node.service;
-    scopes.push({ who: node.service, text: `${node.service} everywhere`, service: node.service, bits: bitsOf(is) });
-  }
-  return [...scopes, ...scopesOfPlace(node.region, node.zone)];
-}
-
-/**
- * The zone and the region of a place.
- * @param {string} region
- * @param {string} zone
- * @returns {Scope[]}
- */
-function scopesOfPlace(region, zone) {
-  /** @type {Scope[]} */
-  const scopes = [];
-  const bitsOf = (/** @type {string} */ of) =>
-    graph.nodes.reduce((bits, other, place) => bits | (other.region === region && (of === "*" || other.zone === of) ? graph.bits[place] ?? 0 : 0), 0);
-  if (region !== "*" && zone !== "*") scopes.push({ who: `${region}.${zone}`, text: `all of ${region}.${zone}`, service: "", bits: bitsOf(zone) });
-  if (region !== "*") scopes.push({ who: region, text: `all of ${region}`, service: "", bits: bitsOf("*") });
-  return scopes;
-}
-
 /** @param {string} name */
 function showActor(name) {
   chosenName = name;
@@ -308,15 +268,15 @@ function show(chosen) {
   } else if ("area" in chosen) {
     scopes = showArea(chosen.area);
   } else if ("from" in chosen) {
-    scopes = [...scopesOf(chosen.to), ...scopesOf(chosen.from)];
+    scopes = [...scopesOf(graph, chosen.to), ...scopesOf(graph, chosen.from)];
     scopes = scopes.filter(({ who }, place) => scopes.findIndex((other) => other.who === who) === place);
     const [from, to] = [nameOf(chosen.from), nameOf(chosen.to)];
     panel(async () => panels.edge(await look({ from, to })));
   } else if (graph.folded) {
-    scopes = scopesOf(chosen.node);
+    scopes = scopesOf(graph, chosen.node);
     showFolded(chosen.node);
   } else {
-    scopes = scopesOf(chosen.node);
+    scopes = scopesOf(graph, chosen.node);
     showActor(nameOf(chosen.node));
   }
   actions.show(scene, scopes);
@@ -339,7 +299,7 @@ function showArea(number) {
   refresh = null;
   $("one").replaceChildren(panels.element("h2", area.is_zone ? `${region}.${area.name}` : area.name),
     panels.element("p", `${services.size} services, ${inside.length} instances`));
-  return scopesOfPlace(region, area.is_zone ? area.name : "*");
+  return scopesOfPlace(graph, region, area.is_zone ? area.name : "*");
 }
 
 /**
