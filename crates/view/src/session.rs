@@ -129,7 +129,7 @@ impl<W: World> Session<W> {
     /// let lamp = Services::new(&Config::default(), topology, &Plan::default())?;
     /// let (session, handle) = Session::new(lamp, Default::default(), None);
     ///
-    /// let cancel = CancelToken::new();
+    /// let cancel = CancelToken::default();
     /// let stop = cancel.clone();
     /// let running = thread::spawn(move || session.run(&stop));
     /// handle.ask_blocking(SessionRequest::Control(Control::Goto(1_000_000_000)))?;

@@ -733,3 +733,35 @@ fn files_that_are_no_sessions_are_refused_in_a_sentence() {
     std::fs::write(&path, whole("corsair-session-1", good, "")).unwrap();
     assert!(Recording::read(&path).is_ok());
 }
+
+/// How many nodes of a frame at a time in seconds are down; an error if no state is known.
+fn down_at(handle: &Handle, seconds: f64) -> Result<usize, String> {
+    let level = serde_json::from_value(json!("each")).unwrap();
+    let bytes = handle.ask_blocking(SessionRequest::At(seconds, level))?;
+    let bytes: Vec<u8> = serde_json::from_value(bytes).unwrap();
+    let nodes = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
+    let bits = bytes[40..].chunks(28).take(nodes).map(|node| node[4]);
+    Ok(bits.filter(|bits| bits & 1 != 0).count())
+}
+
+#[test]
+fn one_looks_back_at_recorded_states_while_the_run_stays_where_it_is() {
+    session(held(netflix(1)), |handle| {
+        let unknown = down_at(handle, 0.1).unwrap_err();
+        assert!(unknown.contains("while a page is open"), "{unknown}");
+        let _watching = handle.watch();
+        run_until(handle, 700);
+        tell(
+            handle,
+            json!({ "do": { "what": { "do": "kill", "who": "login" }, "at": 800_000_000 } }),
+        );
+        run_until(handle, 1_500);
+        let digest = save(handle).digest;
+        assert_eq!(down_at(handle, 0.6), Ok(0));
+        assert_eq!(down_at(handle, 1.4), Ok(18));
+        // Before the first state is the first state, and after the last one the last.
+        assert_eq!(down_at(handle, -1.0), Ok(0));
+        assert_eq!(down_at(handle, 99.0), Ok(18));
+        assert_eq!(save(handle).digest, digest);
+    });
+}
