@@ -199,8 +199,8 @@ impl TimelineTable {
 
     /// Returns the end of the last interval, in seconds.
     pub fn end(&self) -> f64 {
-        let last = self.points.first().and_then(|all| all.last());
-        last.map_or(0.0, |point| point.to)
+        let last = self.points.iter().filter_map(|all| all.last());
+        last.map(|point| point.to).fold(0.0, f64::max)
     }
 }
 
