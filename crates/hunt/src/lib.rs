@@ -11,6 +11,7 @@
 
 mod disk;
 mod explain;
+mod invariant;
 mod network;
 mod node;
 mod plan;
@@ -22,6 +23,7 @@ mod shrink;
 pub use corsair;
 pub use disk::Disk;
 pub use explain::{Cause, Explanation, MOST_STEPS, Step, explain};
+pub use invariant::Guarded;
 pub use node::{Input, Machine, Node};
 pub use plan::{Crash, Delay, FaultPlan, Partition, PlanError};
 pub use program::{HuntError, Observer, Program, RunResult, Subject};

@@ -122,9 +122,12 @@ impl Coverage {
     }
 }
 
+/// Creates nodes by their index.
+pub(crate) type Make<N> = Arc<dyn Fn(u32) -> N + Send + Sync>;
+
 /// The actor of a node: crashes it and starts it again as the plan says.
-pub(crate) struct Host<N, F> {
-    pub(crate) make: F,
+pub(crate) struct Host<N> {
+    pub(crate) make: Make<N>,
     pub(crate) node: Option<N>,
     pub(crate) machine: Machine,
     pub(crate) plan: Arc<FaultPlan>,
@@ -132,15 +135,15 @@ pub(crate) struct Host<N, F> {
     pub(crate) log: Option<Arc<Mutex<Vec<Step>>>>,
 }
 
-impl<N, F> Host<N, F> {
+impl<N> Host<N> {
     pub(crate) fn new(
         index: u32,
         count: u32,
-        make: F,
+        make: Make<N>,
         plan: Arc<FaultPlan>,
         coverage: Arc<Coverage>,
         log: Option<Arc<Mutex<Vec<Step>>>>,
-    ) -> Host<N, F> {
+    ) -> Host<N> {
         let nodes = AddrRange::new(Addr::from_u32(FIRST), count);
         let machine = Machine {
             index,
@@ -202,7 +205,6 @@ impl<N, F> Host<N, F> {
     fn boot<M: Message, C: Context<M>>(&mut self, cx: &mut C)
     where
         N: Node<M>,
-        F: Fn(u32) -> N,
     {
         let mut node = (self.make)(self.machine.index);
         node.boot(cx, &mut self.machine);
@@ -210,12 +212,7 @@ impl<N, F> Host<N, F> {
     }
 }
 
-impl<M, N, F> Actor<M> for Host<N, F>
-where
-    M: Message,
-    N: Node<M>,
-    F: Fn(u32) -> N + Send + 'static,
-{
+impl<M: Message, N: Node<M>> Actor<M> for Host<N> {
     fn start<C: Context<M>>(&mut self, cx: &mut C) {
         let at = |time: u32| Duration::from_millis(time.into());
         for crash in &self.plan.crashes {

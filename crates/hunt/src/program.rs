@@ -1,12 +1,13 @@
 //! Programs of nodes, and one run of them.
 
 use crate::explain::Step;
+use crate::invariant::{Invariant, watched};
 use crate::network::network;
-use crate::node::{Coverage, FIRST, Host};
+use crate::node::{Coverage, FIRST, Host, Make};
 use crate::{FaultPlan, Node, PlanError, Properties};
 use corsair::{
-    Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, RunError, Spawn,
-    Time, measure,
+    Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Message, RunError, Scenario,
+    Spawn, Time, measure,
 };
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -125,25 +126,35 @@ impl<P: Program> Subject for Arc<P> {
     }
 
     fn run(&self, seed: u64, plan: &FaultPlan, workers: usize) -> Result<RunResult, HuntError> {
-        run(self, seed, plan, workers, None)
+        run(self, seed, plan, workers, None, &[])
     }
 
     fn trace(&self, seed: u64, plan: &FaultPlan) -> Result<(RunResult, Vec<Step>), HuntError> {
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let result = run(self, seed, plan, 1, Some(Arc::clone(&log)))?;
-        let mut steps = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
-        // Nodes are served one after the other within a window.
-        steps.sort_by_key(|step: &Step| step.at);
-        Ok((result, steps))
+        trace(self, seed, plan, &[])
     }
 }
 
-fn run<P: Program>(
+pub(crate) fn trace<P: Program>(
+    program: &Arc<P>,
+    seed: u64,
+    plan: &FaultPlan,
+    invariants: &[Invariant<P::Message>],
+) -> Result<(RunResult, Vec<Step>), HuntError> {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let result = run(program, seed, plan, 1, Some(Arc::clone(&log)), invariants)?;
+    let mut steps = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
+    // Nodes are served one after the other within a window.
+    steps.sort_by_key(|step: &Step| step.at);
+    Ok((result, steps))
+}
+
+pub(crate) fn run<P: Program>(
     program: &Arc<P>,
     seed: u64,
     plan: &FaultPlan,
     workers: usize,
     log: Option<Arc<Mutex<Vec<Step>>>>,
+    invariants: &[Invariant<P::Message>],
 ) -> Result<RunResult, HuntError> {
     plan.check(P::nodes(program))?;
     let nodes = P::nodes(program);
@@ -161,8 +172,13 @@ fn run<P: Program>(
         coverage: Arc::clone(&coverage),
         log,
     };
-    let report = match measure(Executor::Virtual, &config, watch) {
-        Ok(((), report)) => report,
+    let outcome = match invariants {
+        [] => measure(Executor::Virtual, &config, watch)
+            .map(|((), report)| (report, Properties::default())),
+        _ => watched(&config, watch, nodes, invariants),
+    };
+    let (report, stated) = match outcome {
+        Ok(outcome) => outcome,
         Err(RunError::Panicked { .. }) => {
             let mut properties = Properties::default();
             properties.violate("no node panics");
@@ -180,11 +196,13 @@ fn run<P: Program>(
             });
         }
     };
+    let mut properties = match plan.until {
+        None => Properties::of(&report),
+        Some(_) => Properties::of_part(&report),
+    };
+    properties.merge(&stated);
     Ok(RunResult {
-        properties: match plan.until {
-            None => Properties::of(&report),
-            Some(_) => Properties::of_part(&report),
-        },
+        properties,
         digest: report.digest.unwrap_or(0),
         delivered: report.delivered(),
         coverage: coverage.words(),
@@ -202,7 +220,19 @@ struct Watch<P> {
 impl<P: Program> Experiment<P::Message> for Watch<P> {
     type Value = ();
 
-    async fn root<C: AsyncContext<P::Message>>(self, mut cx: C) {
+    async fn root<C: AsyncContext<P::Message>>(self, cx: C) {
+        self.watch(cx).await;
+    }
+}
+
+impl<P: Program> Scenario<P::Message> for Watch<P> {
+    async fn root<C: AsyncContext<P::Message>>(self, cx: C) {
+        self.watch(cx).await;
+    }
+}
+
+impl<P: Program> Watch<P> {
+    async fn watch<C: AsyncContext<P::Message>>(self, mut cx: C) {
         let Watch {
             program,
             plan,
@@ -213,7 +243,7 @@ impl<P: Program> Experiment<P::Message> for Watch<P> {
         let mut observer = program.observer();
         let host = move |index| {
             let program = Arc::clone(&program);
-            let make = move |index| program.node(index);
+            let make: Make<P::Node> = Arc::new(move |index| program.node(index));
             let (plan, coverage) = (Arc::clone(&plan), Arc::clone(&coverage));
             Host::new(index, count, make, plan, coverage, log.clone())
         };

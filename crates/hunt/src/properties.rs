@@ -200,7 +200,12 @@ impl Properties {
     }
 
     pub(crate) fn violate(&mut self, name: &str) {
-        self.add(name, false, 0, 1);
+        self.state(name, 0, 1);
+    }
+
+    /// Adds a property that has to hold always.
+    pub(crate) fn state(&mut self, name: &str, held: u64, violated: u64) {
+        self.add(name, false, held, violated);
     }
 
     fn names(&self, which: impl Fn(&Property) -> bool) -> Vec<&str> {

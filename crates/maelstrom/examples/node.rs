@@ -46,10 +46,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "long" => println!("{}", "x".repeat(2 << 20)),
             "exits" if ids > 2 => return Err("the disk is full".into()),
             "flood" => loop {
-                println!(
-                    "{}",
-                    json!({"src": name, "dest": "c0", "body": {"type": "x"}})
-                );
+                let body = json!({"type": "x", "text": "x".repeat(20_000)});
+                println!("{}", json!({"src": name, "dest": name, "body": body}));
             },
             _ => {}
         }

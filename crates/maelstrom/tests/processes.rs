@@ -56,7 +56,7 @@ fn processes_that_misbehave_end_the_test_with_a_sentence() {
         ("long", "a line of more than 1048576 bytes"),
         ("exits", "the disk is full"),
         ("stray", "to 'n99', which does not exist"),
-        ("flood", "floods the network"),
+        ("flood", "does not read its standard input"),
     ] {
         let error = run("echo", mode).unwrap_err().to_string();
         assert!(error.contains(part), "{mode}: {error}");
