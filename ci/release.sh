@@ -242,7 +242,7 @@ step_newcomer() {
     mount -t proc proc "$debian/proc" 2>/dev/null || true
     local status=0
     chroot "$debian" /usr/bin/python3.14 -B /newcomer/ci/book/run.py --programs /newcomer/programs --pictures /tmp/pictures \
-        /newcomer/examples/book/src/{introduction,gallery,architecture/start,operate/start}.md || status=$?
+        /newcomer/examples/book/src/{introduction,gallery,architecture/{start,faults,import,hunt},operate/{start,courier}}.md || status=$?
     umount "$debian/proc" 2>/dev/null || true
     return "$status"
 }
