@@ -170,7 +170,7 @@ pub enum CapacityError {
 /// // One instance serves one request at a time, each in 10 ms: at most 100 a second.
 /// let definition = read_text(
 ///     r#"{"arch": "shop", "services": [
-///         {"name": "api", "package": "karyon", "count": 1, "service_time": "10ms", "slots": 1},
+///         {"name": "api", "package": "karyon", "count": 1, "service_time": "10ms", "concurrency": 1},
 ///         {"name": "www", "package": "denominator", "dependencies": ["api"]}
 ///     ]}"#,
 ///     "shop.json",
