@@ -1,7 +1,7 @@
 //! An architecture as it was simulated: its regions and zones as areas, instances as dots, one row for
 //! each service with the entry points on top, and the connections that the run has made.
 
-use crate::bars::INK;
+use crate::legend::INK;
 use corsair::{Config, Executor};
 use corsair_arch::{KINDS, Plan, Scale, Topology, read, simulate};
 use corsair_observe::{Clock, GraphFormat, Observer, Settings};

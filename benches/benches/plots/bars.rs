@@ -1,5 +1,6 @@
 //! Horizontal bars, one row for each contender.
 
+use crate::legend::INK;
 use crate::measured::{Benchmark, Versus};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,7 +9,6 @@ use std::error::Error;
 
 const OURS: RGBColor = RGBColor(196, 78, 36);
 const THEIRS: RGBColor = RGBColor(120, 134, 148);
-pub const INK: RGBColor = RGBColor(40, 44, 52);
 
 const ROW: i32 = 24;
 const TITLE: i32 = 40;

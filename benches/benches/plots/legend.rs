@@ -1,9 +1,11 @@
 //! What the lines of a chart are called.
 
-use crate::bars::INK;
 use plotters::coord::CoordTranslate;
 use plotters::prelude::*;
 use std::error::Error;
+
+/// The colour of text and axes.
+pub const INK: RGBColor = RGBColor(40, 44, 52);
 
 /// A short line of this colour, beside its name.
 pub fn line(colour: RGBColor) -> impl Fn((i32, i32)) -> PathElement<(i32, i32)> {

@@ -1,7 +1,7 @@
 //! When one run over many machines pays: its speed by number of machines, actors and lookahead.
 
-use crate::bars::INK;
 use crate::legend;
+use crate::legend::INK;
 use crate::measured::{Gain, Machines};
 use plotters::prelude::*;
 use std::error::Error;

@@ -1,8 +1,8 @@
 //! A metastable failure over time: a spike, retries that keep the system down, and a budget for
 //! retries with which it recovers.
 
-use crate::bars::INK;
 use crate::legend;
+use crate::legend::INK;
 use corsair::{Config, Executor};
 use corsair_arch::{DefinitionText, Plan, Scale, Setting, Slice, Topology, simulate};
 use plotters::prelude::*;

@@ -1,7 +1,7 @@
 //! PHOLD in corsair and in ROSS, over lookahead, size and remote fraction.
 
-use crate::bars::INK;
 use crate::legend;
+use crate::legend::INK;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use serde::Deserialize;

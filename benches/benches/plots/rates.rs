@@ -1,7 +1,7 @@
 //! Rates over the number of actors.
 
-use crate::bars::INK;
 use crate::legend;
+use crate::legend::INK;
 use crate::measured::Benchmark;
 use plotters::prelude::*;
 use std::error::Error;
