@@ -81,7 +81,18 @@ await other.close();
 await page.selectOption("#example", "lamp");
 await until(page, () => document.title.includes("lamp"));
 await page.click("#capacity button");
-await until(page, () => document.querySelectorAll("#answer tr").length > 3);
+await until(page, () => /nothing limits/.test(document.querySelector("#said").textContent));
+await page.evaluate(() => {
+  const services = [{ name: "db", package: "store", count: 1, regions: 1, service_time: "4ms", concurrency: 2 },
+    { name: "www", package: "denominator", count: 0, regions: 0, dependencies: ["db"] }];
+  const { editor } = window.playground;
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: JSON.stringify({ arch: "shop", services }) } });
+});
+await page.click("#capacity button");
+await until(page, () => /^sustains \d/.test(document.querySelector("#said").textContent) && document.querySelectorAll("#answer tr").length > 3);
+await page.selectOption("#example", "test");
+await page.selectOption("#example", "lamp");
+await until(page, () => document.title.includes("lamp"));
 await page.fill("#settings", "services.webserver.count=36");
 await page.click("#compare button");
 await until(page, () => /intervals/.test(document.querySelector("#said").textContent));

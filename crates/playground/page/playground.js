@@ -167,7 +167,9 @@ async function main() {
   }));
   $("capacity").addEventListener("submit", trying(async () => {
     const found = await other.call("capacity", text(), seed.value, 2, Number(field("limit").value));
-    say(found.load === null ? "not even the lowest load is sustained" : `sustains ${found.load} requests per second at each entry point`);
+    say(!found.limited ? "nothing limits the load; give services concurrency, processors or a rate_limit to find a capacity"
+      : found.load === null ? "not even the lowest load is sustained"
+      : `sustains ${found.beyond ? "at least " : ""}${found.load} requests per second at each entry point`);
     table([["load/s", "p99", "errors", ""], ...found.points.map((/** @type {any} */ point) =>
       [String(point.load), ms(point.p99_seconds), String(point.errors), point.holds ? "" : "too much"])]);
   }));
