@@ -7,6 +7,7 @@ mod compose;
 mod demo;
 mod diff;
 mod fork;
+mod host;
 mod hunt;
 mod import;
 mod learn;
@@ -74,6 +75,11 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "check",
         "Check a recorded history for consistency",
         check::CheckArgs
+    ),
+    entry!(
+        "host",
+        "Run programs of this machine in a simulation (corsair-host)",
+        host::HostArgs
     ),
     entry!(
         "hunt",

@@ -143,14 +143,21 @@ impl Channel {
     /// Maps memory that forked processes share. It is never unmapped: there is one for each host of a
     /// process's only simulation.
     pub(crate) fn new() -> std::io::Result<Channel> {
+        Channel::map(
+            -1,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        )
+    }
+
+    fn map(fd: i32, flags: i32) -> std::io::Result<Channel> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 size_of::<Memory>(),
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
+                flags,
+                fd,
                 0,
             )
         };
@@ -159,6 +166,22 @@ impl Channel {
         }
         // SAFETY: the mapping is large enough, page-aligned and zeroed; all-zero is a valid `Memory`.
         Ok(Channel(unsafe { &*memory.cast::<Memory>() }))
+    }
+
+    /// Memory in a file, whose descriptor processes inherit that execute another program.
+    pub(crate) fn with_file() -> std::io::Result<(Channel, i32)> {
+        // SAFETY: the name ends with a zero byte.
+        let fd = unsafe { libc::memfd_create(c"corsair-channel".as_ptr(), libc::MFD_CLOEXEC) };
+        // SAFETY: the descriptor is ours.
+        if fd < 0 || unsafe { libc::ftruncate(fd, size_of::<Memory>() as i64) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok((Channel::open(fd)?, fd))
+    }
+
+    /// Maps the memory of a file that [`Channel::with_file`] has made.
+    pub(crate) fn open(fd: i32) -> std::io::Result<Channel> {
+        Channel::map(fd, libc::MAP_SHARED)
     }
 
     /// Returns the same memory for the other side, which gets it by forking.

@@ -13,6 +13,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -68,11 +69,32 @@ impl Sim {
         match self.0 {}
     }
 
+    pub fn executable(
+        &mut self,
+        _: impl Into<String>,
+        _: impl Into<PathBuf>,
+        _: impl Into<PathBuf>,
+    ) -> HostId {
+        match self.0 {}
+    }
+
+    pub fn readable(&mut self, _: &HostId, _: impl Into<PathBuf>) {
+        match self.0 {}
+    }
+
+    pub fn env_of(&mut self, _: &HostId, _: &str, _: &str) {
+        match self.0 {}
+    }
+
     pub fn at(&mut self, _: Duration, _: Fault) {
         match self.0 {}
     }
 
     pub fn network(&mut self, _: impl Network) {
+        match self.0 {}
+    }
+
+    pub fn link(&mut self, _: &HostId, _: &HostId, _: impl Network) {
         match self.0 {}
     }
 
@@ -255,6 +277,15 @@ impl Datagrams {
 /// Always.
 pub fn run_test<O: Outcome>(_: &str, _: Options, _: fn(&mut Sim) -> O) {
     panic!("{}", SimError::Platform);
+}
+
+/// Does nothing: no process is a host on this platform.
+pub fn preload() {}
+
+/// Returns the path of this program; empty on this platform, where it is not started again.
+pub fn program() -> &'static PathBuf {
+    static NONE: PathBuf = PathBuf::new();
+    &NONE
 }
 
 /// Fails on this platform.

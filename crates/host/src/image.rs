@@ -8,7 +8,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -28,9 +28,15 @@ pub(crate) fn is_fixed() -> bool {
     (is_at_base || here < LOW) && std::env::var_os(PROGRAM).is_some()
 }
 
+static PATH: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says which program this process runs, where it is not the one that was started.
+pub(crate) fn set_program(path: &Path) {
+    let _ = PATH.set(path.to_owned());
+}
+
 /// The program on disk.
-pub(crate) fn program() -> &'static PathBuf {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
+pub fn program() -> &'static PathBuf {
     PATH.get_or_init(|| {
         let named = std::env::var_os(PROGRAM).map(PathBuf::from);
         named

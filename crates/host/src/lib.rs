@@ -52,6 +52,8 @@ mod channel;
 mod debug;
 mod disk;
 mod error;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod executable;
 mod fault;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod filesystem;
@@ -110,8 +112,12 @@ pub use options::{Options, Outcome};
 pub use state::{HostId, HostState};
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
-pub use elsewhere::{Sim, init, run_test, simulate};
+pub use elsewhere::{Sim, init, preload, program, run_test, simulate};
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub use executable::preload;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub use harness::{init, run_test, simulate};
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub use image::program;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub use sim::Sim;

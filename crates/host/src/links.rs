@@ -3,6 +3,7 @@
 use crate::uplink::Directory;
 use corsair::network::{Delivery, Network, Route};
 use corsair::{Random, Time};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -14,18 +15,28 @@ struct Partition {
     groups: [Vec<u32>; 2],
 }
 
+/// Network models by pair of hosts.
+pub(crate) type OwnModels = BTreeMap<(u32, u32), Arc<dyn Network>>;
+
 /// A network model and the partitions of a simulation. Partitions are changed only while the simulation is paused.
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     model: Arc<dyn Network>,
+    /// Models between two hosts, the lower number first.
+    own: Arc<OwnModels>,
     directory: Arc<OnceLock<Directory>>,
     cuts: Arc<RwLock<Vec<Partition>>>,
 }
 
 impl Links {
-    pub(crate) fn new(model: Arc<dyn Network>, directory: Arc<OnceLock<Directory>>) -> Links {
+    pub(crate) fn new(
+        model: Arc<dyn Network>,
+        own: OwnModels,
+        directory: Arc<OnceLock<Directory>>,
+    ) -> Links {
         Links {
             model,
+            own: Arc::new(own),
             directory,
             cuts: Arc::default(),
         }
@@ -61,17 +72,25 @@ impl Links {
         }
     }
 
+    /// The hosts of a route.
+    fn hosts(&self, route: &Route) -> Option<(u32, u32)> {
+        let directory = self.directory.get()?;
+        Some((directory.host(route.from)?, directory.host(route.to)?))
+    }
+
+    /// The model of a route.
+    fn model(&self, route: &Route) -> &dyn Network {
+        let hosts = (!self.own.is_empty()).then(|| self.hosts(route)).flatten();
+        let own = hosts.and_then(|(from, to)| self.own.get(&(from.min(to), from.max(to))));
+        &**own.unwrap_or(&self.model)
+    }
+
     fn is_cut(&self, route: &Route) -> bool {
         let cuts = self.cuts.read().unwrap_or_else(PoisonError::into_inner);
         if cuts.is_empty() {
             return false;
         }
-        let host = |who| {
-            self.directory
-                .get()
-                .and_then(|directory| directory.host(who))
-        };
-        let (Some(from), Some(to)) = (host(route.from), host(route.to)) else {
+        let Some((from, to)) = self.hosts(route) else {
             return false;
         };
         cuts.iter()
@@ -106,21 +125,23 @@ impl Partition {
 
 impl Network for Links {
     fn least(&self) -> Duration {
-        self.model.least()
+        let own = self.own.values().map(|model| model.least());
+        own.fold(self.model.least(), Duration::min)
     }
 
     fn most(&self) -> Duration {
-        self.model.most()
+        let own = self.own.values().map(|model| model.most());
+        own.fold(self.model.most(), Duration::max)
     }
 
     fn latency(&self, route: &Route, random: &mut Random) -> Duration {
-        self.model.latency(route, random)
+        self.model(route).latency(route, random)
     }
 
     fn delivery(&self, route: &Route, random: &mut Random) -> Delivery {
         match self.is_cut(route) {
             true => Delivery::Lost,
-            false => self.model.delivery(route, random),
+            false => self.model(route).delivery(route, random),
         }
     }
 
@@ -139,7 +160,7 @@ mod tests {
     fn a_partition_holds_in_both_directions_until_it_is_healed_pair_by_pair() {
         let model = Arc::new(Constant::new(Duration::from_millis(1)).unwrap());
         let directory = Directory::new((10..13).map(Addr::from_u32).collect());
-        let links = Links::new(model, Arc::new(OnceLock::from(directory)));
+        let links = Links::new(model, OwnModels::new(), Arc::new(OnceLock::from(directory)));
         let second = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         let is_lost = |from: u32, to: u32, at| {
             let route = Route {

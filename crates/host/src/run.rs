@@ -4,7 +4,7 @@ use crate::actor::Native;
 use crate::channel::Channel;
 use crate::error::SimError;
 use crate::fault::Power;
-use crate::links::Links;
+use crate::links::{Links, OwnModels};
 use crate::log::{Line, NamedLines};
 use crate::machine::Machine;
 use crate::state::{HostId, HostState};
@@ -89,6 +89,7 @@ impl ActiveRun {
         groups: Vec<Range<usize>>,
         workers: NonZeroUsize,
         network: Arc<dyn Network>,
+        own_models: OwnModels,
     ) -> Result<ActiveRun, SimError> {
         let zygote = Zygote::fork(world).map_err(|source| SimError::System {
             what: "the process that hosts are forked from",
@@ -98,7 +99,7 @@ impl ActiveRun {
         let records = world.hosts.iter().map(|_| Mutex::new(Record::new()));
         let records: Arc<Vec<_>> = Arc::new(records.collect());
         let directory = Arc::new(OnceLock::new());
-        let links = Links::new(network, Arc::clone(&directory));
+        let links = Links::new(network, own_models, Arc::clone(&directory));
         let config = Config {
             seed: world.seed,
             workers,

@@ -5,9 +5,11 @@ use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
 use crate::error::SimError;
+use crate::executable::{self, Executable};
 use crate::fault::{Fault, Kind};
 use crate::filesystem::FileSystem;
 use crate::heap::{self, Zone};
+use crate::links::OwnModels;
 use crate::log::Line;
 use crate::options::Outcome;
 use crate::run::ActiveRun;
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -35,6 +38,7 @@ pub struct Sim {
     workers: NonZeroUsize,
     preemption: u32,
     network: Arc<dyn Network>,
+    links: OwnModels,
     environment: Vec<(String, String)>,
     hosts: Vec<HostSpec>,
     names: BTreeMap<String, usize>,
@@ -57,6 +61,7 @@ impl Sim {
             workers,
             preemption: 0,
             network: Arc::new(Fifo(network.expect("the range is not empty"))),
+            links: OwnModels::new(),
             environment: vec![],
             hosts: vec![],
             names: BTreeMap::new(),
@@ -92,6 +97,63 @@ impl Sim {
             source,
         });
         self.add(name.into(), program, None)
+    }
+
+    /// Adds a host that runs a program of this machine: a dynamically linked one for Linux on x86-64 with glibc, in any
+    /// language. `preload` is the path of the shared object with the simulated kernel, which the package
+    /// `corsair-host-run` builds. [`Sim::args`] sets its arguments, with its name.
+    ///
+    /// The program sees the host's disk, and of this machine what [`Sim::readable`] names: at least the directories of
+    /// shared libraries.
+    pub fn executable(
+        &mut self,
+        name: impl Into<String>,
+        path: impl Into<PathBuf>,
+        preload: impl Into<PathBuf>,
+    ) -> HostId {
+        let path: PathBuf = path.into();
+        let program = match executable::check(&path) {
+            Err(why) => Err(SimError::Settings(why)),
+            Ok(()) => Channel::with_file()
+                .map(|(channel, channel_fd)| {
+                    let executable = Executable {
+                        path,
+                        preload: preload.into(),
+                        readable: vec![],
+                        environment: vec![],
+                        channel_fd,
+                    };
+                    Program::File(executable, channel)
+                })
+                .map_err(|source| SimError::System {
+                    what: "memory for a host's channel",
+                    source,
+                }),
+        };
+        self.add(name.into(), program, None)
+    }
+
+    fn executable_of(&mut self, host: &HostId) -> Option<&mut Executable> {
+        match &mut self.hosts.get_mut(host.0)?.program {
+            Program::File(executable, _) => Some(executable),
+            _ => None,
+        }
+    }
+
+    /// Lets a host's [executable](Sim::executable) read a file or a directory of this machine, at the same path. It cannot
+    /// write there.
+    pub fn readable(&mut self, host: &HostId, path: impl Into<PathBuf>) {
+        if let Some(executable) = self.executable_of(host) {
+            executable.readable.push(path.into());
+        }
+    }
+
+    /// Sets an environment variable of one host's [executable](Sim::executable).
+    pub fn env_of(&mut self, host: &HostId, name: &str, value: &str) {
+        if let Some(executable) = self.executable_of(host) {
+            let entry = (name.to_string(), value.to_string());
+            executable.environment.push(entry);
+        }
     }
 
     /// Adds a host to the group that begins at an index, or as a separate group.
@@ -209,6 +271,13 @@ impl Sim {
         self.network = Arc::new(network);
     }
 
+    /// Sets the network between two hosts, in both directions. Packets arrive in order if they do in the [network of all
+    /// hosts](Sim::network).
+    pub fn link(&mut self, one: &HostId, other: &HostId, network: impl Network) {
+        let pair = (one.0.min(other.0) as u32, one.0.max(other.0) as u32);
+        self.links.insert(pair, Arc::new(network));
+    }
+
     /// Sets the properties of all disks. [`Fault::disk`] changes those of one host later.
     pub fn disk(&mut self, disk: Disk) {
         self.disk = disk;
@@ -305,9 +374,12 @@ impl Sim {
             medium,
             disk: self.disk,
             files: std::mem::take(&mut self.files),
+            readable: vec![],
         }));
         let groups = std::mem::take(&mut self.groups);
-        ActiveRun::begin(world, groups, self.workers, Arc::clone(&self.network))
+        let own_models = std::mem::take(&mut self.links);
+        let network = Arc::clone(&self.network);
+        ActiveRun::begin(world, groups, self.workers, network, own_models)
     }
 
     fn advance(&mut self, run: &mut ActiveRun, until: u64) -> Result<(), SimError> {

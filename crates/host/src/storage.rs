@@ -50,6 +50,11 @@ impl Medium {
         Ok(Medium { fd, host: 0 })
     }
 
+    /// The medium in a file with this descriptor, which another process has made.
+    pub(crate) fn open(fd: i32) -> Medium {
+        Medium { fd, host: 0 }
+    }
+
     /// Returns the part of a host; `None` if there are too many hosts.
     pub(crate) fn of_host(self, host: usize) -> Option<Medium> {
         (host < MOST_HOSTS).then_some(Medium { host, ..self })

@@ -4,6 +4,7 @@ use crate::actor::Body;
 use crate::channel::Channel;
 use crate::debug::Debug;
 use crate::disk::Disk;
+use crate::executable::Executable;
 use crate::storage::Medium;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,8 +18,12 @@ const NET_V6: u128 = 0xfd00 << 112;
 pub(crate) enum Program {
     /// A main function, which returns the exit status, in a separate process.
     Main(Box<dyn Fn() -> u8 + Send + Sync>, Channel),
+    /// A program of this machine, in a process of its own.
+    File(Executable, Channel),
     /// An async body within the engine.
     Actor(Body),
+    /// In the process of a program of this machine: its own host, with a channel, and all others.
+    Elsewhere(Option<Channel>),
 }
 
 /// A host.
@@ -35,8 +40,9 @@ impl HostSpec {
     /// Returns the channel to its process; `None` if the host is an actor.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         match &self.program {
-            Program::Main(_, channel) => Some(channel),
+            Program::Main(_, channel) | Program::File(_, channel) => Some(channel),
             Program::Actor(_) => None,
+            Program::Elsewhere(channel) => channel.as_ref(),
         }
     }
 }
@@ -68,6 +74,8 @@ pub(crate) struct World {
     pub disk: Disk,
     /// Initial files: host, path, contents.
     pub files: Vec<(usize, String, Vec<u8>)>,
+    /// Paths of this machine that the program may read.
+    pub readable: Vec<Vec<u8>>,
 }
 
 impl World {
@@ -124,6 +132,7 @@ mod tests {
             medium: Medium::new().unwrap(),
             disk: Disk::new(),
             files: vec![],
+            readable: vec![],
         };
         for (index, name) in names.iter().enumerate() {
             for ip in world.resolve(&name.to_uppercase()) {

@@ -2,7 +2,8 @@
 //! each start of a host, begin in the same state.
 #![allow(unsafe_code, reason = "forks processes")]
 
-use crate::channel::Ending;
+use crate::channel::{Channel, Ending};
+use crate::executable::{self, Boot, Executable};
 use crate::heap::{self, Zone};
 use crate::kernel::{self, Kernel};
 use crate::raw::args;
@@ -149,10 +150,35 @@ fn fork_host(world: &'static World, host: usize, starts: u32, now: u64, lost_pow
         -1 => channel.set_gone(-1),
         0 => {
             channel.set_pid(std::process::id() as i32);
+            if let Program::File(executable, _) = &world.hosts[host].program {
+                execute(
+                    world,
+                    executable,
+                    channel,
+                    Boot {
+                        host,
+                        starts,
+                        now,
+                        lost_power,
+                    },
+                );
+            }
             run_host(world, host, starts, now, lost_power)
         }
         pid => channel.set_pid(pid),
     }
+}
+
+/// Executes a program of this machine in the process of its host.
+fn execute(world: &World, executable: &Executable, channel: &Channel, boot: Boot) -> ! {
+    die_with_parent();
+    let error = executable::execute(world, executable, boot);
+    let text = format!("cannot execute {}: {error}\n", executable.path.display());
+    crate::log::write_record(boot.now, 0, 2, text.as_bytes(), |record| {
+        channel.write_log(record);
+    });
+    // SAFETY: ends the process, as a shell does.
+    unsafe { libc::_exit(127) }
 }
 
 /// Runs a host in this process.

@@ -192,7 +192,38 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    create_durably(path, &builder)
+}
+
+/// Creates a directory, with its parents, whose name survives a power failure.
+///
+/// # Errors
+/// The same errors as [`std::fs::DirBuilder::create`], and those of syncing the directories that hold new names.
+pub fn durable_directory(path: &Path) -> io::Result<()> {
+    create_durably(path, fs::DirBuilder::new().recursive(true))
+}
+
+/// A name is durable when its directory is synced, also the name of a directory. An earlier process may have been killed
+/// before it did so, so names that exist are synced as well, as far as this process may.
+fn create_durably(path: &Path, builder: &fs::DirBuilder) -> io::Result<()> {
+    let named = || {
+        let each = path.ancestors();
+        each.filter(|name| !name.as_os_str().is_empty())
+    };
+    let new = named().take_while(|name| !name.exists()).count();
+    builder.create(path)?;
+    for (index, name) in named().enumerate() {
+        let parent = match name.parent() {
+            None => break,
+            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) => parent,
+        };
+        let synced = sync_directory(parent);
+        if index < new {
+            synced?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns options that create a file which only its owner may read and write, whatever the umask. The mode of an

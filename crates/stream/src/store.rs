@@ -94,7 +94,7 @@ impl Store {
     pub fn open(directory: impl Into<PathBuf>) -> Result<Store, StoreError> {
         let directory = directory.into();
         let tasks = directory.join("tasks");
-        fs::create_dir_all(&tasks).map_err(at(&tasks))?;
+        corsair_journal::durable_directory(&tasks).map_err(at(&tasks))?;
         let path = directory.join("lock");
         let lock = File::create(&path).map_err(at(&path))?;
         match lock.try_lock() {

@@ -20,13 +20,13 @@ fn http() -> Client {
 /// The answer to a request, which is sent again until there is one.
 fn insist(what: &str, request: impl Fn() -> RequestBuilder) -> String {
     for _ in 0..100 {
-        match request()
-            .send()
-            .and_then(|answer| answer.error_for_status())
-        {
+        match request().send() {
             Ok(answer) => {
-                if let Ok(text) = answer.text() {
-                    return text;
+                let status = answer.status();
+                match answer.text() {
+                    Ok(text) if status.is_success() => return text,
+                    Ok(text) => println!("{what}: {status} {text}"),
+                    Err(error) => println!("{what}: {error}"),
                 }
             }
             Err(error) => println!("{what}: {error}"),
@@ -132,7 +132,7 @@ fn courier_loses_no_message_that_it_answered(sim: &mut Sim) -> Result<(), SimErr
 }
 
 const TASK: &str =
-    r#"stream | from("cpu") | window(10s, every 10s) | count(value) | http_out("counts")"#;
+    r#"stream | from('cpu') | window(10s, every 10s) | count(value) | http_out('counts')"#;
 
 /// Adds a task and writes points through a restart.
 fn write_points() {

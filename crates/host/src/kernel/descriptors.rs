@@ -1,5 +1,6 @@
 //! Descriptors, and the objects that they refer to.
 
+use super::devices::Image;
 use super::epoll::Epoll;
 use super::events::{Counter, Timer};
 use super::files::{OpenDirectory, OpenFile};
@@ -30,8 +31,8 @@ pub(crate) enum Kind {
     File(OpenFile),
     /// A directory of the host's disk.
     Directory(OpenDirectory),
-    /// A file of the real system that may be read: the program's own image.
-    Image(i32),
+    /// A file or a directory of the real system that may be read.
+    Image(Image),
     /// `eventfd`.
     Counter(Counter),
     /// `timerfd`.
@@ -303,7 +304,7 @@ impl Kernel {
             Kind::NewUnix(socket) => self.close_new_unix(socket),
             Kind::UnixListener(listener) => self.close_unix_listener(listener),
             Kind::UnixDatagrams(socket) => self.close_unix_datagrams(socket),
-            Kind::Image(real) => super::devices::close_image(real),
+            Kind::Image(image) => super::devices::close_image(image.fd),
             Kind::File(file) => {
                 self.release_locks(file.ino, id);
                 self.files.close_inode(file.ino);

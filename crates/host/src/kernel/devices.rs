@@ -2,9 +2,42 @@
 #![allow(unsafe_code, reason = "reads the program's own image")]
 
 use super::Kernel;
-use super::descriptors::Kind;
+use super::descriptors::{Kind, Object};
 use super::user::{self, Buffers, Error, error};
 use crate::raw::{Args, args, raw};
+use std::ffi::{CStr, CString};
+
+/// An open file or directory of the real system.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub fd: i32,
+    /// Its absolute path.
+    path: CString,
+}
+
+impl Image {
+    /// Opens a path for reading. The flags say what it may be.
+    fn open(path: &CStr, flags: i32) -> Result<Image, Error> {
+        let kinds = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_PATH;
+        let flags = flags & kinds | libc::O_RDONLY | libc::O_CLOEXEC;
+        let fd = on_path(libc::SYS_openat, path, [flags as usize, 0])?;
+        Ok(Image {
+            fd: fd as i32,
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Makes a call of the real system with an absolute path.
+fn on_path(number: i64, path: &CStr, more: [usize; 2]) -> Result<isize, Error> {
+    let directory = libc::AT_FDCWD as usize;
+    let args = args([directory, path.as_ptr() as usize, more[0], more[1]]);
+    // SAFETY: the path ends with a zero byte; other pointers are those that the program passed to this call.
+    match unsafe { raw(number, args) } {
+        error @ -4095..0 => Err(error),
+        result => Ok(result),
+    }
+}
 
 /// The target of such a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,27 +72,88 @@ pub(super) fn open(device: Device) -> Result<Kind, Error> {
         Device::Zero => Kind::Zero,
         Device::Entropy => Kind::Entropy,
         Device::Real(path) => {
-            let read = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-            let directory = libc::AT_FDCWD as usize;
-            let args = args([directory, path.as_ptr() as usize, read]);
-            // SAFETY: the path ends with a zero byte.
-            let fd = unsafe { raw(libc::SYS_openat, args) };
-            if fd < 0 {
-                return Err(fd);
-            }
-            Kind::Image(fd as i32)
+            let path = CStr::from_bytes_with_nul(path).map_err(|_| error(libc::ENOENT))?;
+            Kind::Image(Image::open(path, 0)?)
         }
     })
 }
 
 impl Kernel {
+    /// The path of the real system that a program names, if the program may read there.
+    pub(super) fn real_path(&mut self, directory: usize, path: &[u8]) -> Option<CString> {
+        let readable = &self.world.readable;
+        if readable.is_empty() || path.is_empty() {
+            return None;
+        }
+        let base = match (path[0], directory as i32) {
+            (b'/', _) => vec![],
+            (_, libc::AT_FDCWD) => self.files.path(self.directory)?,
+            _ => match &self.descriptors.object(directory).ok()?.1.kind {
+                Kind::Image(image) => image.path.to_bytes().to_vec(),
+                Kind::Directory(directory) => self.files.path(directory.ino)?,
+                _ => return None,
+            },
+        };
+        let mut names: Vec<&[u8]> = vec![];
+        for name in base
+            .split(|&byte| byte == b'/')
+            .chain(path.split(|&byte| byte == b'/'))
+        {
+            match name {
+                b"" | b"." => {}
+                b".." => drop(names.pop()),
+                name => names.push(name),
+            }
+        }
+        let full = names
+            .iter()
+            .fold(vec![], |full, name| [&full, &b"/"[..], name].concat());
+        let is_below = |root: &Vec<u8>| {
+            let rest = full.strip_prefix(&root[..]);
+            rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        match readable.iter().any(is_below) {
+            true => CString::new(full).ok(),
+            false => None,
+        }
+    }
+
+    /// Opens a path of the real system.
+    pub(super) fn open_real(&mut self, path: &CStr, flags: i32) -> Result<isize, Error> {
+        let writes = flags & libc::O_ACCMODE != libc::O_RDONLY;
+        if writes || flags & (libc::O_CREAT | libc::O_TRUNC) != 0 {
+            return Err(error(libc::EROFS));
+        }
+        let image = Image::open(path, flags)?;
+        self.open(Object::new(Kind::Image(image)), flags)
+    }
+
+    /// `stat` and `lstat` of a path of the real system.
+    pub(super) fn stat_real(path: &CStr, out: usize, flags: i32) -> Result<isize, Error> {
+        on_path(libc::SYS_newfstatat, path, [out, flags as usize])?;
+        hide_access_time(out)
+    }
+
+    /// `access` of a path of the real system.
+    pub(super) fn access_real(path: &CStr, mode: usize) -> Result<isize, Error> {
+        match mode as i32 & libc::W_OK {
+            0 => on_path(libc::SYS_faccessat, path, [mode, 0]),
+            _ => Err(error(libc::EROFS)),
+        }
+    }
+
+    /// `readlink` of a path of the real system.
+    pub(super) fn readlink_real(path: &CStr, out: usize, size: usize) -> Result<isize, Error> {
+        on_path(libc::SYS_readlinkat, path, [out, size])
+    }
+
     /// Passes a call on a descriptor to the real system, with the real descriptor of a file of the real system. Other
     /// descriptors get the error `otherwise`.
     pub(super) fn on_image(&mut self, number: i64, args: &Args, otherwise: i32) -> isize {
         let real = match self.descriptors.object(args[0]) {
             Err(error) => return error,
             Ok((_, object)) => match object.kind {
-                Kind::Image(real) => real,
+                Kind::Image(ref image) => image.fd,
                 _ => return error(otherwise),
             },
         };
@@ -92,6 +186,14 @@ pub(super) fn copy_out(bytes: &[u8], out: usize, capacity: usize) -> isize {
     let count = bytes.len().min(capacity);
     user::bytes_mut(out, count).copy_from_slice(&bytes[..count]);
     count as isize
+}
+
+/// Removes what changes when a file is read from what `stat` has written.
+pub(super) fn hide_access_time(out: usize) -> Result<isize, Error> {
+    let mut stat: libc::stat = user::read(out)?;
+    (stat.st_atime, stat.st_atime_nsec) = (stat.st_mtime, stat.st_mtime_nsec);
+    user::write(out, stat)?;
+    Ok(0)
 }
 
 /// Closes a file of the real system.

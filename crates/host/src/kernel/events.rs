@@ -124,7 +124,6 @@ impl Kernel {
             self.timerfd_gettime(fd, old)?;
         }
         let now = self.now;
-        let world = self.world;
         let (id, object) = self.descriptors.object(fd)?;
         let Kind::Timer(timer) = &mut object.kind else {
             return Err(error(libc::EINVAL));

@@ -391,7 +391,8 @@ impl Kernel {
     ) -> Result<isize, Error> {
         let (id, object) = self.descriptors.object(fd)?;
         let Kind::Directory(directory) = &object.kind else {
-            return Err(error(libc::ENOTDIR));
+            let args = crate::raw::args([fd, out, capacity]);
+            return Ok(self.on_image(libc::SYS_getdents64, &args, libc::ENOTDIR));
         };
         let (ino, mut read, mut last) = (directory.ino, directory.read, directory.last.clone());
         let entries = self.files.entries(ino).ok_or(error(libc::ENOENT))?;

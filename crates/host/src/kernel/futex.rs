@@ -30,7 +30,7 @@ impl Kernel {
                     value as u32,
                     bits as u32,
                     attempt,
-                    |kernel| Ok(user::timespec(limit)?.saturating_sub(clock::base(clock))),
+                    |_| Ok(user::timespec(limit)?.saturating_sub(clock::base(clock))),
                     limit,
                 )
             }

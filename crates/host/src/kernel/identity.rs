@@ -1,5 +1,7 @@
 //! The identity of a program and its machine, and random numbers.
 
+#![allow(unsafe_code, reason = "zeroes structures of the C library")]
+
 use super::user::{self, Error, error};
 use super::{Kernel, current_thread};
 
@@ -68,6 +70,34 @@ impl Kernel {
         }
         user::bytes_mut(out, bytes.len()).copy_from_slice(&bytes);
         Ok(0)
+    }
+
+    /// `sysinfo`: a machine of 8 GiB, of which half is free.
+    pub(super) fn sysinfo(&self, out: usize) -> Result<isize, Error> {
+        const MEMORY: u64 = 8 << 30;
+        // SAFETY: all-zero is a valid `sysinfo`.
+        let mut info: libc::sysinfo = unsafe { std::mem::zeroed() };
+        info.uptime = (self.read_clock(libc::CLOCK_BOOTTIME) / 1_000_000_000) as i64;
+        (info.totalram, info.freeram) = (MEMORY, MEMORY / 2);
+        (info.mem_unit, info.procs) = (1, 1);
+        user::write(out, info)?;
+        Ok(0)
+    }
+
+    /// `getrusage`: a program takes no processor time, because computing takes no virtual time.
+    pub(super) fn getrusage(out: usize) -> Result<isize, Error> {
+        // SAFETY: all-zero is a valid `rusage`.
+        let usage: libc::rusage = unsafe { std::mem::zeroed() };
+        user::write(out, usage)?;
+        Ok(0)
+    }
+
+    /// `times`: as [`Kernel::getrusage`]; the result is the clock in hundredths of a second.
+    pub(super) fn times(&self, out: usize) -> Result<isize, Error> {
+        if out != 0 {
+            user::write(out, [0u64; 4])?;
+        }
+        Ok((self.read_clock(libc::CLOCK_MONOTONIC) / 10_000_000) as isize)
     }
 
     /// `umask`.

@@ -101,8 +101,8 @@ impl Kernel {
         );
         let writes = protection as i32 & libc::PROT_WRITE != 0;
         match &self.descriptors.object(fd)?.1.kind {
-            Kind::Image(real) => {
-                args[4] = *real as usize;
+            Kind::Image(image) => {
+                args[4] = image.fd as usize;
                 Ok(None)
             }
             Kind::File(file) => {

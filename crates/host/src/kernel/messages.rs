@@ -94,7 +94,7 @@ impl Kernel {
                 let random = self.random_bytes(buffers.len());
                 Ok(Some(bytes(&random)))
             }
-            Kind::Image(real) => super::devices::read_image(*real, buffers).map(|count| {
+            Kind::Image(image) => super::devices::read_image(image.fd, buffers).map(|count| {
                 Some(Received {
                     count,
                     from: None,

@@ -174,6 +174,9 @@ impl Kernel {
             let kind = devices::open(device)?;
             return Ok(Step::Done(self.open(Object::new(kind), flags)?));
         }
+        if let Some(real) = self.real_path(directory, &path) {
+            return self.open_real(&real, flags).map(Step::Done);
+        }
         let exclusive = flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
         let follow = flags & libc::O_NOFOLLOW == 0 && !exclusive;
         let found = self.find(directory, &path, follow)?;
@@ -288,6 +291,9 @@ impl Kernel {
         out: usize,
         flags: i32,
     ) -> Result<isize, Error> {
+        if let Some(real) = self.real_path(directory, &user::path(path)?) {
+            return Kernel::stat_real(&real, out, flags & libc::AT_SYMLINK_NOFOLLOW);
+        }
         match self.look_up(directory, path, flags)? {
             Some(attributes) => attributes.write_stat(out),
             None => self.fstat(directory, out),
@@ -297,6 +303,10 @@ impl Kernel {
     /// `statx`.
     pub(super) fn statx(&mut self, args: &crate::raw::Args) -> Result<isize, Error> {
         let [directory, path, flags, _, out, _] = *args;
+        if self.real_path(directory, &user::path(path)?).is_some() {
+            // The C library falls back to a call whose result has one form.
+            return Err(error(libc::ENOSYS));
+        }
         match self.look_up(directory, path, flags as i32)? {
             Some(attributes) => attributes.write_statx(out),
             None => Ok(self.on_image(libc::SYS_statx, args, libc::ENOSYS)),
@@ -314,6 +324,9 @@ impl Kernel {
             .is_some_and(|device| !matches!(device, Device::Real(_)))
         {
             return Ok(0);
+        }
+        if let Some(real) = self.real_path(directory, &user::path(path)?) {
+            return Kernel::access_real(&real, mode);
         }
         let ino = self.find_inode(directory, path, true)?;
         let inode = self.files.inode(ino).ok_or(error(libc::ENOENT))?;
@@ -335,6 +348,9 @@ impl Kernel {
         let text = user::path(path)?;
         if let Some(result) = Kernel::image_path(&text, out, capacity) {
             return result;
+        }
+        if let Some(real) = self.real_path(directory, &text) {
+            return Kernel::readlink_real(&real, out, capacity);
         }
         let found = self.find(directory, &text, false)?;
         let ino = found.target.ok_or(error(libc::ENOENT))?;

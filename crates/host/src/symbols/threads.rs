@@ -117,6 +117,34 @@ pub(crate) fn start(
     result
 }
 
+/// Makes the calling thread, the only one of its process, the first thread of the program. Returns when it has the baton
+/// for the first time.
+pub(crate) fn adopt() {
+    let (thread, baton) = with(|kernel| {
+        let thread = kernel.add_thread();
+        (thread, kernel.baton(thread))
+    });
+    let key = EXIT_KEY.load(Ordering::Relaxed);
+    // SAFETY: the key exists; the value is a number.
+    unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(1)) };
+    crate::heap::enter(crate::heap::Zone::Process);
+    let mut handle: pthread_t = 0;
+    // SAFETY: the handle is valid for a write, and the function has the type that the call expects.
+    let result = unsafe {
+        CREATE.get::<Create>()(&mut handle, std::ptr::null(), machine, std::ptr::null_mut())
+    };
+    if result != 0 {
+        crate::kernel::fatal("cannot start the thread that serves the simulation");
+    }
+    threads::take_baton(thread, baton);
+}
+
+/// The thread beside those of the program, which serves the simulation while none of them runs.
+extern "C" fn machine(_: *mut c_void) -> *mut c_void {
+    crate::heap::enter(crate::heap::Zone::Host);
+    crate::kernel::run_machine()
+}
+
 /// Joins detached threads that have ended, so that their stacks can be reused.
 fn reap() {
     loop {

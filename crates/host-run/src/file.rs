@@ -1,0 +1,126 @@
+//! The file that describes a simulation, as TOML or JSON.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A duration as text, for example `250us` or `2s`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Span(pub Duration);
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Span, String> {
+        let wrong = || {
+            format!(
+                "'{text}' is not a duration; expected a number with a unit, for example 250us or 2s"
+            )
+        };
+        let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+        Duration::try_from(span).map(Span).map_err(|_| wrong())
+    }
+}
+
+/// A simulation.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// The virtual time at which it ends.
+    pub until: Span,
+    /// The first seed.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Seeds to run.
+    #[serde(default = "one")]
+    pub seeds: u64,
+    /// Calls of 1,000 before which another thread runs.
+    #[serde(default)]
+    pub preemption: u32,
+    /// The network of all hosts.
+    pub network: Option<Link>,
+    #[serde(rename = "host")]
+    pub hosts: Vec<Host>,
+    #[serde(default, rename = "link")]
+    pub links: Vec<Between>,
+    #[serde(default, rename = "fault")]
+    pub faults: Vec<FaultAt>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// A network.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// The shortest and the longest latency.
+    pub latency: [Span; 2],
+    /// The part of packets that is lost.
+    #[serde(default)]
+    pub loss: f64,
+}
+
+/// A network between two hosts.
+#[derive(Debug, Deserialize)]
+pub struct Between {
+    pub between: [String; 2],
+    #[serde(flatten)]
+    pub link: Link,
+}
+
+/// A host.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    pub name: String,
+    /// The program, an absolute path or one beside the file, and its arguments.
+    pub run: Vec<String>,
+    /// Files and directories of this machine that the program may read.
+    #[serde(default)]
+    pub read: Vec<PathBuf>,
+    /// Files on its disk, with the paths that they are copied from.
+    #[serde(default)]
+    pub files: BTreeMap<String, PathBuf>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// A fault.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultAt {
+    pub at: Span,
+    pub kill: Option<String>,
+    pub power_loss: Option<String>,
+    pub start: Option<String>,
+    /// The host that gets SIGTERM.
+    pub terminate: Option<String>,
+    /// Two groups of hosts.
+    pub partition: Option<[Vec<String>; 2]>,
+    pub heal: Option<[Vec<String>; 2]>,
+}
+
+/// Bytes of a file at most.
+const LARGEST: u64 = 16 << 20;
+
+/// Reads a file.
+pub fn read(path: &Path) -> Result<File, String> {
+    let name = path.display();
+    let size = path.metadata().map_or(0, |metadata| metadata.len());
+    if size > LARGEST {
+        return Err(format!(
+            "{name} has {size} bytes; a simulation is described in fewer"
+        ));
+    }
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => toml::from_str(&text).map_err(|error| format!("{name}: {error}")),
+        Some("json") => serde_json::from_str(&text).map_err(|error| format!("{name}: {error}")),
+        _ => Err(format!("{name} is neither a .toml nor a .json file")),
+    }
+}

@@ -1,0 +1,235 @@
+//! `corsair-host run FILE`: programs of this machine as hosts of a deterministic simulation.
+#![allow(clippy::print_stdout, reason = "prints results")]
+
+mod file;
+
+use clap::{Parser, Subcommand};
+use corsair::network::{Fifo, Jitter, Lossy};
+use corsair_host::{Fault, HostId, Sim, SimError, simulate};
+use file::{FaultAt, File, Host, Link};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Runs programs as hosts of a deterministic simulation.
+#[derive(Parser)]
+#[command(name = "corsair-host", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run the simulation that a TOML or JSON file describes
+    Run(Run),
+}
+
+#[derive(clap::Args)]
+struct Run {
+    /// The file: hosts, programs, files, links and faults
+    file: PathBuf,
+    /// The first seed, instead of the file's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many seeds to run, instead of the file's
+    #[arg(long)]
+    seeds: Option<u64>,
+    /// Worker threads of the engine; results do not depend on them
+    #[arg(long, default_value = "1")]
+    workers: NonZeroUsize,
+    /// The simulated kernel as a shared object; it is beside this program if this is not given
+    #[arg(long)]
+    preload: Option<PathBuf>,
+}
+
+/// Directories that hold shared libraries.
+const LIBRARIES: [&str; 4] = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache"];
+
+fn main() -> ExitCode {
+    if let Err(error) = corsair_host::init() {
+        eprintln!("corsair-host: {error}");
+        return ExitCode::from(2);
+    }
+    let Action::Run(run) = Cli::parse().command;
+    match seeds(&run) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("corsair-host: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs all seeds. False if one fails.
+fn seeds(run: &Run) -> Result<bool, String> {
+    let file = file::read(&run.file)?;
+    let preload = match &run.preload {
+        Some(path) => path.clone(),
+        None => beside()?,
+    };
+    let preload = preload
+        .canonicalize()
+        .map_err(|error| format!("{} cannot be read: {error}", preload.display()))?;
+    let first = run.seed.unwrap_or(file.seed);
+    let count = run.seeds.unwrap_or(file.seeds);
+    let directory = run.file.parent().unwrap_or(Path::new("."));
+    let contents = contents(&file, directory)?;
+    for seed in first..first.saturating_add(count) {
+        let (failure, digest) = simulate(seed, run.workers, |sim| {
+            build(sim, &file, directory, &contents, &preload)?;
+            let result = sim.run_until(file.until.0);
+            if count == 1 && result.is_ok() {
+                print!("{}", sim.log());
+            }
+            result
+        })
+        .map_err(|error| error.to_string())?;
+        match failure {
+            Some(failure)
+                if ["the simulation cannot begin", "'"]
+                    .iter()
+                    .any(|start| failure.starts_with(start)) =>
+            {
+                return Err(failure);
+            }
+            Some(failure) => {
+                println!("seed {seed}: {failure}");
+                println!("run this seed alone with --seed {seed} --seeds 1");
+                return Ok(false);
+            }
+            None => println!("seed {seed}: digest {digest:016x}"),
+        }
+    }
+    Ok(true)
+}
+
+/// The shared object beside this program.
+fn beside() -> Result<PathBuf, String> {
+    const NAME: &str = "libcorsair_host_preload.so";
+    let directory = corsair_host::program().parent().unwrap_or(Path::new("."));
+    let places = [directory.join(NAME), directory.join("deps").join(NAME)];
+    let found = places.iter().find(|path| path.exists());
+    found.cloned().ok_or_else(|| {
+        format!(
+            "{NAME} is not in {}; name it with --preload",
+            directory.display()
+        )
+    })
+}
+
+/// The files of all hosts: host, path, contents.
+fn contents(file: &File, directory: &Path) -> Result<Vec<(usize, String, Vec<u8>)>, String> {
+    let mut all = vec![];
+    for (index, host) in file.hosts.iter().enumerate() {
+        for (path, from) in &host.files {
+            if !path.starts_with('/') {
+                return Err(format!(
+                    "host {}: the path {path} is not absolute",
+                    host.name
+                ));
+            }
+            let from = directory.join(from);
+            let bytes = std::fs::read(&from);
+            let bytes =
+                bytes.map_err(|error| format!("{} cannot be read: {error}", from.display()))?;
+            all.push((index, path.clone(), bytes));
+        }
+    }
+    Ok(all)
+}
+
+fn network(link: &Link) -> Result<Lossy<Jitter>, SimError> {
+    let settings = |error: &dyn std::fmt::Display| SimError::Settings(error.to_string());
+    let [least, most] = link.latency.map(|span| span.0);
+    let jitter = Jitter::new(least, most).map_err(|error| settings(&error))?;
+    Lossy::new(jitter, link.loss).map_err(|error| settings(&error))
+}
+
+/// Fills a simulation.
+fn build(
+    sim: &mut Sim,
+    file: &File,
+    directory: &Path,
+    contents: &[(usize, String, Vec<u8>)],
+    preload: &Path,
+) -> Result<(), SimError> {
+    sim.preemption(file.preemption);
+    if let Some(link) = &file.network {
+        sim.network(Fifo(network(link)?));
+    }
+    let mut hosts = BTreeMap::new();
+    for (index, host) in file.hosts.iter().enumerate() {
+        let id = add(sim, host, directory, preload)?;
+        for (_, path, bytes) in contents.iter().filter(|entry| entry.0 == index) {
+            sim.file(&id, path, bytes.clone());
+        }
+        hosts.insert(host.name.as_str(), id);
+    }
+    let find = |name: &String| {
+        let id = hosts.get(name.as_str()).copied();
+        id.ok_or_else(|| SimError::Settings(format!("there is no host '{name}'")))
+    };
+    for link in &file.links {
+        let [one, other] = &link.between;
+        sim.link(&find(one)?, &find(other)?, network(&link.link)?);
+    }
+    for entry in &file.faults {
+        sim.at(entry.at.0, fault(entry, find)?);
+    }
+    Ok(())
+}
+
+fn add(sim: &mut Sim, host: &Host, directory: &Path, preload: &Path) -> Result<HostId, SimError> {
+    let settings = |text: String| SimError::Settings(format!("host {}: {text}", host.name));
+    let Some(program) = host.run.first() else {
+        return Err(settings("`run` names no program".to_string()));
+    };
+    let path = directory.join(program);
+    let path = path
+        .canonicalize()
+        .map_err(|error| settings(format!("{} cannot be read: {error}", path.display())))?;
+    let id = sim.executable(&host.name, &path, preload);
+    sim.args(&id, host.run.iter().cloned());
+    let libraries = LIBRARIES.iter().map(PathBuf::from);
+    for readable in libraries.chain(host.read.iter().cloned()).chain([path]) {
+        sim.readable(&id, readable);
+    }
+    sim.readable(&id, preload);
+    for (name, value) in &host.env {
+        sim.env_of(&id, name, value);
+    }
+    Ok(id)
+}
+
+fn fault(
+    entry: &FaultAt,
+    find: impl Fn(&String) -> Result<HostId, SimError>,
+) -> Result<Fault, SimError> {
+    let group = |names: &Vec<String>| names.iter().map(&find).collect::<Result<Vec<_>, _>>();
+    let mut faults = vec![];
+    for (name, make) in [
+        (&entry.kill, Fault::kill as fn(&HostId) -> Fault),
+        (&entry.power_loss, Fault::power_loss),
+        (&entry.start, Fault::start),
+        (&entry.terminate, |host| Fault::signal(host, 15)),
+    ] {
+        if let Some(name) = name {
+            faults.push(make(&find(name)?));
+        }
+    }
+    if let Some([one, other]) = &entry.partition {
+        faults.push(Fault::partition(&group(one)?, &group(other)?));
+    }
+    if let Some([one, other]) = &entry.heal {
+        faults.push(Fault::heal(&group(one)?, &group(other)?));
+    }
+    match (faults.pop(), faults.is_empty()) {
+        (Some(fault), true) => Ok(fault),
+        _ => Err(SimError::Settings(
+            "a fault is one of kill, power_loss, start, terminate, partition and heal".to_string(),
+        )),
+    }
+}
