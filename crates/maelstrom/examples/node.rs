@@ -8,13 +8,9 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
-use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = std::env::args().nth(1).unwrap_or_default();
-    if mode == "deaf" {
-        std::thread::sleep(Duration::from_secs(30));
-    }
     if mode == "dead" {
         writeln!(std::io::stderr(), "cannot open the store")?;
         std::process::exit(3);

@@ -115,8 +115,10 @@ impl Body {
 pub enum Packet {
     /// A message between nodes, clients and services.
     Body(Body),
-    /// Notifies the actor of a process that the process sends this body to this address.
-    Send(Addr, Body),
+    /// To the actor of a process: the process sends this to the first address, in the name of the second.
+    Send(Addr, Addr, Body),
+    /// A message that a process sends under the name of another member, for example a request that it passes on.
+    Forwarded(Addr, Body),
     /// To the root: a client has finished.
     Finished,
 }

@@ -130,7 +130,7 @@ impl Client {
         self.due = match phase {
             Phase::Load => {
                 let part = u128::from(cx.below(1 << 20));
-                let gap = (self.shared.gap.as_nanos() * part >> 19) as u64;
+                let gap = ((self.shared.gap.as_nanos() * part) >> 19) as u64;
                 let due = self.due.after(Duration::from_nanos(gap));
                 due.min(self.shared.limit)
             }
@@ -271,7 +271,7 @@ impl Actor<Packet> for Client {
                 }
             }
             Event::Message { body, .. } => {
-                let Packet::Body(body) = body else {
+                let (Packet::Body(body) | Packet::Forwarded(_, body)) = body else {
                     return Flow::Continue;
                 };
                 self.messages += 1;

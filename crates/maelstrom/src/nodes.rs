@@ -17,11 +17,9 @@ pub fn run(test: &Test) -> Result<Report, TestError> {
     match &*test.workload {
         "echo" => test.run(|_, _| echo::Echo),
         "unique-ids" => test.run(|index, _| unique_ids::UniqueIds::new(index)),
-        "broadcast" => test.run(|index, cluster| broadcast::Broadcast::new(index, cluster)),
-        "g-set" => test.run(|index, cluster| crdt::Replica::<crdt::Set>::new(index, cluster)),
-        "g-counter" | "pn-counter" => {
-            test.run(|index, cluster| crdt::Replica::<crdt::Counter>::new(index, cluster))
-        }
+        "broadcast" => test.run(broadcast::Broadcast::new),
+        "g-set" => test.run(crdt::Replica::<crdt::Set>::new),
+        "g-counter" | "pn-counter" => test.run(crdt::Replica::<crdt::Counter>::new),
         "kafka" => test.run(kafka::Kafka::new),
         "lin-kv" => test.run(lin_kv::LinKv::new),
         other => Err(TestError::Workload(other.to_owned())),

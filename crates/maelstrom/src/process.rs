@@ -65,6 +65,7 @@ impl Test {
             children,
             lines,
             early: VecDeque::new(),
+            injected: 0,
             sent: vec![0; self.node_count as usize],
             failure,
         };
@@ -73,11 +74,12 @@ impl Test {
         let Driver {
             simulation,
             children,
+            injected,
             ..
         } = driver;
         let report = simulation.finish()?;
         drop(children);
-        prepared.conclude(self, &report)
+        prepared.conclude(self, &report, injected)
     }
 }
 
@@ -89,26 +91,32 @@ struct Proxy {
     failure: Arc<Mutex<Option<TestError>>>,
 }
 
+impl Proxy {
+    /// Gives a message to the process.
+    fn write<C: Context<Packet>>(&self, from: Addr, body: &Body, cx: &C) {
+        let (src, dest) = (self.cluster.name(from), self.cluster.name(cx.me()));
+        let line = Line::write(&src, &dest, body);
+        if let Err(error) = self.writers[self.node as usize].write(line) {
+            lock(&self.failure).get_or_insert(error);
+        }
+    }
+}
+
 impl Actor<Packet> for Proxy {
     fn on<C: Context<Packet>>(&mut self, event: Event<Packet>, cx: &mut C) -> Flow {
-        match event {
-            Event::Message {
-                from,
-                body: Packet::Body(body),
-            } => {
-                let (src, dest) = (self.cluster.name(from), self.cluster.name(cx.me()));
-                let line = Line::write(&src, &dest, &body);
-                if let Err(error) = self.writers[self.node as usize].write(line) {
-                    lock(&self.failure).get_or_insert(error);
-                }
-            }
-            Event::Message {
-                body: Packet::Send(to, body),
-                ..
-            } => {
+        let Event::Message { from, body } = event else {
+            return Flow::Continue;
+        };
+        match body {
+            Packet::Body(body) => self.write(from, &body, cx),
+            Packet::Forwarded(from, body) => self.write(from, &body, cx),
+            Packet::Send(to, from, body) if from == cx.me() => {
                 cx.send(to, Packet::Body(body));
             }
-            _ => {}
+            Packet::Send(to, from, body) => {
+                cx.send(to, Packet::Forwarded(from, body));
+            }
+            Packet::Finished => {}
         }
         Flow::Continue
     }
@@ -121,7 +129,9 @@ struct Driver<'a> {
     children: Vec<Child>,
     lines: Receiver<FromChild>,
     /// Messages that nodes sent before all nodes were ready.
-    early: VecDeque<(u32, Addr, Body)>,
+    early: VecDeque<(u32, Packet)>,
+    /// The number of messages that were given to the actors of processes.
+    injected: u64,
     /// The number of messages that each node has sent.
     sent: Vec<u64>,
     failure: Arc<Mutex<Option<TestError>>>,
@@ -157,8 +167,11 @@ impl Driver<'_> {
                     )));
                 }
             };
-            let (node, to, body) = self.read(received)?;
+            let (node, packet) = self.read(received)?;
             let is_waiting = &mut waiting[node as usize];
+            let Packet::Send(_, _, body) = &packet else {
+                continue;
+            };
             match &*body.kind {
                 "init_ok" if *is_waiting => *is_waiting = false,
                 "error" if *is_waiting => {
@@ -168,7 +181,7 @@ impl Driver<'_> {
                         "node {name} answers the init message with an error: {text}"
                     )));
                 }
-                _ => self.early.push_back((node, to, body)),
+                _ => self.early.push_back((node, packet)),
             }
             if self.early.len() > MOST_LINES * 64 {
                 return Err(TestError::Node(format!(
@@ -181,7 +194,7 @@ impl Driver<'_> {
     }
 
     /// Parses a line. Returns its node, receiver and body.
-    fn read(&mut self, received: FromChild) -> Result<(u32, Addr, Body), TestError> {
+    fn read(&mut self, received: FromChild) -> Result<(u32, Packet), TestError> {
         let cluster = self.prepared.cluster;
         let (node, bytes) = match received {
             FromChild::Line(node, bytes) => (node, bytes),
@@ -192,22 +205,23 @@ impl Driver<'_> {
             node: name.clone(),
             problem,
         })?;
-        if src != *name {
-            let text = format!("node {name} sends a message whose \"src\" is '{src}'");
+        // A node may pass on a request under the name of its client.
+        let Some(from) = cluster.find(&src) else {
+            let text = format!("node {name} sends a message from '{src}', which does not exist");
             return Err(TestError::Node(text));
-        }
+        };
         let Some(to) = cluster.find(&dest) else {
             let text = format!("node {name} sends a message to '{dest}', which does not exist");
             return Err(TestError::Node(text));
         };
-        Ok((node, to, body))
+        Ok((node, Packet::Send(to, from, body)))
     }
 
     fn drive(&mut self) -> Result<(), TestError> {
         let clock = Instant::now();
         let cancel = self.prepared.config.cancel.clone();
-        while let Some((node, to, body)) = self.early.pop_front() {
-            self.inject(node, to, body)?;
+        while let Some((node, packet)) = self.early.pop_front() {
+            self.inject(node, packet)?;
         }
         while !self.simulation.is_over() && !cancel.is_cancelled() {
             let now = Time::ZERO.after(clock.elapsed());
@@ -226,9 +240,9 @@ impl Driver<'_> {
             };
             let mut left = MOST_LINES;
             while let Some(line) = received {
-                let (node, to, body) = self.read(line)?;
+                let (node, packet) = self.read(line)?;
                 self.count(node, clock.elapsed())?;
-                self.inject(node, to, body)?;
+                self.inject(node, packet)?;
                 left -= 1;
                 received = if left > 0 {
                     self.lines.try_recv().ok()
@@ -254,14 +268,17 @@ impl Driver<'_> {
     }
 
     /// Passes a message of a process to the actor that represents the process.
-    fn inject(&mut self, node: u32, to: Addr, body: Body) -> Result<(), TestError> {
+    fn inject(&mut self, node: u32, packet: Packet) -> Result<(), TestError> {
         let soon = self.simulation.now().after(Duration::from_nanos(1));
         let actor = self.prepared.cluster.node(node);
         if self.simulation.is_over() {
             return Ok(());
         }
-        match self.simulation.inject(soon, actor, Packet::Send(to, body)) {
-            Ok(_) => Ok(()),
+        match self.simulation.inject(soon, actor, packet) {
+            Ok(_) => {
+                self.injected += 1;
+                Ok(())
+            }
             Err(error) => Err(TestError::Node(error.to_string())),
         }
     }

@@ -42,6 +42,7 @@ impl Report {
         workload: &dyn Workload,
         collected: Collected,
         run: &corsair::Report,
+        other: u64,
     ) -> Report {
         let mut history = collected.history;
         history.sort_by_key(|record| (record.call, record.process));
@@ -77,10 +78,8 @@ impl Report {
             workload: test.workload.clone(),
             messages: Messages {
                 clients: collected.messages,
-                // Clients report their end to the root.
-                nodes: run
-                    .delivered()
-                    .saturating_sub(collected.messages + u64::from(test.concurrency)),
+                // Without the ends of clients, and what processes hand to their actors.
+                nodes: run.delivered().saturating_sub(collected.messages + other),
                 lost: run.lost,
             },
             history,

@@ -63,12 +63,16 @@ impl Service {
 
 impl Actor<Packet> for Service {
     fn on<C: Context<Packet>>(&mut self, event: Event<Packet>, cx: &mut C) -> Flow {
-        if let Event::Message { from, body } = event
-            && let Packet::Body(body) = body
-        {
-            let reply = self.answer(from.as_u32(), &body, cx).reply_to(&body);
-            cx.send(from, Packet::Body(reply));
-        }
+        let (from, body) = match event {
+            Event::Message { from, body } => match body {
+                Packet::Body(body) => (from, body),
+                Packet::Forwarded(from, body) => (from, body),
+                _ => return Flow::Continue,
+            },
+            _ => return Flow::Continue,
+        };
+        let reply = self.answer(from.as_u32(), &body, cx).reply_to(&body);
+        cx.send(from, Packet::Body(reply));
         Flow::Continue
     }
 }

@@ -287,7 +287,7 @@ impl Test {
         let prepared = self.prepare()?;
         let simulation = prepared.simulation(self, make)?;
         let report = simulation.finish()?;
-        prepared.conclude(self, &report)
+        prepared.conclude(self, &report, 0)
     }
 }
 
@@ -342,12 +342,14 @@ impl Prepared {
         &self,
         test: &Test,
         report: &corsair::Report,
+        injected: u64,
     ) -> Result<Report, TestError> {
         if let Some(fault) = self.faults() {
             return Err(TestError::Node(fault));
         }
         let collected: Collected = std::mem::take(&mut *lock(&self.shared.collected));
-        Ok(Report::new(test, self.workload, collected, report))
+        let other = injected + u64::from(test.concurrency);
+        Ok(Report::new(test, self.workload, collected, report, other))
     }
 }
 

@@ -107,11 +107,10 @@ impl Actor<Packet> for Broadcast {
 
     fn on<C: Context<Packet>>(&mut self, event: Event<Packet>, cx: &mut C) -> Flow {
         match event {
-            Event::Message { from, body } => {
-                if let Packet::Body(body) = body {
-                    self.request(from, body, cx);
-                }
-            }
+            Event::Message {
+                from,
+                body: Packet::Body(body),
+            } => self.request(from, body, cx),
             Event::Timer(_) => self.retry(cx),
             _ => {}
         }

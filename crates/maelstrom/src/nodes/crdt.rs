@@ -116,11 +116,10 @@ impl<S: State> Actor<Packet> for Replica<S> {
 
     fn on<C: Context<Packet>>(&mut self, event: Event<Packet>, cx: &mut C) -> Flow {
         match event {
-            Event::Message { from, body } => {
-                if let Packet::Body(body) = body {
-                    self.request(from, &body, cx);
-                }
-            }
+            Event::Message {
+                from,
+                body: Packet::Body(body),
+            } => self.request(from, &body, cx),
             Event::Timer(_) => {
                 let body = Body::new("merge").with("state", self.state.to_json());
                 let me = cx.me();

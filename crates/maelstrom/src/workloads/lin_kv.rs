@@ -22,7 +22,7 @@ impl Workload for LinKv {
 
     fn session(&self, start: &Start) -> Box<dyn Session> {
         Box::new(LinKvSession {
-            is_reader: start.client % 2 == 0 && start.clients > 1,
+            is_reader: start.client.is_multiple_of(2) && start.clients > 1,
             is_only: start.clients == 1,
             key: 0,
             left: (OPERATIONS_PER_KEY / start.clients).max(2),
