@@ -27,9 +27,9 @@ impl fmt::Display for State {
 
 /// Statistics of an edge.
 ///
-/// A message counts as 1, or as its weight by [`Weigh`](super::Weigh). While no end is in use, `sent` equals `received
-/// + dropped_by_abort + dropped_by_overflow` plus the buffered messages; during use the numbers may differ by a few
-/// messages.
+/// A message counts as 1, or as its weight by [`Weigh`](super::Weigh). While no end is in use, `sent` equals
+/// the sum of `received`, `dropped_by_abort`, `dropped_by_overflow` and the buffered messages; during use the
+/// numbers may differ by a few messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeStatistics {
     /// Whether the edge is open, and otherwise how it ended.
