@@ -63,7 +63,7 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "sized",
-        help: "Give services without times and slots illustrative ones, so that they can queue",
+        help: "Give services without times and slots illustrative ones",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "sizes of services",

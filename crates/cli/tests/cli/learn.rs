@@ -68,7 +68,7 @@ fn a_run_tells_what_happens_over_time_and_where_time_goes() {
     let picture = terminal.read("t.svg");
     for part in [
         "www p99",
-        "requests a second",
+        "requests per second",
         "jobs in queues",
         "per cent",
         "db",
