@@ -21,6 +21,7 @@ steps=(
     "hunt|ci/hunt.sh whole|seeded bugs are found, shrunk and replayed, and fixed twins raise no alarm"
     "maelstrom|ci/maelstrom.sh|Maelstrom's workloads are solved by actors, and by its own demo nodes (MAELSTROM_DEMO)"
     "import|ci/import.sh|5,000 changed manifests are imported or refused, in bounded memory and time"
+    "gate|ci/gate.sh|changes are judged right, planted bottlenecks are named, the stability map agrees with single runs"
     "courier|ci/test.sh courier|nothing acknowledged is lost when nodes are killed and disks fail"
     "stream|ci/test.sh stream|third-party clients, hung receivers, joins"
     "python|ci/test.sh python|the wheel, its types, tests, examples and notebooks"

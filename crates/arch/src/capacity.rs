@@ -10,6 +10,7 @@ mod sized;
 mod slo;
 
 pub use sized::{Sized, instances};
+pub(crate) use slo::is_same_kind;
 pub use slo::{Slo, SloError, SloMeasure};
 
 use crate::experiment::{Estimate, in_parallel};
@@ -363,6 +364,17 @@ impl Loads<'_> {
     }
 }
 
+/// The plan of a run that measures for a time after a warm-up, and waits for answers that take up to twice a limit.
+pub(crate) fn measuring(plan: &Plan, measured: Duration, limit: Duration) -> Plan {
+    let warm_up = (measured / 5).max(limit * 2);
+    Plan {
+        duration: warm_up + measured,
+        warm_up,
+        drain: plan.drain.max(limit * 2),
+        ..plan.clone()
+    }
+}
+
 /// The measurements of one run at a load.
 #[derive(Clone, Debug)]
 struct LoadMeasurement {
@@ -531,15 +543,11 @@ impl Trial<'_> {
         let least = load.map(|load| Duration::from_secs_f64(LEAST_REQUESTS / load));
         let least = least.unwrap_or_default();
         let measured = self.plan.duration.max(least).max(limit * LEAST_LIMITS);
-        let warm_up = (measured / 5).max(limit * 2);
         let plan = Plan {
             chat: load.map_or(self.plan.chat, |load| {
                 Duration::from_secs_f64(1.0 / load).max(Duration::from_micros(1))
             }),
-            duration: warm_up + measured,
-            warm_up,
-            drain: self.plan.drain.max(limit * 2),
-            ..self.plan.clone()
+            ..measuring(self.plan, measured, limit)
         };
         let config = Config {
             seed: self.config.seed.wrapping_add(number),

@@ -161,6 +161,11 @@ pub struct Estimate {
 impl Estimate {
     /// Computes the estimate from independent values. NaNs, from runs without requests, are ignored.
     pub fn of(values: &[f64]) -> Estimate {
+        Estimate::at(values, 0.95)
+    }
+
+    /// The estimate with an interval of another confidence, between 0 and 1.
+    pub(crate) fn at(values: &[f64], confidence: f64) -> Estimate {
         let numbers: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
         if numbers.is_empty() {
             return Estimate {
@@ -170,7 +175,7 @@ impl Estimate {
         }
         let estimate = corsair::Estimate::of(numbers.iter().copied());
         let mean = estimate.mean();
-        let within = (numbers.len() > 1).then(|| estimate.half_width(0.95));
+        let within = (numbers.len() > 1).then(|| estimate.half_width(confidence));
         Estimate { mean, within }
     }
 

@@ -6,7 +6,7 @@
 //! | [`kubernetes`], [`istio`], [`envoy`], [`compose`], [`k6`] | a format each: its table of fields, and what it reads into a [`System`] |
 //! | [`system`] | what all formats say of a system |
 //! | [`calls`], [`build`] | who calls whom, and the definition that follows |
-//! | [`traces`] | a learned definition with the replicas, limits and policies of the manifests |
+//! | [`overlay`], [`traces`] | another definition, such as a learned one, with the replicas, limits and policies of the manifests |
 //!
 //! A format reads through [`item::Item`], which records what was read. All other fields are reported.
 
@@ -20,12 +20,15 @@ mod istio;
 mod item;
 mod k6;
 mod kubernetes;
+mod overlay;
+mod patch;
 mod quantity;
 mod role;
 mod system;
 mod traces;
 
 pub use fields::{Effect, Field, Unused};
+pub use patch::{ManifestPatch, manifest_patch};
 
 use crate::definition::{Definition, DefinitionError, read_text};
 use crate::duration_text::TimeSpan;
@@ -108,6 +111,28 @@ pub struct Imported {
     /// The objectives that load tests state, such as `p95 < 200ms`.
     pub objectives: Vec<String>,
 }
+
+impl Imported {
+    /// Keeps the structure, times and load of another definition of the same system, which remarks call `name`, and takes
+    /// replicas, limits and policies from the manifests. Services that only the manifests have are added.
+    ///
+    /// # Errors
+    /// If the result is not a valid definition.
+    pub fn onto(mut self, base: &Definition, name: &str) -> Result<Imported, DefinitionError> {
+        let below = overlay::Below {
+            definition: base.clone(),
+            name,
+            is_recorded: base.args.contains(RECORDED),
+            adds: true,
+        };
+        overlay::lay(&mut self, below);
+        read_text(&self.definition.to_text(), name).map_err(DefinitionError::without_line)?;
+        Ok(self)
+    }
+}
+
+/// The mark, in a definition's `args`, of times that were learned from traces.
+const RECORDED: &str = "--traces";
 
 /// A call that was found.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -20,6 +20,7 @@ mod duration_text;
 mod edda;
 mod experiment;
 mod faults;
+mod gate;
 mod geography;
 pub mod hunt;
 mod image;
@@ -48,12 +49,14 @@ mod saved;
 mod scenario;
 mod script;
 mod setup;
+mod stability;
 pub mod summary;
 pub mod sweep;
 mod timeline;
 mod topology;
 mod totals;
 mod variant;
+mod why;
 mod workload;
 
 pub use branch::Branch;
@@ -76,9 +79,14 @@ pub use duration_text::{TimeSpan, duration};
 pub use experiment::{
     Compared, Estimate, Measurement, compare, compared, in_parallel, measure, measured,
 };
+pub use gate::{
+    FieldChange, GateError, GateReport, GateResult, GateRules, GateSide, Judged, ServiceChange,
+    ServiceUse, SideError, Verdict, changes, gate, reason,
+};
 pub use geography::{Geography, Places, PlacesError, Zone};
 pub use import::{
-    Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, Unused, field_table, import,
+    Effect, Field, ImportError, ImportOptions, Imported, ImportedCall, ManifestPatch, Unused,
+    field_table, import, manifest_patch,
 };
 pub use learn::{
     LearnError, LearnOptions, LearnReport, LearnedParameter, Quantile, Resemblance, TraceError,
@@ -96,10 +104,14 @@ pub use reload::ReloadError;
 pub use resume_error::ChangeError;
 pub use script::{Endpoints, Script};
 pub use setup::{Setup, SetupError};
+pub use stability::{
+    Axis, MapError, MapPoint, MapRules, Stability, StabilityMap, Trigger, stability,
+};
 pub use timeline::{MOST_SLICES, Slice, Timeline, TimelineRow};
 pub use topology::{
     Costs, Instance, RoomError, Scale, ScaleError, Service, TimedFault, Topology, first_part,
 };
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
 pub use variant::{DefinitionText, FieldHint, Setting};
+pub use why::{Contribution, Measure, Part, Remedy, Why, WhyError, WhyRules, why};
 pub use workload::{Architecture, simulate};

@@ -312,6 +312,15 @@ impl Load {
         })
     }
 
+    /// True if the load does not change: a constant rate, or users.
+    pub(crate) fn is_steady(&self) -> bool {
+        match &self.source {
+            Source::Open { curve, .. } => curve.is_constant(),
+            Source::Closed { .. } => true,
+            Source::Replay(_) => false,
+        }
+    }
+
     /// Returns the same kinds of requests at a constant rate in an open loop; `None` for a closed loop or
     /// recorded arrivals.
     pub(crate) fn at_rate(&self, rate: f64) -> Option<Load> {

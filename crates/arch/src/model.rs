@@ -6,6 +6,7 @@ use crate::message::Key;
 use crate::package::Package;
 use crate::topology::{EDDA, Instance, SCENARIO, Service, Topology};
 use crate::totals::Totals;
+use crate::why::Trail;
 use corsair::network::{LinkEffect, LinkFault, Route};
 use corsair::{Addr, Time};
 use corsair_observe::{Recorder, ServiceId};
@@ -60,6 +61,8 @@ pub struct Model {
     links: Vec<LinkFault>,
     /// True for each service that may call itself, directly or indirectly.
     circular: Vec<bool>,
+    /// The trail of requests, if the run is explained.
+    pub(crate) trail: Option<Arc<Trail>>,
     /// Messages that were lost by faults.
     pub(crate) dropped: AtomicU64,
     /// The address of instance 0, once there is one.
@@ -151,6 +154,7 @@ impl Model {
             patience: settings.patience,
             rings,
             present,
+            trail: None,
             dropped: AtomicU64::new(0),
             first: OnceLock::new(),
             watched: AtomicU32::new(0),

@@ -27,6 +27,7 @@ mod service;
 mod sharing;
 mod state;
 mod storage;
+mod trace;
 mod work;
 
 use health::Deferred;
@@ -284,7 +285,7 @@ impl Node {
             TO_EXPIRE => self.host.expire(cx),
             work if InProgress::owns(work) => {
                 if let Some(piece) = self.host.work_done(work) {
-                    self.piece_done(piece, cx);
+                    self.piece_done(piece, 0, cx);
                     self.begin_queued(cx);
                 }
             }
@@ -295,14 +296,15 @@ impl Node {
 }
 
 impl Node {
-    /// A piece of work is done.
-    fn piece_done<C: Context<Msg>>(&mut self, piece: Piece, cx: &mut C) {
+    /// A piece of work is done, which has waited this long for shared processors.
+    fn piece_done<C: Context<Msg>>(&mut self, piece: Piece, waited: u64, cx: &mut C) {
         match piece {
             Piece::Job(job, fails) => {
+                self.host.trace_work(&job, job.began, waited, cx);
                 self.host.on_account_of(&job, cx);
                 self.end(job, fails, cx);
             }
-            Piece::Task(task) => self.role.work_done(&mut self.host, task, cx),
+            Piece::Task(task) => self.role.work_done(&mut self.host, task, waited, cx),
         }
     }
 
@@ -316,7 +318,7 @@ impl Node {
         self.host.track_work(now);
         while let Some((piece, waited)) = self.host.in_progress.finish_shared(now) {
             self.host.has_waited(waited, now);
-            self.piece_done(piece, cx);
+            self.piece_done(piece, waited, cx);
             self.begin_queued(cx);
         }
         let sharing = self.host.in_progress.sharing.as_mut();

@@ -2,11 +2,15 @@
 
 mod capacity;
 mod compared;
+mod gate;
+mod stability;
 mod style;
 mod timeline;
 
 pub use capacity::capacity;
 pub use compared::compared;
+pub use gate::{objectives, services};
+pub use stability::stability;
 pub use timeline::timeline;
 
 /// A picture could not be drawn.

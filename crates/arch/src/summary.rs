@@ -3,12 +3,18 @@
 
 mod capacity;
 mod compared;
+mod gate;
 mod learned;
 mod services;
 mod spent;
+mod stability;
+mod why;
 
 pub use capacity::{CapacityPoint, CapacitySummary, InstancesPoint, InstancesSummary};
 pub use compared::ComparedRow;
+pub use gate::{GateSummary, JudgedSummary};
 pub use learned::{LearnedSummary, QuantileRow, RequestsSummary};
 pub use services::{EntrySummary, ServicesSummary, Slowest, TimesSummary, TopologyNames};
 pub use spent::{ServiceSummaries, ServiceSummary};
+pub use stability::{MapRow, MapSummary};
+pub use why::{ContributionRow, RemedyRow, WhySummary};

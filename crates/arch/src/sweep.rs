@@ -13,6 +13,7 @@ pub use file::SweepFile;
 pub use grid::{Grid, field, typed_field};
 pub use parameters::{OutputFormat, SweepParameters};
 pub use shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
+pub use values::values_of;
 
 use crate::experiment::{Measurement, in_parallel, measure};
 use crate::plan::SimulateError;

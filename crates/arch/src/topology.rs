@@ -21,6 +21,7 @@ use crate::definition::{CheckedDefinition, ServiceDefinition, Side, reachable};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
 use crate::geography::{Geography, Places, Zone};
+use crate::load::Load;
 use crate::message::Key;
 use crate::package::Package;
 use crate::script::Endpoints;
@@ -357,6 +358,18 @@ impl Topology {
         let sends =
             |service: &Service| matches!(service.package, Package::Denominator | Package::Pirate);
         self.services.iter().any(sends)
+    }
+
+    /// True if every part of a run is like the others: rates are constant, and nothing fails at a set time.
+    pub(crate) fn is_steady(&self) -> bool {
+        let is_steady = |service: &Service| {
+            let load = service.load.as_ref();
+            load.is_none_or(Load::is_steady) && service.faults.is_empty()
+        };
+        self.victim.is_none()
+            && self.faults.is_empty()
+            && self.links.is_empty()
+            && self.services.iter().all(is_steady)
     }
 
     /// Returns the services that take any number of requests at once, and so never limit a load.

@@ -7,6 +7,7 @@ use crate::resume_error::ResumeError;
 use crate::scenario::{Scene, SceneParameters, kinds};
 use crate::topology::Topology;
 use crate::totals::Totals;
+use crate::why::Trail;
 use corsair::{Addr, Config, Executor, Kinds, Report, Time, cluster};
 use corsair_observe::run::{Injections, Workload};
 use std::sync::Arc;
@@ -53,6 +54,13 @@ impl Architecture {
             parameters,
             commands: Vec::new(),
         })
+    }
+
+    /// Explains the run: requests leave a trail.
+    pub(crate) fn with_trail(mut self, trail: Arc<Trail>) -> Architecture {
+        let model = Arc::get_mut(&mut self.model).expect("it is not shared yet");
+        model.trail = Some(trail);
+        self
     }
 
     /// The topology.

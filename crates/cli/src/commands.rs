@@ -7,19 +7,23 @@ mod compose;
 mod demo;
 mod diff;
 mod fork;
+mod gate;
 mod host;
 mod hunt;
 mod import;
 mod learn;
 mod maelstrom;
 mod marshal;
+mod patch;
 mod plan;
 mod resume;
+mod stability;
 mod sum;
 mod sweep;
 mod usl;
 mod variants;
 mod view;
+mod why;
 
 use anyhow::Result;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -116,6 +120,26 @@ pub const SUBCOMMANDS: &[Subcommand] = &[
         "import",
         "Make a definition of manifests: Kubernetes, Istio, Envoy, docker-compose, k6",
         import::ImportArgs
+    ),
+    entry!(
+        "gate",
+        "Judge a change of manifests or of a definition by objectives, for a pull request",
+        gate::GateArgs
+    ),
+    entry!(
+        "patch",
+        "Write what a definition says of replicas, limits, retries and time-outs as patches of manifests",
+        patch::PatchArgs
+    ),
+    entry!(
+        "stability",
+        "Map where an architecture recovers from a trigger, over load and another quantity",
+        stability::StabilityArgs
+    ),
+    entry!(
+        "why",
+        "Explain a percentile: what slow requests spend their time on, and which change helps most",
+        why::WhyArgs
     ),
     entry!(
         "compose2arch",

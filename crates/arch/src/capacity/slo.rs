@@ -49,6 +49,12 @@ pub struct SloError(String);
 const EXAMPLES: &str =
     "write for example 'p99 < 100ms', 'mean < 20ms', 'errors < 1%' or 'cart.list p95 < 80ms'";
 
+impl SloError {
+    pub(crate) fn new(what: String) -> SloError {
+        SloError(what)
+    }
+}
+
 impl Slo {
     /// Returns the usual objectives: a limit of the 99th percentile, and a limit of errors.
     pub fn usual(limit: Duration, errors: f64) -> Vec<Slo> {
@@ -98,18 +104,21 @@ impl Slo {
     }
 
     /// Returns the value in a run; NaN if there were no requests.
-    pub(super) fn value(&self, totals: &Totals) -> f64 {
-        let entries = totals.entries.values();
+    pub(crate) fn value(&self, totals: &Totals) -> f64 {
         match &self.kind {
-            None => entries.map(|entry| self.of(entry)).fold(f64::NAN, f64::max),
-            Some(wanted) => {
-                let kinds = entries.flat_map(|entry| &entry.kinds);
-                let mut sum = EntryTotals::default();
-                for (_, totals) in kinds.filter(|(kind, _)| is_same_kind(wanted, kind)) {
-                    sum.add(totals);
-                }
-                self.of(&sum)
+            None => {
+                let entries = totals.entries.values();
+                entries.map(|entry| self.of(entry)).fold(f64::NAN, f64::max)
             }
+            Some(wanted) => self.of(&of_kind(totals, wanted)),
+        }
+    }
+
+    /// The number of requests that the value is computed from.
+    pub(crate) fn requests(&self, totals: &Totals) -> u64 {
+        match &self.kind {
+            None => totals.requests(),
+            Some(wanted) => of_kind(totals, wanted).requests,
         }
     }
 
@@ -126,8 +135,18 @@ impl Slo {
     }
 }
 
+/// The requests of a kind, at all entry points.
+fn of_kind(totals: &Totals, wanted: &str) -> EntryTotals {
+    let kinds = totals.entries.values().flat_map(|entry| &entry.kinds);
+    let mut sum = EntryTotals::default();
+    for (_, totals) in kinds.filter(|(kind, _)| is_same_kind(wanted, kind)) {
+        sum.add(totals);
+    }
+    sum
+}
+
 /// True if a name means a kind of request: `list` matches `cart.list`.
-fn is_same_kind(wanted: &str, kind: &str) -> bool {
+pub(crate) fn is_same_kind(wanted: &str, kind: &str) -> bool {
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short)
             .is_some_and(|rest| rest.ends_with('.'))

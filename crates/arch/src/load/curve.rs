@@ -46,6 +46,12 @@ impl Curve {
         }
     }
 
+    /// True if the rate never changes.
+    pub(crate) fn is_constant(&self) -> bool {
+        let first = self.pieces.first();
+        self.pieces.len() == 1 && first.is_some_and(|piece| piece.from == 0.0)
+    }
+
     /// Creates a curve through points: seconds, rate, and true if the rate changes linearly from the previous
     /// point. After the last point the rate is constant.
     pub(crate) fn new(points: &[(f64, f64, bool)]) -> Result<Curve, String> {

@@ -324,6 +324,7 @@ impl Host {
         let now = cx.now();
         let lasted = now.as_nanos() - job.arrived;
         if job.operation.is_answered() {
+            self.trace_visit(&job, now.as_nanos());
             self.totals.requests += 1;
             self.totals.nanos += lasted.saturating_sub(job.waited);
             let recorder = &self.model.recorder;
@@ -373,6 +374,7 @@ impl Host {
         if recorder.wants_times() {
             self.measure_answer(&request, (lasted, u64::from(travel)), answer);
         }
+        self.trace_call(&request, now.as_nanos());
         self.see_answered(&request, answer, cx);
         request.job.waited += lasted;
         Some(request)

@@ -162,9 +162,15 @@ impl Role {
     }
 
     /// Resumes a task whose work is done.
-    pub(super) fn work_done<C: Context<Msg>>(&mut self, host: &mut Host, task: u32, cx: &mut C) {
+    pub(super) fn work_done<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        task: u32,
+        waited: u64,
+        cx: &mut C,
+    ) {
         if let Role::Service(service) = self {
-            service.work_done(host, task, cx);
+            service.work_done(host, task, waited, cx);
         }
     }
 

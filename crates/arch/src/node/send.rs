@@ -130,6 +130,7 @@ impl Host {
             let operation = key.operation(kind::GET_REQUEST);
             recorder.client_send(sent, cx.me(), context, operation, Exchange::Request);
         }
+        self.trace_sent(&job, span, stage, sent.as_nanos());
         let request = PendingRequest {
             job,
             sent: sent.as_nanos(),

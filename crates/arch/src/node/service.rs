@@ -165,9 +165,16 @@ impl Service {
         }
     }
 
-    /// The work of a task is done.
-    pub(super) fn work_done<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
+    /// The work of a task is done, which has waited this long for shared processors.
+    pub(super) fn work_done<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        id: u32,
+        waited: u64,
+        cx: &mut C,
+    ) {
         if let Some(task) = &mut self.tasks[id as usize] {
+            host.trace_work(&task.job, task.work_began, waited, cx);
             task.worked += cx.now().as_nanos() - task.work_began;
             self.todo.push(Todo::Run(id));
             self.go_on(host, cx);

@@ -3,7 +3,10 @@
 use super::MOST_RUNS;
 
 /// Parses values such as `1,2,4`, `1..8` or `10..100..10`; commas within brackets belong to a value.
-pub(super) fn values_of(text: &str) -> Result<Vec<String>, String> {
+///
+/// # Errors
+/// If a value is missing, or a range is invalid.
+pub fn values_of(text: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = vec![String::new()];
     let (mut depth, mut in_text) = (0i32, false);
     for c in text.chars() {

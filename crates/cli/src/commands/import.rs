@@ -54,6 +54,20 @@ struct Report<'a> {
     definition: Box<RawValue>,
 }
 
+/// Checks what stands in for what manifests do not say.
+///
+/// # Errors
+/// If a value is out of range.
+pub fn check(rate: f64, work: Duration) -> Result<()> {
+    if !(rate > 0.0 && rate <= 1e6) {
+        bail!("--rate: {rate} is out of range; give a number above 0, up to 1000000");
+    }
+    if work.is_zero() || work > Duration::from_secs(3600) {
+        bail!("--work: give a time above 0s, up to 1h");
+    }
+    Ok(())
+}
+
 /// Imports manifests, and writes the definition and a report.
 ///
 /// # Errors
@@ -64,15 +78,7 @@ pub fn run(args: &ImportArgs) -> Result<()> {
         Console::new(true).print(|out| out.write_all(table.as_bytes()));
         return Ok(());
     }
-    if !(args.rate > 0.0 && args.rate <= 1e6) {
-        bail!(
-            "--rate: {} is out of range; give a number above 0, up to 1000000",
-            args.rate
-        );
-    }
-    if args.work.is_zero() || args.work > Duration::from_secs(3600) {
-        bail!("--work: give a time above 0s, up to 1h");
-    }
+    check(args.rate, args.work)?;
     let out = args.out.as_deref().map(Replacement::begin).transpose();
     let out = out.context("--out")?;
     let options = ImportOptions {
@@ -82,11 +88,17 @@ pub fn run(args: &ImportArgs) -> Result<()> {
         traces: args.traces.clone(),
     };
     let mut imported = import(&args.files, &options).map_err(|error| anyhow!("{error}"))?;
-    let files: Vec<String> = args
+    let mut files: Vec<String> = args
         .files
         .iter()
         .map(|file| file.display().to_string())
         .collect();
+    // `gate` reads from this that times were recorded under the limits of processors.
+    files.extend(
+        args.traces
+            .iter()
+            .map(|file| format!("--traces {}", file.display())),
+    );
     imported.definition.args = format!("[corsair import {}]", files.join(" "));
     let text = imported.definition.to_text();
     let is_written = out.is_some();

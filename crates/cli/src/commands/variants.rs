@@ -7,7 +7,7 @@ use clap::Args;
 use corsair::Config;
 use corsair_arch::{DefinitionText, Plan, Scale, Setting, Setup, SetupError, Topology};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The options of each run.
@@ -42,12 +42,7 @@ pub struct RunArgs {
 impl RunArgs {
     /// Returns the definition with this name.
     pub fn find(&self, arch: &str) -> Result<DefinitionText> {
-        if ["fsm", "migration"].contains(&arch) {
-            return Err(anyhow!(
-                "{arch} has no fields to set; give a definition file or a built-in architecture"
-            ));
-        }
-        DefinitionText::find(arch, &self.arch_dir).map_err(|error| anyhow!("{error}"))
+        find(arch, &self.arch_dir)
     }
 
     /// Returns the topology of a definition under a load, with some fields changed. If it is built in and `sized` is
@@ -84,13 +79,27 @@ impl RunArgs {
     }
 
     pub fn config(&self) -> Config {
-        let mut config = Config {
-            seed: self.seed,
-            ..Config::default()
-        };
-        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        config.workers = self.workers.unwrap_or(cores);
-        config
+        seeded(self.seed, self.workers)
+    }
+}
+
+/// The definition of a name, whose fields can be set.
+pub fn find(arch: &str, directory: &Path) -> Result<DefinitionText> {
+    if ["fsm", "migration"].contains(&arch) {
+        return Err(anyhow!(
+            "{arch} has no fields to set; give a definition file or a built-in architecture"
+        ));
+    }
+    DefinitionText::find(arch, directory).map_err(|error| anyhow!("{error}"))
+}
+
+/// The configuration of runs from a seed, with a run in parallel for each core unless a number is given.
+pub fn seeded(seed: u64, workers: Option<NonZeroUsize>) -> Config {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    Config {
+        seed,
+        workers: workers.unwrap_or(cores),
+        ..Config::default()
     }
 }
 

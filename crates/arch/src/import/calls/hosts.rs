@@ -171,7 +171,11 @@ impl Hosts {
         caller: Option<&str>,
     ) -> Option<&'a Route> {
         let places = self.routes.get(host).map(Vec::as_slice).unwrap_or_default();
-        let routes = || places.iter().rev().map(|place| &system.routes[*place]);
+        let routes = || {
+            let routes = places.iter().rev().map(|place| &system.routes[*place]);
+            // A patch of a policy leaves the targets as they are.
+            routes.filter(|route| !route.targets.is_empty() || !route.mirrors.is_empty())
+        };
         let own =
             routes().find(|route| route.caller.is_some() && route.caller.as_deref() == caller);
         own.or_else(|| routes().find(|route| route.caller.is_none()))

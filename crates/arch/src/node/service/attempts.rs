@@ -427,6 +427,9 @@ impl Service {
         let number = calling.target.route;
         let route = &mut self.routes[usize::from(number)];
         host.totals.timeouts += 1;
+        let called = self.script.routes[usize::from(number)];
+        let lasted = route.policy.timeout.unwrap_or(NO_DEADLINE);
+        host.trace_given_up(&task.job, called, lasted, cx.now().as_nanos());
         if calling.waiting & bit(tag) != 0 {
             calling.waiting &= !bit(tag);
             route.waiting.retain(|&waits| waits != (id, tag));

@@ -1,0 +1,486 @@
+//! A stability map: over load and another quantity, where a system is stable, degraded or metastable after a trigger, and
+//! how long it takes to recover.
+//!
+//! Each point of a grid is run from several seeds. The load is constant; a trigger begins at a set time and lasts for a
+//! set length: a spike of the load, or a fault. Objectives are evaluated for each interval of the timeline:
+//!
+//! | class | before the trigger | after the trigger |
+//! |---|---|---|
+//! | stable | met | met again before the end of the run |
+//! | metastable | met | missed until the end |
+//! | degraded | missed | |
+
+#[cfg(test)]
+mod tests;
+
+use crate::capacity::{Slo, SloMeasure};
+use crate::definition::{Definition, Fault, Rate, RatePoint};
+use crate::duration_text::TimeSpan;
+use crate::experiment::{Estimate, in_parallel};
+use crate::package::Package;
+use crate::plan::{Plan, SimulateError};
+use crate::timeline::Slice;
+use crate::topology::{Scale, Topology};
+use crate::totals::Totals;
+use crate::variant::{DefinitionText, Setting};
+use crate::workload::simulate;
+use corsair::{Config, Executor, Outcome};
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// What disturbs the system.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trigger {
+    /// The load is multiplied by this factor.
+    Spike(f64),
+    /// A service has a fault, whose time and length are set by the map.
+    Fault(String, Fault),
+}
+
+/// The second axis of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Axis {
+    /// How long the trigger lasts.
+    Lengths(Vec<TimeSpan>),
+    /// The values of a field of the definition, such as a capacity, and how long the trigger lasts.
+    Field(String, Vec<String>, TimeSpan),
+}
+
+impl Axis {
+    /// The number of its points.
+    pub fn len(&self) -> usize {
+        match self {
+            Axis::Lengths(lengths) => lengths.len(),
+            Axis::Field(_, values, _) => values.len(),
+        }
+    }
+
+    /// True if it has no points.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The name of the axis.
+    pub fn name(&self) -> &str {
+        match self {
+            Axis::Lengths(_) => "length of the trigger",
+            Axis::Field(path, ..) => path,
+        }
+    }
+
+    /// A point of the axis as text.
+    pub fn value(&self, place: usize) -> String {
+        match self {
+            Axis::Lengths(lengths) => lengths[place].to_string(),
+            Axis::Field(_, values, _) => values[place].clone(),
+        }
+    }
+
+    /// How long the trigger lasts at a point.
+    pub(crate) fn length(&self, place: usize) -> TimeSpan {
+        match self {
+            Axis::Lengths(lengths) => lengths[place],
+            Axis::Field(.., length) => *length,
+        }
+    }
+}
+
+/// The parameters of a map.
+#[derive(Clone, Debug)]
+pub struct MapRules {
+    /// The objectives of each interval: percentiles and errors of all requests.
+    pub slos: Vec<Slo>,
+    /// Requests per second at each entry point.
+    pub loads: Vec<f64>,
+    /// The second axis.
+    pub axis: Axis,
+    /// What disturbs the system.
+    pub trigger: Trigger,
+    /// When the trigger begins.
+    pub at: Duration,
+    /// How long the system is observed after the trigger.
+    pub after: Duration,
+    /// The length of an interval.
+    pub interval: Duration,
+    /// The number of seeds of each point.
+    pub seeds: usize,
+}
+
+/// The behaviour of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stability {
+    /// It recovers from the trigger.
+    Stable,
+    /// It misses its objectives without the trigger.
+    Degraded,
+    /// It does not recover from the trigger.
+    Metastable,
+}
+
+/// A point of a map.
+#[derive(Clone, Debug)]
+pub struct MapPoint {
+    /// The load.
+    pub load: f64,
+    /// The index of the point on the second axis.
+    pub place: usize,
+    /// The behaviour of most runs; of equally many the worse one.
+    pub class: Stability,
+    /// The shares of runs that are stable, degraded and metastable.
+    pub shares: [f64; 3],
+    /// Seconds from the end of the trigger until the objectives are met again, of the stable runs.
+    pub recovery: Estimate,
+}
+
+/// A map.
+#[derive(Clone, Debug)]
+pub struct StabilityMap {
+    /// The points, by load and then by the second axis.
+    pub points: Vec<MapPoint>,
+    /// The loads.
+    pub loads: Vec<f64>,
+    /// The second axis.
+    pub axis: Axis,
+}
+
+/// Larger maps are refused.
+pub const MOST_MAP_RUNS: usize = 100_000;
+/// A judgement of the timeline takes this number of intervals together: most of them count.
+const TOGETHER: usize = 5;
+
+/// Why there is no map.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// Something is wrong with the parameters or the definition.
+    #[error("{0}")]
+    Wrong(String),
+    /// A run failed.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+}
+
+fn wrong<T>(what: impl Into<String>) -> Result<T, MapError> {
+    Err(MapError::Wrong(what.into()))
+}
+
+/// Makes a map of a definition. `None` if a run was cancelled. Runs are spread over `config.workers` threads, and the
+/// result does not depend on their number.
+///
+/// # Errors
+/// See [`MapError`].
+pub fn stability(
+    config: &Config,
+    text: &DefinitionText,
+    rules: &MapRules,
+) -> Result<Option<StabilityMap>, MapError> {
+    check(rules)?;
+    let mut points: Vec<(f64, usize)> = Vec::new();
+    for load in &rules.loads {
+        points.extend((0..rules.axis.len()).map(|place| (*load, place)));
+    }
+    let mut topologies = Vec::new();
+    for (load, place) in &points {
+        topologies.push(topology(text, rules, *load, *place)?);
+    }
+    let runs = in_parallel(config.workers.get(), points.len() * rules.seeds, |number| {
+        let point = number / rules.seeds;
+        let seed = config.seed.wrapping_add((number % rules.seeds) as u64);
+        let length = rules.axis.length(points[point].1).0;
+        trial(config, &topologies[point], rules, length, seed)
+    });
+    let runs: Result<Option<Vec<Trial>>, SimulateError> = runs.into_iter().collect();
+    let Some(runs) = runs? else {
+        return Ok(None);
+    };
+    let made = points.iter().zip(runs.chunks(rules.seeds));
+    let made = made.map(|(&(load, place), runs)| point(load, place, runs));
+    Ok(Some(StabilityMap {
+        points: made.collect(),
+        loads: rules.loads.clone(),
+        axis: rules.axis.clone(),
+    }))
+}
+
+fn check(rules: &MapRules) -> Result<(), MapError> {
+    let runs = rules.loads.len() * rules.axis.len() * rules.seeds;
+    if !(1..=MOST_MAP_RUNS).contains(&runs) {
+        return wrong(format!(
+            "a map of {runs} runs is not possible; give 1 to {MOST_MAP_RUNS}: loads times values times seeds"
+        ));
+    }
+    if let Some(load) = rules.loads.iter().find(|load| !(0.0..=1e6).contains(*load)) {
+        return wrong(format!(
+            "a load of {load} is out of range; give 0 to 1000000"
+        ));
+    }
+    if let Trigger::Spike(factor) = rules.trigger
+        && !(0.0..=1_000.0).contains(&factor)
+    {
+        return wrong(format!(
+            "a spike of {factor} times the load is out of range; give 0 to 1000"
+        ));
+    }
+    let is_known = |slo: &&Slo| slo.kind.is_none() && slo.measure != SloMeasure::Mean;
+    if let Some(slo) = rules.slos.iter().find(|slo| !is_known(slo)) {
+        return wrong(format!(
+            "'{slo}' cannot be evaluated for each interval; give a percentile or errors of all requests"
+        ));
+    }
+    if rules.slos.is_empty() {
+        return wrong("there is no objective; give --slo, for example --slo 'errors < 10%'");
+    }
+    let whole = TOGETHER as u32 * rules.interval;
+    if rules.interval.is_zero() || rules.at < whole || rules.after < whole {
+        return wrong(format!(
+            "an interval of {} is too long; there must be {TOGETHER} before the trigger and after it",
+            TimeSpan(rules.interval)
+        ));
+    }
+    Ok(())
+}
+
+/// The topology of a point: the load with its spike, or the fault.
+fn topology(
+    text: &DefinitionText,
+    rules: &MapRules,
+    load: f64,
+    place: usize,
+) -> Result<Topology, MapError> {
+    let settings = match &rules.axis {
+        Axis::Lengths(_) => Vec::new(),
+        Axis::Field(path, values, _) => vec![Setting {
+            path: path.clone(),
+            value: Setting::value(&values[place]),
+        }],
+    };
+    let checked = text.with(&settings).map_err(MapError::Wrong)?;
+    let mut definition = checked.definition().clone();
+    let length = rules.axis.length(place);
+    apply(&mut definition, rules, load, length)?;
+    let changed = DefinitionText::new(definition.to_text(), text.file());
+    let checked = changed.with(&[]).map_err(MapError::Wrong)?;
+    Topology::new(&checked, Scale::default()).map_err(|error| MapError::Wrong(error.to_string()))
+}
+
+fn apply(
+    definition: &mut Definition,
+    rules: &MapRules,
+    load: f64,
+    length: TimeSpan,
+) -> Result<(), MapError> {
+    let at = TimeSpan(rules.at);
+    let point = |at, rate| RatePoint {
+        at,
+        rate,
+        ramp: false,
+    };
+    let rate = match rules.trigger {
+        Trigger::Spike(factor) if !length.0.is_zero() => Rate::Profile(vec![
+            point(TimeSpan(Duration::ZERO), load),
+            point(at, load * factor),
+            point(TimeSpan(rules.at + length.0), load),
+        ]),
+        _ => Rate::Constant(load),
+    };
+    let entries = definition.services.iter();
+    let entries = entries.filter(|one| one.package == Package::Denominator.name());
+    let entries: Vec<String> = entries.map(|one| one.name.clone()).collect();
+    if entries.is_empty() {
+        return wrong(format!(
+            "{} has no entry point, so that nothing sends requests; add a service of package denominator",
+            definition.arch
+        ));
+    }
+    for entry in entries {
+        let load = definition.load.entry(entry.clone()).or_default();
+        if load.users.is_some() || load.replay.is_some() {
+            return wrong(format!("the load of '{entry}' is not a rate; give it one"));
+        }
+        load.rate = Some(rate.clone());
+    }
+    if let Trigger::Fault(name, fault) = &rules.trigger
+        && !length.0.is_zero()
+    {
+        let service = definition.services.iter_mut().find(|one| one.name == *name);
+        let Some(service) = service else {
+            return wrong(format!("there is no service '{}'", name.escape_debug()));
+        };
+        service.faults.push(Fault {
+            at,
+            lasting: Some(length),
+            ..fault.clone()
+        });
+    }
+    Ok(())
+}
+
+/// The result of a run: its class, and its recovery in seconds if it is stable.
+type Trial = (Stability, Option<f64>);
+
+/// Runs a point once. `None` if the run was cancelled.
+fn trial(
+    config: &Config,
+    topology: &Topology,
+    rules: &MapRules,
+    length: Duration,
+    seed: u64,
+) -> Result<Option<Trial>, SimulateError> {
+    let config = Config {
+        seed,
+        workers: NonZeroUsize::MIN,
+        ..config.clone()
+    };
+    let plan = Plan {
+        duration: rules.at + length + rules.after,
+        interval: Some(rules.interval),
+        ..Plan::default()
+    };
+    let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), &plan)?;
+    if report.outcome == Outcome::Cancelled {
+        return Ok(None);
+    }
+    let missed = missed(topology, &totals, &rules.slos);
+    Ok(Some(class(&missed, rules, length)))
+}
+
+/// Whether each interval misses an objective.
+fn missed(topology: &Topology, totals: &Totals, slos: &[Slo]) -> Vec<bool> {
+    let mut slices: Vec<Slice> = Vec::new();
+    let Some(timeline) = &totals.timeline else {
+        return Vec::new();
+    };
+    for (index, service) in (0..).zip(&topology.services) {
+        if service.package != Package::Denominator {
+            continue;
+        }
+        let own = timeline.of_service(index);
+        if slices.len() < own.len() {
+            slices.resize_with(own.len(), Slice::default);
+        }
+        slices
+            .iter_mut()
+            .zip(&own)
+            .for_each(|(sum, one)| sum.add(one));
+    }
+    let misses = |slice: &Slice, slo: &Slo| match slo.measure {
+        SloMeasure::Percentile(part) => {
+            let time = slice.percentile(part);
+            time.is_some_and(|time| time.as_secs_f64() > slo.most)
+        }
+        _ => slice.errors as f64 > slo.most * slice.requests as f64,
+    };
+    let slices = slices.iter();
+    slices
+        .map(|slice| slice.requests > 0 && slos.iter().any(|slo| misses(slice, slo)))
+        .collect()
+}
+
+/// The class of a run by its intervals.
+fn class(missed: &[bool], rules: &MapRules, length: Duration) -> Trial {
+    let of = |time: Duration| (time.as_nanos() / rules.interval.as_nanos()) as usize;
+    let most = |some: &[bool]| some.iter().filter(|missed| **missed).count() * 2 > some.len();
+    let (begins, ends) = (of(rules.at), of(rules.at + length));
+    // The first interval has the start of the system in it.
+    let before = missed.get(1..begins).unwrap_or_default();
+    if most(before) {
+        return (Stability::Degraded, None);
+    }
+    let after = missed.get(ends..).unwrap_or_default();
+    let windows: Vec<bool> = after.windows(TOGETHER).map(most).collect();
+    let recovered = windows
+        .iter()
+        .rposition(|missed| *missed)
+        .map_or(0, |last| last + 1);
+    if recovered >= windows.len() {
+        return (Stability::Metastable, None);
+    }
+    // The first window that is met begins among intervals that miss: up to half of it.
+    let first = &after[recovered..];
+    let still = first.iter().take_while(|missed| **missed).count();
+    let intervals = recovered + still;
+    (
+        Stability::Stable,
+        Some(intervals as f64 * rules.interval.as_secs_f64()),
+    )
+}
+
+fn point(load: f64, place: usize, runs: &[Trial]) -> MapPoint {
+    let classes = [
+        Stability::Stable,
+        Stability::Degraded,
+        Stability::Metastable,
+    ];
+    let shares = classes.map(|class| {
+        let same = runs.iter().filter(|(of, _)| *of == class).count();
+        same as f64 / runs.len() as f64
+    });
+    let mut class = Stability::Stable;
+    for (number, of) in classes.into_iter().enumerate() {
+        if shares[number] >= shares[class as usize] {
+            class = of;
+        }
+    }
+    let recovered: Vec<f64> = runs.iter().filter_map(|(_, time)| *time).collect();
+    MapPoint {
+        load,
+        place,
+        class,
+        shares,
+        recovery: Estimate::of(&recovered),
+    }
+}
+
+impl StabilityMap {
+    /// The point of a load and a place on the second axis, by their indices.
+    pub fn at(&self, load: usize, place: usize) -> &MapPoint {
+        &self.points[load * self.axis.len() + place]
+    }
+
+    /// The map as CSV.
+    pub fn csv(&self) -> String {
+        let mut text = String::from(
+            "load,value,class,stable,degraded,metastable,recovery_seconds,recovery_within\n",
+        );
+        for point in &self.points {
+            let number = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.3}"));
+            let recovery = (!point.recovery.is_empty()).then_some(point.recovery.mean);
+            let [stable, degraded, metastable] = point.shares;
+            let class = format!("{:?}", point.class).to_lowercase();
+            text += &format!(
+                "{},{},{class},{stable:.3},{degraded:.3},{metastable:.3},{},{}\n",
+                point.load,
+                crate::csv::quoted(&self.axis.value(point.place)),
+                number(recovery),
+                number(point.recovery.within)
+            );
+        }
+        text
+    }
+
+    /// The map as Markdown: S for stable with the mean time of recovery, D for degraded, M for metastable.
+    pub fn table(&self) -> String {
+        let mut text = format!("| {} |", self.axis.name());
+        self.loads
+            .iter()
+            .for_each(|load| text += &format!(" {load}/s |"));
+        text += "\n|---|";
+        self.loads.iter().for_each(|_| text += "---|");
+        text.push('\n');
+        for place in (0..self.axis.len()).rev() {
+            text += &format!("| {} |", self.axis.value(place));
+            for load in 0..self.loads.len() {
+                let point = self.at(load, place);
+                text += &match point.class {
+                    Stability::Stable => format!(" S {:.1} s |", point.recovery.mean),
+                    Stability::Degraded => " D |".to_owned(),
+                    Stability::Metastable => format!(" M {:.0} % |", point.shares[2] * 100.0),
+                };
+            }
+            text.push('\n');
+        }
+        text
+    }
+}

@@ -1,0 +1,50 @@
+//! `corsair patch`: from a definition to patches of the manifests that it was imported from.
+
+use crate::commands::variants;
+use crate::console::Console;
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use corsair_arch::{Setting, manifest_patch};
+use corsair_observe::Replacement;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// The flags of `corsair patch`.
+#[derive(Debug, Args)]
+pub struct PatchArgs {
+    /// Definition: a name or a file
+    arch: String,
+    /// Set a field before, for example services.web.count=4; may be repeated
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = variants::setting)]
+    set: Vec<Setting>,
+    /// Directory of definitions, NAME_arch.json
+    #[arg(long, value_name = "DIR", default_value = "json_arch")]
+    arch_dir: PathBuf,
+    /// Write the patches to this file instead of printing them
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Prints or writes patches that set replicas, processors, retries, time-outs, pools and ejection.
+///
+/// # Errors
+/// What is wrong with the definition, or that the file cannot be written.
+pub fn run(args: &PatchArgs) -> Result<()> {
+    let text = variants::find(&args.arch, &args.arch_dir)?;
+    let checked = text.with(&args.set).map_err(|error| anyhow!("{error}"))?;
+    let patch = manifest_patch(checked.definition());
+    let text = patch.to_text();
+    match &args.out {
+        None => Console::new(true).print(|out| out.write_all(text.as_bytes())),
+        Some(path) => {
+            let mut file = Replacement::begin(path).context("--out")?;
+            let written = file.writer().write_all(text.as_bytes());
+            written.map_err(|error| anyhow!(file.failed(error)))?;
+            file.finish().context("--out")?;
+        }
+    }
+    for said in &patch.left_out {
+        let _ = writeln!(io::stderr(), "  left out      {said}");
+    }
+    Ok(())
+}
