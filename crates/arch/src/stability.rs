@@ -262,7 +262,12 @@ fn topology(
     apply(&mut definition, rules, load, length)?;
     let changed = DefinitionText::new(definition.to_text(), text.file());
     let checked = changed.with(&[]).map_err(MapError::Wrong)?;
-    Topology::new(&checked, Scale::default()).map_err(|error| MapError::Wrong(error.to_string()))
+    let topology = Topology::new(&checked, Scale::default());
+    let mut topology = topology.map_err(|error| MapError::Wrong(error.to_string()))?;
+    if text.is_built_in() {
+        topology.add_sizes();
+    }
+    Ok(topology)
 }
 
 fn apply(

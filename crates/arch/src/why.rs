@@ -286,6 +286,9 @@ fn topology(text: &DefinitionText, load: Option<&LoadText>) -> Result<Topology, 
     let checked = text.with(&[]).map_err(WhyError::Definition)?;
     let topology = Topology::new(&checked, Scale::default());
     let mut topology = topology.map_err(|error| WhyError::Definition(error.to_string()))?;
+    if text.is_built_in() {
+        topology.add_sizes();
+    }
     if let Some(load) = load {
         let applied = load.apply(&mut topology);
         applied.map_err(|error| WhyError::Definition(error.to_string()))?;

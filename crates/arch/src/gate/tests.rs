@@ -35,6 +35,7 @@ fn topology(fields: &[(&str, &str)]) -> Topology {
         duration: Duration::from_secs(10),
         warm_up: None,
         load: None,
+        sized: false,
     };
     setup.topology(&shop(), &fields, None).unwrap()
 }

@@ -174,6 +174,7 @@ fn read(
         duration: Duration::from_secs(10),
         warm_up: None,
         load: args.load.clone(),
+        sized: true,
     };
     let topology = setup.topology(&side.text, &[], None).map_err(flagged)?;
     Ok(Side { side, topology })
