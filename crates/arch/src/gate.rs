@@ -229,7 +229,7 @@ fn check(changed: &Topology, rules: &GateRules) -> Result<(), GateError> {
     Ok(())
 }
 
-/// What a run has measured.
+/// The measurements of a run.
 #[derive(Clone, Debug)]
 struct Measured {
     /// By objective.

@@ -51,6 +51,8 @@ pub struct WhyRules {
     pub seeds: usize,
     /// The maximum number of single changes to try.
     pub remedies: usize,
+    /// The scale of the architecture.
+    pub scale: Scale,
 }
 
 impl WhyRules {
@@ -60,6 +62,7 @@ impl WhyRules {
             of,
             seeds: 8,
             remedies: 16,
+            scale: Scale::default(),
         }
     }
 }
@@ -200,7 +203,7 @@ pub fn why(
     if !(2..=1000).contains(&rules.seeds) {
         return Err(WhyError::Seeds(rules.seeds));
     }
-    let topology = topology(text, load)?;
+    let topology = topology(text, load, rules.scale)?;
     if !(topology.services.iter()).any(|one| one.package == Package::Denominator) {
         return Err(WhyError::NoEntryPoint(topology.arch));
     }
@@ -228,7 +231,7 @@ pub fn why(
     let mut tried = Vec::new();
     for (what, text) in changes.into_iter().take(rules.remedies) {
         // What a change contradicts elsewhere in the definition cannot be tried.
-        let Ok(changed) = self::topology(&text, load) else {
+        let Ok(changed) = self::topology(&text, load, rules.scale) else {
             continue;
         };
         match remedy(config, (what, &changed), plan, rules, &values)? {
@@ -282,9 +285,13 @@ struct RunValue {
     errors: f64,
 }
 
-fn topology(text: &DefinitionText, load: Option<&LoadText>) -> Result<Topology, WhyError> {
+fn topology(
+    text: &DefinitionText,
+    load: Option<&LoadText>,
+    scale: Scale,
+) -> Result<Topology, WhyError> {
     let checked = text.with(&[]).map_err(WhyError::Definition)?;
-    let topology = Topology::new(&checked, Scale::default());
+    let topology = Topology::new(&checked, scale);
     let mut topology = topology.map_err(|error| WhyError::Definition(error.to_string()))?;
     if text.is_built_in() {
         topology.add_sizes();

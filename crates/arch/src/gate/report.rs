@@ -127,6 +127,13 @@ pub fn reason(result: &GateResult, base: Option<&str>) -> String {
         Verdict::Missed => "above",
         Verdict::Undecided(_) => "too close to",
     };
+    if judged.value.is_empty() {
+        return format!(
+            "{}: {} has no requests in any run; make runs longer (-d)",
+            word(result.verdict),
+            name(slo)
+        );
+    }
     let mut line = format!(
         "{}: {} is {}, {relation} {}",
         word(result.verdict),
@@ -145,9 +152,6 @@ pub fn reason(result: &GateResult, base: Option<&str>) -> String {
     match judged.verdict {
         Verdict::Missed => line.push_str(&cause(result, judged)),
         Verdict::Undecided(more) => line.push_str(&match more {
-            _ if judged.value.is_empty() => {
-                "; no run had such a request, so make runs longer (-d)".to_owned()
-            }
             Some(more) => format!(
                 "; about {more} more runs decide (--runs {})",
                 more + result.runs as u64

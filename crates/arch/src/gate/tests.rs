@@ -263,7 +263,7 @@ fn a_kind_that_did_not_come_in_is_undecided() {
     assert_eq!(result.verdict, Verdict::Undecided(None));
     let said = reason(&result, None);
     assert!(
-        said.contains("is no requests") && said.contains("make runs longer"),
+        said.contains("has no requests") && said.contains("make runs longer"),
         "{said}"
     );
 }

@@ -47,6 +47,7 @@ pub fn run(args: &WhyArgs) -> Result<()> {
     let rules = WhyRules {
         seeds: args.seeds,
         remedies: args.changes,
+        scale: args.run.setup(true).scale,
         ..WhyRules::new(args.of.clone())
     };
     let (config, plan) = (args.run.config(), args.run.plan()?);
