@@ -43,7 +43,7 @@ fn the_map_of_the_metastable_example_agrees_with_single_runs() {
             vec![0, 250, 500, 1000, 2000, 4000],
             200,
         ),
-        false => (vec![50.0, 150.0, 450.0], vec![0, 2000], 10),
+        false => (vec![20.0, 40.0, 60.0], vec![500, 2000], 6),
     };
     let map_rules = rules(loads.clone(), lengths(&millis));
     let map = stability(&Config::default(), &example(), &map_rules)
@@ -51,9 +51,9 @@ fn the_map_of_the_metastable_example_agrees_with_single_runs() {
         .unwrap();
     let last = loads.len() - 1;
     assert_eq!(map.at(0, 1).class, Stability::Stable);
-    // The database serves 400 a second.
-    assert_eq!(map.at(last, 0).class, Stability::Degraded);
     if is_whole {
+        // The database serves 400 a second.
+        assert_eq!(map.at(last, 0).class, Stability::Degraded);
         assert_eq!(map.at(5, 4).class, Stability::Metastable, "{}", map.table());
     }
     let mut random = Random::new(22);
