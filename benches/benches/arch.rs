@@ -1,9 +1,9 @@
-//! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with
-//! and without flows (which have a thread of their own that writes); a chain of ten services with
-//! time-outs and retries; and the whole of a run of 6,000 instances, from its definition to its graph.
+//! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with and without flows
+//! (which are written by a separate thread); a chain of ten services with timeouts and retries; and a complete run of
+//! 6,000 instances, from the definition to the graph.
 //!
-//! Whole runs are timed, their output included. At 10,000 % eight of ten messages are those by
-//! which instances find each other; below that nearly all are the load's.
+//! Complete runs are timed, including their output. At 10,000 % eight of ten messages are those with which instances
+//! find each other; below that, nearly all messages belong to the load.
 
 use corsair::{Config, Executor, Report};
 use corsair_arch::{KINDS, Plan, Scale, Topology, read, read_text, simulate};
@@ -21,7 +21,7 @@ fn topology(percent: u32) -> Topology {
     Topology::new(&checked, Scale { regions, percent }).expect("a scale that fits")
 }
 
-/// What is written about a run.
+/// The output that a run writes.
 #[derive(Clone, Copy, PartialEq)]
 enum Written {
     Nothing,
@@ -29,7 +29,7 @@ enum Written {
     Graph,
 }
 
-/// Runs netflixoss and returns its report and how long it took, output included.
+/// Runs netflixoss. Returns its report and the time that it took, including the output.
 fn run(
     topology: &Topology,
     workers: usize,
@@ -102,7 +102,7 @@ fn load(c: &mut Criterion) {
     group.finish();
 }
 
-/// Ten services of which each works and calls the next, with a time-out and retries; some calls fail.
+/// Returns ten services, each of which works and calls the next, with a timeout and retries; some calls fail.
 fn chain_of_ten() -> Topology {
     let calls = r#"{"timeout": "100ms", "retries": {"most": 2, "backoff": "2ms", "jitter": 0.5}}"#;
     let mut services: Vec<String> = (0..9)

@@ -1,8 +1,8 @@
-//! Ten virtual seconds in which pirates chat: timers, name drops and gifts, in events per second
+//! Ten virtual seconds in which pirates chat (timers, name drops and gifts), in events per second
 //! of wall-clock time between the end of the delivery and the first goodbye.
 //!
-//! `heap` is a simulator with one binary heap of events and the very same pirates; with a million
-//! of them it gets one virtual second, because ten take it that many seconds.
+//! `heap` is a simulator with one binary heap of events and exactly the same pirates. With a
+//! million pirates it simulates only one virtual second, because ten would take too long.
 
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};

@@ -1,5 +1,6 @@
-//! The messaging service: durable POSTs of 64 posters beside POSTs to a bare axum handler, which
-//! reads the same body and stores nothing; and the way of one message from its POST to a socket.
+//! The messaging service: durable POSTs of 64 posters, compared with POSTs to a bare axum handler,
+//! which reads the same body and stores nothing; and the latency of one message from its POST to a
+//! socket.
 //!
 //! Server and clients share the process and its cores.
 
@@ -14,7 +15,7 @@ use tokio::runtime::Runtime;
 
 const POSTERS: usize = 64;
 
-/// A node with its data in this directory.
+/// Starts a node with its data in this directory.
 async fn node(data: &Path) -> Serving {
     let node = Node::start(Options {
         data: Some(data.to_owned()),

@@ -1,9 +1,9 @@
-//! Edges: what it costs to send a point and recv it again, against the raw channels.
+//! Edges: the cost of sending a point and receiving it again, compared with plain channels.
 //!
-//! Everywhere the same message, the same capacity, and the sum of what came out is checked. Contenders
-//! that wait in the same way are compared: threads with the crossbeam channel, `async` code with
-//! tokio's. Send and recv alternate within one thread or task. Ends on threads and tasks of their own
-//! are beside other channels in `benches/versus/edges`.
+//! All contenders have the same message and the same capacity, and the sum of the received values is checked. Only
+//! contenders that wait in the same way are compared: threads with the crossbeam channel, `async` code with tokio's.
+//! Sending and receiving alternate within one thread or task. `benches/versus/edges` compares ends on separate threads
+//! and tasks with other channels.
 
 use corsair::edge::{self, FanOut, Flavour, Merge, Options, Receiver, Sender};
 use corsair_benches::points::{BATCH, CAPACITY, Check, MANY, Point, point};
@@ -21,7 +21,7 @@ fn each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut run: impl FnMu
     group.bench_function(name, |bencher| bencher.iter(|| run().all()));
 }
 
-/// Alternately in one thread.
+/// Sends and receives alternately in one thread.
 fn one_blocking<F: Flavour<Point>>(
     tx: &mut Sender<Point, F>,
     rx: &mut Receiver<Point, F>,
@@ -34,7 +34,7 @@ fn one_blocking<F: Flavour<Point>>(
     check
 }
 
-/// Alternately in one task.
+/// Sends and receives alternately in one task.
 async fn one_async<F: Flavour<Point>>(
     tx: &mut Sender<Point, F>,
     rx: &mut Receiver<Point, F>,
@@ -111,7 +111,7 @@ fn one_task(criterion: &mut Criterion) {
     });
 }
 
-/// Every point to ten edges, and from them merged into one again; a time per point sent to all.
+/// Sends every point to ten edges, and merges these into one; the time is per point sent to all.
 fn fan_out(criterion: &mut Criterion) {
     const WAYS: usize = 10;
     let mut group = group(criterion, "fan_out_to_10_and_merge");

@@ -1,7 +1,8 @@
-//! Conditions of `where`: rows of a block per second.
+//! Conditions of `where`, in rows of a block per second.
 //!
-//! A block has 10,000 rows of a float, an integer and a tag of four words. Of the rows half match,
-//! at random, so that a branch on them would be mispredicted. What is selected is checked first.
+//! A block has 10,000 rows with a float, an integer and a tag with four possible words. Half of the
+//! rows match, at random, so that a branch on them would be mispredicted. The selected rows are
+//! checked first.
 
 use corsair_stream::batch::Rows;
 use corsair_stream::block::{Block, Cells, Column, Data, Origin, Words};
@@ -30,14 +31,14 @@ const CONDITIONS: [Condition; 6] = [
     ("host + '.x' = 'a.x'", |_, host| host == 0),
 ];
 
-/// A number that looks random (the finaliser of SplitMix64).
+/// Returns a number that looks random (the finaliser of SplitMix64).
 fn scattered(seed: u64) -> u64 {
     let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
 
-/// The value of a row, from 1 to 20, and the number of its host.
+/// Returns the value of a row, from 1 to 20, and the number of its host.
 fn row(row: usize) -> (u64, u64) {
     let random = scattered(row as u64 + 1);
     (random % 20 + 1, (random >> 32) % 4)

@@ -1,7 +1,7 @@
-//! Fork-join: what a fork costs that does next to nothing.
+//! Fork-join: the cost of a fork that does almost nothing.
 //!
 //! Every contender halves the same range down to single numbers, or computes the same Fibonacci
-//! number, without a cut-off; a time per element is a time per fork. Tokio tasks and OS threads,
+//! number, without a cut-off, so a time per element is a time per fork. Tokio tasks and OS threads,
 //! which cost hundreds of times as much, get smaller ranges.
 
 #![allow(
@@ -23,21 +23,21 @@ use std::time::Duration;
 
 const WORKERS: [usize; 2] = [1, 2];
 
-/// Forks of the sums of closures and futures.
+/// The number of forks in the sums of closures and futures.
 const MANY: u64 = 1_000_000;
-/// Forks of the sums of tokio tasks, and of sums whose leaves wait.
+/// The number of forks in the sums of tokio tasks, and in sums whose leaves wait.
 const SOME: u64 = 100_000;
 /// Forks of the sum of OS threads.
 const FEW: u64 = 200;
 
-/// Which Fibonacci number, and how many forks that takes.
+/// The index of the Fibonacci number, its value, and the number of forks to compute it.
 const FIB: (u64, u64, u64) = (27, 196_418, 317_810);
 
 fn middle(low: u64, high: u64) -> u64 {
     low + (high - low) / 2
 }
 
-/// One real call for every node, as the floor.
+/// Makes one real call for every node, as the lower bound.
 #[inline(never)]
 fn plain(low: u64, high: u64) -> u64 {
     if low == high {
@@ -67,7 +67,7 @@ fn futures(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
-/// As [`futures`], but every leaf waits once.
+/// The same as [`futures`], but every leaf waits once.
 fn waiting(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     async move {
         if low == high {
@@ -104,7 +104,8 @@ fn rayon_join(low: u64, high: u64) -> u64 {
     a + b
 }
 
-/// Every fork is offered, as with the others; by itself chili would offer every 64th.
+/// Forks with chili so that every fork is offered to other threads, as with the other contenders;
+/// by default chili would offer every 64th.
 fn chili_join(scope: &mut chili::Scope<'_>, low: u64, high: u64) -> u64 {
     if low == high {
         return low;
@@ -191,7 +192,7 @@ fn contend(
     });
 }
 
-/// The sum from 0 to `high`: input, result, forks.
+/// The sum from 0 to `high`: its input, its result, and its number of forks.
 const fn sum_to(high: u64) -> (u64, u64, u64) {
     (high, high * (high + 1) / 2, high)
 }
@@ -266,7 +267,7 @@ fn fib(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Forks of next to nothing, one after the other: what being asked for work costs.
+/// Measures consecutive forks that do almost nothing, and thereby the cost of being asked for work.
 fn shallow(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fork_join/shallow");
     for workers in WORKERS {

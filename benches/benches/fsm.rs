@@ -1,9 +1,10 @@
-//! Pirates that get five messages each and go home, on every executor and by hand on tokio.
+//! Pirates that get five messages each and then end, on every executor and on hand-written tokio
+//! tasks.
 //!
-//! `whole` is a run from before the first actor to after the last, `delivery` the part of it from
-//! the FSM's first message to the moment at which its messages have been handled. The rate counts
-//! five messages per pirate in both. No pirate chats before it goes home. Every run is checked: all
-//! pirates and all gold come back.
+//! `whole` is a run from before the first actor to after the last. `delivery` is the part of it
+//! from the FSM's first message to the time at which all of its messages have been handled. The
+//! rate counts five messages per pirate in both. No pirate chats. Every run is checked: all pirates
+//! and all gold must return.
 
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
@@ -16,12 +17,14 @@ use criterion::{
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// One way to do the work.
+/// A contender: one way to do the work.
 struct Contender {
     name: &'static str,
-    /// Runs it with this many pirates: whole run, and delivery.
+    /// Runs the contender with this many pirates, and returns the times of the whole run and of the
+    /// delivery.
     run: Box<dyn Fn(u32) -> (Duration, Duration)>,
-    /// More pirates take too long, or are more than the executor holds.
+    /// The largest number of pirates; more would take too long, or exceed the limit of the
+    /// executor.
     most: u32,
 }
 

@@ -1,10 +1,10 @@
-//! The line protocol: reading lines, and making blocks of them.
+//! The line protocol: reading lines, and converting them to blocks.
 //!
-//! 5,000 lines, as an agent sends them (one host, its cores in turn), as a relay does (any host), and
-//! as short as they get. `checked` finds all tokens and reads all numbers; `tokens` also hands out
-//! every key and value; `blocks` makes columns; `unwanted` is what a point costs that no task wants.
-//! The crate `influxdb-line-protocol` makes lists of tags and fields. What each of them read is
-//! compared before anything is timed.
+//! There are 5,000 lines of three kinds: as an agent sends them (one host, its cores in turn), as a relay sends them
+//! (any host), and as short as possible. `checked` finds all tokens and parses all numbers; `tokens` also returns every
+//! key and value; `blocks` builds columns; `unwanted` is the cost of a point that no task wants. The crate
+//! `influxdb-line-protocol` builds lists of tags and fields. The results of all contenders are compared before anything
+//! is timed.
 
 use corsair::Random;
 use corsair_stream::block::{Block, Builder, Data, Origin};
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Lines of a text.
 const LINES: usize = 5000;
 
-/// Three tags, four fields and a time: about 140 bytes a line.
+/// Returns lines with three tags, four fields and a time: about 140 bytes each.
 fn usual(host: impl Fn(&mut Random) -> u32) -> String {
     let mut text = String::new();
     let mut random = Random::new(7);
@@ -42,13 +42,13 @@ fn usual(host: impl Fn(&mut Random) -> u32) -> String {
     text
 }
 
-/// One field, a short name and a time.
+/// Returns lines with one field, a short name and a time.
 fn shortest() -> String {
     let line = |number| format!("m1 value=17 {number:010}\n");
     (0..LINES).map(line).collect()
 }
 
-/// A number that depends on everything that was read, and how many lines there were.
+/// The number of lines, and a number that depends on everything that was read.
 type Sum = (usize, f64);
 
 fn checked(text: &[u8]) -> usize {
@@ -89,7 +89,7 @@ fn theirs(text: &str) -> Sum {
     sum
 }
 
-/// Blocks, and how many lines were not wanted.
+/// Converts lines to blocks, and counts the lines that were not wanted.
 fn blocks(
     builder: &mut Builder,
     text: &[u8],
@@ -102,7 +102,7 @@ fn blocks(
     (builder.finish(), fed.unwanted)
 }
 
-/// What the blocks say, row by row.
+/// Adds up the contents of the blocks, row by row.
 fn sum(blocks: &[Block]) -> Sum {
     let mut sum = (0, 0.0);
     for block in blocks {

@@ -1,8 +1,8 @@
-//! Bulk marshalling: every strategy, by one to ten times as many workers as there are cores.
+//! Bulk marshalling: every strategy, with one to ten times as many workers as there are cores.
 //!
-//! A run marshals 1,000 generated people into a batch that is kept from run to run. Documents are
-//! compared with those of the serial strategy before anything is timed. The Go twin, with the same
-//! people, is `benches/versus/go/marshal`.
+//! A run marshals 1,000 generated people into a batch that is reused by all runs. Documents are
+//! compared with those of the serial strategy before anything is timed. The Go counterpart, with
+//! the same people, is `benches/versus/go/marshal`.
 
 use corsair_serial::{
     Batch, Chunked, Format, Json, ParallelTasks, ParallelThreads, Pooled, Postcard, Serial, Sonic,
@@ -23,7 +23,7 @@ const RECORDS: usize = 1000;
 /// The seed of the records.
 const SEED: u64 = 7;
 
-/// One cell of the grid: checks what the strategy gives, then times it.
+/// Measures one cell of the grid: checks the documents of the strategy, then times it.
 fn cell<S: Strategy, F: Format>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     strategy: &S,
@@ -54,7 +54,7 @@ fn cell<S: Strategy, F: Format>(
     );
 }
 
-/// What the published programs measured, and how many workers it takes.
+/// Measures the configurations of the published programs, and all numbers of workers.
 fn grid(criterion: &mut Criterion) {
     let people = people::generate(RECORDS, SEED);
     let cores = available_parallelism().map_or(1, usize::from);
@@ -82,7 +82,7 @@ fn grid(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The other formats, serially and by the strategy to use.
+/// Measures the other formats, with the serial and the recommended strategy.
 fn formats(criterion: &mut Criterion) {
     let people = people::generate(RECORDS, SEED);
     let cores = available_parallelism().map_or(1, usize::from);
@@ -97,7 +97,7 @@ fn formats(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Few values: the strategy that decides by size should be as fast as the serial one.
+/// Measures few values: the strategy that decides by size should be as fast as the serial one.
 fn few(criterion: &mut Criterion) {
     let cores = available_parallelism().map_or(1, usize::from);
     let chunked = Chunked::new(cores).expect("threads can be started");

@@ -1,7 +1,8 @@
-//! Observing: what telling costs the thread that tells, and how fast spans are written.
+//! Observation: the cost for the thread that records, and the rate at which spans are written.
 //!
-//! A run tells messages (two records each: one end sends, the other receives) on one thread, on
-//! the clock by arrival, and finishes the observer; the number of spans written is checked.
+//! A run records messages (two records each: one end sends, the other receives) on one thread, with
+//! the clock set to each arrival, and finishes the observer; the number of written spans is
+//! checked.
 
 use corsair::{Addr, Time};
 use corsair_observe::{

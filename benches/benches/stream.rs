@@ -1,8 +1,8 @@
 //! Points through tasks: one `POST /write` of 5000 lines through the handler, without a socket, until
 //! every task has drained; the work and the lines of kapacitor's `integrations/benchmark_test.go`.
 //!
-//! Throughput is in deliveries: a point that one task gets. Every task is asked afterwards how many
-//! it has got, outside of the timed part. Starting and stopping the engine is not timed either.
+//! Throughput is in deliveries: a delivery is a point that one task receives. After the timed part, every task is asked
+//! for the number of its points. Starting and stopping the engine is not timed either.
 
 use corsair_stream::engine::EngineOptions;
 use corsair_stream_load::Workload;

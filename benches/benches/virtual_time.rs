@@ -1,14 +1,15 @@
-//! What simulators are measured with, in virtual time on one worker and on two:
+//! Common benchmarks of simulators, in virtual time on one worker and on two:
 //!
-//! - `phold`: every actor has a message under way; who gets one sends the next to anybody, after the
-//!   latency and a delay from an exponential distribution. At latencies of 50 ms and of 1 s.
-//! - `ring`: a thousand actors, one message under way. Windows have one event each, so this is what a
-//!   window costs, and what a second worker costs where there is nothing for it to do.
-//! - `send`, `send_self`, `timer`, `timer_handle`, `cancel`: one actor does so 160,000 times in one step, and what
-//!   that causes happens. What takes a handle is to cost at most twice what takes none.
-//! - `queue`: customers arrive at a server and wait for their service, both exponential (M/M/1).
+//! - `phold`: every actor has a message in flight; an actor that receives one sends the next to a random actor, after
+//!   the latency and a delay from an exponential distribution. Measured with latencies of 50 ms and of 1 s.
+//! - `ring`: a thousand actors and one message in flight. Windows have one event each, so this measures the cost of a
+//!   window, and of a second worker that has nothing to do.
+//! - `send`, `send_self`, `timer`, `timer_handle`, `cancel`: one actor takes this step 160,000 times at once, and the
+//!   resulting events happen. Steps that return a handle should cost at most twice as much as those that do not.
+//! - `queue`: customers arrive at a server and wait for their service; both times are exponentially distributed
+//!   (M/M/1).
 //!
-//! Elements are events. Both numbers of workers give the same digest, which is checked.
+//! The elements are events. Both numbers of workers must give the same digest, which is checked.
 
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Executor, Flow, Latency, Message, Report,
@@ -23,7 +24,7 @@ use std::time::Duration;
 #[derive(Message)]
 struct Job;
 
-/// Exponential with this mean.
+/// Draws an exponentially distributed duration with this mean.
 fn exponential<C: Context<Job>>(cx: &mut C, mean: Duration) -> Duration {
     let uniform = ((cx.random() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     mean.mul_f64(-uniform.ln())
@@ -61,7 +62,7 @@ impl Actor<Job> for Particle {
     }
 }
 
-/// Each of `count` actors passes on at most `rounds` messages.
+/// A model in which each of `count` actors passes on at most `rounds` messages.
 struct Phold {
     count: u32,
     rounds: u32,
@@ -87,7 +88,7 @@ impl Scenario<Job> for Phold {
     }
 }
 
-/// A message goes round.
+/// A model in which a message is passed around a ring.
 struct Ring {
     count: u32,
     hops: u32,
@@ -183,7 +184,7 @@ impl Scenario<Job> for Queue {
     }
 }
 
-/// The step that one actor takes many times at once.
+/// A step that one actor takes many times at once.
 #[derive(Clone, Copy)]
 enum Step {
     Send,
@@ -193,7 +194,7 @@ enum Step {
     Cancel,
 }
 
-/// Takes many steps at once.
+/// A model in which an actor takes many steps at once.
 struct Steps {
     step: Step,
     times: u32,

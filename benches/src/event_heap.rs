@@ -1,5 +1,5 @@
-//! Virtual time with one binary heap of all events, as simulators commonly have it: what the
-//! windows of the virtual executor are measured against. The pirates are the same.
+//! Virtual time with one binary heap of all events, as in most simulators: the baseline for the
+//! windows of the virtual executor. The pirates are the same.
 
 use corsair::fsm::{Msg, Pirate};
 use corsair::{
@@ -11,19 +11,19 @@ use std::collections::BinaryHeap;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-/// The shortest latency, and how much longer others are, in nanoseconds.
+/// The shortest latency, and the range of latencies above it, in nanoseconds.
 const LATENCY: u64 = 1 << 20;
-/// The address of the FSM, which lies behind those of the pirates.
+/// The address of the FSM, which is higher than those of the pirates.
 const FSM: Addr = Addr::from_u32(u32::MAX - 1);
 
-/// What is to happen to whom and when.
+/// An event: its time, its receiver and its contents.
 #[derive(Debug)]
 struct Due {
     at: u64,
     to: u32,
     from: u32,
     sequence: u32,
-    /// None: the timer.
+    /// The message; `None` is the timer.
     body: Option<Msg>,
 }
 
@@ -34,7 +34,7 @@ impl Due {
 }
 
 impl Ord for Due {
-    /// The earliest is the greatest, which is what the heap gives first.
+    /// Orders the earliest event as the greatest, because the heap returns the greatest first.
     fn cmp(&self, other: &Due) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -54,7 +54,7 @@ impl PartialEq for Due {
 
 impl Eq for Due {}
 
-/// Pirates that have their names, their buddies, their gold and a period to chat at.
+/// Pirates with their names, their buddies, their gold and the period at which they chat.
 #[derive(Debug)]
 pub struct Simulation {
     pirates: Vec<Pirate>,
@@ -95,7 +95,7 @@ impl Simulation {
         simulation
     }
 
-    /// Lets them talk for so long and returns how many events that were.
+    /// Lets the pirates talk for this duration, and returns the number of events.
     pub fn talk(&mut self, talk: Duration) -> u64 {
         let end = talk.as_nanos() as u64;
         let mut events = 0;
@@ -116,7 +116,7 @@ impl Simulation {
     /// Ends the simulation.
     ///
     /// # Panics
-    /// If the gold of the pirates and the coins on their way are not all the gold there was.
+    /// If the gold of the pirates and the coins in flight do not add up to all the gold.
     pub fn finish(mut self) {
         for name in 0..self.pirates.len() as u32 {
             let goodbye = Msg::Goodbye { gold: 0 };
@@ -157,7 +157,7 @@ impl Simulation {
     }
 }
 
-/// Takes the first event if it is before a point in time.
+/// A heap that returns its first event if it is before a point in time.
 trait PopIfBefore {
     fn pop_if_before(&mut self, end: u64) -> Option<Due>;
 }

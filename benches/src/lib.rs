@@ -1,5 +1,5 @@
-//! What the benchmarks share: how long they measure, runs of the pirates with their phases timed, and
-//! the contenders written by hand that do the same work.
+//! Code that the benchmarks share: the duration of measurements, runs of the pirates with timed phases, and
+//! hand-written contenders that do the same work.
 
 pub mod event_heap;
 pub mod measuring;

@@ -1,10 +1,10 @@
-//! How long the benchmarks measure: all together take minutes, not an hour.
+//! The duration of the measurements: all benchmarks together take minutes, not an hour.
 
-/// A criterion that measures a row with a number of samples in about a given time. A macro, so that criterion stays a
-/// dependency of the benchmarks alone: what this library depends on changes the build of the commands.
+/// Returns a criterion that measures a row with a number of samples in about a given time. It is a macro so that
+/// criterion is a dependency only of the benchmarks: the dependencies of this library affect the build of the commands.
 ///
-/// Confidence intervals come from 10,000 resamples. Criterion's own 100,000 would take more time than
-/// the measurements, and tell nothing new of so few samples.
+/// Confidence intervals are computed from 10,000 resamples. Criterion's default of 100,000 would take more time than
+/// the measurements, without a benefit for so few samples.
 #[macro_export]
 macro_rules! for_about {
     ($samples:expr, $time:expr) => {

@@ -5,30 +5,32 @@ use corsair::{Config, Executor, Report, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The report of a run, and how long its phases took on the wall clock.
+/// The report of a run, and the durations of its phases on the wall clock.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What the executor reports.
+    /// The report of the executor.
     pub report: Report,
-    /// What the FSM has counted.
+    /// The FSM's tally.
     pub tally: Tally,
-    /// From before the run to after it.
+    /// The time from before the run to after it.
     pub whole: Duration,
-    /// From the FSM's first message to the moment at which its messages had been handled.
+    /// The time from the FSM's first message until all of its messages had been handled.
     pub delivery: Duration,
-    /// From then to the first goodbye.
+    /// The time from the end of the delivery to the first goodbye.
     pub talk: Duration,
 }
 
 impl Run {
-    /// Messages and timers handled in the talk: all but the FSM's own and the answers to it.
+    /// Returns the number of messages and timers handled during the talk, without the FSM's own
+    /// messages and the answers to them.
     pub fn talk_events(&self) -> u64 {
         let scripted = 7 * u64::from(self.tally.pirates);
         self.report.delivered() + self.report.timers - scripted
     }
 }
 
-/// Runs the scenario and times its phases. One run at a time: the marks are the process's.
+/// Runs the scenario and times its phases. Only one run may take place at a time, because the
+/// process has one set of marks.
 ///
 /// # Panics
 /// If the run fails, or a pirate or any gold is missing at its end.
@@ -49,8 +51,8 @@ pub fn run(executor: Executor, config: &Config, fsm: Fsm) -> Run {
     }
 }
 
-/// A watch that notes when the FSM begins to send, when all was delivered, and when the goodbyes
-/// begin.
+/// A watch that records when the FSM begins to send, when all messages are delivered, and when the
+/// goodbyes begin.
 #[derive(Clone, Debug)]
 struct Marks;
 

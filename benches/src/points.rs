@@ -1,20 +1,21 @@
-//! What travels over edges and channels in benches, here and in `benches/versus/edges`.
+//! The messages that are sent over edges and channels in the benchmarks, here and in
+//! `benches/versus/edges`.
 
 use std::hint::black_box;
 
-/// How many points an edge or channel holds.
+/// The capacity of an edge or channel in points.
 pub const CAPACITY: usize = 64;
-/// How many points go through per iteration, from all senders together.
+/// The number of points per iteration, from all senders together.
 pub const MANY: u64 = 100_000;
-/// How many are handed over at once by those that can.
+/// The number of points that are sent or received at once, if the contender supports it.
 pub const BATCH: usize = 64;
 
-/// What the published system measures an edge with: a point, 16 bytes.
+/// A point of 16 bytes, with which the published system measures an edge.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// From 0, each once.
     pub time: u64,
-    /// The same.
+    /// The value of the point.
     pub value: f64,
 }
 
@@ -26,7 +27,7 @@ pub fn point(time: u64) -> Point {
     }
 }
 
-/// Checks that all points have come, in any order.
+/// Checks that all points have arrived, in any order.
 #[derive(Debug, Default)]
 pub struct Check {
     times: u64,
@@ -34,7 +35,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// A point has come.
+    /// Records that a point has arrived.
     #[inline]
     pub fn add(&mut self, point: Point) {
         self.times += point.time;

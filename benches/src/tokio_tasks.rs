@@ -1,5 +1,6 @@
-//! The pirates by hand: a tokio task and a channel each, bounded or not, nothing of corsair but its
-//! messages and random numbers. What the tokio executor is measured against.
+//! The pirates written by hand: each is a tokio task with a bounded or unbounded channel, using
+//! nothing of corsair but its messages and random numbers. This is the baseline for the tokio
+//! executor.
 
 use corsair::fsm::{MAX_BUDDIES, Msg, Tally};
 use corsair::{Addr, Random};
@@ -11,9 +12,9 @@ use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-/// How many letters a bounded mailbox holds.
+/// The number of letters that a bounded mailbox holds.
 const MAILBOX: usize = 256;
-/// The FSM, which is not a pirate.
+/// The number of the FSM, which is not a pirate.
 const FSM: u32 = u32::MAX;
 
 /// A message and its sender.
@@ -28,7 +29,7 @@ trait Channel: 'static {
     type Inbox: Inbox;
 
     fn new() -> (Self::Sender, Self::Inbox);
-    /// Gives the letter back if the receiver has ended.
+    /// Sends a letter; returns it if the receiver has ended.
     fn send(to: &Self::Sender, letter: Letter) -> impl Future<Output = Result<(), Letter>> + Send;
 }
 
@@ -39,7 +40,7 @@ trait Inbox: Send + 'static {
     fn left(&mut self) -> Option<Letter>;
 }
 
-/// Tokio's receivers are alike, but have no trait.
+/// Implements the receiver; tokio's receivers have the same methods, but no common trait.
 macro_rules! inbox {
     ($receiver:ty) => {
         impl Inbox for $receiver {
@@ -61,7 +62,7 @@ macro_rules! inbox {
 inbox!(mpsc::Receiver<Letter>);
 inbox!(mpsc::UnboundedReceiver<Letter>);
 
-/// Channels that hold [`MAILBOX`] letters, as the mailboxes of corsair do.
+/// Channels that hold [`MAILBOX`] letters, like the mailboxes of corsair.
 struct Bounded;
 
 impl Channel for Bounded {
@@ -93,14 +94,14 @@ impl Channel for Unbounded {
     }
 }
 
-/// What all tasks share.
+/// The state that all tasks share.
 struct World<C: Channel> {
     mailboxes: Vec<C::Sender>,
     fsm: C::Sender,
-    /// Pirates that have not yet got their last message of the FSM.
+    /// The number of pirates that have not yet received their last message of the FSM.
     undelivered: AtomicU32,
     delivered: Notify,
-    /// Gold on its way to pirates that had ended.
+    /// The gold in letters to pirates that had ended.
     salvaged: AtomicU64,
 }
 
@@ -120,16 +121,16 @@ impl<C: Channel> World<C> {
     }
 }
 
-/// How long a run took on the wall clock.
+/// The durations of a run on the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// From before the runtime to after it.
+    /// The time from before the runtime is created to after it is dropped.
     pub whole: Duration,
-    /// From the first message to the last one handled.
+    /// The time from the first message until the last one is handled.
     pub delivery: Duration,
 }
 
-/// Creates the pirates, sends each its five messages, and says goodbye, on this many threads, with
+/// Creates the pirates, sends five messages to each, and says goodbye. Uses this many threads, and
 /// channels that hold 256 letters.
 ///
 /// # Panics
@@ -138,7 +139,7 @@ pub fn run(population: u32, workers: usize) -> Times {
     run_with::<Bounded>(population, workers)
 }
 
-/// As [`run`], with channels without a bound.
+/// The same as [`run`], with unbounded channels.
 ///
 /// # Panics
 /// If a pirate or any gold is missing at the end.
@@ -219,7 +220,7 @@ async fn fsm<C: Channel>(population: u32) -> (Tally, Duration) {
     (tally, delivery)
 }
 
-/// What a pirate knows and has.
+/// The state of a pirate.
 struct Pirate {
     me: u32,
     buddies: [u32; MAX_BUDDIES],

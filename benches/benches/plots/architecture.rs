@@ -1,5 +1,5 @@
-//! An architecture as it was simulated: its regions and zones as areas, instances as dots, one row for
-//! each service with the entry points on top, and the connections that the run has made.
+//! A picture of a simulated architecture: its regions and zones as areas, instances as dots, one row for each service
+//! with the entry points on top, and the connections that were made in the run.
 
 use crate::legend::INK;
 use corsair::{Config, Executor};
@@ -18,10 +18,10 @@ const REGION: i32 = 400;
 const GAP: i32 = 16;
 const TOP: i32 = 56;
 const ROW: i32 = 44;
-/// Zones of a region, and one column for what is in none of them.
+/// The number of zones in a region, and a column for instances outside any zone.
 const COLUMNS: i32 = 3;
 
-/// A line of GraphJSON: a node, an edge, or what became of them.
+/// A line of GraphJSON: a node, an edge, or a change to one of them.
 #[derive(Deserialize)]
 struct Element {
     node: Option<String>,
@@ -38,7 +38,7 @@ struct Graph {
 /// Simulates an architecture in this many regions for two virtual seconds, and draws its graph.
 ///
 /// # Errors
-/// If there is no such architecture, or the run or the picture fails.
+/// If there is no architecture with this name, or if the run or the picture fails.
 pub fn draw(name: &str, regions: u32) -> Result<String, Box<dyn Error>> {
     let checked = read(name, Path::new(""))?;
     let percent = 100;

@@ -13,7 +13,7 @@ const THEIRS: RGBColor = RGBColor(120, 134, 148);
 const ROW: i32 = 24;
 const TITLE: i32 = 40;
 
-/// One bar.
+/// A bar with its label.
 struct Bar {
     name: String,
     value: f64,
@@ -29,7 +29,7 @@ impl Bar {
     }
 }
 
-/// Rates and memory per actor with 100,000 pirates, fastest first.
+/// Draws rates and memory per actor with 100,000 pirates, fastest first.
 ///
 /// # Errors
 /// If nothing was measured with 100,000 pirates, or the picture cannot be drawn.
@@ -68,8 +68,8 @@ pub fn versus(rows: &[Versus]) -> Result<String, Box<dyn Error>> {
     Ok(svg)
 }
 
-/// Nanoseconds for a fork on one and on two workers. Tokio's tasks are left out: a bar of theirs
-/// would leave nothing to see of the others.
+/// Draws the nanoseconds per fork on one and on two workers. Tokio's tasks are left out: their bar
+/// would be so long that nothing could be seen of the others.
 ///
 /// # Errors
 /// If nothing was measured, or the picture cannot be drawn.
@@ -119,7 +119,7 @@ fn canvas(
     Ok(area)
 }
 
-/// A title and its bars; names take the first `names` pixels.
+/// Draws a title and its bars; names take the first `names` pixels.
 fn panel(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,

@@ -1,4 +1,4 @@
-//! When one run over many machines pays: its speed by number of machines, actors and lookahead.
+//! The gain of one run over many machines: its speed by number of machines, actors and lookahead.
 
 use crate::legend;
 use crate::legend::INK;
@@ -16,7 +16,8 @@ const COLOURS: [RGBColor; 6] = [
 ];
 const HEIGHT: u32 = 460;
 
-/// Speed-ups by the model of `corsair plan`, and what was measured with processes of one machine.
+/// Draws the speed-ups according to the model of `corsair plan`, and those measured with processes
+/// on one machine.
 ///
 /// # Errors
 /// If there is nothing to draw, or the picture cannot be drawn.

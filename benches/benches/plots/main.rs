@@ -9,8 +9,8 @@
 //!
 //! `benches/versus/phold/run.sh` measures PHOLD, because it needs a checkout of ROSS.
 //!
-//! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
-//! the measurements beside the pictures. Nothing else should run at the same time.
+//! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes the measurements
+//! next to the pictures. No other program should run at the same time.
 
 mod architecture;
 mod bars;

@@ -1,4 +1,4 @@
-//! What was measured, as files of JSON beside the pictures.
+//! The measurements, as JSON files next to the pictures.
 
 use serde::{Deserialize, Serialize};
 use std::error::Error;
@@ -20,35 +20,35 @@ pub struct Versus {
 pub struct Benchmark {
     pub group: String,
     pub contender: String,
-    /// The number behind the contender: actors, or workers.
+    /// The number after the contender's name: actors, or workers.
     pub parameter: u64,
-    /// Nanoseconds per element: a message, or a fork.
+    /// The nanoseconds per element: a message, or a fork.
     pub nanoseconds: f64,
 }
 
-/// What is gained by running pirates over a number of cores.
+/// The gain of running pirates on a number of cores.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Gain {
     pub pirates: u64,
     pub lookahead_micros: u64,
     pub cores: u32,
-    /// Against one core.
+    /// The speed-up over one core.
     pub speed_up: f64,
 }
 
-/// What runs over many machines gain.
+/// The gains of runs over many machines.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Machines {
-    /// By `corsair plan`, with machines of [`CORES`] cores.
+    /// The gains that `corsair plan` predicts, with machines of [`CORES`] cores.
     pub expected: Vec<Gain>,
-    /// With processes of this machine.
+    /// The gains that were measured with processes on this machine.
     pub measured: Vec<Gain>,
 }
 
 /// The cores of a machine, an argument of `corsair plan`.
 const CORES: u32 = 10;
 const MILLION: u64 = 1_000_000;
-/// Pirates and lookaheads for which there is a curve.
+/// The numbers of pirates and the lookaheads for which there is a curve.
 const PLANS: [(u64, u64); 6] = [
     (MILLION, 1_000),
     (MILLION, 10_000),
@@ -61,7 +61,7 @@ const PLANS: [(u64, u64); 6] = [
 /// The groups that are drawn.
 const GROUPS: [&str; 2] = ["chat", "fork_join/sum"];
 
-/// The rows of the comparison with other runtimes; none if it was not measured.
+/// Returns the rows of the comparison with other runtimes; `None` if it was not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -69,7 +69,7 @@ pub fn versus(folder: &Path) -> Result<Option<Vec<Versus>>, Box<dyn Error>> {
     read(&folder.join("versus.json"))
 }
 
-/// The rows of PHOLD beside ROSS; none if they were not measured.
+/// Returns the rows of the comparison of PHOLD with ROSS; `None` if they were not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -77,7 +77,7 @@ pub fn phold(folder: &Path) -> Result<Option<Vec<crate::phold::Row>>, Box<dyn Er
     read(&folder.join("phold.json"))
 }
 
-/// The medians of criterion's benchmarks; none if they were not measured.
+/// Returns the medians of criterion's benchmarks; `None` if they were not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -85,7 +85,7 @@ pub fn criterion(folder: &Path) -> Result<Option<Vec<Benchmark>>, Box<dyn Error>
     read(&folder.join("criterion.json"))
 }
 
-/// What runs over many machines gain; none if it was not measured.
+/// Returns the gains of runs over many machines; `None` if they were not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -93,7 +93,7 @@ pub fn machines(folder: &Path) -> Result<Option<Machines>, Box<dyn Error>> {
     read(&folder.join("machines.json"))
 }
 
-/// Runs `corsair plan` and two processes of this machine, and writes what they gain into `folder`.
+/// Runs `corsair plan` and two processes on this machine, and writes their gains into `folder`.
 ///
 /// # Errors
 /// If a run fails, or the file cannot be written.
@@ -146,7 +146,7 @@ pub fn measure_machines(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(fs::write(folder.join("machines.json"), text)?)
 }
 
-/// What the command says as JSON.
+/// Runs the command and returns its JSON output.
 fn corsair<'a>(
     args: impl Iterator<Item = &'a &'a str>,
 ) -> Result<serde_json::Value, Box<dyn Error>> {
@@ -183,7 +183,7 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, Box<dyn Er
     ))
 }
 
-/// Runs the benchmarks and writes what they measured into `folder`.
+/// Runs the benchmarks and writes their measurements into `folder`.
 ///
 /// # Errors
 /// If a benchmark fails, or a file cannot be read or written.
@@ -216,10 +216,10 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Writes what `cargo bench` has measured last into `folder`.
+/// Writes the last measurements of `cargo bench` into `folder`.
 ///
 /// # Errors
-/// If `chat` or `fork_join` has not been run, or a file cannot be read or written.
+/// If `chat` or `fork_join` has not been run, or if a file cannot be read or written.
 pub fn collect(folder: &Path) -> Result<(), Box<dyn Error>> {
     let workspace = workspace();
     let target = std::env::var_os("CARGO_TARGET_DIR")
@@ -250,7 +250,7 @@ fn succeed(command: &mut Command) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What criterion writes about a benchmark.
+/// Criterion's description of a benchmark.
 #[derive(Deserialize)]
 struct Identity {
     group_id: String,

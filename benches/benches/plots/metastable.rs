@@ -17,7 +17,7 @@ const SPIKE: (f64, f64) = (10.0, 12.0);
 const WITHOUT: RGBColor = RGBColor(196, 78, 36);
 const WITH: RGBColor = RGBColor(36, 96, 160);
 
-/// The result of one run: the part of requests that fail and attempts a second, for each half second.
+/// The result of one run: the share of requests that fail and the attempts per second, for each half second.
 struct Story {
     failing: Vec<(f64, f64)>,
     attempts: Vec<(f64, f64)>,

@@ -7,7 +7,8 @@ use plotters::prelude::*;
 use serde::Deserialize;
 use std::error::Error;
 
-/// One row of `benches/versus/phold/run.sh`: the parameters, and million events per second. A contender that failed has none.
+/// One row of `benches/versus/phold/run.sh`: the parameters, and million events per second. The rate of a contender
+/// that failed is missing.
 #[derive(Debug, Deserialize)]
 pub struct Row {
     processes: u64,
@@ -19,7 +20,7 @@ pub struct Row {
     optimistic: Option<f64>,
 }
 
-/// One curve: its name, its value in a row, its colour.
+/// A curve: its name, its value in a row, and its colour.
 type Curve = (&'static str, fn(&Row) -> Option<f64>, RGBColor);
 
 const CURVES: [Curve; 4] = [
@@ -87,7 +88,7 @@ pub fn draw(rows: &[Row]) -> Result<String, Box<dyn Error>> {
     Ok(svg)
 }
 
-/// Draws the rates over one parameter; the first panel names the curves.
+/// Draws the rates over one parameter; the first panel has the legend.
 fn panel<X>(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     title: &str,

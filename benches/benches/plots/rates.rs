@@ -6,7 +6,8 @@ use crate::measured::Benchmark;
 use plotters::prelude::*;
 use std::error::Error;
 
-/// Events of ten virtual seconds of chat per second of wall-clock time, by population.
+/// Draws the rate of ten virtual seconds of chat, in events per second of wall-clock time, by
+/// population.
 ///
 /// # Errors
 /// If nothing was measured, or the picture cannot be drawn.

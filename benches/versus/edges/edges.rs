@@ -1,7 +1,9 @@
-//! Edges beside other channels: one to one and four to one, threads and tasks, one message at a time and in batches.
+//! Compares edges with other channels: one to one and four to one, on threads and tasks, one message at a time and in
+//! batches.
 //!
-//! Everywhere the same message, the same capacity, and the sum of what came out is checked. Contenders without batches
-//! send one by one, and receive what is there by the quickest way that they have.
+//! All contenders have the same message and the same capacity, and the sum of the received values is checked.
+//! Contenders without batches send one message at a time, and receive buffered messages in the fastest way that they
+//! support.
 
 #[path = "../../src/points.rs"]
 mod points;
@@ -13,7 +15,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use points::{BATCH, CAPACITY, Check, MANY, Point, point};
 use std::time::Duration;
 
-/// The points of one of several senders.
+/// Returns the points of one of several senders.
 fn share(sender: u64, senders: u64) -> impl Iterator<Item = Point> {
     (0..MANY)
         .skip(sender as usize)

@@ -1,4 +1,4 @@
-//! Tasks that wait, on a runtime of two threads.
+//! Tasks that wait, on a runtime with two threads.
 
 use crate::{BATCH, CAPACITY, Check, Point, group, share};
 use corsair::edge::{self, Options, Queue, Ring};
@@ -15,15 +15,15 @@ trait Channel: 'static {
 
     fn open() -> (Self::Sender, Self::Receiver);
 
-    /// Another sender of the same channel.
+    /// Returns another sender of the same channel.
     fn another(sender: &Self::Sender) -> Self::Sender;
 
     fn send(sender: &mut Self::Sender, point: Point) -> impl Future<Output = ()> + Send;
 
-    /// `None` when all senders are gone.
+    /// Receives a point; returns `None` when all senders have been dropped.
     fn receive(receiver: &mut Self::Receiver) -> impl Future<Output = Option<Point>> + Send;
 
-    /// Empties the batch.
+    /// Sends all points of the batch, which is then empty.
     fn send_all(
         sender: &mut Self::Sender,
         batch: &mut Vec<Point>,
@@ -35,7 +35,7 @@ trait Channel: 'static {
         }
     }
 
-    /// Appends at least one, unless all senders are gone.
+    /// Appends at least one point, unless all senders have been dropped.
     fn receive_many(
         receiver: &mut Self::Receiver,
         batch: &mut Vec<Point>,

@@ -1,4 +1,4 @@
-//! Threads that block.
+//! Threads that block while they wait.
 
 use crate::{BATCH, CAPACITY, Check, Point, group, share};
 use corsair::edge::{self, Options, Queue, Ring};
@@ -15,20 +15,20 @@ trait Channel {
 
     fn open() -> (Self::Sender, Self::Receiver);
 
-    /// Another sender of the same channel.
+    /// Returns another sender of the same channel.
     fn another(sender: &Self::Sender) -> Self::Sender;
 
     fn send(sender: &mut Self::Sender, point: Point);
 
-    /// `None` when all senders are gone.
+    /// Receives a point; returns `None` when all senders have been dropped.
     fn receive(receiver: &mut Self::Receiver) -> Option<Point>;
 
-    /// Empties the batch.
+    /// Sends all points of the batch, which is then empty.
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
         batch.drain(..).for_each(|point| Self::send(sender, point));
     }
 
-    /// Appends at least one, unless all senders are gone.
+    /// Appends at least one point, unless all senders have been dropped.
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>);
 }
 
@@ -167,10 +167,10 @@ macro_rules! channel {
     };
 }
 
-/// What receivers call differently.
+/// The methods that receivers name differently.
 trait Receive {
     fn one(&mut self) -> Option<Point>;
-    /// Appends what there is, at most [`BATCH`] in all.
+    /// Appends the buffered points, up to [`BATCH`] points in all.
     fn rest(&mut self, batch: &mut Vec<Point>);
 }
 

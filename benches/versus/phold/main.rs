@@ -1,8 +1,9 @@
 //! PHOLD in corsair, with the parameters and the random choices of ROSS's model `phold`.
 //!
-//! Every logical process has one event at first. An event is followed by one more, at a process drawn from all with the
-//! probability `remote`, else at the same process, after the lookahead and an exponential time. Prints the events, the
-//! seconds of the whole run, its setup included, and the events per second.
+//! At first, every logical process has one event. An event causes one further event, after the lookahead and an
+//! exponential time: with the probability `remote` at a process drawn from all processes, otherwise at the same
+//! process. The program prints the number of events, the seconds of the whole run including its setup, and the events
+//! per second.
 
 #![allow(clippy::print_stdout, reason = "prints its result")]
 
@@ -74,7 +75,7 @@ impl Scenario<Job> for Phold {
     }
 }
 
-/// The parameters: `phold PROCESSES WORKERS LOOKAHEAD MEAN REMOTE END`.
+/// Parses the parameters: `phold PROCESSES WORKERS LOOKAHEAD MEAN REMOTE END`.
 fn parameters() -> Option<Phold> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| words.get(at)?.parse::<f64>().ok().filter(|n| n.is_finite());

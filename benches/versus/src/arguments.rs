@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The arguments of the command line.
 
 use crate::contenders::{self, Contender};
 use std::fmt::Display;
@@ -18,31 +18,31 @@ CONTENDER        part of a contender's name, e.g. `actix`; none: all of them
 
 /// The command line, understood.
 pub struct Arguments {
-    /// What to do.
+    /// The task of this process.
     pub task: Task,
 }
 
-/// What this process is to do.
+/// A task: to compare contenders, or to run one.
 pub enum Task {
-    /// Run contenders in processes of their own and compare them.
+    /// Run contenders in separate processes and compare them.
     Compare(Plan),
-    /// Be such a process.
+    /// Run this contender, as such a process.
     Run(&'static dyn Contender, Load),
     /// List the names of the contenders.
     List,
 }
 
-/// A comparison.
+/// A comparison of contenders.
 pub struct Plan {
-    /// Who takes part, in the order of the table.
+    /// The contenders, in the order of the table.
     pub contenders: Vec<&'static dyn Contender>,
-    /// With how many pirates, in turn.
+    /// The numbers of pirates, which are measured in turn.
     pub populations: Vec<u32>,
     /// Runs of each contender for each population.
     pub rounds: u32,
     /// The seed of every run.
     pub seed: u64,
-    /// Where the tables are written as JSON, if anywhere.
+    /// The file to which the tables are written as JSON, if any.
     pub save: Option<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ impl Arguments {
     /// Understands the arguments after the program's name.
     ///
     /// # Errors
-    /// What is not understood, and what would be.
+    /// Says which argument is not understood, and what would be.
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
         let mut arguments = arguments;
         let mut names = Vec::new();
@@ -108,7 +108,7 @@ impl Arguments {
     }
 }
 
-/// The contenders that any of the names is part of; all if there is no name.
+/// Returns the contenders whose names contain any of these names; all if `names` is empty.
 fn chosen(names: &[String]) -> Result<Vec<&'static dyn Contender>, String> {
     let mut contenders = contenders::all();
     if let Some(name) = names

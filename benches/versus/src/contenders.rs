@@ -1,4 +1,4 @@
-//! The contenders, and what is asked of one.
+//! The contenders, and the interface that they implement.
 
 mod actix;
 mod corsair;
@@ -10,30 +10,30 @@ mod tokio;
 
 use versus::{Load, Run};
 
-/// Capacity of a mailbox where it is bounded: more than the six messages of a run.
+/// The capacity of bounded mailboxes: more than the six messages of a run.
 const MAILBOX: usize = 16;
 
 /// A runtime that does the work of the [`versus`] library.
 pub trait Contender: Sync {
-    /// Its name in the table and on the command line.
+    /// Returns the name of the contender in the table and on the command line.
     fn name(&self) -> &'static str;
 
-    /// Makes sure that it can run here, building what is not built yet.
+    /// Makes sure that the contender can run on this machine, and builds it if necessary.
     ///
     /// # Errors
-    /// What is missing and what to do about it.
+    /// Says what is missing and how to install it.
     fn prepare(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Does the work, in a process that does nothing else.
+    /// Does the work in a process that does nothing else.
     ///
     /// # Errors
     /// Why the work could not be done.
     fn run(&self, load: Load) -> Result<Run, String>;
 }
 
-/// All of them, in the order of the table.
+/// Returns all contenders, in the order of the table.
 pub fn all() -> Vec<&'static dyn Contender> {
     vec![
         &corsair::HANDLER,
@@ -55,7 +55,7 @@ pub fn all() -> Vec<&'static dyn Contender> {
     ]
 }
 
-/// One thread per core, as all contenders with a choice are given.
+/// Returns the number of cores, which is the number of threads for contenders with a choice.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

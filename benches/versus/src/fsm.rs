@@ -1,11 +1,11 @@
-//! The Flying Spaghetti Monster: what it says to whom, and what it counts.
+//! The Flying Spaghetti Monster: the messages that it sends, and the results that it counts.
 
 use crate::pirate::DELIVERY;
 use crate::{Answer, Farewell, Load, Message, Run};
 use corsair::Random;
 use std::time::{Duration, Instant};
 
-/// Every pirate must have seen its delivery and the Goodbye.
+/// The number of messages that every pirate must receive: its delivery and the Goodbye.
 const SEEN: u32 = DELIVERY + 1;
 
 /// The FSM's state.
@@ -33,10 +33,10 @@ pub enum Next {
 }
 
 impl Fsm {
-    /// Giver of the gold of the delivery: no pirate's name.
+    /// The name of the giver of the gold in the delivery; no pirate has this name.
     const NAME: u32 = u32::MAX;
 
-    /// The FSM just before the delivery: its clock starts here.
+    /// Creates the FSM just before the delivery; its clock starts here.
     pub fn new(load: Load) -> Fsm {
         Fsm {
             load,
@@ -50,11 +50,11 @@ impl Fsm {
         }
     }
 
-    /// The delivery to the pirate `name`. To be asked for in the order of names: the random
-    /// numbers of a load are then the same in every contender.
+    /// Returns the delivery to the pirate `name`. Call it in the order of names, so that the random
+    /// numbers of a load are the same in every contender.
     ///
     /// # Panics
-    /// If there are fewer than two pirates.
+    /// If the load has fewer than two pirates.
     #[inline]
     pub fn messages<P: Clone, F>(
         &mut self,
@@ -82,7 +82,7 @@ impl Fsm {
         ]
     }
 
-    /// A pirate at random that is not `name`.
+    /// Returns the name of a random pirate other than `name`.
     #[inline]
     fn other_than(&mut self, name: u32) -> u32 {
         let other = self.random.below(self.load.pirates - 1);
@@ -110,7 +110,7 @@ impl Fsm {
         }
     }
 
-    /// What came out of it.
+    /// Returns the result of the run.
     pub fn finish(&self) -> Run {
         Run {
             delivery: self.delivery,
@@ -122,7 +122,7 @@ impl Fsm {
         }
     }
 
-    /// The gold that the FSM gives away in a run of this load, on any runtime.
+    /// Returns the gold that the FSM gives away in a run of this load, on any runtime.
     pub fn gold(load: Load) -> u64 {
         let mut fsm = Fsm::new(load);
         let nowhere = vec![(); load.pirates as usize];

@@ -3,43 +3,42 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A pirate keeps at most this many buddies.
+/// The largest number of buddies that a pirate keeps.
 const MOST_BUDDIES: usize = 10;
 
-/// Messages that make up a delivery to one pirate.
+/// The number of messages in a delivery to one pirate.
 pub(crate) const DELIVERY: u32 = 5;
 
-/// A message to a pirate. `P` is the address of a pirate, `F` the address of the FSM, as the runtime has
-/// them.
+/// A message to a pirate. `P` is the runtime's address of a pirate, and `F` is its address of the FSM.
 #[derive(Clone, Debug)]
 pub enum Message<P, F> {
-    /// The pirate's name, and where its answers go.
+    /// Gives the pirate its name and the address for its answers.
     Hello {
-        /// The name: the number in order of creation.
+        /// The name, which is the pirate's number in the order of creation.
         name: u32,
         /// The address for answers.
         fsm: F,
     },
     /// Another pirate, a buddy to be.
     NameDrop {
-        /// Its name.
+        /// The name of the other pirate.
         name: u32,
-        /// Its address.
+        /// The address of the other pirate.
         address: P,
     },
-    /// Gold.
+    /// A gift of gold.
     GoldCoin {
-        /// How much.
+        /// The number of coins.
         coins: u32,
         /// The name of the giver.
         from: u32,
     },
-    /// How often to talk to buddies, had the run a duration.
+    /// The period at which the pirate would talk to its buddies if the run had a duration.
     Chat {
-        /// Milliseconds.
+        /// The period in milliseconds.
         period: u32,
     },
-    /// The end.
+    /// Ends the pirate.
     Goodbye,
 }
 
@@ -48,35 +47,35 @@ pub enum Message<P, F> {
 pub enum Answer {
     /// All pirates have their five messages.
     Delivered,
-    /// One pirate's last word.
+    /// The last message of a pirate.
     Goodbye(Farewell),
 }
 
-/// What a pirate leaves behind.
+/// The final state of a pirate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Farewell {
-    /// Its gold.
+    /// The gold of the pirate.
     pub booty: u32,
-    /// Messages it was sent, the Goodbye included.
+    /// The number of messages that the pirate received, including the Goodbye.
     pub seen: u32,
 }
 
-/// Counts the pirates that have all of their delivery. Each touches it once, so the count costs a
-/// fifth of an atomic addition per message.
+/// Counts the pirates that have received their whole delivery. Each pirate accesses the counter only once, so counting
+/// costs a fifth of an atomic addition per message.
 #[derive(Debug)]
 pub struct Muster {
     missing: AtomicU32,
 }
 
 impl Muster {
-    /// Awaits this many pirates.
+    /// Creates a counter for this many pirates.
     pub fn of(pirates: u32) -> Arc<Muster> {
         Arc::new(Muster {
             missing: AtomicU32::new(pirates),
         })
     }
 
-    /// Counts one; whether it was the last.
+    /// Counts one pirate; returns true if it was the last.
     fn present(&self) -> bool {
         self.missing.fetch_sub(1, Ordering::AcqRel) == 1
     }
@@ -94,11 +93,11 @@ pub struct Pirate<P, F> {
     muster: Arc<Muster>,
 }
 
-/// Another pirate that this one knows.
+/// Another pirate that this pirate knows.
 #[derive(Debug)]
 struct Buddy<P> {
     name: u32,
-    /// Gold it has given.
+    /// The gold that the buddy has given.
     gifts: u32,
     /// Where a chat would go.
     #[expect(
@@ -122,8 +121,8 @@ impl<P, F> Pirate<P, F> {
         }
     }
 
-    /// Handles a message. If something is to be said, to whom and what; after
-    /// [`Answer::Goodbye`] the pirate ends.
+    /// Handles a message. Returns the answer and its receiver, if there is one; after [`Answer::Goodbye`] the pirate
+    /// ends.
     #[inline]
     pub fn on(&mut self, message: Message<P, F>) -> Option<(&F, Answer)> {
         self.seen += 1;
@@ -154,7 +153,7 @@ impl<P, F> Pirate<P, F> {
         None
     }
 
-    /// Keeps a new buddy: never itself, none twice, not more than [`MOST_BUDDIES`].
+    /// Adds a buddy: never the pirate itself, none twice, and at most [`MOST_BUDDIES`].
     fn meet(&mut self, name: u32, address: P) {
         let known = name == self.name || self.buddies.iter().any(|buddy| buddy.name == name);
         if !known && self.buddies.len() < MOST_BUDDIES {

@@ -1,4 +1,4 @@
-//! Runs contenders in processes of their own, checks and measures them.
+//! Runs contenders in separate processes, and checks and measures them.
 
 use crate::arguments::Plan;
 use crate::contenders::Contender;
@@ -8,21 +8,22 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use versus::{Load, Run};
 
-/// A run that takes longer is given up.
+/// The time after which a run is given up.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The result of one process.
 struct Sample {
-    /// What it says itself.
+    /// The result that the process has reported.
     run: Run,
-    /// From before its start until after its end.
+    /// The time from before the start of the process until after its end.
     whole: Duration,
 }
 
 /// Runs the plan and prints a table for each population.
 ///
 /// # Errors
-/// That it cannot be run, or the first run that failed or had a wrong result.
+/// If a contender cannot be run, or if a run fails or has a wrong result. The error is about the
+/// first of them.
 pub fn compare(plan: &Plan) -> Result<(), String> {
     let contenders = ready(plan);
     if contenders.is_empty() {
@@ -39,7 +40,7 @@ pub fn compare(plan: &Plan) -> Result<(), String> {
         .map_or(Ok(()), |path| table::save(path, &tables))
 }
 
-/// The contenders that can run here; says of the others why they cannot.
+/// Returns the contenders that can run on this machine, and prints why the others cannot.
 fn ready(plan: &Plan) -> Vec<&'static dyn Contender> {
     let mut ready = plan.contenders.clone();
     ready.retain(|contender| match contender.prepare() {
@@ -52,7 +53,7 @@ fn ready(plan: &Plan) -> Vec<&'static dyn Contender> {
     ready
 }
 
-/// All rounds with this population.
+/// Measures all rounds with this population.
 fn measure(
     contenders: &[&'static dyn Contender],
     plan: &Plan,
@@ -86,7 +87,7 @@ fn measure(
         .collect()
 }
 
-/// The medians of a contender's samples. `empty` is the peak memory with next to no pirates.
+/// Returns the medians of a contender's samples. `empty` is the peak memory with almost no pirates.
 fn row(contender: &'static str, load: Load, samples: &[Sample], empty: u64) -> Row {
     let delivered = f64::from(load.pirates) * 5.0;
     let of = |number: fn(&Sample) -> f64| median(samples.iter().map(number).collect());
@@ -104,7 +105,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Runs the load in a process of its own.
+/// Runs the load in a separate process.
 fn run_there(contender: &dyn Contender, load: Load) -> Result<Sample, String> {
     let failed =
         |what: String| format!("{} with {} pirates: {what}", contender.name(), load.pirates);
@@ -128,7 +129,7 @@ fn run_there(contender: &dyn Contender, load: Load) -> Result<Sample, String> {
     Ok(Sample { run, whole })
 }
 
-/// Runs the load in this process and prints what came out of it.
+/// Runs the load in this process and prints the result.
 ///
 /// # Errors
 /// Why the work could not be done.

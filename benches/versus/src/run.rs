@@ -3,27 +3,27 @@
 use std::fmt;
 use std::time::Duration;
 
-/// How much there is to do.
+/// The amount of work of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// How many pirates, at least [`Load::FEWEST`].
+    /// The number of pirates, at least [`Load::FEWEST`].
     pub pirates: u32,
-    /// From which all random numbers derive.
+    /// The seed from which all random numbers are derived.
     pub seed: u64,
 }
 
 impl Load {
-    /// With fewer pirates than two there is no other pirate to know.
+    /// The smallest number of pirates, because each must know another.
     pub const FEWEST: u32 = 2;
 }
 
 /// The result of one contender in one process.
 ///
-/// Written by the process that ran it as one line of `name=number` ([`fmt::Display`]), read by
-/// the process that compares ([`Run::parse`]).
+/// The process that ran the contender writes it as one line of `name=number` pairs
+/// ([`fmt::Display`]); the process that compares contenders reads the line ([`Run::parse`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// From the first message of the delivery until all of them were handled.
+    /// The time from the first message of the delivery until all of its messages were handled.
     pub delivery: Duration,
     /// Gold given by the FSM.
     pub given: u64,
@@ -33,29 +33,29 @@ pub struct Run {
     pub goodbyes: u32,
     /// Pirates that saw exactly six messages.
     pub complete: u32,
-    /// The most memory that the process had resident, in bytes; 0 if not known.
+    /// The peak resident memory of the process in bytes; 0 if it is not known.
     pub peak_memory: u64,
 }
 
-/// What is wrong with a [`Run`].
+/// The reasons why a [`Run`] is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// A line that does not describe a run.
     #[error("expected `{name}=<number>` in the result line {line:?}")]
     Unreadable {
-        /// What is missing.
+        /// The name of the missing number.
         name: &'static str,
-        /// The line.
+        /// The text of the line.
         line: String,
     },
     /// A result that cannot be right.
     #[error("{what}: {found} instead of {expected}")]
     Wrong {
-        /// What was counted.
+        /// The name of the number.
         what: &'static str,
-        /// What should have come out.
+        /// The expected number.
         expected: u64,
-        /// What did.
+        /// The actual number.
         found: u64,
     },
 }
@@ -64,7 +64,7 @@ impl Run {
     /// Reads what [`fmt::Display`] has written.
     ///
     /// # Errors
-    /// [`RunError::Unreadable`] for the first number that is not there.
+    /// Returns [`RunError::Unreadable`] for the first missing number.
     pub fn parse(line: &str) -> Result<Run, RunError> {
         let field = |name: &'static str| {
             line.split_whitespace()
@@ -92,10 +92,10 @@ impl Run {
         })
     }
 
-    /// Whether all of the load was done, and done right.
+    /// Checks that the whole load was done correctly.
     ///
     /// # Errors
-    /// [`RunError::Wrong`] for the first number that does not fit.
+    /// Returns [`RunError::Wrong`] for the first wrong number.
     pub fn check(&self, load: Load) -> Result<(), RunError> {
         let pirates = u64::from(load.pirates);
         let equal = |what, expected, found| {

@@ -6,16 +6,16 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Whose rate the others are divided by.
+/// The contender by whose rate the other rates are divided.
 const REFERENCE: &str = "corsair-async";
 
-/// What a table says of one contender.
+/// The row of one contender.
 pub struct Row {
-    /// Its name.
+    /// The name of the contender.
     pub contender: &'static str,
     /// Messages per second during the delivery.
     pub rate: f64,
-    /// From the start of the process to its end.
+    /// The time from the start of the process to its end.
     pub whole: Duration,
     /// Peak memory per pirate, minus the peak of a process with two pirates.
     pub bytes: f64,

@@ -1,9 +1,8 @@
 //! `cargo bench --manifest-path benches/versus/Cargo.toml`: corsair and other runtimes side by side.
 //!
-//! Each run has a process of its own, which does one load once; so the peak of its memory is that
-//! of one contender. The contenders take turns, round after round, so that a noisy neighbour
-//! disturbs all of them alike; the table has medians. Every result is checked ([`Run::check`]).
-//! All use the system's allocator.
+//! Each run is a separate process that runs one load once, so its peak memory belongs to a single contender. The
+//! contenders take turns, round after round, so that other load on the machine affects all of them alike; the table has
+//! medians. Every result is checked ([`Run::check`]). All contenders use the system's allocator.
 //!
 //! [`Run::check`]: versus::Run::check
 

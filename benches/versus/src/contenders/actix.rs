@@ -1,5 +1,5 @@
-//! actix: an actor per pirate, its mailbox unbounded (`do_send`), on one arbiter (a thread) as
-//! actix has it by default, or spread over one arbiter per core.
+//! actix: each pirate is an actor with an unbounded mailbox (`do_send`). All actors run on one
+//! arbiter (a thread), which is actix's default, or are spread over one arbiter per core.
 
 use super::{Contender, cores};
 use ::actix::{Actor, ActorContext, Addr, Arbiter, AsyncContext, Context, Handler, System};
@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use versus::{Answer, Fsm, Load, Message, Muster, Next, Pirate, Run};
 
-/// All actors on the thread of the system.
+/// All actors run on the thread of the system.
 pub struct OneThread;
 
-/// The FSM on the thread of the system, the pirates in turn on one arbiter per core.
+/// The FSM runs on the thread of the system, and the pirates are distributed in turn to one arbiter
+/// per core.
 pub struct ThreadPerCore;
 
 impl Contender for OneThread {

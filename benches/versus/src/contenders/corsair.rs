@@ -1,9 +1,9 @@
-//! corsair: [`corsair::fsm`](::corsair::fsm) as it is, talking for no time, on its executors.
+//! corsair: an unmodified [`corsair::fsm`](::corsair::fsm) with a talk of no duration, on all executors of corsair.
 //!
-//! Its pirates draw their own random numbers, and begin when their first message arrives, so
-//! their creation is part of the delivery; each also sets the timer to chat by. Every message
-//! has its sender and a number. None of that is left out here, though the other contenders do
-//! without. The time of sending and the trace of a message are kept only where they are asked for, and here they are not.
+//! Its pirates draw their own random numbers, and begin when their first message arrives, so their creation is part of
+//! the delivery; each also sets a timer to chat. Every message has its sender and a number. All of this is included
+//! here, although the other contenders do without it. The time of sending and the trace of a message are stored only on
+//! request, and they are not requested here.
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};
@@ -17,7 +17,7 @@ use versus::{Load, Run};
 pub struct Corsair {
     name: &'static str,
     executor: Executor,
-    /// All cores, or one.
+    /// True to use all cores, false to use one.
     all_cores: bool,
     form: Form,
 }
@@ -88,11 +88,11 @@ impl Contender for Corsair {
     }
 }
 
-/// The longest period that a pirate can chat at.
+/// The longest period with which a pirate can chat.
 const LONGEST_PERIOD: Duration = Duration::from_millis(u16::MAX as u64);
 
-/// How many pirates can have had their six messages: all, if as many messages of each kind were
-/// delivered as all pirates are due, the answers to the Goodbyes included, and none was lost.
+/// Returns the number of pirates that can have received their six messages: all of them, if as many messages of each
+/// kind were delivered as all pirates should receive (including the answers to the Goodbyes) and no message was lost.
 fn complete(report: &Report, pirates: u32) -> u32 {
     let due = |kind: &str| match kind {
         "NameDrop" | "Goodbye" => 2 * u64::from(pirates),
@@ -109,7 +109,7 @@ fn complete(report: &Report, pirates: u32) -> u32 {
     }
 }
 
-/// Takes the time of the delivery of the one run of this process.
+/// Measures the time of the delivery. There is only one run in this process.
 #[derive(Clone)]
 struct Stopwatch;
 

@@ -1,4 +1,4 @@
-//! Go: a goroutine and a channel per pirate; the program is in `benches/versus/go/`.
+//! Go: each pirate is a goroutine with a channel. The program is in `benches/versus/go/`.
 
 use super::{Contender, MAILBOX};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use versus::{Fsm, Load, Run};
 /// Channels that hold [`MAILBOX`] messages.
 pub struct Buffered;
 
-/// Channels that hold none: a sender waits for its receiver.
+/// Channels without a buffer: a sender waits for its receiver.
 pub struct Unbuffered;
 
 impl Contender for Buffered {
@@ -40,7 +40,7 @@ impl Contender for Unbuffered {
     }
 }
 
-/// Where the program is put once it is built.
+/// Returns the path of the built program.
 fn program() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("versus-go")
 }

@@ -1,4 +1,4 @@
-//! kameo: an actor per pirate, with either kind of mailbox, on tokio.
+//! kameo: each pirate is an actor, with a bounded or unbounded mailbox, on tokio.
 
 use super::{Contender, MAILBOX, cores};
 use ::kameo::Actor;
@@ -40,7 +40,7 @@ impl Contender for Bounded {
     }
 }
 
-/// Makes a mailbox.
+/// A function that makes a mailbox.
 type Make<A> = fn() -> (MailboxSender<A>, MailboxReceiver<A>);
 
 /// A message of the work as a message of kameo.

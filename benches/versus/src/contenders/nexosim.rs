@@ -1,8 +1,8 @@
-//! nexosim: a model per pirate, wired to the FSM before the simulation begins, one point of
-//! simulated time.
+//! nexosim: each pirate is a model that is connected to the FSM before the simulation begins; all
+//! messages are sent at one point of simulated time.
 //!
-//! Addresses cannot travel in messages here, so a name stands for one; a pirate answers through
-//! its one output port. Models must be serializable, though nothing is saved.
+//! Messages cannot contain addresses here, so a name represents an address; a pirate answers
+//! through its single output port. Models must be serializable, although nothing is saved.
 
 use super::{Contender, MAILBOX};
 use ::nexosim::model::Model;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::mpsc;
 use versus::{Answer, Fsm, Load, Message, Muster, Next, Pirate, Run};
 
-/// Its executor on all cores.
+/// nexosim's executor on all cores.
 pub struct Nexosim;
 
 impl Contender for Nexosim {
@@ -30,7 +30,7 @@ impl Contender for Nexosim {
     }
 }
 
-/// A message in which a name stands for an address.
+/// A message in which a name represents an address.
 type Mail = Message<u32, ()>;
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! ractor: an actor per pirate, mailboxes unbounded (ractor has no others), on tokio.
+//! ractor: each pirate is an actor with an unbounded mailbox (ractor has no other kind), on tokio.
 
 use super::{Contender, cores};
 use ::ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use versus::{Answer, Fsm, Load, Message, Muster, Next, Pirate, Run};
 
-/// The one way ractor has.
+/// The only configuration of ractor.
 pub struct Ractor;
 
 impl Contender for Ractor {

@@ -1,4 +1,4 @@
-//! tokio, by hand: a task and an mpsc channel per pirate, nothing else.
+//! tokio without an actor library: each pirate is a task with an mpsc channel.
 
 use super::{Contender, MAILBOX, cores};
 use ::tokio::runtime::Builder;
@@ -84,7 +84,8 @@ impl Channel for Bounded {
 type ToFsm<C> = <C as Channel>::Sender<Answer>;
 type Mail<C> = Message<Address<C>, ToFsm<C>>;
 
-/// A pirate's address, a type of its own because messages carry it and it carries messages.
+/// The address of a pirate. It is a separate type because the types of messages and addresses refer
+/// to each other.
 struct Address<C: Channel>(C::Sender<Mail<C>>);
 
 impl<C: Channel> Clone for Address<C> {

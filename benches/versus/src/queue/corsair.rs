@@ -1,5 +1,5 @@
-//! corsair: two handlers in virtual time. A message takes a while, which does not count as waiting; all of them
-//! take as long, so that customers come as far apart as they leave.
+//! corsair: two handlers in virtual time. Every message has the same latency, which does not count as waiting, so that
+//! customers arrive at the same intervals at which they leave the source.
 
 use super::{Served, Server, Source};
 use ::corsair::{
@@ -101,7 +101,7 @@ impl Scenario<Note> for Queue {
     }
 }
 
-/// Serves this many customers.
+/// Simulates this many customers.
 ///
 /// # Errors
 /// Why the run failed.

@@ -1,14 +1,14 @@
-//! A single queue in virtual time, the model that every simulator has: customers arrive at a server and wait
-//! for their service, both exponential (M/M/1), in corsair and in nexosim.
+//! A single queue in virtual time (M/M/1), a model that every simulator has, in corsair and in nexosim: customers
+//! arrive at a server and wait for their service; both times are exponentially distributed.
 //!
 //! ```text
 //! cargo bench --manifest-path benches/versus/Cargo.toml --bench queue
 //! cargo bench --manifest-path benches/versus/Cargo.toml --bench queue -- 1000000 7    customers, rounds
 //! ```
 //!
-//! Both have a source and a server, which are [`Source`] and [`Server`] here: the same random numbers, the same
-//! times to the nanosecond. That both served everybody, and that all customers together were there for exactly
-//! as long, is checked after every run; that their mean is that of theory (40 ms), at the end.
+//! Both contenders use the [`Source`] and the [`Server`] defined here, so they have the same random numbers, and the
+//! same times to the nanosecond. After every run, the program checks that both served all customers, and that the total
+//! time of all customers is equal. At the end, it checks that the mean time agrees with theory (40 ms).
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
@@ -20,17 +20,18 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The mean times between two arrivals and of a service: four fifths of the server's capacity.
+/// The mean times between two arrivals and of a service: the load is four fifths of the server's capacity.
 const ARRIVAL: Duration = Duration::from_millis(10);
 const SERVICE: Duration = Duration::from_millis(8);
 
-/// Exponential with this mean, and never zero: simulators want events to be in the future.
+/// Draws an exponentially distributed time with this mean, which is never zero: simulators require events to be in the
+/// future.
 fn exponential(random: &mut Random, mean: Duration) -> Duration {
     let uniform = ((random.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     mean.mul_f64(-uniform.ln()).max(Duration::from_nanos(1))
 }
 
-/// When customers come.
+/// The arrivals of customers.
 struct Source {
     random: Random,
     left: u32,
@@ -44,22 +45,22 @@ impl Source {
         }
     }
 
-    /// How long it takes the next customer to come; nothing when all have come.
+    /// Returns the time until the next customer arrives; `None` if all have arrived.
     fn next(&mut self) -> Option<Duration> {
         self.left = self.left.checked_sub(1)?;
         Some(exponential(&mut self.random, ARRIVAL))
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Served {
     customers: u32,
-    /// How long they were there, all together.
+    /// The total time of all customers at the server.
     nanos: u64,
 }
 
-/// The server and its queue: when those came who are there.
+/// The server and its queue: the arrival times of the customers who are present.
 struct Server {
     random: Random,
     there: VecDeque<u64>,
@@ -75,13 +76,13 @@ impl Server {
         }
     }
 
-    /// A customer comes. Returns how long its service will take, if it begins now.
+    /// Records that a customer arrives. Returns the duration of the service if it begins now.
     fn arrive(&mut self, now: u64) -> Option<Duration> {
         self.there.push_back(now);
         (self.there.len() == 1).then(|| exponential(&mut self.random, SERVICE))
     }
 
-    /// A service is over. Returns how long the next will take.
+    /// Records that a service is over. Returns the duration of the next one, if there is one.
     fn done(&mut self, now: u64) -> Option<Duration> {
         let came = self.there.pop_front()?;
         self.served.customers += 1;
@@ -90,7 +91,7 @@ impl Server {
     }
 }
 
-/// Who takes part, and how.
+/// A contender: its name, and a function that runs it.
 type Contender = (&'static str, fn(u32) -> Result<Served, String>);
 
 /// Takes ten seconds, and is run once.

@@ -1,4 +1,4 @@
-//! nexosim: two models that schedule their own events, wired by a port.
+//! nexosim: two models that schedule their own events and are connected by a port.
 
 use super::{Served, Server, Source};
 use ::nexosim::model::{Context, Model, schedulable};
@@ -82,7 +82,7 @@ fn expect_future(scheduled: Result<(), SchedulingError>) {
     scheduled.expect("no pause and no service takes no time");
 }
 
-/// Serves this many customers.
+/// Simulates this many customers.
 ///
 /// # Errors
 /// Why the run failed.
