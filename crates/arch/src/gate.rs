@@ -116,7 +116,7 @@ pub struct Judged {
     pub difference: Option<Estimate>,
     /// Requests in all runs of the changed system.
     pub requests: u64,
-    /// The verdict.
+    /// The verdict for this objective.
     pub verdict: Verdict,
 }
 

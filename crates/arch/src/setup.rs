@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Setup {
     /// The scale.
     pub scale: Scale,
-    /// How long each run lasts.
+    /// The duration of each run.
     pub duration: Duration,
     /// The first part of each run, which is not counted; by default a tenth of the run.
     pub warm_up: Option<Duration>,
@@ -37,7 +37,7 @@ pub enum SetupError {
     /// The warm-up is not shorter than the run.
     #[error("a warm-up of {warm_up:?} leaves nothing of {duration:?} to be measured")]
     WarmUp {
-        /// The warm-up.
+        /// The length of the warm-up.
         warm_up: Duration,
         /// The duration of the run.
         duration: Duration,

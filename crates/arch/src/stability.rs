@@ -119,7 +119,7 @@ pub enum Stability {
     Metastable,
 }
 
-/// A point of a map.
+/// A point of a map of stability: a load, a value on the second axis, and the behaviour of the runs there.
 #[derive(Clone, Debug)]
 pub struct MapPoint {
     /// The load.
@@ -150,7 +150,7 @@ pub const MOST_MAP_RUNS: usize = 100_000;
 /// A judgement of the timeline takes this number of intervals together: most of them count.
 const TOGETHER: usize = 5;
 
-/// Why there is no map.
+/// The reasons why a map cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {

@@ -116,7 +116,8 @@ pub struct Remedy {
     pub value: Estimate,
     /// The change of the value, seed by seed.
     pub difference: Estimate,
-    /// The change of the share of requests that fail: a call that fails at once is fast.
+    /// The change of the share of requests that fail. It shows whether the value is lower only because calls fail at
+    /// once.
     pub errors: Estimate,
 }
 

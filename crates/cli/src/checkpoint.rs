@@ -29,7 +29,7 @@ pub type Details<'a> = dyn Fn() -> Value + Sync + 'a;
 /// Returns the saved run in a checkpoint.
 ///
 /// # Errors
-/// If the checkpoint has no such data.
+/// If the checkpoint contains no run.
 pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
     let snapshot = checkpoint.snapshot();
     snapshot.with_context(|| checkpoint.directory.display().to_string())
@@ -50,7 +50,7 @@ pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>)
 /// Returns the workload's own data in a checkpoint.
 ///
 /// # Errors
-/// If they belong to another workload.
+/// If the data belong to another workload.
 pub fn details<T: DeserializeOwned>(checkpoint: &Checkpoint) -> Result<T> {
     let details = checkpoint.manifest.details.get("run").cloned();
     serde_json::from_value(details.unwrap_or_default())

@@ -7,19 +7,19 @@
 pub const INK: &str = "#1F2328";
 /// The background.
 pub const PAPER: &str = "#FFFFFF";
-/// Axes, and what is less important.
+/// Axes and less important items.
 pub const FAINT: &str = "#6E7781";
 /// Lines of a grid.
 pub const RULE: &str = "#D8DEE4";
 /// The area of a box.
 pub const AREA: &str = "#F4F7FA";
-/// What is usual: the first curve, a box.
+/// Usual items, such as the first curve or a box.
 pub const NORMAL: &str = "#0072B2";
-/// What is higher or later than usual, such as a high percentile.
+/// Items that are higher or later than usual, such as a high percentile.
 pub const NOTABLE: &str = "#B8730A";
-/// What fails, or is too much.
+/// Failures and excessive values.
 pub const BAD: &str = "#C2410C";
-/// The area of what fails.
+/// The area of failures.
 pub const BAD_AREA: &str = "#FFE7DC";
 /// A limit or an answer.
 pub const LIMIT: &str = "#8250A5";

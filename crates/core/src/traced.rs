@@ -34,8 +34,8 @@ pub struct TraceRecord {
     pub within: Vec<&'static str>,
 }
 
-/// A layer for tests: keeps events and spans, each with the virtual time and the actor. What is taken from it
-/// is in the order of (time, actor), whichever worker ran them. Clones are one layer.
+/// A layer for tests: keeps events and spans, each with the virtual time and the actor. The records that are taken from
+/// it are ordered by (time, actor), regardless of the workers on which the actors ran. Clones are one layer.
 ///
 /// ```
 /// use corsair::traced::TestLayer;

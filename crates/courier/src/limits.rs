@@ -11,7 +11,7 @@ pub struct Limits {
     pub body: usize,
     /// The maximum bytes of a message's text (413).
     pub text: usize,
-    /// Recipients of a conversation; more is 413.
+    /// The maximum number of recipients of a conversation (413).
     pub recipients: usize,
     /// The maximum number of connections; a further one is answered with 503 and closed.
     pub connections: usize,

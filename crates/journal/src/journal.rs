@@ -30,9 +30,9 @@ pub struct Journal {
     firsts: VecDeque<u64>,
     /// The last file.
     file: File,
-    /// The offset behind its last record.
+    /// The offset behind the last record of this file.
     end: u64,
-    /// Its length, with the zeros.
+    /// The length of this file, including the zeros at its end.
     length: u64,
     /// True if there is a torn record behind `end`.
     broken: bool,

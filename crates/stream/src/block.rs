@@ -51,7 +51,7 @@ pub struct Column {
 /// The cells of a column. A cell may be missing, because lines need not have the same keys.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Data {
-    /// A tag: each word once.
+    /// A tag, whose distinct words are stored only once.
     Tag(Words),
     /// A field of floats.
     Float(Cells<f64>),

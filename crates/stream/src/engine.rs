@@ -142,7 +142,7 @@ pub enum TaskError {
     /// No task has this name.
     #[error("there is no task `{name}`{}", did_you_mean(.near))]
     Unknown {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
         /// The nearest existing name.
         near: Option<String>,

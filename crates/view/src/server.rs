@@ -319,7 +319,7 @@ impl Seat {
         *self.shared.holder.borrow() == Some(self.id)
     }
 
-    /// Takes the controls: if they are free, or also from another watcher.
+    /// Takes the controls if they are free. With `also_from_another`, also takes them from another viewer.
     fn take_controls(&self, also_from_another: bool) {
         self.shared.holder.send_if_modified(|holder| {
             let takes = holder.is_none() || also_from_another && *holder != Some(self.id);

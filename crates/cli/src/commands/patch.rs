@@ -28,7 +28,7 @@ pub struct PatchArgs {
 /// Prints or writes patches that set replicas, processors, retries, time-outs, pools and ejection.
 ///
 /// # Errors
-/// What is wrong with the definition, or that the file cannot be written.
+/// If the definition is invalid, or if the file cannot be written.
 pub fn run(args: &PatchArgs) -> Result<()> {
     let text = variants::find(&args.arch, &args.arch_dir)?;
     let checked = text.with(&args.set).map_err(|error| anyhow!("{error}"))?;

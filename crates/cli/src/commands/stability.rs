@@ -82,7 +82,7 @@ pub struct StabilityArgs {
 /// Makes a map and prints it.
 ///
 /// # Errors
-/// What is wrong with the flags or the definition, or that a file cannot be written.
+/// If the flags or the definition are invalid, or if a file cannot be written.
 pub fn run(args: &StabilityArgs) -> Result<()> {
     let text = variants::find(&args.arch, &args.arch_dir)?;
     let rules = rules(args)?;

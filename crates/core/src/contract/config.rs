@@ -199,7 +199,7 @@ pub enum ConfigError {
         "the lookahead {lookahead:?} is longer than the smallest latency {latency:?}; messages would arrive in a window already running. Lower the lookahead or raise the latency"
     )]
     Lookahead {
-        /// The lookahead asked for.
+        /// The configured lookahead.
         lookahead: Duration,
         /// The smallest latency.
         latency: Duration,

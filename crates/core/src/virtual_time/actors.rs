@@ -94,7 +94,7 @@ trait Actors<M: Message> {
     /// Drops the parameters of an actor that has not begun.
     ///
     /// # Safety
-    /// As for [`Actors::born`]; it has just been set to [`State::Ended`].
+    /// As for [`Actors::born`]; the actor must just have been set to [`State::Ended`].
     unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
 
     /// Returns the form that makes an actor that has not begun.

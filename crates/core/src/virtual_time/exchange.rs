@@ -67,7 +67,7 @@ impl Reduction {
     }
 }
 
-/// A shard's side of the meetings.
+/// A shard's side of the exchanges between windows.
 pub(super) trait Exchange<P> {
     /// Passes `out[to]` to every other shard, fills `inbox[from]` from every other shard, and returns the reduction of
     /// all votes. The contents of `inbox` return to their sender some rounds later, empty, in `out`. While it waits it

@@ -9,9 +9,9 @@ pub(super) struct Header {
     pub(super) state: State,
     /// The reason of its end, and [`SPAWNS`].
     reason: u8,
-    /// The random numbers that it has drawn, in units of 2^32.
+    /// The number of random numbers that the actor has drawn, in units of 2^32.
     drawn_high: u16,
-    /// The number of messages that it has sent.
+    /// The number of messages that the actor has sent.
     pub(super) seq: u32,
     /// The number of drawn random numbers, modulo 2^32.
     drawn: u32,

@@ -118,7 +118,7 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; `actor` belongs to this population and lives on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
-    /// Calls an actor's `finish` at the end of the run. A panic of it is passed on.
+    /// Calls an actor's `finish` at the end of the run. Panics of `finish` are propagated.
     ///
     /// # Safety
     /// As for [`Population::ask`].

@@ -199,7 +199,7 @@ impl Kernel {
         self.read_clock(libc::CLOCK_REALTIME)
     }
 
-    /// `pread`, `pwrite` and their vectors.
+    /// `pread`, `pwrite` and their vectored forms.
     pub(super) fn positional(
         &mut self,
         fd: usize,

@@ -24,7 +24,7 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 enum To {
     File(CountingWriter<Replacement>),
-    /// The most spans of a payload.
+    /// The connection to another system, and the largest number of spans in a payload.
     #[cfg_attr(
         not(any(feature = "http", feature = "kafka")),
         allow(dead_code, reason = "used where flows are sent")

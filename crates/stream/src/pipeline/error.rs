@@ -133,7 +133,7 @@ pub enum Rule {
     DuplicateEndpoint {
         /// The address.
         endpoint: Arc<str>,
-        /// The node that has it.
+        /// The node that already has this address.
         other: Arc<str>,
     },
     /// An endpoint cannot be a segment of a URL.

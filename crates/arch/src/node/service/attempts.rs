@@ -39,7 +39,7 @@ pub(super) struct Calling {
     asked: [Option<u32>; MOST_AT_ONCE],
 }
 
-/// The first attempt, and hedges.
+/// The largest number of concurrent attempts: the first attempt and its hedges.
 const MOST_AT_ONCE: usize = 1 + crate::policy::MOST_HEDGES as usize;
 
 impl Default for Calling {

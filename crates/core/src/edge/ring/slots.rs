@@ -10,7 +10,7 @@ type Cell<T> = UnsafeCell<MaybeUninit<T>>;
 /// Cells for messages. The positions of the ring decide which thread may read and write a cell.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
-    /// A power of two of them.
+    /// The cells; their number is a power of two.
     cells: Box<[Cell<T>]>,
 }
 

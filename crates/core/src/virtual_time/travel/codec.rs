@@ -20,7 +20,7 @@ pub(in super::super) enum CodecError {
     /// The storage of the bytes could not be read.
     #[error("{0}: {1}")]
     Unread(String, std::io::Error),
-    /// They are others than were written.
+    /// The bytes differ from those that were written.
     #[error("{0} is not what was written: a checksum or a length differs")]
     Changed(String),
     /// The bytes are not a message.
