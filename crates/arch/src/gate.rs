@@ -1,9 +1,9 @@
-//! Whether a changed system meets its objectives: runs from many seeds until intervals decide.
+//! The gate: decides whether a changed system meets its objectives, by runs from many seeds.
 //!
 //! The changed system and the one before the change run with the same random numbers, so that their differences
 //! have narrow intervals. After 4, 8, 16, … runs each objective is judged: it is met if the whole interval of its
 //! value is within the limit, and missed if the whole interval is above it. The probability of a wrong verdict is
-//! divided among all judgements, so that the intervals of a report hold together.
+//! divided among all judgements, so that all intervals of a report hold at once.
 //!
 //! ```
 //! use corsair::Config;
@@ -45,7 +45,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// The objectives of a gate, and how it decides.
+/// The objectives of a gate, and the parameters of its decision.
 #[derive(Clone, Debug)]
 pub struct GateRules {
     /// The objectives.
@@ -54,7 +54,7 @@ pub struct GateRules {
     pub most_runs: usize,
     /// The probability that any verdict is wrong.
     pub error: f64,
-    /// True: runs last exactly as the plan says. False: runs of a steady load are extended until they have enough
+    /// True if runs last exactly as the plan says; false if runs of a steady load are extended until they have enough
     /// requests.
     pub is_fixed: bool,
 }
@@ -70,7 +70,7 @@ impl GateRules {
         }
     }
 
-    /// After how many runs objectives are judged.
+    /// The numbers of runs after which objectives are judged.
     fn looks(&self) -> Vec<usize> {
         let doubling = std::iter::successors(Some(FIRST_LOOK), |runs| runs.checked_mul(2));
         let mut looks: Vec<usize> = doubling.take_while(|runs| *runs < self.most_runs).collect();
@@ -87,23 +87,24 @@ const LEAST_REQUESTS: f64 = 1_000.0;
 const LEAST_BEYOND: f64 = 20.0;
 /// A run lasts at least this many times the longest limit, so that queues that grow are seen.
 const LEAST_LIMITS: u32 = 50;
-/// Longer limits count as this one where they decide how long a run lasts.
+/// The length of a run is computed as if longer limits were this long.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// A run is extended at most by this factor.
 const MOST_EXTENSION: f64 = 100.0;
 
-/// The result of an objective, or of all.
+/// The result of one objective, or of all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The interval is within the limit.
     Met,
     /// The interval is above the limit.
     Missed,
-    /// The interval includes the limit: how many more runs decide, if that number is at most 100,000.
+    /// The interval includes the limit. Contains the number of further runs that would decide, if it is at most
+    /// 100,000.
     Undecided(Option<u64>),
 }
 
-/// An objective, and what was measured.
+/// An objective and its measurements.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The objective.
@@ -112,9 +113,9 @@ pub struct Judged {
     pub value: Estimate,
     /// The value before the change.
     pub base: Option<Estimate>,
-    /// The change, seed by seed.
+    /// The change of the value, estimated from the differences of runs with the same seed.
     pub difference: Option<Estimate>,
-    /// Requests in all runs of the changed system.
+    /// The number of requests in all runs of the changed system.
     pub requests: u64,
     /// The verdict for this objective.
     pub verdict: Verdict,
@@ -131,26 +132,26 @@ pub struct GateResult {
     pub services: Vec<ServiceChange>,
     /// The number of runs of each system.
     pub runs: usize,
-    /// How long each run measured.
+    /// The measured duration of each run.
     pub measured: Duration,
 }
 
-/// Why a gate cannot judge.
+/// The reasons why a gate cannot judge.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// Nothing to judge.
+    /// There are no objectives.
     #[error("there is no objective; give --slo, for example --slo 'p99 < 100ms'")]
     NoObjective,
-    /// One run has no interval.
+    /// The number of runs is out of range; a single run has no interval.
     #[error("{0} runs have no interval; give 2 to 10000")]
     Runs(usize),
-    /// Nothing sends requests.
+    /// The load contains no requests.
     #[error(
         "architecture {0} has no denominator: nothing sends requests; add a service of that package"
     )]
     NoEntryPoint(String),
-    /// An objective that the load has no requests for.
+    /// The load has no requests for an objective.
     #[error(transparent)]
     Objective(#[from] SloError),
     /// A run failed.
@@ -158,8 +159,8 @@ pub enum GateError {
     Simulate(#[from] SimulateError),
 }
 
-/// Judges a changed system by its objectives, beside the one before the change if it is given. Calls `seen` with the
-/// number of runs before each judgement. `None` if a run was cancelled.
+/// Judges a changed system by its objectives, and compares it with the system before the change if that is given. Calls
+/// `seen` with the number of runs before each judgement. `None` if a run was cancelled.
 ///
 /// The result depends on the seed of the configuration, and not on the number of its workers, which run in parallel.
 ///
@@ -232,12 +233,13 @@ fn check(changed: &Topology, rules: &GateRules) -> Result<(), GateError> {
 /// The measurements of a run.
 #[derive(Clone, Debug)]
 struct Measured {
-    /// By objective.
+    /// One observation for each objective.
     observed: Vec<Observed>,
     services: BTreeMap<String, ServiceUse>,
 }
 
-/// The plan with a run long enough for the objectives, if the load is steady. `None` if the trial run was cancelled.
+/// Returns the plan, with a duration that is long enough for the objectives if the load is steady. `None` if the
+/// trial run was cancelled.
 fn extended(
     config: &Config,
     changed: &Topology,
@@ -300,7 +302,7 @@ fn observed(slo: &Slo, totals: &Totals) -> Observed {
     }
 }
 
-/// Judges what all runs have measured: those of the changed system, and those before the change.
+/// Judges the measurements of all runs of the changed system and of the system before the change.
 fn result(
     rules: &GateRules,
     runs: &[Vec<Measured>],

@@ -78,8 +78,8 @@ struct Parsed<'a> {
 }
 
 impl Topology {
-    /// Builds the topology of a graph in these places. Graphs have no costs and faults, so the topology has
-    /// none.
+    /// Builds the topology that a graph describes, with its instances in the regions and zones of `places`. A graph
+    /// contains neither costs nor faults, so the topology has none.
     ///
     /// # Errors
     /// See [`ReloadError`].

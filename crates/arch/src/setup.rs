@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The options of a run that are not fields of the definition.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The scale.
+    /// The scale of the architecture.
     pub scale: Scale,
     /// The duration of each run.
     pub duration: Duration,

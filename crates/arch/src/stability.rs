@@ -1,5 +1,5 @@
-//! A stability map: over load and another quantity, where a system is stable, degraded or metastable after a trigger, and
-//! how long it takes to recover.
+//! Stability maps. For each load and value of a second quantity, a map shows whether a system is stable, degraded or
+//! metastable after a trigger, and how long it takes to recover.
 //!
 //! Each point of a grid is run from several seeds. The load is constant; a trigger begins at a set time and lasts for a
 //! set length: a spike of the load, or a fault. Objectives are evaluated for each interval of the timeline:
@@ -29,7 +29,7 @@ use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// What disturbs the system.
+/// The disturbance of the system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trigger {
     /// The load is multiplied by this factor.
@@ -41,14 +41,14 @@ pub enum Trigger {
 /// The second axis of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
-    /// How long the trigger lasts.
+    /// The lengths of the trigger.
     Lengths(Vec<TimeSpan>),
-    /// The values of a field of the definition, such as a capacity, and how long the trigger lasts.
+    /// A field of the definition, such as a capacity, with its values, and the length of the trigger.
     Field(String, Vec<String>, TimeSpan),
 }
 
 impl Axis {
-    /// The number of its points.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         match self {
             Axis::Lengths(lengths) => lengths.len(),
@@ -56,12 +56,12 @@ impl Axis {
         }
     }
 
-    /// True if it has no points.
+    /// True if the axis has no points.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The name of the axis.
+    /// Returns the name of the axis.
     pub fn name(&self) -> &str {
         match self {
             Axis::Lengths(_) => "length of the trigger",
@@ -69,7 +69,7 @@ impl Axis {
         }
     }
 
-    /// A point of the axis as text.
+    /// Returns a point of the axis as text.
     pub fn value(&self, place: usize) -> String {
         match self {
             Axis::Lengths(lengths) => lengths[place].to_string(),
@@ -77,7 +77,7 @@ impl Axis {
         }
     }
 
-    /// How long the trigger lasts at a point.
+    /// Returns the length of the trigger at a point.
     pub(crate) fn length(&self, place: usize) -> TimeSpan {
         match self {
             Axis::Lengths(lengths) => lengths[place],
@@ -95,11 +95,11 @@ pub struct MapRules {
     pub loads: Vec<f64>,
     /// The second axis.
     pub axis: Axis,
-    /// What disturbs the system.
+    /// The disturbance of the system.
     pub trigger: Trigger,
-    /// When the trigger begins.
+    /// The time at which the trigger begins.
     pub at: Duration,
-    /// How long the system is observed after the trigger.
+    /// The duration of the observation after the trigger.
     pub after: Duration,
     /// The length of an interval.
     pub interval: Duration,
@@ -122,11 +122,11 @@ pub enum Stability {
 /// A point of a map of stability: a load, a value on the second axis, and the behaviour of the runs there.
 #[derive(Clone, Debug)]
 pub struct MapPoint {
-    /// The load.
+    /// Requests per second at each entry point.
     pub load: f64,
     /// The index of the point on the second axis.
     pub place: usize,
-    /// The behaviour of most runs; of equally many the worse one.
+    /// The behaviour of most runs; the worse one if two are equally frequent.
     pub class: Stability,
     /// The shares of runs that are stable, degraded and metastable.
     pub shares: [f64; 3],
@@ -134,7 +134,7 @@ pub struct MapPoint {
     pub recovery: Estimate,
 }
 
-/// A map.
+/// A stability map.
 #[derive(Clone, Debug)]
 pub struct StabilityMap {
     /// The points, by load and then by the second axis.
@@ -145,16 +145,16 @@ pub struct StabilityMap {
     pub axis: Axis,
 }
 
-/// Larger maps are refused.
+/// The maximum number of runs of a map.
 pub const MOST_MAP_RUNS: usize = 100_000;
-/// A judgement of the timeline takes this number of intervals together: most of them count.
+/// The number of consecutive intervals that are judged together, by majority.
 const TOGETHER: usize = 5;
 
 /// The reasons why a map cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// Something is wrong with the parameters or the definition.
+    /// The parameters or the definition are invalid.
     #[error("{0}")]
     Wrong(String),
     /// A run failed.
@@ -242,7 +242,7 @@ fn check(rules: &MapRules) -> Result<(), MapError> {
     Ok(())
 }
 
-/// The topology of a point: the load with its spike, or the fault.
+/// Returns the topology of a point, including the spike of the load or the fault.
 fn topology(
     text: &DefinitionText,
     rules: &MapRules,
@@ -351,7 +351,7 @@ fn trial(
     Ok(Some(class(&missed, rules, length)))
 }
 
-/// Whether each interval misses an objective.
+/// Returns, for each interval, whether it misses an objective.
 fn missed(topology: &Topology, totals: &Totals, slos: &[Slo]) -> Vec<bool> {
     let mut slices: Vec<Slice> = Vec::new();
     let Some(timeline) = &totals.timeline else {
@@ -383,7 +383,7 @@ fn missed(topology: &Topology, totals: &Totals, slos: &[Slo]) -> Vec<bool> {
         .collect()
 }
 
-/// The class of a run by its intervals.
+/// Classifies a run by its intervals.
 fn class(missed: &[bool], rules: &MapRules, length: Duration) -> Trial {
     let of = |time: Duration| (time.as_nanos() / rules.interval.as_nanos()) as usize;
     let most = |some: &[bool]| some.iter().filter(|missed| **missed).count() * 2 > some.len();
@@ -439,12 +439,12 @@ fn point(load: f64, place: usize, runs: &[Trial]) -> MapPoint {
 }
 
 impl StabilityMap {
-    /// The point of a load and a place on the second axis, by their indices.
+    /// Returns the point with these indices of the load and of the second axis.
     pub fn at(&self, load: usize, place: usize) -> &MapPoint {
         &self.points[load * self.axis.len() + place]
     }
 
-    /// The map as CSV.
+    /// Returns the map as CSV.
     pub fn csv(&self) -> String {
         let mut text = String::from(
             "load,value,class,stable,degraded,metastable,recovery_seconds,recovery_within\n",
@@ -465,7 +465,7 @@ impl StabilityMap {
         text
     }
 
-    /// The map as Markdown: S for stable with the mean time of recovery, D for degraded, M for metastable.
+    /// Returns the map as Markdown: S for stable with the mean time of recovery, D for degraded, M for metastable.
     pub fn table(&self) -> String {
         let mut text = format!("| {} |", self.axis.name());
         self.loads

@@ -1,10 +1,10 @@
-//! Why a percentile is too long: what the critical paths of the slow requests are spent on, and which single change
-//! helps most.
+//! Explains why a percentile is too long: on what the critical paths of the slow requests spend their time, and which
+//! single change helps most.
 //!
 //! Each seed is run twice. The first run measures the percentile; the second is the same run, in which requests leave a
 //! trail ([`trail`]). The requests that take at least as long as the percentile are explained: their critical paths
 //! ([`path`]) are divided among services, queues, work, network and policies. Then single changes ([`remedies`]) of
-//! what they spend most time on are run with the same seeds.
+//! the parts that take most time are run with the same seeds.
 //!
 //! ```
 //! use corsair::Config;
@@ -42,12 +42,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use trail::Wanted;
 
-/// What is explained.
+/// The parameters of an explanation.
 #[derive(Clone, Debug)]
 pub struct WhyRules {
-    /// The percentile, or the mean, of all requests or of a kind; its limit has no meaning.
+    /// The percentile or mean to explain, of all requests or of one kind; its limit is ignored.
     pub of: Measure,
-    /// The number of seeds, from 2.
+    /// The number of seeds, at least 2.
     pub seeds: usize,
     /// The maximum number of single changes to try.
     pub remedies: usize,
@@ -99,22 +99,22 @@ pub struct Contribution {
     pub service: String,
     /// The service that it calls, if the part belongs to calls.
     pub called: Option<String>,
-    /// What the time is spent on.
+    /// The cause of the time: work, a queue, the network, and so on.
     pub part: Part,
-    /// Seconds of a request on average, with the interval over seeds.
+    /// The mean number of seconds for each request, with the interval over seeds.
     pub seconds: Estimate,
     /// The share of the response time.
     pub share: f64,
 }
 
-/// A single change, and what it does.
+/// A single change and its effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remedy {
     /// The change, in words.
     pub what: String,
     /// The value with the change.
     pub value: Estimate,
-    /// The change of the value, seed by seed.
+    /// The change of the value, estimated from the differences of runs with the same seed.
     pub difference: Estimate,
     /// The change of the share of requests that fail. It shows whether the value is lower only because calls fail at
     /// once.
@@ -134,39 +134,39 @@ impl Remedy {
 pub struct Why {
     /// The value that is explained.
     pub value: Estimate,
-    /// The number of requests that are explained, of all seeds.
+    /// The number of explained requests of all seeds.
     pub requests: u64,
-    /// Their mean response time in seconds.
+    /// The mean response time of these requests in seconds.
     pub mean: f64,
-    /// What they spend their time on, the largest part first.
+    /// The parts of the response time, the largest first.
     pub contributions: Vec<Contribution>,
     /// The changes that were tried, the most helpful first.
     pub remedies: Vec<Remedy>,
-    /// Requests that had too many calls to be explained.
+    /// The number of requests that had too many calls to be explained.
     pub left_out: u64,
 }
 
 impl Why {
-    /// The change that helps most, if any helps for certain.
+    /// Returns the change that helps most, if any certainly helps.
     pub fn best(&self) -> Option<&Remedy> {
         self.remedies.iter().find(|remedy| remedy.helps())
     }
 }
 
-/// Why nothing can be explained.
+/// The reasons why nothing can be explained.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhyError {
-    /// One run has no interval.
+    /// The number of seeds is out of range; a single run has no interval.
     #[error("{0} seeds have no interval; give 2 to 1000")]
     Seeds(usize),
-    /// Errors take no time.
+    /// The measure is the share of errors, which has no critical path.
     #[error("errors have no critical path; give a percentile or the mean, for example p99")]
     Errors,
     /// The definition is invalid.
     #[error("{0}")]
     Definition(String),
-    /// There are no such requests.
+    /// The load has no requests of this kind.
     #[error(transparent)]
     Objective(#[from] SloError),
     /// No request was answered.
@@ -174,7 +174,7 @@ pub enum WhyError {
         "no run had a request of {0} that was answered; make runs longer (-d), or the load smaller"
     )]
     NoRequests(String),
-    /// Nothing sends requests.
+    /// The load contains no requests.
     #[error(
         "architecture {0} has no denominator: nothing sends requests; add a service of that package"
     )]
@@ -184,7 +184,8 @@ pub enum WhyError {
     Simulate(#[from] SimulateError),
 }
 
-/// Explains a percentile of an architecture under its load, or another one. `None` if a run was cancelled.
+/// Explains a percentile of an architecture under its own load, or under the load that is given. `None` if
+/// a run was cancelled.
 ///
 /// The result depends on the seed of the configuration, and not on the number of its workers, which run in parallel.
 ///
@@ -251,7 +252,7 @@ pub fn why(
     }))
 }
 
-/// Tries a change with the seeds of the values without it. `None` if a run was cancelled.
+/// Tries a change with the same seeds as the runs without it. `None` if a run was cancelled.
 fn remedy(
     config: &Config,
     (what, changed): (String, &Topology),
@@ -279,7 +280,7 @@ fn remedy(
     }))
 }
 
-/// What is measured of a run: the percentile or mean in seconds, and the share of requests that fail.
+/// The measurements of a run: the percentile or mean in seconds, and the share of requests that fail.
 #[derive(Clone, Copy, Debug)]
 struct RunValue {
     time: f64,
@@ -313,7 +314,7 @@ fn seeded(config: &Config, number: usize) -> Config {
     }
 }
 
-/// The value of a run. `None` if the run was cancelled.
+/// Measures a run. `None` if the run was cancelled.
 fn measure(
     config: &Config,
     topology: &Topology,
@@ -333,7 +334,7 @@ fn measure(
     }))
 }
 
-/// The value of a run, and the critical paths of its slow requests. `None` if a run was cancelled.
+/// Returns the value of a run and the critical paths of its slow requests. `None` if a run was cancelled.
 fn explain(
     config: &Config,
     topology: &Topology,
@@ -363,7 +364,7 @@ fn explain(
     Ok((report.outcome != Outcome::Cancelled).then(|| (value, trail.take())))
 }
 
-/// The kinds of requests of a name, by entry point and number.
+/// Returns the kinds of requests with a name, by entry point and number.
 fn kinds(topology: &Topology, wanted: &str) -> Vec<(u32, u64)> {
     let mut found = Vec::new();
     for (entry, service) in (0..).zip(&topology.services) {
@@ -375,7 +376,7 @@ fn kinds(topology: &Topology, wanted: &str) -> Vec<(u32, u64)> {
     found
 }
 
-/// The parts of all runs, the largest first.
+/// Returns the parts of all runs, the largest first.
 fn contributions(topology: &Topology, runs: &[Sums]) -> Vec<Contribution> {
     let mut parts: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
     let used: Vec<&Sums> = runs.iter().filter(|sums| sums.requests > 0).collect();

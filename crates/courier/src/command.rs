@@ -97,7 +97,7 @@ pub(crate) enum Command {
         conversation: ConversationId,
         title: String,
     },
-    /// Removes the oldest messages, up to this chunk, and at most this number of them.
+    /// Removes the oldest messages: at most `most` of them, and none after the chunk `through`.
     Expire {
         through: u64,
         most: u32,

@@ -1,4 +1,4 @@
-//! Errors of starting a node.
+//! Errors at the start of a node.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ pub enum StartError {
         "{} is in use by another process; stop that one, or give this one a directory of its own with --data", path.display()
     )]
     InUse {
-        /// The file that is locked.
+        /// The locked file.
         path: PathBuf,
     },
     /// The data are damaged or incompatible.
     #[error("cannot use {}: {source}", path.display())]
     Database {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
         /// The error of the database.
         #[source]
@@ -27,9 +27,9 @@ pub enum StartError {
     /// The log cannot be read or written.
     #[error("cannot use the log {}: {reason}", path.display())]
     Log {
-        /// The file or directory.
+        /// The path of the log, or of a file in it.
         path: PathBuf,
-        /// The fault.
+        /// Why the log cannot be used.
         reason: String,
     },
     /// The data were written by another version.
@@ -37,11 +37,11 @@ pub enum StartError {
         "{} has format {found}, this version reads format {wanted}; use the version that wrote it, or another directory", path.display()
     )]
     Format {
-        /// The file.
+        /// The path of the data.
         path: PathBuf,
-        /// The format of the file.
+        /// The format version in the data.
         found: u32,
-        /// The supported format.
+        /// The format version that this program reads.
         wanted: u32,
     },
     /// The log of the index is missing, or was replaced by another one.
@@ -49,7 +49,7 @@ pub enum StartError {
         "{} belongs to another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
     OtherLog {
-        /// The index.
+        /// The path of the index.
         path: PathBuf,
     },
     /// The log lacks entries that the index has applied.
@@ -57,48 +57,48 @@ pub enum StartError {
         "{} has applied {applied} entries, and the log beside it ends at {last}: the log has lost entries; bring it back, or use another directory", path.display()
     )]
     LogBehind {
-        /// The index.
+        /// The path of the index.
         path: PathBuf,
-        /// The last entry of the index.
+        /// The number of the last entry that the index has applied.
         applied: u64,
-        /// The last entry of the log.
+        /// The number of the last entry in the log.
         last: u64,
     },
-    /// A setting makes no sense.
+    /// A setting is invalid.
     #[error("{0}")]
     Setting(String),
     /// The common key of the nodes cannot be used.
     #[error("cannot use the key {}: {reason}", path.display())]
     Key {
-        /// The file.
+        /// The path of the file with the key.
         path: PathBuf,
-        /// The fault.
+        /// Why the key cannot be used.
         reason: String,
     },
     /// A certificate or its key cannot be used.
     #[error("cannot use {} for TLS: {reason}", path.display())]
     Tls {
-        /// The file.
+        /// The path of the certificate or key.
         path: PathBuf,
-        /// The fault.
+        /// Why TLS cannot use the file.
         reason: String,
     },
     /// The directory cannot be made.
     #[error("cannot make the directory {}: {source}", path.display())]
     Directory {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
         /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The system refused a thread.
+    /// The operating system refused to start a thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
-    /// The address cannot be listened on.
+    /// The node cannot listen on the address.
     #[error("cannot listen on {address}: {source}; choose another --listen address")]
     Listen {
-        /// The address.
+        /// The address given by `--listen`.
         address: String,
         /// The error of the operating system.
         #[source]
@@ -107,23 +107,23 @@ pub enum StartError {
     /// The credentials for the NATS server are invalid.
     #[error("cannot use {}: {reason}", path.display())]
     Credentials {
-        /// The file.
+        /// The path of the file with the credentials.
         path: PathBuf,
-        /// The fault.
+        /// Why the credentials are invalid.
         reason: String,
     },
     /// The NATS server cannot be used.
     #[error("cannot use the NATS server {url}: {reason}")]
     Nats {
-        /// The address without credentials.
+        /// The server's address, without credentials.
         url: String,
-        /// The fault and its remedy.
+        /// The cause, and what to do about it.
         reason: String,
     },
 }
 
 impl StartError {
-    /// Converts an error of opening a database.
+    /// Converts the error from opening a database.
     pub(crate) fn database(path: &Path, error: redb::Error) -> StartError {
         let path = path.to_owned();
         match error {

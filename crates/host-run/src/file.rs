@@ -28,18 +28,18 @@ impl TryFrom<String> for Span {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// The virtual time at which it ends.
+    /// The virtual time at which the simulation ends.
     pub until: Span,
     /// The first seed.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Seeds to run.
+    /// The number of seeds to run.
     #[serde(default = "one")]
     pub seeds: u64,
-    /// Calls of 1,000 before which another thread runs.
+    /// The share of calls, in thousandths, before which another thread of the program runs.
     #[serde(default)]
     pub preemption: u32,
-    /// The network of all hosts.
+    /// The network between all hosts.
     pub network: Option<Link>,
     #[serde(rename = "host")]
     pub hosts: Vec<Host>,
@@ -53,18 +53,18 @@ fn one() -> u64 {
     1
 }
 
-/// A network.
+/// The properties of a network.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// The shortest and the longest latency.
     pub latency: [Span; 2],
-    /// The part of packets that is lost.
+    /// The share of packets that are lost, from 0 to 1.
     #[serde(default)]
     pub loss: f64,
 }
 
-/// A network between two hosts.
+/// The network between two hosts.
 #[derive(Debug, Deserialize)]
 pub struct Between {
     pub between: [String; 2],
@@ -77,19 +77,19 @@ pub struct Between {
 #[serde(deny_unknown_fields)]
 pub struct Host {
     pub name: String,
-    /// The program, an absolute path or one beside the file, and its arguments.
+    /// The program and its arguments. A relative path starts at the directory of the file.
     pub run: Vec<String>,
     /// Files and directories of this machine that the program may read.
     #[serde(default)]
     pub read: Vec<PathBuf>,
-    /// Files on its disk, with the paths that they are copied from.
+    /// Files on the host's disk: their paths, and the paths from which they are copied.
     #[serde(default)]
     pub files: BTreeMap<String, PathBuf>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
 }
 
-/// A fault.
+/// A fault and its time.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultAt {
@@ -97,17 +97,17 @@ pub struct FaultAt {
     pub kill: Option<String>,
     pub power_loss: Option<String>,
     pub start: Option<String>,
-    /// The host that gets SIGTERM.
+    /// The host whose program receives SIGTERM.
     pub terminate: Option<String>,
-    /// Two groups of hosts.
+    /// The two groups of hosts that a partition separates.
     pub partition: Option<[Vec<String>; 2]>,
     pub heal: Option<[Vec<String>; 2]>,
 }
 
-/// Bytes of a file at most.
+/// The maximum size of a file in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// Reads a file.
+/// Reads the description of a simulation from a file.
 pub fn read(path: &Path) -> Result<File, String> {
     let name = path.display();
     let size = path.metadata().map_or(0, |metadata| metadata.len());

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all seeds. False if one fails.
+/// Runs all seeds. Returns false if one fails.
 fn seeds(run: &Run) -> Result<bool, String> {
     let file = file::read(&run.file)?;
     let preload = match &run.preload {
@@ -106,7 +106,7 @@ fn seeds(run: &Run) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The shared object beside this program.
+/// Returns the path of the shared object in the directory of this program.
 fn beside() -> Result<PathBuf, String> {
     const NAME: &str = "libcorsair_host_preload.so";
     let directory = corsair_host::program().parent().unwrap_or(Path::new("."));
@@ -120,7 +120,7 @@ fn beside() -> Result<PathBuf, String> {
     })
 }
 
-/// The files of all hosts: host, path, contents.
+/// Returns the files of all hosts: the index of the host, the path and the contents.
 fn contents(file: &File, directory: &Path) -> Result<Vec<(usize, String, Vec<u8>)>, String> {
     let mut all = vec![];
     for (index, host) in file.hosts.iter().enumerate() {
@@ -148,7 +148,7 @@ fn network(link: &Link) -> Result<Lossy<Jitter>, SimError> {
     Lossy::new(jitter, link.loss).map_err(|error| settings(&error))
 }
 
-/// Fills a simulation.
+/// Adds the hosts, links and faults of a file to a simulation.
 fn build(
     sim: &mut Sim,
     file: &File,

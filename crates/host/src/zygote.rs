@@ -16,7 +16,7 @@ use std::sync::Mutex;
 /// before.
 const REQUEST: usize = 32;
 
-/// The simulation's side.
+/// The simulation's handle to the process from which hosts are forked.
 #[derive(Debug)]
 pub(crate) struct Zygote {
     pid: i32,

@@ -9,16 +9,16 @@ use thiserror::Error;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FaultPlan {
-    /// Length of the run; faults stop after two thirds of it, so that progress has to follow.
+    /// The length of the run. Faults stop after two thirds of it, so that the system has time to recover.
     pub time: u32,
     /// Ends the run at this time, without the observer's [`end`](crate::Observer::end), for violations that happen
     /// before it.
     pub until: Option<u32>,
-    /// Thousandths of messages that are lost.
+    /// The share of messages that are lost, in thousandths.
     pub loss: u32,
-    /// Thousandths of messages that arrive twice, if their type can be copied.
+    /// The share of messages that arrive twice, in thousandths, if their type can be copied.
     pub duplicates: u32,
-    /// Thousandths of messages that are late, by up to `lateness`.
+    /// The share of messages that are late, in thousandths, by up to `lateness`.
     pub late: u32,
     /// The maximum additional latency.
     pub lateness: u32,
@@ -35,11 +35,11 @@ pub struct FaultPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partition {
-    /// The start.
+    /// The time at which the interval begins.
     pub from: u32,
-    /// The end.
+    /// The time at which the interval ends.
     pub until: u32,
-    /// The nodes of one side, as bits.
+    /// The nodes on one side, as a bit mask.
     pub side: u64,
     /// True if only messages from this side to the other are lost.
     pub one_way: bool,
@@ -53,7 +53,7 @@ pub struct Crash {
     pub node: u32,
     /// The time of the crash.
     pub at: u32,
-    /// How long the node is down, in milliseconds.
+    /// The duration for which the node is down.
     pub down: u32,
 }
 
@@ -61,43 +61,43 @@ pub struct Crash {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
-    /// The start.
+    /// The time at which the interval begins.
     pub from: u32,
-    /// The end.
+    /// The time at which the interval ends.
     pub until: u32,
     /// The node.
     pub node: u32,
-    /// The additional latency.
+    /// The latency added to each message.
     pub by: u32,
 }
 
-/// A plan that fits no run.
+/// The reasons why a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// A probability above a thousand.
+    /// A probability exceeds 1,000 thousandths.
     #[error("{field} is {value}, but is a part of 1000")]
     Probability {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// Its value.
+        /// The invalid value.
         value: u32,
     },
     /// A fault concerns a node that the program does not have.
     #[error("a {fault} names node {node}, but the program has the nodes 0 to {last}")]
     Node {
-        /// The fault.
+        /// The kind of fault, for the message.
         fault: &'static str,
-        /// The node.
+        /// The index of the missing node.
         node: u32,
-        /// The last node of the program.
+        /// The index of the program's last node.
         last: u32,
     },
-    /// A fault that begins or ends after the run.
+    /// A fault begins or ends after the run.
     #[error("a {fault} is at {at} ms, after the end of the run at {time} ms")]
     TooLate {
-        /// The fault.
+        /// The kind of fault, for the message.
         fault: &'static str,
-        /// When the fault begins or ends, or the lateness of messages.
+        /// The time at which the fault begins or ends, or the lateness of messages.
         at: u64,
         /// The length of the run.
         time: u32,

@@ -54,7 +54,7 @@ impl Body {
         self
     }
 
-    /// Makes it the reply to a request.
+    /// Makes this body the reply to a request.
     #[must_use]
     pub fn reply_to(mut self, request: &Body) -> Body {
         self.in_reply_to = request.msg_id;
@@ -115,11 +115,11 @@ impl Body {
 pub enum Packet {
     /// A message between nodes, clients and services.
     Body(Body),
-    /// To the actor of a process: the process sends this to the first address, in the name of the second.
+    /// An instruction to the actor of a process: send the body to the first address, in the name of the second.
     Send(Addr, Addr, Body),
     /// A message that a process sends under the name of another member, for example a request that it passes on.
     Forwarded(Addr, Body),
-    /// To the root: a client has finished.
+    /// A notification of the root that a client has finished.
     Finished,
 }
 

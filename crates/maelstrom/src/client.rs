@@ -31,13 +31,13 @@ pub(crate) struct Shared {
     pub(crate) values: AtomicUsize,
 }
 
-/// The results that clients leave when they finish.
+/// The results of clients that have finished.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) history: Vec<Record>,
     /// Messages from and to clients.
     pub(crate) messages: u64,
-    /// Sentences about faults of nodes that end the test.
+    /// Sentences about violations of the protocol, which end the test.
     pub(crate) faults: Vec<String>,
 }
 
@@ -57,12 +57,12 @@ pub(crate) struct Client {
     process: u64,
     next_id: i64,
     pending: Option<Pending>,
-    /// When the next operation is due.
+    /// The time at which the next operation is due.
     due: Time,
     phase: Phase,
     history: Vec<Record>,
     messages: u64,
-    /// True if the client ends, because the node broke the protocol or the history is too long.
+    /// True if the client must end, because the node broke the protocol or the history is too long.
     is_over: bool,
 }
 
@@ -296,7 +296,7 @@ impl Actor<Packet> for Client {
     }
 }
 
-/// The fields of a body, for messages.
+/// Formats the type, code and text of a body for messages.
 fn text(body: &Body) -> String {
     let code = body
         .int("code")
@@ -307,7 +307,7 @@ fn text(body: &Body) -> String {
     }
 }
 
-/// The number of values in a value.
+/// Returns the number of values nested in a value.
 fn size(value: &Value) -> usize {
     match value {
         Value::List(values) => values.len() + values.iter().map(size).sum::<usize>(),

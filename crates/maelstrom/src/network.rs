@@ -10,10 +10,10 @@ use std::time::Duration;
 /// The distribution of latencies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LatencyShape {
-    /// All messages take the mean.
+    /// Every message takes exactly the mean latency.
     #[default]
     Constant,
-    /// From nothing to twice the mean.
+    /// Uniform, from zero to twice the mean.
     Uniform,
     /// Exponential, cut at twenty times the mean.
     Exponential,

@@ -18,7 +18,7 @@ pub struct Report {
     pub findings: Findings,
     /// The number of messages of each kind.
     pub messages: Messages,
-    /// The part of operations that succeeded.
+    /// The share of operations that succeeded, from 0 to 1.
     pub ok_fraction: f64,
     /// The digest of a run whose nodes are actors: the same for any number of workers.
     pub digest: Option<u64>,
@@ -28,11 +28,11 @@ pub struct Report {
 /// The numbers of messages of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// Sent or received by clients.
+    /// Messages that clients sent or received.
     pub clients: u64,
-    /// Delivered between nodes and services.
+    /// Messages delivered between nodes and services.
     pub nodes: u64,
-    /// Lost by the network.
+    /// Messages that the network lost.
     pub lost: u64,
 }
 

@@ -36,7 +36,7 @@ pub struct Test {
     pub node_count: u32,
     /// The number of clients.
     pub concurrency: u32,
-    /// Operations of all clients in a second.
+    /// The number of operations per second of all clients together.
     pub rate: f64,
     /// The duration of the load.
     pub time_limit: Duration,
@@ -52,7 +52,7 @@ pub struct Test {
     pub faults: FaultPlan,
     /// The share of operations that must succeed, from 0 to 1.
     pub availability: Option<f64>,
-    /// Keys that `kafka` uses at a time.
+    /// The number of keys that `kafka` uses at a time.
     pub key_count: u32,
     /// The approximate number of messages that `kafka` sends to a key.
     pub max_writes_per_key: u32,
@@ -89,11 +89,11 @@ impl Test {
     }
 }
 
-/// A test that could not be done.
+/// The reasons why a test could not be done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TestError {
-    /// A workload that does not exist.
+    /// No workload has this name.
     #[error("'{0}' is not a workload; expected {list}", list = crate::workloads().join(", "))]
     Workload(String),
     /// A parameter is out of its range.
@@ -106,7 +106,7 @@ pub enum TestError {
         /// The valid range of the parameter.
         expected: &'static str,
     },
-    /// Faults that do not fit.
+    /// The fault plan does not fit the test.
     #[error("the fault plan does not fit: {0}")]
     Plan(#[from] PlanError),
     /// The fault plan has crashes, which tests do not support.
@@ -143,7 +143,7 @@ pub enum TestError {
 /// fault plan.
 const MOST_SECONDS: u64 = 2_400;
 
-/// A test that was checked.
+/// A test whose parameters were checked.
 pub(crate) struct Prepared {
     pub(crate) cluster: Cluster,
     pub(crate) workload: &'static dyn Workload,
@@ -386,7 +386,7 @@ where
     }
 }
 
-/// An actor of a test.
+/// An actor of a test: the root, a node, a service or a client.
 enum Member<A> {
     Node(A),
     Service(Service),

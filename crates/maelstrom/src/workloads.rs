@@ -1,4 +1,4 @@
-//! The workloads: a file for each.
+//! The workloads, one file for each.
 
 pub(crate) mod counter;
 pub(crate) mod echo;

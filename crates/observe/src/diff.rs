@@ -23,12 +23,12 @@ pub enum DiffError {
         /// The error of the operating system.
         error: io::Error,
     },
-    /// A file and a directory.
+    /// One of the two paths is a directory, and the other is a file.
     #[error("{} is a directory and {} is a file; give two of a kind", .directory.display(), .file.display())]
     TwoKinds {
-        /// The directory.
+        /// The path that is a directory.
         directory: PathBuf,
-        /// The file.
+        /// The path that is a file.
         file: PathBuf,
     },
     /// The directories have no files with equal names.

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A field that differs.
+/// A field with different values in two definitions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldChange {
-    /// Its path, as in [`Setting`](crate::Setting).
+    /// The path of the field, as in [`Setting`](crate::Setting).
     pub path: String,
     /// The value before; `None` if the field is new.
     pub before: Option<String>,
@@ -20,9 +20,9 @@ pub struct FieldChange {
 const IGNORED: [&str; 5] = ["arch", "version", "description", "args", "date"];
 /// Fields of services that do not change a run.
 const IGNORED_OF_SERVICES: [&str; 4] = ["container", "process", "machine", "instance"];
-/// Further differences are not listed.
+/// The maximum number of listed differences.
 const MOST: usize = 500;
-/// Longer values are shortened.
+/// The maximum length of a shown value, in characters; longer values are shortened.
 const MOST_SHOWN: usize = 80;
 
 /// Lists the fields in which a definition differs from the one before, in the order of their paths.
@@ -79,7 +79,7 @@ fn walk(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut V
     });
 }
 
-/// The entries of an object, or of a list whose entries have different names.
+/// Returns the entries of an object, or of a list whose entries have different names.
 fn members(value: &Value) -> Option<Vec<(&str, &Value)>> {
     match value {
         Value::Object(fields) => Some(fields.iter().map(|(k, v)| (k.as_str(), v)).collect()),

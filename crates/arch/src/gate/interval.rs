@@ -1,4 +1,4 @@
-//! Intervals, and what they say of a limit.
+//! Confidence intervals, and the verdicts that follow from them.
 
 use super::Verdict;
 use crate::capacity::{Slo, SloMeasure};
@@ -11,12 +11,13 @@ pub(super) struct Observed {
     pub(super) requests: u64,
 }
 
-/// A larger number of further runs is not given.
+/// The maximum number of further runs that is reported.
 const MOST_FURTHER: f64 = 100_000.0;
-/// Further runs are estimated with this reserve, because the interval's width is itself uncertain.
+/// The factor by which the estimated number of further runs is increased, because the
+/// interval's width is itself uncertain.
 const RESERVE: f64 = 1.2;
 
-/// The estimate of an objective from runs. Runs without requests do not count.
+/// Estimates the value of an objective from runs. Runs without requests do not count.
 pub(super) fn estimate(slo: &Slo, runs: &[Observed], level: f64) -> Estimate {
     let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
     let estimate = Estimate::at(&values, level);
@@ -35,7 +36,7 @@ pub(super) fn estimate(slo: &Slo, runs: &[Observed], level: f64) -> Estimate {
     Estimate { within, ..estimate }
 }
 
-/// Judges an objective by runs.
+/// Estimates the value of an objective from runs, and judges it.
 pub(super) fn judge(slo: &Slo, runs: &[Observed], level: f64) -> (Estimate, Verdict) {
     let estimate = estimate(slo, runs, level);
     let counted = runs.iter().filter(|run| !run.value.is_nan()).count();
@@ -55,15 +56,15 @@ pub(super) fn judge(slo: &Slo, runs: &[Observed], level: f64) -> (Estimate, Verd
     (estimate, verdict)
 }
 
-/// How many further runs make an interval as narrow as its distance from the limit: the width falls with the square
-/// root of their number.
+/// Returns the number of further runs that make an interval as narrow as its distance from the limit. The width is
+/// inversely proportional to the square root of the number of runs.
 fn further(runs: usize, within: f64, distance: f64) -> Option<u64> {
     let ratio = within / distance.abs();
     let wanted = runs as f64 * (ratio * ratio * RESERVE - 1.0);
     (wanted <= MOST_FURTHER).then(|| wanted.ceil().max(1.0) as u64)
 }
 
-/// The verdict of all objectives together.
+/// Returns the verdict for all objectives together.
 pub(super) fn all(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     verdicts.fold(Verdict::Met, |sum, next| match (sum, next) {
         (Verdict::Missed, _) | (_, Verdict::Missed) => Verdict::Missed,

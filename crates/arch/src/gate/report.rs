@@ -7,7 +7,7 @@ use crate::experiment::Estimate;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// What a report is made from.
+/// The contents of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct GateReport<'a> {
     /// The result.
@@ -16,22 +16,22 @@ pub struct GateReport<'a> {
     pub base: Option<&'a str>,
     /// The fields that differ.
     pub changes: &'a [FieldChange],
-    /// What was assumed and left out; a sentence each.
+    /// Sentences about assumptions and about parts that were left out.
     pub notes: &'a [String],
-    /// The files of the pictures, relative to the report: objectives, and services.
+    /// The paths of the two pictures, relative to the report: first the objectives, then the services.
     pub pictures: Option<[&'a str; 2]>,
-    /// The command.
+    /// The command that made the report.
     pub command: &'a str,
 }
 
-/// Services and fields beyond this number are summed up.
+/// The maximum number of rows of a table; further services or fields are only counted.
 const MOST_ROWS: usize = 20;
 /// A service that uses more than this part of its slots is named in the reason.
 const BUSY: f64 = 0.7;
 /// A service is named in the reason if it adds at least this part of an objective's limit.
 const NAMED: f64 = 0.05;
 
-/// A value of an objective, in the unit in which people read it.
+/// Formats a value of an objective in a readable unit.
 pub(crate) fn shown(slo: &Slo, value: f64) -> String {
     if value.is_nan() {
         return "no requests".to_owned();
@@ -42,7 +42,7 @@ pub(crate) fn shown(slo: &Slo, value: f64) -> String {
     }
 }
 
-/// A time in seconds, which may be negative, as text.
+/// Formats a time in seconds, which may be negative.
 pub(crate) fn time(seconds: f64) -> String {
     let (factor, unit) = match seconds.abs() {
         size if size >= 1.0 => (1.0, "s"),
@@ -53,7 +53,7 @@ pub(crate) fn time(seconds: f64) -> String {
     format!("{} {unit}", digits(seconds * factor))
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 fn digits(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -67,7 +67,7 @@ fn digits(number: f64) -> String {
     }
 }
 
-/// An estimate with its interval.
+/// Formats an estimate with its interval.
 fn interval(slo: &Slo, of: Estimate) -> String {
     let mean = shown(slo, of.mean);
     match of.within.filter(|_| !of.is_empty()) {
@@ -83,13 +83,13 @@ fn limit(slo: &Slo) -> String {
     }
 }
 
-/// The name of an objective without its limit.
+/// Returns the name of an objective without its limit.
 fn name(slo: &Slo) -> String {
     let text = slo.to_string();
     text.split(" <").next().unwrap_or_default().to_owned()
 }
 
-/// The word for a verdict.
+/// Returns the word for a verdict.
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Met => "passes",
@@ -98,7 +98,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The word for the verdict of an objective.
+/// Returns the word for the verdict of an objective.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Met => "met",
@@ -107,8 +107,8 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The result in one line: the objective that decides, its value before and after, and the service that adds most.
-/// `base` is the name of the system before the change.
+/// Returns the result in one line: the objective that decides, its value before and after, and the service that
+/// adds most. `base` is the name of the system before the change.
 pub fn reason(result: &GateResult, base: Option<&str>) -> String {
     let is_worst = |judged: &&Judged| match result.verdict {
         Verdict::Missed => judged.verdict == Verdict::Missed,
@@ -163,7 +163,7 @@ pub fn reason(result: &GateResult, base: Option<&str>) -> String {
     line
 }
 
-/// The service that is most likely the cause of a missed objective.
+/// Returns the service that is most likely the cause of a missed objective.
 fn cause(result: &GateResult, judged: &Judged) -> String {
     let is_time = judged.slo.is_time();
     let amount = |one: &ServiceChange| match is_time {
@@ -210,7 +210,7 @@ fn cause(result: &GateResult, judged: &Judged) -> String {
 }
 
 impl GateReport<'_> {
-    /// The report as Markdown for a pull request.
+    /// Returns the report as Markdown for a pull request.
     pub fn markdown(&self) -> String {
         let result = self.result;
         let mut text = format!("## corsair gate: {}\n\n", word(result.verdict));
@@ -235,7 +235,7 @@ impl GateReport<'_> {
         text
     }
 
-    /// The objectives and changed fields as lines of a terminal.
+    /// Returns the objectives and changed fields as lines for a terminal.
     pub fn lines(&self) -> String {
         let mut text = String::new();
         for judged in &self.result.objectives {
@@ -354,13 +354,13 @@ impl GateReport<'_> {
     }
 }
 
-/// The larger time of both sides.
+/// Returns the larger of a service's times before and after the change.
 pub(crate) fn size(row: &ServiceChange) -> f64 {
     let sides = [&row.now, &row.base].into_iter().flatten();
     sides.map(ServiceUse::seconds).fold(0.0, f64::max)
 }
 
-/// A text in a cell of a table: names of services come from files.
+/// Escapes a text for a cell of a table, because names of services come from files.
 fn escaped(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     for c in text.chars() {

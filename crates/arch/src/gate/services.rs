@@ -7,23 +7,23 @@ use crate::totals::Totals;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a service adds to a request from outside, on average. Times are in seconds.
+/// The mean contribution of a service to a request from outside. Times are in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ServiceUse {
-    /// The wait for a slot or for shared processors.
+    /// The time of waiting for a slot or for shared processors.
     pub queue: f64,
-    /// The work.
+    /// The time of the work.
     pub work: f64,
-    /// The travel of requests and answers.
+    /// The travel time of requests and answers.
     pub network: f64,
-    /// Requests that it failed or refused, and calls and attempts of its own that failed by a policy.
+    /// The number of requests that it failed or refused, plus its own calls and attempts that a policy made fail.
     pub failures: f64,
     /// The utilisation of its slots or processors, if they are limited.
     pub utilisation: Option<f64>,
 }
 
 impl ServiceUse {
-    /// The time of all parts.
+    /// Returns the sum of all times.
     pub fn seconds(&self) -> f64 {
         self.queue + self.work + self.network
     }
@@ -45,23 +45,23 @@ impl ServiceUse {
 pub struct ServiceChange {
     /// The name.
     pub name: String,
-    /// After the change; `None` if the service was removed.
+    /// Its use after the change; `None` if the service was removed.
     pub now: Option<ServiceUse>,
-    /// Before the change; `None` if the service is new, or nothing is compared.
+    /// Its use before the change; `None` if the service is new, or nothing is compared.
     pub base: Option<ServiceUse>,
     /// The services that it calls after the change.
     pub calls: Vec<String>,
 }
 
 impl ServiceChange {
-    /// The increase of a quantity.
+    /// Returns the increase of a quantity.
     pub fn increase(&self, of: impl Fn(&ServiceUse) -> f64) -> f64 {
         let value = |side: &Option<ServiceUse>| side.as_ref().map_or(0.0, &of);
         value(&self.now) - value(&self.base)
     }
 }
 
-/// The use of each service in a run.
+/// Returns the use of each service in a run.
 pub(super) fn used(
     topology: &Topology,
     totals: &Totals,
@@ -89,7 +89,7 @@ pub(super) fn used(
     services.collect()
 }
 
-/// The means of all runs, the largest increase of time first.
+/// Returns the means of all runs, the largest increase of time first.
 pub(super) fn changes(runs: &[Vec<Measured>], changed: &Topology) -> Vec<ServiceChange> {
     let called = |name: &String| -> Vec<String> {
         let services = changed.services.iter();

@@ -16,13 +16,13 @@ pub struct GateSide {
     pub text: DefinitionText,
     /// The objectives of its load tests.
     pub objectives: Vec<String>,
-    /// What was assumed and left out, if manifests were imported; a sentence each.
+    /// Sentences about assumptions and about parts that were left out, if manifests were imported.
     pub notes: Vec<String>,
-    /// True if it was imported from manifests.
+    /// True if the system was imported from manifests.
     pub is_imported: bool,
 }
 
-/// Why a system cannot be read.
+/// The reasons why a system cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SideError {
@@ -32,7 +32,7 @@ pub enum SideError {
     /// Manifests are invalid.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// Definitions and manifests together.
+    /// The files are a mixture of definitions and manifests.
     #[error(
         "{} is a definition; give one definition alone, or only manifests", .0.display()
     )]
@@ -40,8 +40,8 @@ pub enum SideError {
 }
 
 impl GateSide {
-    /// Reads a definition by its name or file, or imports manifests: files, and directories of files. Manifests are laid
-    /// over `base`, if it is a definition: what they do not say is as it is there.
+    /// Reads a definition by its name or file, or imports manifests: files, and directories of files. If
+    /// `base` is a definition, manifests replace its fields; fields that no manifest states keep the values of `base`.
     ///
     /// # Errors
     /// See [`SideError`].

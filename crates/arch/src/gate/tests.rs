@@ -1,5 +1,5 @@
-//! Prepared changes of a shop, each judged as it was made: some break an objective, some are harmless, and of some no
-//! small number of runs can decide.
+//! Prepared changes of a shop with known verdicts: some break an objective, some are harmless, and some cannot be
+//! decided by a small number of runs.
 
 use super::*;
 use crate::setup::Setup;
@@ -58,9 +58,9 @@ fn judged(fields: &[(&str, &str)], slos: &[&str], most_runs: usize) -> GateResul
     result.unwrap().unwrap()
 }
 
-/// What a change is, and what the gate must say.
+/// The effect of a change, and the expected verdict.
 enum Change {
-    /// It misses an objective, and the reason names this.
+    /// The change breaks an objective, and the reason contains this text.
     Breaks(&'static str),
     Harmless,
     /// The objective's limit is the true value.
@@ -68,7 +68,7 @@ enum Change {
 }
 use Change::{AtLimit, Breaks, Harmless};
 
-/// A field, its value, and what the change is. The first of each kind are the quick form.
+/// The changes: a field, its value and the effect. `cargo test` judges the first [`QUICK`] of them.
 const CHANGES: [(&str, &str, Change); 20] = [
     ("services.db.concurrency", "1", Breaks("db takes")),
     ("services.web.count", "3", Harmless),
@@ -116,7 +116,7 @@ const CHANGES: [(&str, &str, Change); 20] = [
     ("services.web.count", "4", AtLimit("mean")),
 ];
 
-/// The changes that `cargo test` judges; all of them if `CORSAIR_GATE` is set.
+/// The number of changes that `cargo test` judges; all of them if `CORSAIR_GATE` is set.
 const QUICK: usize = 6;
 
 // Guarantee: arch-21.
@@ -159,7 +159,7 @@ fn prepared_changes_are_judged_right() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The value of an objective as a limit, from seeds far from those of the gate.
+/// Returns an objective's true value as a limit, measured with seeds that the gate does not use.
 fn true_value(fields: &[(&str, &str)], measure: &str) -> String {
     let slo: Slo = format!("{measure} < 10s").parse().unwrap();
     let config = Config {

@@ -1,10 +1,10 @@
-//! The critical path of a request: going back from its answer, always along what ended last.
+//! The critical path of a request: from its answer backwards, always along the work, wait or call that ended last.
 
 use super::trail::Record;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What a part of a response time is spent on.
+/// The cause of a part of a response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -20,11 +20,11 @@ pub enum Part {
     Network,
     /// Before a call: waiting for a connection, between attempts, or for a hedge.
     BeforeCall,
-    /// Attempts that took too long.
+    /// Attempts that timed out.
     TimeOut,
     /// A call that no instance answered.
     NoAnswer,
-    /// The rest.
+    /// Time with another cause.
     Other,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Sums {
     pub(crate) requests: u64,
     pub(crate) nanos: u64,
     pub(crate) parts: BTreeMap<Key, u64>,
-    /// Requests with too many records.
+    /// The number of requests with too many records.
     pub(crate) left_out: u64,
 }
 
@@ -66,11 +66,11 @@ impl Sums {
     }
 }
 
-/// What happened during a visit.
+/// The events during a visit.
 #[derive(Debug, Default)]
 struct Visit {
     times: Option<(u64, u64, u64)>,
-    /// The end of each record of work and calls, and the record.
+    /// The records of work and calls, each with its end.
     pieces: Vec<(u64, Record)>,
 }
 
@@ -136,7 +136,7 @@ pub(super) fn add(
     }
 }
 
-/// Goes back through a visit from its end. Calls that are on the way are appended to `todo`.
+/// Goes backwards through a visit from its end. Calls on the critical path are appended to `todo`.
 fn back(
     service: u32,
     (began, ended): (u64, u64),

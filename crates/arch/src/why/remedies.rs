@@ -1,5 +1,5 @@
-//! Single changes that may make a percentile shorter: twice as much of what requests wait for, half of the work that
-//! they wait on, and no fault.
+//! Single changes that may make a percentile shorter: twice the capacity for which requests wait, half of the work on
+//! the critical path, and no fault.
 
 use super::Contribution;
 use super::path::Part;
@@ -10,10 +10,10 @@ use crate::topology::Topology;
 use crate::variant::DefinitionText;
 use std::collections::BTreeSet;
 
-/// Parts with a smaller share than this suggest nothing.
+/// The smallest share of a part for which changes are suggested.
 const LEAST_SHARE: f64 = 0.02;
 
-/// The changes, those of the largest parts first; each with its words and the changed definition.
+/// Returns the changes, those of the largest parts first, each with its description and the changed definition.
 pub(super) fn candidates(
     text: &DefinitionText,
     topology: &Topology,
@@ -71,7 +71,7 @@ impl Candidates<'_> {
         });
     }
 
-    /// Each fault that does not happen.
+    /// Adds a change for each fault: the same definition without it.
     fn faults(&mut self) {
         for service in &self.definition.services {
             for number in 0..service.faults.len() {
@@ -100,7 +100,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// The changes of a part.
+    /// Adds the changes that shorten a part.
     fn of(&mut self, part: &Contribution) {
         let name = part.service.as_str();
         match part.part {
@@ -149,7 +149,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// Changes of how a service calls another.
+    /// Adds changes of the policy by which a service calls another.
     fn calls(&mut self, part: &Contribution) {
         let (name, Some(called)) = (part.service.as_str(), part.called.as_deref()) else {
             return;
@@ -190,7 +190,7 @@ impl Candidates<'_> {
     }
 }
 
-/// The policy for calls of a service: its own, or a copy of the one for all.
+/// Returns the policy for calls to `called`: its own policy, or a copy of the service's policy for all calls.
 fn policy<'a>(service: &'a mut ServiceDefinition, called: &str) -> &'a mut CallPolicy {
     let of_all = service.calls.get("*").cloned().unwrap_or_default();
     service.calls.entry(called.to_owned()).or_insert(of_all)
@@ -212,7 +212,7 @@ fn halve_step(step: &mut StepDefinition) {
     lists.flatten().chain(&mut step.miss).for_each(halve_step);
 }
 
-/// The distribution of half the time.
+/// Returns the distribution with all times halved.
 fn half(of: &Distribution) -> Distribution {
     let half = |time: TimeSpan| TimeSpan(time.0 / 2);
     match of.clone() {

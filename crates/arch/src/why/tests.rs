@@ -1,4 +1,4 @@
-//! Systems with one planted bottleneck each, which the explanation has to name.
+//! Systems with one planted bottleneck each, which the explanation must name.
 
 use super::*;
 use crate::variant::Setting;
@@ -231,7 +231,7 @@ const PLANTED: [Planted; 20] = [
     ),
 ];
 
-/// The systems that `cargo test` explains; all of them if `CORSAIR_GATE` is set.
+/// The number of systems that `cargo test` explains; all of them if `CORSAIR_GATE` is set.
 const QUICK: usize = 5;
 
 fn planted(fields: &[(&str, &str)]) -> DefinitionText {

@@ -1,4 +1,4 @@
-//! What happens to requests while a run is explained: a record of each visit, work and call, until the request from
+//! The records of requests in an explained run: one for each visit, work and call, until the request from
 //! outside is answered. Then its critical path is added to the sums, and its records are dropped.
 
 use super::path::{self, Sums};
@@ -16,7 +16,7 @@ pub(crate) enum Record {
         began: u64,
         ended: u64,
     },
-    /// Work during a visit: how long it waited for shared processors, and how much longer a fault made it.
+    /// Work during a visit, with the time of waiting for shared processors and the delay by a fault.
     Work {
         span: u64,
         from: u64,
@@ -32,7 +32,7 @@ pub(crate) enum Record {
         sent: u64,
         received: u64,
     },
-    /// A call during a visit that took too long.
+    /// A call during a visit that timed out.
     GivenUp {
         parent: u64,
         service: u32,
@@ -41,12 +41,12 @@ pub(crate) enum Record {
     },
 }
 
-/// Which requests are explained.
+/// The criteria for explained requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Those that take at least this number of nanoseconds.
+    /// The smallest response time in nanoseconds.
     pub(crate) least: u64,
-    /// Kinds of requests by entry point and number; `None`: all.
+    /// Kinds of requests by entry point and number; `None` for all.
     pub(crate) kinds: Option<Vec<(u32, u64)>>,
 }
 
@@ -64,7 +64,7 @@ struct State {
     sums: Sums,
 }
 
-/// Further requests are not explained while this number of them is open.
+/// The maximum number of open requests that are recorded; further ones are not explained.
 const MOST_OPEN: usize = 50_000;
 /// A request with more records than this is not explained.
 const MOST_RECORDS: usize = 4_096;
@@ -77,7 +77,7 @@ impl Trail {
         }
     }
 
-    /// An entry point sends a request of a kind.
+    /// Records that an entry point sends a request of a kind.
     pub(crate) fn open(&self, trace: u64, entry: u32, kind: u64) {
         let kinds = self.wanted.kinds.as_ref();
         if kinds.is_some_and(|kinds| !kinds.contains(&(entry, kind))) {
@@ -102,7 +102,7 @@ impl Trail {
         }
     }
 
-    /// A request from outside is answered by a service.
+    /// Records that a service has answered a request from outside.
     pub(crate) fn close(&self, trace: u64, service: u32, sent: u64, received: u64) {
         let mut state = self.state.lock();
         let Some(records) = state.open.remove(&trace) else {

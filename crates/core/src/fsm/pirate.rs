@@ -66,12 +66,12 @@ impl<W: PirateWatch> Pirate<W> {
         (&self.given[..usize::from(self.known)], self.given_by_others)
     }
 
-    /// Returns its gold.
+    /// Returns the pirate's gold.
     pub fn gold(&self) -> u32 {
         self.booty
     }
 
-    /// Returns its chat period, once it chats.
+    /// Returns the pirate's chat period; `None` before it chats.
     pub fn period(&self) -> Option<Duration> {
         let period = self.period_ms?;
         Some(Duration::from_millis(period.get().into()))

@@ -17,7 +17,7 @@ use crate::model::{
 use redb::{AccessGuard, ReadTransaction, ReadableTable, StorageError};
 use std::collections::BTreeMap;
 
-/// The maximum number of counted ranges of a queue, and of messages of partly acknowledged ranges.
+/// The maximum work for counting unread messages: ranges of a queue, plus messages in partly acknowledged ranges.
 const MOST_UNREAD_RUNS: usize = 10_000;
 
 /// The number of removed messages of a queue that are skipped at a time.

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) struct Broadcast {
     cluster: Cluster,
     index: u32,
-    /// In the order of arrival.
+    /// The values, in the order of arrival.
     messages: Vec<Json>,
     known: BTreeSet<String>,
     /// For each neighbour, the values that it has not acknowledged.

@@ -31,7 +31,7 @@ pub struct EngineOptions {
     pub max_line: usize,
     /// The bytes of writes on the edges of a task at which it accepts no more.
     pub task_memory: usize,
-    /// The maximum bytes that wait for the receiver of an `http_post`, and that wait to be logged.
+    /// The maximum bytes in the queue of an `http_post`, and in the queue of the log.
     pub sink_memory: usize,
     /// The time limit for the receiver of an `http_post`.
     pub post_timeout: Duration,

@@ -1,8 +1,8 @@
-//! A write: from bytes to batches on the edges of the tasks that take them.
+//! Writes: lines become batches, which are sent on the edges of the tasks that take them.
 //!
 //! Lines are parsed; then the write waits until all tasks that take its points have capacity. An engine with a
 //! [log](super::write_log) then logs it. Finally all points are given to all tasks at once, without waiting. So a
-//! refused write has given nothing to any task, and a cancelled write has given everything to all of them, or nothing.
+//! refused write gives nothing to any task, and a cancelled write gives either all points to all tasks or nothing.
 
 use super::entrance::Entrance;
 use super::write_log::{self, Submission};

@@ -173,7 +173,7 @@ functions! {
     TrimPrefix "strTrimPrefix" Texts(|one, other| text(one.strip_prefix(other).unwrap_or(one)));
     /// Removes the suffix.
     TrimSuffix "strTrimSuffix" Texts(|one, other| text(one.strip_suffix(other).unwrap_or(one)));
-    /// The bytes from the second argument to before the third.
+    /// The bytes of the first argument from the index in the second up to, but not including, the index in the third.
     Substring "strSubstring" Values(3, |values| Ok(substring(values)));
     /// Replaces the second string by the third in the first, at most as often as the fourth argument; a
     /// negative number means everywhere.

@@ -24,16 +24,16 @@ pub enum Problem {
         /// The token that was found.
         found: String,
     },
-    /// A character that begins nothing.
+    /// No token begins with this character.
     #[error("the character `{0}` has no meaning here")]
     Character(char),
     /// A string or a quoted key does not end.
     #[error("the closing {0} is missing")]
     Unterminated(char),
-    /// Digits with letters that are no unit.
+    /// The letters after a number are not a unit.
     #[error("`{0}` is neither a number nor a duration; the units are ns, u, ms, s, m, h, d and w")]
     Unit(String),
-    /// A whole number beyond 64 bits.
+    /// A whole number does not fit into 64 bits.
     #[error("`{0}` does not fit into 64 bits")]
     Number(String),
     /// A float exceeds the range of floats.
@@ -42,7 +42,7 @@ pub enum Problem {
     /// A pattern is not a regular expression.
     #[error("this is not a regular expression: {0}")]
     Pattern(PatternError),
-    /// A pattern where a value should be.
+    /// A pattern stands where a value is expected.
     #[error("a regular expression stands behind `=~` or `!~` only")]
     PatternAlone,
     /// The argument of `isPresent` is not a key.
@@ -59,15 +59,15 @@ pub enum Problem {
     /// A function has too few or too many arguments.
     #[error("`{}` takes {} arguments, not {found}", .function.name(), .function.arguments())]
     Arguments {
-        /// The function.
+        /// The called function.
         function: Function,
-        /// The number of arguments.
+        /// The number of arguments in the text.
         found: usize,
     },
-    /// A feature of kapacitor is missing here.
+    /// A feature of kapacitor is not supported.
     #[error("`{node}` of kapacitor is not here: {instead}")]
     NotHere {
-        /// A node, or a property with its node.
+        /// The name of a node, or of a property and its node.
         node: String,
         /// The alternative.
         instead: &'static str,
@@ -99,7 +99,7 @@ pub enum Problem {
     /// An unknown property after `.`.
     #[error("`{node}` has no property `{name}`, and there is no node of this name")]
     UnknownProperty {
-        /// The node before the position.
+        /// The name of the node before the position.
         node: &'static str,
         /// The name in the text.
         name: String,
@@ -111,10 +111,10 @@ pub enum Problem {
     PropertyAsNode {
         /// The name of the property.
         property: String,
-        /// The node that has it.
+        /// The name of the node that has this property.
         node: &'static str,
     },
-    /// A name that no `var` has.
+    /// No `var` has this name.
     #[error("there is no var `{name}`")]
     UnknownVar {
         /// The name in the text.
@@ -128,7 +128,7 @@ pub enum Problem {
     /// `from` is not at the beginning of a chain.
     #[error("`from` stands only at the beginning of a chain: `stream | from()`")]
     From,
-    /// A chain without further nodes.
+    /// A chain has no further nodes.
     #[error("`{0}` alone does nothing: a node should follow, as in `{0} | log()`")]
     Alone(String),
     /// A `var` has a name with another meaning.
@@ -137,16 +137,16 @@ pub enum Problem {
     /// Two `var`s have the same name.
     #[error("there already is a var `{0}`")]
     VarTwice(String),
-    /// A `var` that nothing follows.
+    /// A `var` is never used.
     #[error("the var `{0}` is never used: use it, or leave out `var {0} =`")]
     VarUnused(String),
-    /// A property given twice.
+    /// A property is given twice.
     #[error("`{0}` is given twice")]
     Twice(&'static str),
-    /// A node that lacks something.
+    /// A required part of a node is missing.
     #[error("`{node}` needs {what}")]
     Missing {
-        /// The node.
+        /// The name of the node.
         node: &'static str,
         /// The missing part.
         what: &'static str,
@@ -154,7 +154,7 @@ pub enum Problem {
     /// A node has too many arguments.
     #[error("`{node}` takes {takes}")]
     Surplus {
-        /// The node or property.
+        /// The name of the node or property.
         node: &'static str,
         /// The arguments that it accepts.
         takes: &'static str,
@@ -167,7 +167,7 @@ pub enum Problem {
         /// The number of names.
         found: usize,
     },
-    /// The nodes are no pipeline.
+    /// The nodes do not form a valid pipeline.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
 }

@@ -11,7 +11,7 @@ const EXCERPT: usize = 40;
 pub struct LineError {
     /// The line of the text, from 1; newlines within strings also count.
     pub line: usize,
-    /// The character of the line, from 1.
+    /// The position of the character within the line, from 1.
     pub column: usize,
     /// The text at the position: at most 40 characters, with non-printing ones escaped. Empty at the end of
     /// the line.
@@ -92,10 +92,10 @@ pub enum LineErrorKind {
     /// `name field=1 17 18`
     #[error("text after the timestamp: end the line there, or escape spaces within names as `\\ `")]
     TextAfterTimestamp,
-    /// A line beyond the reader's limit.
+    /// The line is longer than the reader's limit.
     #[error("a line longer than the limit: write its fields as several lines")]
     LineTooLong,
-    /// Bytes that are no text.
+    /// The line is not valid UTF-8.
     #[error("not UTF-8: write the line in UTF-8")]
     InvalidUtf8,
 }

@@ -134,12 +134,12 @@ impl AddedColumn {
             .map_or("", |(name, _)| name)
     }
 
-    /// True if it is a text made from a template.
+    /// True if the column is a text made from a template.
     pub(crate) fn is_text(self) -> bool {
         matches!(self, AddedColumn::IdField | AddedColumn::IdTag | AddedColumn::MessageField)
     }
 
-    /// True if it is a tag, not a field.
+    /// True if the column is a tag, false if it is a field.
     pub fn is_tag(self) -> bool {
         matches!(self, AddedColumn::LevelTag | AddedColumn::IdTag)
     }

@@ -155,7 +155,8 @@ fn sound(expression: &Expression) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Drops a node's expressions without recursion, because a refused one may be too deep for it.
+/// Drops a node's expressions without recursion, because an expression that was refused may be too deep for a
+/// recursive drop.
 fn dismantle(mut what: AnyDefinition) {
     let parts = what.definition_mut().expressions();
     let empty = || Expression::Literal(Value::Boolean(false));

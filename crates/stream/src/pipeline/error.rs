@@ -1,10 +1,10 @@
-//! Why nodes are no pipeline.
+//! The reasons why a list of nodes is not a valid pipeline.
 
 use crate::expression::Expression;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why nodes are no pipeline.
+/// The reasons why a list of nodes is not a valid pipeline.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PipelineError {
     /// The pipeline has no nodes.
@@ -13,7 +13,7 @@ pub enum PipelineError {
     /// A node breaks a rule.
     #[error("{node}: {rule}")]
     Node {
-        /// Its name.
+        /// The name of the node.
         node: Arc<str>,
         /// The index of the node, from 0, in the order of writing.
         place: usize,
@@ -22,7 +22,7 @@ pub enum PipelineError {
     },
 }
 
-/// The most windows that may overlap.
+/// The maximum number of overlapping windows.
 pub(super) const MAX_WINDOWS: u128 = 10_000;
 
 /// The maximum number of points of a window by count.
@@ -34,24 +34,24 @@ pub(crate) const MIN_INTERVAL: Duration = Duration::from_millis(1);
 /// A rule that a node violates.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rule {
-    /// Windows contain points, not windows.
+    /// The input of a window consists of windows, not points.
     #[error("`{input}` already gives windows: a window cannot be put into another")]
     WindowOfWindows {
-        /// The node that feeds it.
+        /// The name of the input node.
         input: Arc<str>,
     },
-    /// Joins are of points.
+    /// An input of a join consists of windows, not points.
     #[error(
         "`{input}` gives windows, and only points can be joined: join before the `window`, or after an aggregate of it"
     )]
     JoinOfWindows {
-        /// The node that feeds it.
+        /// The name of the input node.
         input: Arc<str>,
     },
-    /// Windows have a length and a distance.
+    /// The length of a window, or the distance between windows, is zero.
     #[error("`{property}` must be longer than nothing")]
     NotPositive {
-        /// `period` or `every`.
+        /// The name of the property: `period` or `every`.
         property: &'static str,
     },
     /// Too many windows overlap; a point is stored in every window that contains it.
@@ -62,10 +62,10 @@ pub enum Rule {
         /// The number of overlapping windows.
         windows: u128,
     },
-    /// 64 bits of nanoseconds.
+    /// A duration exceeds 64 bits of nanoseconds.
     #[error("`{property}` is {duration:?}, and the longest duration is 292 years")]
     TooLong {
-        /// `period`, `every` or `tolerance`.
+        /// The name of the property: `period`, `every` or `tolerance`.
         property: &'static str,
         /// The given duration.
         duration: Duration,
@@ -73,7 +73,7 @@ pub enum Rule {
     /// A clock would tick too often.
     #[error("`{property}` is {duration:?}, and the shortest is {MIN_INTERVAL:?}: make it longer")]
     TooShort {
-        /// `interval`.
+        /// The name of the property: `interval`.
         property: &'static str,
         /// The given duration.
         duration: Duration,
@@ -81,10 +81,10 @@ pub enum Rule {
     /// A percentage is out of range.
     #[error("a percentile lies between 0 and 100, and this is {0}")]
     Percentile(f64),
-    /// A name for two things.
+    /// A name is given twice.
     #[error("the name '{0}' is there twice")]
     DuplicateName(Arc<str>),
-    /// A name of no letters.
+    /// A name is empty.
     #[error("a name must not be empty")]
     EmptyName,
     /// There is nothing to compute.
@@ -93,7 +93,7 @@ pub enum Rule {
     /// There are no default values.
     #[error("it needs a field or a tag: `.field('value', 0.0)` or `.tag('host', 'none')`")]
     NoDefaults,
-    /// A name that no result has.
+    /// No result has this name.
     #[error("it has no result '{0}'")]
     NoResult(Arc<str>),
     /// The numbers of inputs and names differ.
@@ -109,23 +109,23 @@ pub enum Rule {
         "alerts fill no `{0}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, .Duration, index .Tags \"…\", index .Fields \"…\", printf of these, and if eq or ne … else … end"
     )]
     Template(String),
-    /// A list of points is too long.
+    /// A window by count has too many points.
     #[error("`{property}` is {count}, and a window holds at most {most} points")]
     TooMany {
-        /// `periodCount` or `everyCount`.
+        /// The name of the property: `periodCount` or `everyCount`.
         property: &'static str,
         /// The given number.
         count: u64,
-        /// The maximum.
+        /// The largest valid number.
         most: u64,
     },
-    /// Unions are of points.
+    /// An input of a union consists of windows, not points.
     #[error("`{input}` gives windows, and a union is of points: unite before the `window`")]
     UnionOfWindows {
-        /// The node that feeds it.
+        /// The name of the input node.
         input: Arc<str>,
     },
-    /// An alert that can never be.
+    /// An alert has no condition.
     #[error("it needs a condition: `.info(…)`, `.warn(…)` or `.crit(…)`")]
     NoCondition,
     /// Two outputs have the same address.
@@ -141,7 +141,7 @@ pub enum Rule {
         "the endpoint '{0}' cannot be part of a URL; use letters, digits, `-`, `_`, `.` and `~`"
     )]
     Endpoint(Arc<str>),
-    /// An address that cannot be posted to.
+    /// An address is not a URL that accepts a POST.
     #[error("'{0}' is not a URL to post to; expected 'http://host/path' or 'https://host/path'")]
     Url(Arc<str>),
     /// An expression is so deep that its evaluation would overflow the stack.

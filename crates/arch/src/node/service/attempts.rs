@@ -190,7 +190,7 @@ impl Service {
         }
     }
 
-    /// Sends the request of an attempt, over a connection with this opening time.
+    /// Sends the request of an attempt after `opening`, the time that it takes to open a connection.
     fn launch<C: Context<Msg>>(
         &mut self,
         host: &mut Host,

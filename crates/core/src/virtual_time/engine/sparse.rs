@@ -88,8 +88,9 @@ impl Progress {
 /// dense again.
 ///
 /// # Safety
-/// The thread has all shards of the run, of which these are the borrowed in their order, and no reference to any.
-/// They have absorbed what was handed over to them, and the first one runs on this thread.
+/// The calling thread owns all shards of the run and holds no reference to any of them. `borrowed` contains the
+/// borrowed shards in their order. They have absorbed everything that was handed over to them, and the first one runs
+/// on this thread.
 pub(super) unsafe fn run_sparse<M: Message, P: Pause, const ALONE: bool>(
     borrowed: &mut [BorrowedShard<M>],
     density: &mut Density,

@@ -61,7 +61,7 @@ pub(in super::super) enum FailureCause {
     Sends,
 }
 
-/// A recorded event: either an event of the digest, or another event.
+/// An event in the log. Events are ordered by time, receiver, sender and sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LoggedEvent {
     pub(crate) time: u64,
@@ -110,7 +110,7 @@ pub(in super::super) struct Counters {
     pub(in super::super) digest: u64,
     pub(in super::super) begun: u64,
     pub(in super::super) ended: u64,
-    /// Ended before they began.
+    /// The number of actors that ended before they began.
     pub(in super::super) never: u64,
     pub(in super::super) last: u64,
     /// A value that changes with every event that is neither a message nor a timer.

@@ -191,7 +191,7 @@ impl Waits {
         self.own_tokens / QUARTER != self.quarter
     }
 
-    /// Records which of the tokens to be assigned next are used by timers.
+    /// Records which of the next token numbers timers still use, so that these numbers are not assigned again.
     fn note_in_use(&mut self, tokens: impl Iterator<Item = u32>) {
         let given = self.own_tokens;
         self.quarter = given / QUARTER;
