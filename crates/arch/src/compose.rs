@@ -30,7 +30,7 @@ pub enum ComposeError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The path of the unreadable file.
         file: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -38,7 +38,7 @@ pub enum ComposeError {
     /// The file is not valid YAML.
     #[error("{} is not valid YAML: {what}", file.display())]
     Broken {
-        /// The file.
+        /// The path of the invalid file.
         file: PathBuf,
         /// The fault and its position.
         what: String,
@@ -46,9 +46,9 @@ pub enum ComposeError {
     /// The file is valid YAML, but does not have the structure of a compose file.
     #[error("{}: {what}", file.display())]
     Shape {
-        /// The file.
+        /// The path of the invalid file.
         file: PathBuf,
-        /// The fault.
+        /// The part that has the wrong structure.
         what: String,
     },
     /// The resulting definition is invalid.

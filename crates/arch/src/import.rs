@@ -149,27 +149,27 @@ pub struct ImportedCall {
     pub is_sent: bool,
 }
 
-/// Why nothing was imported.
+/// The reasons why an import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The path of the unreadable file.
         file: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file that is not valid.
+    /// A file is invalid.
     #[error("{} {what}", file.display())]
     Broken {
-        /// The file.
+        /// The path of the invalid file.
         file: PathBuf,
         /// The fault and its remedy.
         what: String,
     },
-    /// A file without a document of a known format.
+    /// A file has no document of a known format.
     #[error(
         "{} has no document of a known format; give manifests of Kubernetes, Istio or Envoy, docker-compose files, or scripts of k6", .0.display()
     )]
@@ -179,19 +179,19 @@ pub enum ImportError {
         "the files have no document of a known format; give manifests of Kubernetes, Istio or Envoy, docker-compose files, or scripts of k6"
     )]
     Nothing,
-    /// More than a bound.
+    /// The files exceed a limit on their size or number.
     #[error("the files have more than {0}; give a part of them")]
     TooMuch(&'static str),
-    /// A document with a wrong value.
+    /// A document has a wrong value.
     #[error("{file}: {kind} '{name}': {what}")]
     Wrong {
-        /// The file.
+        /// The name of the file that contains the document.
         file: String,
         /// The kind of document.
         kind: String,
         /// The name of the document.
         name: String,
-        /// The fault.
+        /// The wrong value, and what is expected.
         what: String,
     },
     /// The documents describe no service.

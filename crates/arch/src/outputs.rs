@@ -13,16 +13,16 @@ use serde::Serialize;
 use std::io;
 use std::path::PathBuf;
 
-/// The traffic from one to another.
+/// The traffic from one node to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EdgeState {
-    /// The caller.
+    /// The calling node.
     pub from: u32,
     /// The called node.
     pub to: u32,
     /// Messages per second.
     pub rate: f32,
-    /// The part of the answers that were errors.
+    /// The share of answers that were errors.
     pub errors: f32,
     /// The median and the 99th percentile of response times, in seconds.
     pub p50: f32,
@@ -60,55 +60,55 @@ pub enum OutputError {
     /// The file is not a graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// A file or directory that cannot be read.
+    /// A file or directory cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the unreadable file or directory.
         path: PathBuf,
         /// The error of the operating system.
         error: io::Error,
     },
-    /// A directory without a graph.
+    /// A directory contains no graph.
     #[error(
         "there is no graph in {}: no .json file in it or in json/ below it; write one with -j",
         path.display()
     )]
     NoGraph {
-        /// The directory.
+        /// The path of the directory without a graph.
         path: PathBuf,
     },
-    /// A directory with several graphs, or tables.
+    /// A directory contains several graphs or several tables.
     #[error("{} has several {what}; leave one of them there, or give it: {names}", path.display())]
     Several {
-        /// The directory.
+        /// The path of the directory with several files.
         path: PathBuf,
         /// The kind of file.
         what: &'static str,
-        /// The files.
+        /// The names of these files.
         names: String,
     },
-    /// A file that is not flows.
+    /// A file contains no flows.
     #[error("{} has no flows in the format zipkin1: {error}", path.display())]
     Flows {
-        /// The file.
+        /// The path of the file without flows.
         path: PathBuf,
-        /// The fault.
+        /// The position and cause of the error.
         error: serde_json::Error,
     },
-    /// A table of results over time that is broken.
+    /// A line does not belong to a table of results over time.
     #[error("{}:{line}: this line does not belong to a table of --timeline; write the table again with --timeline", path.display())]
     Table {
-        /// The file.
+        /// The path of the table.
         path: PathBuf,
-        /// The line.
+        /// The number of the invalid line.
         line: usize,
     },
     /// A file is too large.
     #[error("{} has more than {most} bytes; show a shorter run", path.display())]
     TooLarge {
-        /// The file.
+        /// The path of the file that is too large.
         path: PathBuf,
-        /// The most that is read.
+        /// The maximum size in bytes.
         most: u64,
     },
 }

@@ -16,25 +16,25 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// A name of too few parts.
+    /// The name of a node has too few parts.
     #[error(
         "the node {0} has no region, zone and instance in its name; write arch.region.zone.instance"
     )]
     Name(String),
-    /// An unknown package.
+    /// A node has an unknown package.
     #[error("the node {node} has the unknown package '{package}'{meant}")]
     Package {
-        /// The node.
+        /// The name of the node.
         node: String,
-        /// Its package.
+        /// The unknown package.
         package: String,
         /// The nearest valid name, as the end of a sentence.
         meant: String,
     },
-    /// An unknown region or zone.
+    /// A node is in an unknown region or zone.
     #[error("the node {node} is in '{place}', which is not a {kind}{meant}")]
     Place {
-        /// The node.
+        /// The name of the node.
         node: String,
         /// The region or zone in its name.
         place: String,
@@ -43,24 +43,24 @@ pub enum ReloadError {
         /// The nearest valid name, as the end of a sentence.
         meant: String,
     },
-    /// One service with several packages.
+    /// Instances of one service have different packages.
     #[error(
         "the service {service} has the packages {first} and {second}; rename some of its instances"
     )]
     Packages {
-        /// The service.
+        /// The name of the service.
         service: String,
         /// The package of its first instance.
         first: Package,
         /// The other package.
         second: Package,
     },
-    /// A graph of services.
+    /// The graph shows services instead of instances.
     #[error(
         "the node {0} is a whole service: the graph was written with -f; write it without, and reload that"
     )]
     Collapsed(String),
-    /// A service whose script is not in the graph.
+    /// The script of a service is not in the graph.
     #[error(
         "the node {0} is of the package service, whose scripts are in no graph; run its definition"
     )]

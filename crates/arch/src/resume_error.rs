@@ -46,12 +46,12 @@ pub enum ChangeError {
         "{0} cannot be changed in a resumed run; start a new run with it, or change a load, a fault, a policy, a limit or a time"
     )]
     State(String),
-    /// A fault that would have been before.
+    /// A fault would begin before the time at which the run was saved.
     #[error(
         "a fault of {instance} at {at:?} of the load would have been before the run was saved; give a later time"
     )]
     Past {
-        /// The instance.
+        /// The name of the instance.
         instance: String,
         /// The time after the start of the load.
         at: std::time::Duration,

@@ -33,9 +33,9 @@ pub enum SweepError {
     /// The values of a field are invalid.
     #[error("{path}: {what}")]
     Values {
-        /// The field.
+        /// The path of the field.
         path: String,
-        /// The fault.
+        /// Why the values are invalid.
         what: String,
     },
     /// A field is given twice.
@@ -63,7 +63,7 @@ pub enum SweepError {
     File {
         /// `open`, `read` or `write`.
         verb: &'static str,
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -139,7 +139,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// The grid.
+    /// Returns the grid of all combinations.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }

@@ -95,7 +95,7 @@ impl std::fmt::Display for Measure {
 /// A part of the response time of the slow requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
-    /// The service.
+    /// The name of the service.
     pub service: String,
     /// The service that it calls, if the part belongs to calls.
     pub called: Option<String>,
@@ -129,7 +129,7 @@ impl Remedy {
     }
 }
 
-/// An explanation.
+/// An explanation of a percentile or mean.
 #[derive(Clone, Debug)]
 pub struct Why {
     /// The value that is explained.

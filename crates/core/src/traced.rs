@@ -17,12 +17,12 @@ pub fn here() -> Option<(Time, Addr)> {
     running()
 }
 
-/// An event, or the begin of a span.
+/// An event, or the beginning of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// The time and the actor; `None` outside of virtual time.
     pub here: Option<(Time, Addr)>,
-    /// The level.
+    /// The level of the event or span.
     pub level: Level,
     /// The span's name, or `None` for an event.
     pub span: Option<&'static str>,

@@ -30,7 +30,7 @@ pub enum Cause {
 pub struct Step {
     /// The time in nanoseconds.
     pub at: u64,
-    /// The node.
+    /// The index of the node.
     pub node: u32,
     /// The handled event.
     pub cause: Cause,

@@ -49,7 +49,7 @@ pub struct Partition {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
-    /// The node.
+    /// The index of the node.
     pub node: u32,
     /// The time of the crash.
     pub at: u32,
@@ -65,7 +65,7 @@ pub struct Delay {
     pub from: u32,
     /// The time at which the interval ends.
     pub until: u32,
-    /// The node.
+    /// The index of the node.
     pub node: u32,
     /// The latency added to each message.
     pub by: u32,

@@ -99,15 +99,15 @@ pub enum HuntError {
     /// A replayed run does not violate its property.
     #[error("the run does not violate the property '{property}'; the program may have changed")]
     NotReproduced {
-        /// The property.
+        /// The name of the property.
         property: String,
     },
     /// The run failed.
     #[error("the run with seed {seed} failed: {source}")]
     Run {
-        /// The seed.
+        /// The seed of the failed run.
         seed: u64,
-        /// The cause.
+        /// The error of the run.
         source: Box<RunError>,
     },
 }

@@ -9,19 +9,19 @@ pub enum JournalError {
     /// The journal is damaged, incomplete, or cannot be read or written.
     #[error("cannot use the log {}: {reason}", path.display())]
     Unusable {
-        /// The file or directory.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// The fault.
+        /// Why the journal cannot be used.
         reason: String,
     },
     /// The journal was written by another version.
     #[error("{} has format {found}, this version reads format {wanted}; use the version that wrote it, or another directory", path.display())]
     Format {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its format.
+        /// The format version of the file.
         found: u32,
-        /// The format of this version.
+        /// The format version that this program reads.
         wanted: u32,
     },
 }

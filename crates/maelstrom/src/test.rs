@@ -134,7 +134,7 @@ pub enum TestError {
     Start {
         /// The path of the program.
         program: String,
-        /// The cause.
+        /// The error of the operating system.
         problem: std::io::Error,
     },
 }

@@ -18,7 +18,7 @@ pub enum DiffError {
     /// A file or directory cannot be read.
     #[error("cannot read {}: {error}; give a file that a run has written, or its directory", .path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the unreadable file.
         path: PathBuf,
         /// The error of the operating system.
         error: io::Error,

@@ -37,7 +37,7 @@ pub enum ObserveError {
         what: &'static str,
         /// The address of the system.
         address: String,
-        /// The reason.
+        /// Why the system cannot be reached.
         reason: String,
     },
     /// The system refuses the connection.
@@ -53,7 +53,7 @@ pub enum ObserveError {
     /// The metrics cannot be served.
     #[error("metrics cannot be served at {address}: {error}; choose another port")]
     Metrics {
-        /// The address.
+        /// The address at which metrics were to be served.
         address: SocketAddr,
         /// The error of the operating system.
         error: std::io::Error,

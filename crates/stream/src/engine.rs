@@ -121,17 +121,17 @@ pub enum TaskError {
     /// Its text is not a valid pipeline.
     #[error(transparent)]
     Language(#[from] LanguageError),
-    /// It posts to a URL that needs TLS, and this build has none.
+    /// A node posts to a URL that needs TLS, and this build has no TLS.
     #[error(
         "`{node}` posts to {url}, and this build has no TLS; build with `--features corsair-stream/tls`, or post to a plain http URL"
     )]
     Tls {
-        /// The node.
+        /// The name of the node.
         node: Arc<str>,
         /// The URL.
         url: Arc<str>,
     },
-    /// A name that cannot be part of a URL.
+    /// The name of a task cannot be part of a URL.
     #[error(
         "`{0}` is not a name for a task; use 1 to 128 letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
     )]
@@ -152,9 +152,9 @@ pub enum TaskError {
         "`{node}` writes alerts to {path}, and tasks may write none there; name the directory for them (`--alert-logs DIR`)"
     )]
     AlertLog {
-        /// The node.
+        /// The name of the node.
         node: Arc<str>,
-        /// The file.
+        /// The path of the refused file.
         path: Arc<str>,
     },
     /// The number of tasks is at its limit.

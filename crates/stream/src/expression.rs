@@ -122,67 +122,67 @@ pub enum Binary {
 /// An error of an evaluation, which stops the task.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExpressionError {
-    /// Operands that do not go together.
+    /// An operator does not accept operands of these two types.
     #[error("{left} {operator} {right}: there is no such operation, in `{expression}`")]
     Types {
-        /// The operator.
+        /// The text of the operator.
         operator: &'static str,
         /// The type on its left.
         left: Kind,
         /// The type on its right.
         right: Kind,
-        /// The expression.
+        /// The text of the failed expression.
         expression: String,
     },
     /// An operand has a type that its operator does not accept.
     #[error("{operator} {operand}: there is no such operation, in `{expression}`")]
     Type {
-        /// The operator.
+        /// The text of the operator.
         operator: &'static str,
         /// The type of its operand.
         operand: Kind,
-        /// The expression.
+        /// The text of the failed expression.
         expression: String,
     },
     /// A condition, or an operand of `AND`, `OR` or `NOT`, is not a boolean.
     #[error("`{expression}` is of type {kind}, and a condition must be a boolean")]
     Condition {
-        /// The type.
+        /// The type of the condition.
         kind: Kind,
-        /// The expression.
+        /// The text of the condition.
         expression: String,
     },
-    /// Division of integers by zero.
+    /// An integer is divided by zero.
     #[error("division by zero in `{expression}`")]
     Zero {
-        /// The expression.
+        /// The text of the division.
         expression: String,
     },
     /// A function does not accept an argument.
     #[error("{function} does not take {argument}, in `{expression}`")]
     Argument {
-        /// The function.
+        /// The name of the function.
         function: &'static str,
-        /// The argument.
+        /// The argument that the function does not accept.
         argument: String,
-        /// The expression.
+        /// The text of the call.
         expression: String,
     },
     /// A string is too long.
     #[error("the string would be longer than a mebibyte in `{expression}`")]
     Length {
-        /// The expression.
+        /// The text of the failed expression.
         expression: String,
     },
-    /// A result of integers beyond 64 bits.
+    /// The result of an integer operation does not fit into 64 bits.
     #[error("the result does not fit into 64 bits in `{expression}`")]
     Overflow {
-        /// The expression.
+        /// The text of the failed expression.
         expression: String,
     },
 }
 
-/// A number as a float.
+/// Returns a number as a float.
 pub(crate) fn as_float(value: &Value) -> Option<f64> {
     match value {
         Value::Float(number) => Some(*number),

@@ -54,9 +54,9 @@ pub enum StoreError {
     /// A file cannot be read or written.
     #[error("{path}: {error}")]
     File {
-        /// The path.
+        /// The path of the file.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// Another process uses the directory.
@@ -64,21 +64,21 @@ pub enum StoreError {
         "another process uses {directory} as its data directory; stop it, or name another directory"
     )]
     Locked {
-        /// The directory.
+        /// The path of the data directory.
         directory: PathBuf,
     },
     /// The file of a task is damaged, or contains something else.
     #[error("{path} is not a task file ({reason}); delete it and add the task again")]
     Task {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Why it is not a task file.
         reason: String,
     },
     /// The saved state of the tasks cannot be read.
     #[error("{path}: {error}; move it away to start without it")]
     Saved {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
         /// Why.
         error: SavedError,

@@ -55,7 +55,7 @@ pub enum RecordingError {
     NoSession {
         /// The path of the file.
         path: PathBuf,
-        /// The fault.
+        /// The position and cause of the error.
         error: serde_json::Error,
     },
     /// The recording was made by another version.

@@ -27,7 +27,7 @@ pub enum TraceError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The path of the unreadable file.
         file: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -35,7 +35,7 @@ pub enum TraceError {
     /// The file contains a value that is not part of a trace.
     #[error("{}:{line}: {what}", file.display())]
     Wrong {
-        /// The file.
+        /// The path of the invalid file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -47,7 +47,7 @@ pub enum TraceError {
         "{} has no spans; give traces as OTLP/JSON, Zipkin's JSON or Jaeger's JSON", file.display()
     )]
     Empty {
-        /// The file.
+        /// The path of the file without spans.
         file: PathBuf,
     },
 }

@@ -26,7 +26,7 @@ pub enum RoomError {
     /// The number is too large.
     #[error("{service} cannot have {count} instances; {MOST} are the most")]
     TooMany {
-        /// The service.
+        /// The name of the service.
         service: String,
         /// The requested number of instances.
         count: u32,
@@ -36,7 +36,7 @@ pub enum RoomError {
         "{service} is of a graph, which says who calls whom: others than its instances would be called by none"
     )]
     Graph {
-        /// The service.
+        /// The name of the service.
         service: String,
     },
     /// A load is divided among the existing entry points.
@@ -44,7 +44,7 @@ pub enum RoomError {
         "{service} is an entry point, of which a run has as many as its definition; change the load instead"
     )]
     EntryPoint {
-        /// The service.
+        /// The name of the entry point.
         service: String,
     },
 }

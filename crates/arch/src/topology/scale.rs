@@ -30,7 +30,7 @@ pub enum ScaleError {
     /// The number of regions is zero or too large.
     #[error("{regions} regions are not possible; give 1 to {most}")]
     Regions {
-        /// Regions of the run.
+        /// The number of regions of the run.
         regions: u32,
         /// The maximum number of regions.
         most: u32,
@@ -41,11 +41,11 @@ pub enum ScaleError {
         regions * scale
     )]
     ServiceRegions {
-        /// The service.
+        /// The name of the service.
         service: String,
-        /// Regions in the definition.
+        /// The number of regions in the definition.
         regions: u32,
-        /// Regions of the run.
+        /// The number of regions of the run.
         scale: u32,
         /// The maximum number of regions.
         most: u32,
@@ -56,11 +56,11 @@ pub enum ScaleError {
         100u64.div_ceil(*count)
     )]
     Nothing {
-        /// The service.
+        /// The name of the service.
         service: String,
-        /// Instances in the definition.
+        /// The number of instances in the definition.
         count: u64,
-        /// The scale.
+        /// The scale in percent.
         percent: u32,
     },
     /// There are too many instances.

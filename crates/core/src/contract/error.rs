@@ -50,7 +50,7 @@ pub enum RunError {
     Livelock {
         /// The name of the actor.
         name: String,
-        /// The time.
+        /// The instant at which all these events are due.
         time: Time,
         /// The number of such events.
         events: u64,
@@ -64,7 +64,7 @@ pub enum RunError {
     TooManySends {
         /// The name of the actor.
         name: String,
-        /// The time.
+        /// The time of the last of these messages.
         time: Time,
         /// The report up to that time.
         report: Box<Report>,

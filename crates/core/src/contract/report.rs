@@ -128,7 +128,7 @@ impl fmt::Display for PanicReport {
 /// An actor that was waiting when the run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingActor {
-    /// The actor.
+    /// The address of the actor.
     pub who: Addr,
     /// The name of the actor.
     pub name: String,
@@ -166,7 +166,7 @@ impl fmt::Display for WaitingActor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ActorTotals {
-    /// The actor.
+    /// The address of the actor.
     pub who: Addr,
     /// Messages that the actor sent, including requests and answers.
     pub sent: u64,

@@ -96,7 +96,7 @@ pub enum CheckpointError {
     Manifest {
         /// The damaged file.
         path: PathBuf,
-        /// The fault.
+        /// The position and cause of the error.
         error: serde_json::Error,
     },
     /// The state of the output files is invalid.
@@ -104,7 +104,7 @@ pub enum CheckpointError {
     State {
         /// The directory of the checkpoint.
         path: PathBuf,
-        /// The fault.
+        /// The position and cause of the error.
         error: serde_json::Error,
     },
     /// Another program or version wrote the checkpoint.

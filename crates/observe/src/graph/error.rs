@@ -1,4 +1,4 @@
-//! Why a file is not a graph.
+//! Errors of graph files.
 
 use super::READ;
 use std::io;
@@ -11,7 +11,7 @@ pub enum GraphError {
     /// The file cannot be read.
     #[error("cannot read {}: {error}; write a graph file with -j first", .path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the unreadable file.
         path: PathBuf,
         /// The error of the operating system.
         error: io::Error,
@@ -19,7 +19,7 @@ pub enum GraphError {
     /// The file ends too early.
     #[error("{} is cut off at line {line}, column {column}; write it again with -j", .path.display())]
     CutOff {
-        /// The file.
+        /// The path of the truncated file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -29,7 +29,7 @@ pub enum GraphError {
     /// The file is not JSON.
     #[error("{} is not JSON: {error}; write it again with -j", .path.display())]
     NotJson {
-        /// The file.
+        /// The path of the file that is not JSON.
         path: PathBuf,
         /// The fault and its position.
         error: serde_json::Error,
@@ -37,7 +37,7 @@ pub enum GraphError {
     /// The JSON has another structure.
     #[error("{} is not a graph: {error}; correct it, or write it again with -j", .path.display())]
     NoGraph {
-        /// The file.
+        /// The path of the file that is not a graph.
         path: PathBuf,
         /// The fault and its position.
         error: serde_json::Error,
@@ -47,15 +47,15 @@ pub enum GraphError {
         "{} has no \"version\"; a graph file begins with one, such as {}", .path.display(), READ.join(" or ")
     )]
     NoVersion {
-        /// The file.
+        /// The path of the file without a version.
         path: PathBuf,
     },
     /// The version is unknown.
     #[error("{} has version '{version}'; {} can be read", .path.display(), READ.join(" and "))]
     OtherVersion {
-        /// The file.
+        /// The path of the file with the unknown version.
         path: PathBuf,
-        /// The version.
+        /// The version in the file.
         version: String,
     },
     /// An event is invalid.
@@ -63,7 +63,7 @@ pub enum GraphError {
         "{}: event {number} of \"graph\" {wrong}; correct it, or write the file again with -j", .path.display()
     )]
     NoEvent {
-        /// The file.
+        /// The path of the file with the invalid event.
         path: PathBuf,
         /// The number of the event, from 1.
         number: u64,
@@ -73,27 +73,27 @@ pub enum GraphError {
     /// The graph is empty.
     #[error("{} has no nodes; a graph file lists them under \"graph\"", .path.display())]
     Empty {
-        /// The file.
+        /// The path of the file without nodes.
         path: PathBuf,
     },
     /// Two nodes have the same name.
     #[error("{} has the node {name} twice; remove one", .path.display())]
     Twice {
-        /// The file.
+        /// The path of the file with the duplicate node.
         path: PathBuf,
-        /// The name.
+        /// The name that two nodes have.
         name: String,
     },
-    /// An edge ends nowhere.
+    /// A node at an end of an edge is missing.
     #[error(
         "{} has an edge from {from} to {to}, and no node {missing}; add it, or remove the edge", .path.display()
     )]
     NoSuchNode {
-        /// The file.
+        /// The path of the file with the invalid edge.
         path: PathBuf,
-        /// The missing end of the edge.
+        /// The node at which the edge begins.
         from: String,
-        /// The node at the other end of the edge.
+        /// The node at which the edge ends.
         to: String,
         /// The end that is not a node.
         missing: String,

@@ -69,7 +69,7 @@ pub enum WriteError {
         "the task `{task}` does not keep up, and its queue is full; try again in a moment (nothing was written)"
     )]
     Full {
-        /// The task.
+        /// The name of the task.
         task: Arc<str>,
     },
     /// The write-ahead log cannot be written.

@@ -69,7 +69,7 @@ pub enum Problem {
     NotHere {
         /// The name of a node, or of a property and its node.
         node: String,
-        /// The alternative.
+        /// What to use instead.
         instead: &'static str,
     },
     /// The expression is too deep or too long.

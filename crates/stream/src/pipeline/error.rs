@@ -131,7 +131,7 @@ pub enum Rule {
     /// Two outputs have the same address.
     #[error("`{other}` already has the endpoint '{endpoint}': a task's endpoints must differ")]
     DuplicateEndpoint {
-        /// The address.
+        /// The address that both outputs have.
         endpoint: Arc<str>,
         /// The node that already has this address.
         other: Arc<str>,
