@@ -152,7 +152,7 @@ pub fn in_parallel<T: Send>(
 /// values is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The mean.
+    /// The mean of the values.
     pub mean: f64,
     /// Half the width of the interval.
     pub within: Option<f64>,

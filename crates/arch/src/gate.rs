@@ -48,7 +48,7 @@ use std::time::Duration;
 /// The objectives of a gate, and the parameters of its decision.
 #[derive(Clone, Debug)]
 pub struct GateRules {
-    /// The objectives.
+    /// The objectives that the changed system must meet.
     pub slos: Vec<Slo>,
     /// The maximum number of runs of each system, from 2.
     pub most_runs: usize,
@@ -107,7 +107,7 @@ pub enum Verdict {
 /// An objective and its measurements.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The objective.
+    /// The objective that was judged.
     pub slo: Slo,
     /// The value of the changed system, with the interval that was judged; not a number if there were no requests.
     pub value: Estimate,

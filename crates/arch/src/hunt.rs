@@ -146,7 +146,7 @@ pub struct Trial {
 /// A definition with its run options and budgets.
 #[derive(Clone, Debug)]
 pub struct Hunt {
-    /// The definition.
+    /// The definition of the architecture.
     pub text: DefinitionText,
     /// The run options.
     pub setup: Setup,

@@ -36,7 +36,7 @@ use std::time::Duration;
 /// A definition learned from traces.
 #[derive(Clone, Debug)]
 pub struct LearnReport {
-    /// The definition.
+    /// The learned definition.
     pub definition: Definition,
     /// The number of spans.
     pub spans: u64,

@@ -165,7 +165,7 @@ impl Call {
 /// A change in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 pub struct Change {
-    /// The instance.
+    /// The index of the instance.
     pub node: u32,
     /// True if the instance is present.
     pub there: bool,

@@ -139,7 +139,7 @@ pub struct MapPoint {
 pub struct StabilityMap {
     /// The points, by load and then by the second axis.
     pub points: Vec<MapPoint>,
-    /// The loads.
+    /// The tested loads, in requests per second at each entry point.
     pub loads: Vec<f64>,
     /// The second axis.
     pub axis: Axis,

@@ -55,7 +55,7 @@ pub struct Topology {
     pub places: Arc<Places>,
     /// The number of regions.
     pub regions: u32,
-    /// The services.
+    /// All services.
     pub services: Vec<Service>,
     /// The instances of all services, service after service.
     pub instances: Vec<Instance>,

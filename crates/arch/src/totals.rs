@@ -47,7 +47,7 @@ pub struct EntryTotals {
 /// A percentile of response times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percentile {
-    /// The time.
+    /// The value of the percentile.
     pub time: Duration,
     /// True if the percentile is a lower bound: some requests that were unanswered at the end were younger
     /// than it.

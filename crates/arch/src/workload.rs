@@ -63,7 +63,7 @@ impl Architecture {
         self
     }
 
-    /// The topology.
+    /// Returns the topology of the run.
     pub fn topology(&self) -> &Topology {
         &self.model.topology
     }

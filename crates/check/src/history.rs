@@ -78,7 +78,7 @@ pub struct Record {
     pub function: Box<str>,
     /// The key of the object, if the history records it separately from the value.
     pub key: Option<Value>,
-    /// The argument.
+    /// The argument of the operation.
     pub value: Value,
     /// The time of the call.
     pub call: u64,

@@ -93,7 +93,7 @@ pub struct Replication<T> {
     pub seed: u64,
     /// The value that its root returned.
     pub value: T,
-    /// Its report.
+    /// The report of the run.
     pub report: Report,
 }
 

@@ -96,9 +96,9 @@ pub trait Network: fmt::Debug + Send + Sync + 'static {
 /// The sender, receiver and send time of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The sender.
+    /// The address of the sender.
     pub from: Addr,
-    /// The receiver.
+    /// The address of the receiver.
     pub to: Addr,
     /// The send time.
     pub sent: Time,

@@ -22,7 +22,7 @@ pub enum BackupError {
     /// A file cannot be read or written.
     #[error("cannot use {}: {source}", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
         #[source]

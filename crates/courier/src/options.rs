@@ -38,7 +38,7 @@ pub struct Options {
     pub waste: Option<u64>,
     /// The size of the index's cache in bytes; by default 128 MiB.
     pub cache: Option<usize>,
-    /// The limits.
+    /// The limits on requests and connections.
     pub limits: Limits,
 }
 

@@ -31,7 +31,7 @@ pub enum SimError {
     /// The system refused something.
     #[error("the simulation cannot begin: {what}: {source}")]
     System {
-        /// The operation.
+        /// The operation that failed.
         what: &'static str,
         /// The error of the operating system.
         #[source]

@@ -9,7 +9,7 @@ pub struct Packet {
     pub source: SocketAddr,
     /// The receiver's address and port.
     pub destination: SocketAddr,
-    /// The contents.
+    /// The contents of the packet.
     pub payload: Payload,
 }
 

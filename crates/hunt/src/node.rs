@@ -16,11 +16,11 @@ const RESTART: u32 = (1 << 31) - 1;
 /// An event for a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<M> {
-    /// A message.
+    /// A message arrives.
     Message {
-        /// The sender.
+        /// The address of the sender.
         from: Addr,
-        /// The message.
+        /// The contents of the message.
         body: M,
     },
     /// A timer of [`Machine::timer`].

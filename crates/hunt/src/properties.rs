@@ -128,7 +128,7 @@ pub const BUGGIFY: bool = cfg!(feature = "buggify");
 /// A property, with the number of times that it was evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
-    /// Its name.
+    /// The name of the property.
     pub name: String,
     /// True for [`sometimes!`](crate::sometimes), false for [`always!`](crate::always) and
     /// [`never!`](crate::never).

@@ -43,7 +43,7 @@ pub struct Failure {
     pub property: String,
     /// The seed of the run.
     pub seed: u64,
-    /// The faults.
+    /// The faults of the run.
     pub plan: FaultPlan,
     /// Messages that the run delivers.
     pub delivered: u64,

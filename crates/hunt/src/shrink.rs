@@ -9,13 +9,13 @@ use thiserror::Error;
 pub struct Shrunk {
     /// The failure. If any one of its faults is removed, its seed no longer violates the property.
     pub failure: Failure,
-    /// Its digest.
+    /// The digest of the run with the remaining faults.
     pub digest: u64,
     /// The number of runs that shrinking took.
     pub runs: u32,
 }
 
-/// Most runs that shrinking takes.
+/// The maximum number of runs for shrinking.
 const MOST_RUNS: u32 = 2_000;
 /// The number of other seeds that are tried with each smaller plan.
 const SEEDS: u64 = 4;
@@ -222,7 +222,7 @@ pub struct Replay {
     pub property: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Its faults.
+    /// The faults of the run.
     pub plan: FaultPlan,
 }
 

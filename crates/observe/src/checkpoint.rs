@@ -82,7 +82,7 @@ pub struct Output {
 pub struct Checkpoint {
     /// The directory of the checkpoint.
     pub directory: PathBuf,
-    /// The manifest.
+    /// The manifest, which lists the files of the checkpoint.
     pub manifest: Manifest,
     /// The small files of the saved run, in the order in which they were written.
     pub files: Vec<(String, Vec<u8>)>,

@@ -112,7 +112,7 @@ pub struct Run<'a, W> {
 /// The result of a run that has ended or has reached the time at which it was to stop.
 #[derive(Clone, Debug)]
 pub struct Finished<T> {
-    /// The report.
+    /// The report of the run.
     pub report: Report,
     /// The totals of the workload's actors.
     pub totals: T,

@@ -37,7 +37,7 @@ struct TaskFile {
 /// A stored task.
 #[derive(Debug)]
 pub struct StoredTask {
-    /// Its text.
+    /// The text of the task.
     pub text: String,
     /// The options of the task.
     pub options: TaskOptions,

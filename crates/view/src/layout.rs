@@ -41,9 +41,9 @@ pub struct Area {
     pub x: f32,
     /// The upper edge.
     pub y: f32,
-    /// The width.
+    /// The width of the area.
     pub width: f32,
-    /// The height.
+    /// The height of the area.
     pub height: f32,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The contents of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct GateReport<'a> {
-    /// The result.
+    /// The result that the report describes.
     pub result: &'a GateResult,
     /// The name of the system before the change, if there is one.
     pub base: Option<&'a str>,

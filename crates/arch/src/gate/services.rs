@@ -43,7 +43,7 @@ impl ServiceUse {
 /// A service before and after a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServiceChange {
-    /// The name.
+    /// The name of the service.
     pub name: String,
     /// Its use after the change; `None` if the service was removed.
     pub now: Option<ServiceUse>,

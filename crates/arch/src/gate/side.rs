@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A system before or after a change.
 #[derive(Clone, Debug)]
 pub struct GateSide {
-    /// The definition.
+    /// The definition of the system.
     pub definition: Definition,
     /// The definition as a text, whose paths are relative to its file.
     pub text: DefinitionText,

@@ -197,9 +197,9 @@ pub struct SpanSeen {
     pub server: u32,
     /// The send time of the request.
     pub sent: u64,
-    /// The arrival of the answer.
+    /// The arrival time of the answer.
     pub received: u64,
-    /// The answer.
+    /// The kind of answer.
     pub answer: Answer,
 }
 
@@ -208,9 +208,9 @@ pub struct SpanSeen {
 pub struct MessageSeen {
     /// The time in nanoseconds.
     pub at: u64,
-    /// The sender.
+    /// The name of the sender.
     pub from: String,
-    /// The kind.
+    /// The kind of message.
     pub kind: &'static str,
     /// The contents of the message.
     pub what: String,

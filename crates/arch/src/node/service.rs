@@ -71,7 +71,7 @@ struct Task {
     needed: u32,
     open: u32,
     calling: Calling,
-    /// Its start.
+    /// The start of the task.
     began: u64,
     /// The start of its current work, and the duration of its earlier work, in nanoseconds.
     work_began: u64,

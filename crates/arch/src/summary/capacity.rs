@@ -113,7 +113,7 @@ impl CapacitySummary {
 pub struct InstancesSummary {
     /// The name of the architecture.
     pub arch: String,
-    /// The service.
+    /// The name of the service.
     pub service: String,
     /// The limit of the 99th percentile, if there is such an objective.
     pub limit_seconds: Option<f64>,

@@ -17,7 +17,7 @@ pub struct GateSummary {
     pub runs: usize,
     /// How long each run measured.
     pub measured_seconds: f64,
-    /// The objectives.
+    /// The objectives with their verdicts.
     pub objectives: Vec<JudgedSummary>,
     /// The fields that differ from the system before the change.
     pub changes: Vec<FieldChange>,

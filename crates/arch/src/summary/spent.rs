@@ -69,7 +69,7 @@ impl ServiceSummary {
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct ServiceSummaries {
-    /// The services.
+    /// The services by name.
     pub services: BTreeMap<String, ServiceSummary>,
     /// Requests of all entry points.
     #[serde(skip)]

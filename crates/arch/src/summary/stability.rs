@@ -3,7 +3,7 @@
 use crate::stability::{Stability, StabilityMap};
 use serde::Serialize;
 
-/// A map.
+/// A stability map, for JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct MapSummary {
     /// The loads, in requests per second at each entry point.

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct WhySummary {
     /// What is explained.
     pub of: String,
-    /// Its value.
+    /// The value of the percentile or mean.
     pub value: f64,
     /// Half the width of its interval.
     pub value_within: Option<f64>,

@@ -74,9 +74,9 @@ pub struct FirstLine {
     corsair_sweep: u32,
     /// The program that has made the runs.
     pub corsair: String,
-    /// The shard.
+    /// The shard to which the file belongs.
     pub shard: Shard,
-    /// The sweep.
+    /// The parameters of the sweep.
     pub sweep: SweepParameters,
 }
 

@@ -28,9 +28,9 @@ fn container(service: &ServiceDefinition) -> Option<Container> {
 /// A service with the location of its instances.
 #[derive(Clone, Debug, Serialize)]
 pub struct Service {
-    /// The name.
+    /// The name of the service.
     pub name: String,
-    /// The package.
+    /// The package of its instances.
     pub package: Package,
     /// The container of its instances, if known.
     pub container: Option<Container>,
@@ -46,7 +46,7 @@ pub struct Service {
     pub all_regions: bool,
     /// The costs of requests.
     pub costs: Costs,
-    /// Its faults.
+    /// The faults of the service.
     pub faults: Vec<TimedFault>,
     /// Its load, if it is an entry point with its own load.
     pub load: Option<Load>,

@@ -18,7 +18,7 @@ pub enum Msg {
     },
     /// Introduces a possible buddy.
     NameDrop {
-        /// The buddy.
+        /// The address of the possible buddy.
         buddy: Addr,
     },
     /// Gold for you: the pieces.

@@ -202,7 +202,7 @@ impl Datagrams {
         Datagrams { net, port }
     }
 
-    /// The port.
+    /// Returns the local port.
     pub fn port(&self) -> u16 {
         self.port
     }

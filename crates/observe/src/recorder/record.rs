@@ -11,7 +11,7 @@ pub(crate) struct Record {
     pub(crate) at: u64,
     /// The number of the reporting actor.
     pub(crate) actor: u32,
-    /// The contents.
+    /// The reported event.
     pub(crate) what: RecordedEvent,
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// The status of a task.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct TaskStatus {
-    /// The name.
+    /// The name of the task.
     pub name: String,
     /// Whether the task runs.
     #[serde(flatten)]
@@ -20,7 +20,7 @@ pub struct TaskStatus {
     pub text: String,
     /// The nodes, in an order in which each follows its inputs.
     pub nodes: Vec<NodeStatus>,
-    /// The edges.
+    /// The edges between the nodes.
     pub edges: Vec<EdgeStatus>,
 }
 
@@ -34,9 +34,9 @@ pub enum TaskState {
     Ended,
     /// A node failed, and the task stopped.
     Failed {
-        /// The node.
+        /// The name of the failed node.
         node: String,
-        /// The reason.
+        /// The cause of the failure.
         reason: String,
     },
 }
@@ -61,7 +61,7 @@ pub struct EdgeStatus {
     pub from: String,
     /// The node where the edge ends.
     pub to: String,
-    /// The counters.
+    /// The counters of the edge.
     pub statistics: EdgeStatistics,
 }
 

@@ -45,9 +45,9 @@ pub(crate) const KIND: Kind = Kind {
 pub enum Aggregate {
     /// The number of points that have the field.
     Count,
-    /// The sum.
+    /// The sum of the values.
     Sum,
-    /// The mean.
+    /// The mean of the values.
     Mean,
     /// The smallest value.
     Min,
@@ -108,9 +108,9 @@ impl Aggregate {
 /// A function of one field, applied to every window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregation {
-    /// The function.
+    /// The function to compute.
     pub function: Aggregate,
-    /// The field.
+    /// The name of the aggregated field.
     pub field: Arc<str>,
     /// The name of the result.
     pub into: Arc<str>,

@@ -24,7 +24,7 @@ pub(crate) const KIND: Kind = Kind {
 /// Passes on the points of each group at which a field changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeDetect {
-    /// The fields.
+    /// The names of the fields to compare.
     pub fields: Vec<Arc<str>>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) const KIND: Kind = Kind {
 /// The change of a field from point to point, per unit of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derivative {
-    /// The field.
+    /// The name of the field to differentiate.
     pub field: Arc<str>,
     /// The name of the result.
     pub into: Arc<str>,

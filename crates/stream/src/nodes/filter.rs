@@ -20,7 +20,7 @@ pub(crate) const KIND: Kind = Kind {
 /// Passes on the points for which a condition is true.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Where {
-    /// The condition.
+    /// The condition that points must satisfy.
     pub condition: Expression,
 }
 

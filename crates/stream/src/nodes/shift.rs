@@ -20,7 +20,7 @@ pub(crate) const KIND: Kind = Kind {
 /// Moves points and windows in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shift {
-    /// The shift.
+    /// The distance by which timestamps are moved.
     pub by: Duration,
     /// True if they are moved to an earlier time.
     pub back: bool,

@@ -38,7 +38,7 @@ pub(crate) const KIND: Kind = Kind {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackState {
-    /// The condition.
+    /// The condition that defines the state.
     pub condition: Expression,
     /// The name of the field.
     pub into: Arc<str>,

@@ -59,7 +59,7 @@ impl<W: Watch> FsmLocal<W> {
         *lock(&self.tally)
     }
 
-    /// The observer.
+    /// Returns the observer of the run.
     pub fn watch(&self) -> &W {
         &self.watch
     }
