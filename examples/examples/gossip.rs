@@ -10,7 +10,7 @@ use corsair::{
 use std::time::Duration;
 
 const PEOPLE: u32 = 1_000;
-/// Longer than a message travels.
+/// The length of a round, which is longer than the latency of a message.
 const ROUND: Duration = Duration::from_millis(10);
 
 #[derive(Message)]

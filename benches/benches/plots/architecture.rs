@@ -69,7 +69,7 @@ fn simulated(name: &str, topology: Topology) -> Result<Graph, Box<dyn Error>> {
     Ok(serde_json::from_str(&std::fs::read_to_string(&file.path)?)?)
 }
 
-/// Where an instance is: `arch.region.zone.serviceNN`.
+/// The place of an instance, from its name `arch.region.zone.serviceNN`.
 struct Place<'a> {
     region: &'a str,
     zone: &'a str,

@@ -21,7 +21,7 @@ pub struct Fsm {
     complete: u32,
 }
 
-/// What the FSM does after an answer.
+/// The next step of the FSM after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Wait for more answers.

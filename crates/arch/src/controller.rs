@@ -31,7 +31,7 @@ const TOLERANCE: f64 = 0.1;
 pub(crate) struct Controller {
     model: Arc<Model>,
     service: u32,
-    /// Its index among all actors, counted like instances.
+    /// The index of the controller among all actors, counted like instances.
     pub(crate) index: u32,
     first: u32,
     nodes: Vec<WatchedInstance>,
@@ -52,7 +52,7 @@ struct WatchedInstance {
     ready_at: u64,
     /// The busy time in its last answer, and the time of that answer.
     last: Option<(u64, u64)>,
-    /// Its utilisation between the last two answers.
+    /// The utilisation of the instance between its last two answers.
     utilisation: Option<f64>,
     /// Whether the instance was asked in the current health check, and whether it has answered.
     is_asked: bool,

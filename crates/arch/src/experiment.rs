@@ -195,7 +195,7 @@ impl Estimate {
 pub struct Compared {
     /// The name of the quantity.
     pub name: &'static str,
-    /// Its values in the first and in the second architecture.
+    /// The values in the first and in the second architecture.
     pub of: [Estimate; 2],
     /// The second minus the first, seed by seed, so random variation that both share cancels out.
     pub difference: Estimate,

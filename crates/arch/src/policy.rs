@@ -12,7 +12,7 @@ const LONGEST_DEADLINE: u64 = 3_600_000_000_000;
 pub(crate) const MOST_ATTEMPTS: i64 = 31;
 /// The maximum number of hedges.
 pub(crate) const MOST_HEDGES: i64 = 3;
-/// Longer windows of a breaker are refused.
+/// The maximum length of a breaker's window.
 const LONGEST_WINDOW: i64 = 1024;
 
 /// The policy for calls to a service.

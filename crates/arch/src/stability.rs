@@ -111,11 +111,11 @@ pub struct MapRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stability {
-    /// It recovers from the trigger.
+    /// The system recovers from the trigger.
     Stable,
-    /// It misses its objectives without the trigger.
+    /// The system misses its objectives even without the trigger.
     Degraded,
-    /// It does not recover from the trigger.
+    /// The system does not recover from the trigger.
     Metastable,
 }
 

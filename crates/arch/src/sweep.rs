@@ -23,7 +23,7 @@ use corsair::Config;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Larger grids are refused.
+/// The maximum number of runs of a sweep.
 pub const MOST_RUNS: usize = 1_000_000;
 
 /// Why a sweep could not be made.

@@ -65,7 +65,7 @@ pub enum Outcome {
     Ok(Value),
     /// The operation had no effect; the value is the recorded reason.
     Failed(Value),
-    /// It is unknown whether the operation took effect.
+    /// The history does not show whether the operation took effect.
     Unknown,
 }
 
@@ -84,7 +84,7 @@ pub struct Record {
     pub call: u64,
     /// The time of the return; `u64::MAX` if it did not return.
     pub returned: u64,
-    /// How the operation ended.
+    /// The outcome of the operation.
     pub outcome: Outcome,
     /// The line of the file, or the number of the event, for messages.
     pub line: usize,

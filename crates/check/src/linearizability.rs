@@ -24,7 +24,7 @@ use search::Searcher;
 pub struct Limits {
     /// Longest time that the check takes.
     pub time: Duration,
-    /// Most memory that the search takes beside the history, in bytes.
+    /// The maximum memory of the search in bytes, without the history.
     pub memory: usize,
     /// Threads that check independent objects at once; 0 means one for each core.
     pub threads: usize,

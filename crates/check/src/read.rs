@@ -25,7 +25,7 @@ use thiserror::Error;
 
 /// Deepest nesting of values.
 pub const MOST_DEPTH: usize = 64;
-/// Most values in a history, so that a short text cannot take much memory.
+/// The maximum number of values in a history, so that a short text cannot take much memory.
 pub const MOST_VALUES: usize = 1 << 26;
 
 /// An error in a history.

@@ -6,7 +6,7 @@ use crate::{Limits, Model, Operation};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Most operations that a timeline shows.
+/// The maximum number of operations in a timeline.
 pub const MOST_OPERATIONS: usize = 500;
 
 /// The longest valid order of a history, and the operation at which it ends.

@@ -194,7 +194,7 @@ fn of_definition(kind: Kind, text: &DefinitionText, typed: &str) -> Vec<Candidat
     endpoints.collect()
 }
 
-/// What `-a` understands: pirates, built-in architectures and the definitions of a directory.
+/// Returns the valid values of `-a`: pirates, built-in architectures and the definitions of a directory.
 fn architectures(directory: &Path) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = files(directory, "_arch.json")
         .map(|name| (name, format!("a definition in {}", directory.display())))
@@ -213,7 +213,7 @@ fn architectures(directory: &Path) -> Vec<Candidate> {
     found
 }
 
-/// What `--config` understands.
+/// Returns the valid values of `--config`.
 fn configurations() -> Vec<Candidate> {
     let directories = [
         "json",

@@ -91,7 +91,7 @@ pub struct ExchangeReport {
     pub received: u64,
 }
 
-/// What a process reports at the end of its part of a run.
+/// The report of a process at the end of its part of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessEnd {
     /// The outcome of its part, for [`conclude_parts`](corsair::cluster::conclude_parts).
@@ -100,7 +100,7 @@ pub struct ProcessEnd {
     pub beside: Vec<u8>,
     /// The amount of data that it has exchanged.
     pub exchange: ExchangeReport,
-    /// Its peak memory in bytes, if the system reports it.
+    /// The process's peak memory in bytes, if the system reports it.
     pub peak_memory: Option<u64>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Executable {
     pub preload: PathBuf,
     /// Directories and files of this machine that it may read.
     pub readable: Vec<PathBuf>,
-    /// Its own environment variables.
+    /// The program's own environment variables.
     pub environment: Vec<(String, String)>,
     /// The channel's file.
     pub channel_fd: i32,

@@ -7,23 +7,23 @@ pub struct HostId(pub(crate) usize);
 /// The state of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostState {
-    /// Its program is running.
+    /// The host's program is running.
     Running,
-    /// It has no power.
+    /// The host has no power.
     Off,
-    /// Its program was killed.
+    /// The host's program was killed.
     Killed,
-    /// Its program has ended with this status.
+    /// The host's program has ended with this status.
     Exited(i32),
-    /// Its program has panicked.
+    /// The host's program has panicked.
     Panicked,
     /// A signal has ended its program, such as a segmentation fault or an abort.
     Crashed(i32),
-    /// Its program made a call that is not simulated.
+    /// The host's program made a call that is not simulated.
     Unsupported,
     /// No thread of its program can ever run again.
     Deadlocked,
-    /// Its program ran for many seconds of the wall clock without any system call.
+    /// The host's program ran for many seconds of the wall clock without any system call.
     Stuck,
 }
 

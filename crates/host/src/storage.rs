@@ -65,7 +65,7 @@ impl Medium {
         self.fd
     }
 
-    /// Where a version of a file begins.
+    /// Returns the offset at which a version of a file begins.
     pub(crate) fn offset(self, slot: u32, version: Version) -> u64 {
         let half = match version {
             Version::Live => 0,

@@ -20,7 +20,7 @@ const REQUEST: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Zygote {
     pid: i32,
-    /// Where requests are written.
+    /// The file descriptor to which requests are written.
     requests: Mutex<i32>,
 }
 

@@ -133,9 +133,9 @@ pub struct Property {
     /// True for [`sometimes!`](crate::sometimes), false for [`always!`](crate::always) and
     /// [`never!`](crate::never).
     pub is_sometimes: bool,
-    /// How often the condition held.
+    /// The number of times that the condition held.
     pub held: u64,
-    /// How often the condition did not hold; 0 for `sometimes!`.
+    /// The number of times that the condition did not hold; 0 for `sometimes!`.
     pub violated: u64,
 }
 

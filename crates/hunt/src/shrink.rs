@@ -229,10 +229,10 @@ pub struct Replay {
 /// An error in the text of a replay.
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    /// It is not JSON with the fields of a replay.
+    /// The text is not JSON with the fields of a replay.
     #[error("it is not a replay: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is longer than a replay can be.
+    /// The text is longer than a replay can be.
     #[error("it has {0} bytes; a replay has at most 1048576")]
     Length(usize),
 }

@@ -105,7 +105,7 @@ pub(super) struct StoredRecord<'a> {
     /// The number of entries; 0 means that the journal continues in another file.
     pub count: u32,
     pub entries: &'a [u8],
-    /// Where the next record begins.
+    /// The offset at which the next record begins.
     pub end: usize,
 }
 
@@ -136,7 +136,7 @@ pub(super) struct Contents<'a> {
     pub records: Vec<StoredRecord<'a>>,
     /// The position after the last entry.
     pub next: u64,
-    /// Where the last record ends.
+    /// The offset at which the last record ends.
     pub end: usize,
     /// True if the journal continues in another file.
     pub continues: bool,

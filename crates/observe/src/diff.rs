@@ -210,7 +210,7 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
     }
 }
 
-/// Longer events are shown in part.
+/// The length beyond which events are shown in part.
 const LONG: usize = 800;
 
 /// The number of characters of a long event that are shown before the first difference, and after it.

@@ -8,7 +8,7 @@ use corsair_view::{ExtraCapacity, Make, Pirates, Services, Session};
 use serde_json::{Map, json};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Most pirates of a session.
+/// The maximum number of pirates in a session.
 const MOST_PIRATES: u32 = 1_000_000;
 
 /// A session of the live view on the caller's thread. The caller must call [`Player::turn`] repeatedly.

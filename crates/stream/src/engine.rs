@@ -118,7 +118,7 @@ pub enum StartError {
 /// A task could not be started or found.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// Its text is not a valid pipeline.
+    /// The task's text is not a valid pipeline.
     #[error(transparent)]
     Language(#[from] LanguageError),
     /// A node posts to a URL that needs TLS, and this build has no TLS.

@@ -190,7 +190,7 @@ impl ReplayReport {
     }
 }
 
-/// When lines are due.
+/// The times at which lines are due.
 struct Clock {
     pace: Pace,
     /// The first timestamp, and the time at which it was replayed.

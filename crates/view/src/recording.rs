@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The version of the format.
 const VERSION: &str = "corsair-session-1";
 
-/// Larger files are refused, and longer lists.
+/// The maximum size of a recording in bytes; its lists are limited, too.
 const MOST_BYTES: u64 = 64 << 20;
 pub(crate) const MOST_COMMANDS: usize = 100_000;
 

@@ -110,7 +110,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// When data last arrived.
+/// The time at which data last arrived.
 #[derive(Debug, Default)]
 pub struct Last(u64);
 

@@ -119,7 +119,7 @@ impl Node<Msg> for Peer {
     }
 }
 
-/// When the lock was held.
+/// The intervals in which the lock was held.
 #[derive(Debug, Default)]
 pub struct Intervals(Vec<(u64, u64)>);
 

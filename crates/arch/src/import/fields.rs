@@ -19,9 +19,9 @@ pub struct Field {
 /// The effect of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It becomes this part of the definition.
+    /// The field becomes this part of the definition.
     Used(&'static str),
-    /// It has no effect, for this reason.
+    /// The field has no effect, for this reason.
     Ignored(&'static str),
 }
 
@@ -64,7 +64,7 @@ pub struct Unused {
 
 /// The maximum number of different fields that are reported separately.
 const MOST_UNUSED: usize = 2_000;
-/// Longer keys are shortened in reports.
+/// The maximum length of a key in reports; longer keys are shortened.
 const MOST_SHOWN: usize = 80;
 
 /// The fields without effect of all documents.

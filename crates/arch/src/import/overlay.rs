@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The definition below the manifests.
 pub(super) struct Below<'a> {
     pub(super) definition: Definition,
-    /// Its name in remarks.
+    /// The name of the definition in remarks.
     pub(super) name: &'a str,
     /// Whether its times were recorded under the limits of processors.
     pub(super) is_recorded: bool,

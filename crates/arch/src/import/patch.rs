@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct ManifestPatch {
     /// The documents: partial Deployments, VirtualServices and DestinationRules.
     pub documents: Vec<Value>,
-    /// What manifests have no field for; a sentence each.
+    /// Sentences about settings for which manifests have no field.
     pub left_out: Vec<String>,
 }
 

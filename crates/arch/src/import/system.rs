@@ -88,7 +88,7 @@ pub(super) struct WayIn {
     pub(super) is_port: bool,
 }
 
-/// Where requests to a host go.
+/// The destinations of requests to a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route {
     /// The caller; `None` for all callers.

@@ -14,7 +14,7 @@ use item::Documents;
 use serde::de::DeserializeSeed;
 use std::path::{Path, PathBuf};
 
-/// Larger files are refused, in bytes.
+/// The maximum size of a file in bytes.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The maximum number of spans of all files together: about 400 MB.

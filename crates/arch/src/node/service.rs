@@ -63,7 +63,7 @@ struct Task {
     parent: Option<(u32, u32)>,
     /// The next operation; during a call or a parallel step, that operation.
     next: u32,
-    /// How many more times the call must be made.
+    /// The number of times that the call must still be made.
     left: u32,
     /// The number of the parallel step that it waits for, the number of branches that must still succeed, and the
     /// number that are still running.

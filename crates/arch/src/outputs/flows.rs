@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Larger files are refused.
+/// The maximum size of a file in bytes.
 const MOST_BYTES: u64 = 512 << 20;
 
 /// The most requests in an answer.

@@ -146,7 +146,7 @@ fn panel(
     name_ends(area, names)
 }
 
-/// What fails has a colour of its own.
+/// True for curves of failures, which have a separate colour.
 fn is_bad(name: &str) -> bool {
     name.ends_with(" failed")
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The parameters of the root, besides the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SceneParameters {
-    /// How long the load lasts.
+    /// The duration of the load.
     pub(crate) duration: Duration,
     /// The time after the end of the load in which requests in progress may still be answered.
     pub(crate) drain: Duration,

@@ -11,11 +11,11 @@ pub struct GateSummary {
     pub verdict: &'static str,
     /// The result in one line.
     pub reason: String,
-    /// How many more runs decide, if that is known.
+    /// The number of further runs that would decide, if it is known.
     pub more_runs: Option<u64>,
     /// The number of runs of each system.
     pub runs: usize,
-    /// How long each run measured.
+    /// The measured duration of each run in seconds.
     pub measured_seconds: f64,
     /// The objectives with their verdicts.
     pub objectives: Vec<JudgedSummary>,
@@ -23,7 +23,7 @@ pub struct GateSummary {
     pub changes: Vec<FieldChange>,
     /// The use of services, the largest increase first.
     pub services: Vec<ServiceChange>,
-    /// What was assumed and left out; a sentence each.
+    /// Sentences about assumptions and about parts that were left out.
     pub notes: Vec<String>,
 }
 

@@ -7,17 +7,17 @@ use serde::Serialize;
 /// An explanation. Times are in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhySummary {
-    /// What is explained.
+    /// The explained percentile or mean.
     pub of: String,
     /// The value of the percentile or mean.
     pub value: f64,
     /// Half the width of its interval.
     pub value_within: Option<f64>,
-    /// The number of requests that are explained.
+    /// The number of explained requests.
     pub requests: u64,
-    /// Their mean response time.
+    /// The mean response time of these requests.
     pub mean: f64,
-    /// What they spend their time on, the largest part first.
+    /// The parts of the response time, the largest first.
     pub contributions: Vec<ContributionRow>,
     /// The changes that were tried, the most helpful first.
     pub changes: Vec<RemedyRow>,

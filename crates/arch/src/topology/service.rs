@@ -48,7 +48,7 @@ pub struct Service {
     pub costs: Costs,
     /// The faults of the service.
     pub faults: Vec<TimedFault>,
-    /// Its load, if it is an entry point with its own load.
+    /// The service's load, if it is an entry point with a separate load.
     pub load: Option<Load>,
     /// The script of its endpoints, if it has one.
     pub script: Option<Arc<Script>>,

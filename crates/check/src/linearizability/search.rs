@@ -32,7 +32,7 @@ const NONE: u32 = u32::MAX;
 /// An operation, in the form that the search uses.
 #[derive(Debug)]
 struct Item {
-    /// Its number among the operations with a return, or among those without.
+    /// The operation's number among the operations with a return, or among those without.
     number: u32,
     /// The index of its return in the list of events; `NONE` if it has no return.
     returned: u32,

@@ -139,7 +139,7 @@ struct Process<'a, C> {
 enum Stage {
     /// The processes have not compared their configurations yet; the other processes wait for that.
     Preparing,
-    /// They cannot run together, and all know.
+    /// The processes cannot run together, and all of them know it.
     Refused,
     /// The processes run; the other processes wait for this one at each exchange.
     Running,

@@ -318,10 +318,10 @@ pub enum Overflow {
 /// The treatment of messages for actors that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DeadLetters {
-    /// They are counted by kind and dropped.
+    /// Dead letters are counted by kind and dropped.
     #[default]
     Count,
-    /// They are counted, and the root receives them as [`Event::DeadLetter`](crate::Event::DeadLetter) while it lives.
+    /// Dead letters are counted, and the root receives them as [`Event::DeadLetter`](crate::Event::DeadLetter) while it lives.
     ToRoot,
 }
 

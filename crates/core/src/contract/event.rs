@@ -55,11 +55,11 @@ pub enum Event<M> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reason {
-    /// Its body returned, or its handler returned [`Flow::Stop`](crate::Flow::Stop).
+    /// The body of the actor returned, or its handler returned [`Flow::Stop`](crate::Flow::Stop).
     Returned,
     /// Another actor stopped it.
     Stopped,
-    /// It panicked.
+    /// The actor panicked.
     Panicked,
 }
 

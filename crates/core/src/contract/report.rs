@@ -34,7 +34,7 @@ pub struct Report {
     pub seed: u64,
     /// The number of worker threads, or actors' threads, that took part.
     pub workers: usize,
-    /// How the run ended.
+    /// The outcome of the run.
     pub outcome: Outcome,
     /// Messages delivered, by kind, in the order of [`Message::KINDS`](crate::Message::KINDS).
     pub messages: Vec<KindCount>,

@@ -79,9 +79,9 @@ enum Stage<A: Future, B: Future> {
 enum Unready<A: Future, B: Future> {
     /// The halves run separately.
     Waiting(Handle<A, B>),
-    /// They were made outside a pool and have not begun.
+    /// The halves were made outside a pool and have not begun.
     Outside(Box<(A, B)>),
-    /// They run in the task that awaits them.
+    /// The halves run in the task that awaits them.
     InPlace(Box<InPlace<A, B>>),
 }
 

@@ -10,7 +10,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-/// Which children are restarted when one of them panics.
+/// The strategy of a restart: which children are restarted when one of them panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// Only the child that panicked; for children that do not depend on each other.

@@ -26,12 +26,12 @@ const SPAWNS: u8 = 1 << 7;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub(super) enum State {
-    /// Its body has not been created.
+    /// The body of the actor has not been created.
     #[default]
     Fresh = 0,
-    /// It is waiting for an event, or handling one.
+    /// The actor is waiting for an event, or handling one.
     Live = 1,
-    /// Its body has been dropped.
+    /// The body of the actor has been dropped.
     Ended = 2,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct MailboxEntry<M> {
     pub(crate) epoch: u8,
 }
 
-/// Who is notified if a message gets no answer.
+/// The recipient of the notification that a message gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// No one: the message is not a request.

@@ -24,7 +24,7 @@ pub(super) struct Threads {
     stack: usize,
 }
 
-/// How many threads run.
+/// The number of running threads.
 #[derive(Default)]
 pub(super) struct Running {
     count: Mutex<u64>,
@@ -76,7 +76,7 @@ impl Threads {
         self.running.clone()
     }
 
-    /// How many there can be.
+    /// Returns the maximum number of threads.
     pub(super) fn limit(&self) -> u64 {
         self.limit
     }

@@ -45,7 +45,7 @@ struct More {
     set: BinaryHeap<Reverse<Pending>>,
     /// Timers that can be cancelled, by their internal tokens in `set`.
     handles: HashMap<u32, Handle>,
-    /// How many in `set` were cancelled.
+    /// The number of cancelled timers in `set`.
     cancelled: usize,
 }
 

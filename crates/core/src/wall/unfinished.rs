@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub(crate) struct Unfinished<M> {
     /// The event that it was handling when it panicked; empty if unknown.
     pub(crate) handled: String,
-    /// Its received, unhandled events.
+    /// The events that the actor has received but not handled.
     pub(crate) unread: VecDeque<MailboxEntry<M>>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Wakes {
 pub(super) struct Wake {
     shard: usize,
     slot: u32,
-    /// How often the slot had been used before.
+    /// The number of earlier uses of the slot.
     used: u32,
 }
 

@@ -99,7 +99,7 @@ pub(super) enum Deferral {
     Applied(Outcome),
     /// The command is deferred: it has no effects, and is answered when it is in the tables.
     Waits,
-    /// It must wait for the tables.
+    /// The command must wait for the tables.
     NeedsTables(Command),
 }
 

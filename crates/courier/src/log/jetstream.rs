@@ -110,7 +110,7 @@ pub(crate) struct Applied {
 enum Attach {
     /// A temporary failure.
     Broken(String),
-    /// It is not the stream that was applied.
+    /// The stream is not the one that was applied.
     Wrong(String),
     /// The stream was trimmed beyond the applied position.
     Behind(String),

@@ -72,7 +72,7 @@ pub(super) struct State {
     pub sockets: BTreeMap<Pair, Socket>,
     pub listeners: BTreeMap<u16, Port<Pair>>,
     pub datagrams: BTreeMap<u16, Port<(SocketAddr, Vec<u8>)>>,
-    /// When connections have something to do.
+    /// The times at which connections have something to do.
     due: BTreeSet<(u64, Pair)>,
     sleeps: BTreeMap<(u64, u64), Waker>,
     sleep_count: u64,

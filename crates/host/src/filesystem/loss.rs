@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The unit that a disk writes atomically, in bytes.
 const SECTOR: usize = 512;
 
-/// How much unsynced data of a file, or how many changes of names, survive.
+/// The amount of unsynced data of a file, or of changes of names, that survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Survival {
     Nothing,

@@ -135,7 +135,7 @@ functions! {
     Min "min" Floats(f64::min);
     /// The larger float.
     Max "max" Floats(f64::max);
-    /// How many bytes a string has.
+    /// The number of bytes in a string.
     Length "strLength" Work::Text(|one| Integer(one.len() as i64));
     /// Whether the first string contains the second.
     Contains "strContains" Texts(|one, other| Boolean(one.contains(other)));
@@ -155,7 +155,7 @@ functions! {
     /// The position of the last character of the first string that the second contains, in bytes; -1 if there
     /// is none.
     LastIndexAny "strLastIndexAny" Texts(|one, other| place(one.rfind(|c| other.contains(c))));
-    /// How often the second string is in the first.
+    /// The number of times that the second string occurs in the first.
     Count "strCount" Texts(|one, other| Integer(one.matches(other).count() as i64));
     /// Converts to lower case.
     ToLower "strToLower" Work::Text(|one| text(&one.to_lowercase()));

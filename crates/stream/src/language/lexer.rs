@@ -25,7 +25,7 @@ pub(crate) enum Token<'t> {
     End,
 }
 
-/// Longer symbols before their prefixes.
+/// The symbols of the language; longer symbols come before their prefixes.
 const SYMBOLS: [&str; 26] = [
     "||", "&&", "=~", "!~", "==", "!=", "<>", "<=", ">=", "|", ".", ",", "(", ")", "=", "<", ">",
     "+", "-", "*", "/", "%", "!", ":", "[", "]",

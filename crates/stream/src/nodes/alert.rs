@@ -127,7 +127,7 @@ impl AddedColumn {
         ("previousField", AddedColumn::PreviousField),
     ];
 
-    /// Its name in the language.
+    /// Returns the column's name in the language.
     pub fn name(self) -> &'static str {
         let mut all = AddedColumn::ALL.iter();
         all.find(|(_, added)| *added == self)

@@ -158,7 +158,7 @@ struct Capacity<'a> {
 
 /// The points that a group has collected.
 struct Filling {
-    /// When the window being filled ends.
+    /// The end of the window that is being filled.
     end: i64,
     parts: Vec<Chunk>,
     /// Points in all parts.

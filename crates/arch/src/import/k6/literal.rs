@@ -25,7 +25,7 @@ pub(super) fn options(text: &str) -> Result<Option<Value>, String> {
     }
 }
 
-/// Where the value of `options` begins.
+/// Returns the position at which the value of `options` begins.
 fn beginning(text: &str) -> Option<usize> {
     ["const", "let", "var"].iter().find_map(|keyword| {
         let said = format!("export {keyword} options");
