@@ -29,7 +29,7 @@ use rustc_hash::FxHashMap;
 pub struct Guarantees {
     /// Every message whose sending was acknowledged is received.
     pub no_loss: bool,
-    /// No receiver gets a message twice, and no two get the same.
+    /// No receiver gets a message twice, and no two receivers get the same message.
     pub no_duplicates: bool,
     /// A receiver gets the messages of a key in the order in which they were sent.
     pub order: bool,

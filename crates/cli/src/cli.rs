@@ -77,7 +77,7 @@ fn simulate(matches: &ArgMatches, args: &[OsString]) -> Result<ExitCode> {
     simulation::run(&options, &values.described())
 }
 
-/// Writes the flags to a file, if that was asked for.
+/// Writes the flags to a file, if the user has requested it.
 fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
     if let Some(path) = config_file::save(values, arch)? {
         Console::new(!json).line(format_args!("corsair: flags saved to {}", path.display()));

@@ -27,7 +27,7 @@ pub const LIMIT: &str = "#8250A5";
 /// Colours of curves that differ in nothing but their names. None is green or [`BAD`].
 pub const SERIES: [&str; 6] = [NORMAL, NOTABLE, LIMIT, "#3A9BD5", "#5C6670", "#A8569B"];
 
-/// The colours of dark schemes by those of light ones.
+/// Pairs of a colour of the light scheme and its counterpart in the dark scheme.
 const DARK: [(&str, &str); 17] = [
     (INK, "#E4E6E8"),
     (PAPER, "#14171B"),

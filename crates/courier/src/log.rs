@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 /// The receiver of a command's result.
 pub(crate) type Reply = oneshot::Sender<Result<Outcome, LogError>>;
 
-/// A durable command that is to be applied.
+/// A durable command that has not been applied yet.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub position: u64,

@@ -492,7 +492,7 @@ impl Connection {
         })
     }
 
-    /// True if the segment is to be acknowledged.
+    /// True if the segment must be acknowledged.
     fn on_syn(&mut self, segment: &Segment, change: &mut Change) -> bool {
         match self.state {
             State::Connecting if segment.has(Segment::ACK) => {

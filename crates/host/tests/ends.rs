@@ -1,4 +1,4 @@
-//! How programs end, and that each end is reported with the whole log.
+//! Tests of the ends of programs, each of which is reported with the complete log.
 #![allow(clippy::print_stdout, reason = "what programs print is the log")]
 #![allow(unsafe_code, reason = "crashes on purpose")]
 

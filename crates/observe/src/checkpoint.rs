@@ -45,7 +45,7 @@ pub struct Program {
     pub build: &'static str,
 }
 
-/// The contents of a checkpoint that is to be written.
+/// The contents of a checkpoint before it is written.
 #[derive(Debug)]
 pub struct Draft {
     /// The program that writes the checkpoint.

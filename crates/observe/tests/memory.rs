@@ -1,5 +1,5 @@
-//! What observing a run keeps in memory is bounded, however much the run tells. A file of its own,
-//! with one test: allocations are counted for the whole process.
+//! Tests that the memory of an observer is bounded, however many events a run has. This file is separate
+//! and has one test: allocations are counted for the whole process.
 
 use corsair::fsm::{self, Fsm, Msg, PirateWatch, Watch, pirate_name};
 use corsair::{Addr, AddrRange, Config, Envelope, Executor, Message, Time};

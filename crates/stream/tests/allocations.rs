@@ -1,5 +1,5 @@
-//! What reading lines and running tasks allocates. A file of its own: counts are of the whole process,
-//! so its tests run one after the other.
+//! Tests of the allocations of reading lines and running tasks. This file is separate because counts are of the whole
+//! process, so its tests run one after the other.
 //!
 //! `STREAM_SERIES=100000 cargo test -p corsair-stream --release --test allocations` looks at more series.
 

@@ -66,7 +66,7 @@ pub enum ServeError {
 #[derive(Debug)]
 struct ServerState {
     token: String,
-    /// The address that was asked for.
+    /// The requested address.
     asked: SocketAddr,
     handle: Handle,
     watchers: AtomicU32,

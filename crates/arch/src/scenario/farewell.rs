@@ -17,7 +17,7 @@ const TO_SILENCE: Token = Token::new(3);
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Farewell {
     group: usize,
-    /// The number of actors that were asked to leave, and of those that have left.
+    /// The number of actors that were asked to leave, and the number of actors that have left.
     told: u32,
     left: u32,
     /// During a wait: the number of actors that had left when the timer was set.

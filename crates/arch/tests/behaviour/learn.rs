@@ -1,4 +1,4 @@
-//! What is learned from the traces of a known definition is that definition.
+//! Tests that learning from the traces of a known definition returns that definition.
 
 use crate::scene::write_flows;
 use corsair::Config;

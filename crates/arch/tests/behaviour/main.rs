@@ -1,4 +1,4 @@
-//! What each package does, and what goes wrong with it: small architectures, run and measured.
+//! Tests of the behaviour and the failures of each package, with small architectures that are run and measured.
 
 mod capacity;
 mod commands;

@@ -1,4 +1,4 @@
-//! What services do when calls fail, take long, or are too many.
+//! Tests of services whose calls fail, take long, or are too many.
 
 use crate::scene::{Ran, plan};
 use crate::service::{run_load, service};

@@ -1,4 +1,4 @@
-//! What happens over time and by zone adds up to what happens in all.
+//! Tests that the measurements of all intervals and zones add up to the totals.
 
 use crate::scene::{plan, run, topology};
 use corsair_arch::{LoadText, Plan, Scale, Slice};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The flag that requests a timeline.
 const FLAG: &str = "--timeline";
 
-/// A file that is to be written.
+/// A file to write.
 #[derive(Debug)]
 pub struct File {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! What every executor does the same: each scenario here runs on all of them.
+//! Tests of the common behaviour of all executors: each scenario here runs on all of them.
 //!
 //! A scenario reports what it saw through a channel of the standard library, and the test compares.
 

@@ -1,4 +1,4 @@
-//! What is in the user's hand: timers that can be cancelled, waits with a limit, restarts, runs that
+//! Tests of the user's controls: timers that can be cancelled, waits with a limit, restarts, runs that
 //! give a value, and their comparison.
 
 use crate::everywhere::config;

@@ -1,4 +1,4 @@
-//! What `#[derive(Message)]` makes.
+//! Tests of the code that `#[derive(Message)]` generates.
 
 use corsair::{Addr, Message, ReplyHandle};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What becomes of messages in a network, in virtual time.
+//! Tests of networks in virtual time.
 
 use corsair::network::{
     Constant, Cutoff, Duplicating, FaultyLinks, Fifo, Jitter, LinkFault, LognormalLatency, Lossy,

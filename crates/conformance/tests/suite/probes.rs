@@ -1,4 +1,4 @@
-//! What actors record: from when on, and as what.
+//! Tests of the recorded events and values of actors.
 
 use crate::everywhere::config;
 use corsair::{

@@ -1,4 +1,4 @@
-//! How far a run has come can be seen from outside.
+//! Tests of the progress of a run, which can be observed from outside.
 
 use corsair::fsm::{self, Fsm};
 use corsair::{Config, Executor, Time};

@@ -1,4 +1,4 @@
-//! What comes out of a run beside its report: results that actors hand in at its end, and what they record.
+//! Tests of the results of a run beside its report: values that actors return at the end, and values that they record.
 
 use crate::everywhere::config;
 use corsair::{

@@ -1,4 +1,4 @@
-//! What only the virtual executor promises: exact times, and results that depend on nothing but
+//! Tests of guarantees that only the virtual executor gives: exact times, and results that depend on nothing but
 //! the configuration and the seed.
 
 mod bounds;

@@ -1,4 +1,4 @@
-//! What only the wall-clock executors promise.
+//! Tests of guarantees that only the wall-clock executors give.
 
 mod crowds;
 mod faults;

@@ -15,7 +15,7 @@ pub enum RunError {
     /// The library was built without this executor.
     #[error("corsair was built without the executor {executor:?}; its feature is `{feature}`")]
     NotBuilt {
-        /// The executor that was asked for.
+        /// The requested executor.
         executor: Executor,
         /// The feature that adds the executor.
         feature: &'static str,

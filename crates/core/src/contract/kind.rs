@@ -83,7 +83,7 @@ pub trait EachKind<M, const N: usize>:
     /// The name, unique among the kinds of a program.
     const NAME: &'static str;
 
-    /// Returns the messages for the actor with this index; every call must return the same.
+    /// Returns the messages for the actor with this index; every call must return the same messages.
     fn bodies(&self, index: u32) -> [M; N];
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Header {
     pub(super) stashed: u32,
 }
 
-/// The actor has asked for spawns.
+/// The flag of an actor that has requested spawns.
 const SPAWNS: u8 = 1 << 7;
 
 /// The state of an actor's life.
@@ -96,7 +96,7 @@ impl Header {
         self.drawn_high = (drawn >> 32) as u16;
     }
 
-    /// Resets the counts of sent messages and drawn numbers to those of `before`.
+    /// Resets the counts of sent messages and drawn numbers to the counts in `before`.
     pub(super) fn count_like(&mut self, before: &Header) {
         self.seq = before.seq;
         (self.drawn, self.drawn_high) = (before.drawn, before.drawn_high);

@@ -30,7 +30,7 @@ pub(super) struct ShardBatch<M, S> {
     pub(super) windows: Vec<(u64, Buffer<M>)>,
     /// The events beyond the ring.
     pub(super) far: Vec<OverflowEvent<M>>,
-    /// Spawns that actors of the sender asked for.
+    /// Spawns that actors of the sender have requested.
     pub(super) spawns: Vec<SpawnRequest<M, S>>,
     /// The multicasts of the sender's actors.
     pub(super) multicasts: Vec<Multicast<S>>,

@@ -47,7 +47,7 @@ struct Inner<M> {
     /// The number of entries that are messages.
     messages: usize,
     closed: bool,
-    /// Whether the receiver is to be woken.
+    /// True if the receiver must be woken.
     waiting: bool,
     /// The waker of the receiver's task.
     task: Option<Waker>,

@@ -18,7 +18,7 @@ pub(super) struct Wakes {
     shards: Box<[CachePadded<Mutex<Deadlines>>]>,
 }
 
-/// A wake-up that was asked for.
+/// A requested wake-up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wake {
     shard: usize,

@@ -1,4 +1,4 @@
-//! What a client is built on: finding users, history from its end, what was not read yet, the page.
+//! Tests of the functions that a client needs: finding users, history from its end, unread counts, the page.
 
 use crate::node::{PASSWORD, http, in_memory, limits, quiet, said, start, users};
 use corsair_courier::{Options, Registration};

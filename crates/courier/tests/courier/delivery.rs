@@ -1,4 +1,4 @@
-//! What is posted reaches its recipients, once, in order, and after whatever happened in between.
+//! Tests that posted messages reach their recipients once and in order, also after faults.
 
 use crate::node::{http, in_memory, message, on_disk, quiet, text, users};
 use corsair_courier_load::client::Login;

@@ -1,4 +1,4 @@
-//! What is kept, and for how long; copies of it.
+//! Tests of the retention of messages, and of copies of the data.
 
 use crate::node::{http, limits, on_disk, quiet, start, text, users};
 use corsair_courier::{BackupError, Node, Options, backup, compact, restore};

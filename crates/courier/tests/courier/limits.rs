@@ -1,4 +1,4 @@
-//! What is too much is refused, counted, and no trouble to others.
+//! Tests that excessive requests are refused and counted, and do not disturb other clients.
 
 use crate::node::{counted, host, http, limits, quiet, users, with};
 use corsair_courier::Limits;

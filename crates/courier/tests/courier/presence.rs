@@ -1,4 +1,4 @@
-//! Who is online.
+//! Tests of the online status of users.
 
 use crate::node::{host, http, in_memory, limits, quiet, said, users, with};
 use corsair_courier::Limits;

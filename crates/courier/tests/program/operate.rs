@@ -1,4 +1,4 @@
-//! What an operator relies on: file modes, lost logs, compaction, logs, metrics.
+//! Tests of operation: file modes, lost logs, compaction, logs, metrics.
 
 use crate::terminal::{Terminal, signal};
 use crate::{PROGRAM, request};

@@ -1,4 +1,4 @@
-//! That a program with an allocator of its own repeats.
+//! Tests that runs of a program with mimalloc are repeatable.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! That reqwest and axum under rustls repeat.
+//! Tests that runs of reqwest and axum under rustls are repeatable.
 
 mod common;
 

@@ -139,7 +139,7 @@ pub(crate) fn adopt() {
     threads::take_baton(thread, baton);
 }
 
-/// The thread beside those of the program, which serves the simulation while none of them runs.
+/// The additional thread that serves the simulation while no thread of the program runs.
 extern "C" fn machine(_: *mut c_void) -> *mut c_void {
     crate::heap::enter(crate::heap::Zone::Host);
     crate::kernel::run_machine()

@@ -1,4 +1,4 @@
-//! What the formats write can be read back as what was written.
+//! Tests that every format reads back the values that it has written.
 
 use crate::each::{self, Check};
 use corsair_serial::{Format, Postcard, Serial, Strategy};

@@ -1,4 +1,4 @@
-//! What every strategy guarantees, one file per kind of behaviour.
+//! Tests of the guarantees of all strategies, one file per kind of behaviour.
 
 mod each;
 mod failures;

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 impl Expression {
-    /// Returns those of these rows for which the expression is true, as a condition. The result is a range if the rows
+    /// Returns the rows for which the expression, as a condition, is true. The result is a range if the rows
     /// are consecutive, and is not a copy if it contains all rows. O(rows × size).
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Expression {
         Ok(truth.equals(true, rows.len()).into_owned())
     }
 
-    /// Returns those of these rows for which the expression has a result, the number of other rows, and the error of
+    /// Returns the rows for which the expression has a result, the number of other rows, and the error of
     /// the last of them. With `condition` a result must be a boolean.
     ///
     /// It halves the rows until it finds the faulty ones: O(rows) without faults, and a logarithmic factor for each

@@ -201,7 +201,7 @@ pub(crate) trait PerGroup {
     /// Returns the results of a batch; `value` is the state of the batch's group.
     fn results(&self, batch: &Batch, value: &mut Self::Value) -> Batch;
 
-    /// The numbers that a value keeps in memory of its own.
+    /// The numbers that a value keeps in separate memory.
     fn numbers(_: &Self::Value) -> usize {
         0
     }

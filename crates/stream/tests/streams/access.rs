@@ -1,4 +1,4 @@
-//! Who may, and that every refusal is JSON.
+//! Tests of access control, and that every refusal is JSON.
 
 use crate::http::Service;
 use crate::program;

@@ -1,4 +1,4 @@
-//! How tasks and engines end: drained, deleted, failed, dropped.
+//! Tests of the ends of tasks and engines: drained, deleted, failed, dropped.
 
 use crate::http::Service;
 use crate::sinks::counter;

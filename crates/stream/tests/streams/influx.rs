@@ -1,4 +1,4 @@
-//! What clients of InfluxDB send beside points.
+//! Tests of requests other than writes that clients of InfluxDB send.
 
 use crate::http::Service;
 use axum::body::Body;

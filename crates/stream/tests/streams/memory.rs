@@ -1,4 +1,4 @@
-//! What nodes and requests may keep, in bytes.
+//! Tests of the limits on the memory of nodes and requests.
 
 use crate::http::Service;
 use crate::sinks::counter;

@@ -1,4 +1,4 @@
-//! What each node does with points, seen from outside: lines in, logged lines out.
+//! Tests of the effect of each node on points, seen from outside: lines in, logged lines out.
 
 use crate::http::Service;
 

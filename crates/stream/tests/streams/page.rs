@@ -1,4 +1,4 @@
-//! What is drawn of tasks: pictures, and the page with all of them.
+//! Tests of the pictures of tasks, and of the page with all tasks.
 
 use crate::http::Service;
 use axum::body::{Body, to_bytes};

@@ -1,4 +1,4 @@
-//! Which tasks get which points.
+//! Tests of the routing of points to tasks.
 
 use crate::http::Service;
 use axum::http::{Method, StatusCode};

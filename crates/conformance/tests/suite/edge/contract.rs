@@ -1,4 +1,4 @@
-//! What every flavour of edge keeps to: one suite, run over all of them.
+//! Tests of the guarantees of edges: one suite, which runs over every flavour.
 
 use super::flavour::{Drops, Flavour, Rx, Tx, many, until};
 use corsair::edge::{AbortHandle, Options, Overflow, State, TryRecvError, TrySendError};

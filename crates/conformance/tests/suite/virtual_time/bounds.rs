@@ -1,4 +1,4 @@
-//! What is bounded in virtual time, what stops it, and what wakes a body.
+//! Tests of limits in virtual time, of the ends of runs, and of the wake-ups of bodies.
 
 use super::number::{Body, MS, Number, config, nine, run};
 use corsair::{Config, Event, Executor, Outcome, RunError, Spawn, Time, Token};

@@ -1,4 +1,4 @@
-//! What goes wrong on the wall-clock executors, and what becomes of the run then.
+//! Tests of faults on the wall-clock executors and of their effects on the run.
 
 use corsair::{
     Addr, AsyncContext, CancelToken, Config, Event, Executor, Message, Outcome, Reason, RunError,

@@ -57,7 +57,7 @@ pub enum Beginning<'a, M, S: Kind> {
     Saved(&'a Snapshot),
     /// A branch of a saved run, into which a message is [injected](crate::Simulation::inject). The function
     /// gets the first address that the root has spawned, and is called in each process that has an actor of
-    /// that spawn; all must return the same.
+    /// that spawn; all calls must return the same value.
     Branch(&'a Snapshot, &'a Inject<'a, M>),
 }
 

@@ -92,7 +92,7 @@ impl<M: Message> Codec<M> {
     }
 }
 
-/// Writes a spawn that was asked for.
+/// Writes a requested spawn.
 pub(in super::super) fn write_spawn<M: Message>(
     request: &SpawnRequest<M, Shard<M>>,
     to: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What is answered while a checkpoint is on its way to the disk.
+//! Tests of answers while a checkpoint is being written to disk.
 
 use super::*;
 use crate::model::SessionId;

@@ -1,4 +1,4 @@
-//! What is removed, and what stays as it was: expiry, queues, compaction, copies.
+//! Tests of removed and retained data: expiry, queues, compaction, copies.
 
 use super::*;
 use crate::model::SessionId;

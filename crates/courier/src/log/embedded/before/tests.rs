@@ -3,7 +3,7 @@
 use super::*;
 use redb::Durability;
 
-/// Writes a log in the format of those versions: groups of commands, the first of which is entry 1.
+/// Writes a log in the format of earlier versions: groups of commands, the first of which is entry 1.
 pub fn write(data: &Path, identity: u64, groups: &[Vec<Command>]) {
     let (database, _) = database::open(Some(data), FILE, CACHE).unwrap();
     let mut txn = database.begin_write().unwrap();

@@ -1,4 +1,4 @@
-//! What the check says of pipelines that Rust builds and no text can describe.
+//! Tests of the errors of pipelines that Rust can build and no text can describe.
 
 use corsair_stream::expression::{Expression, key};
 use corsair_stream::pipeline::{Pipeline, PipelineError, Rule, Stream};

@@ -1,4 +1,4 @@
-//! What operators mean, rule by rule.
+//! Tests of the meaning of operators, rule by rule.
 
 use super::blocks::{all, block, cells, list, sparse, tag, text};
 use corsair_stream::Value::{self, Boolean, Float, Integer, Text, Unsigned};

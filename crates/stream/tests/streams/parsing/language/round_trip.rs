@@ -1,4 +1,4 @@
-//! What is written is read as the same.
+//! Tests that written text is parsed to an equal value.
 
 use super::random::{Typed, any_expression, names};
 use corsair_stream::Value;

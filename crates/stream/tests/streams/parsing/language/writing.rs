@@ -1,4 +1,4 @@
-//! How expressions are written: what is read, and how it is written again.
+//! Tests of the text to which expressions are formatted.
 
 use corsair_stream::Value;
 use corsair_stream::expression::{Expression, key};

@@ -1,4 +1,4 @@
-//! What holds for every line, and for every sequence of bytes.
+//! Properties that hold for every line, and for every sequence of bytes.
 
 use corsair_stream::block::{Block, Builder, Column, Origin};
 use corsair_stream::line::{self, FieldValue, Line, LineError, Precision};

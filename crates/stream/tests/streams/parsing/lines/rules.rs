@@ -1,4 +1,4 @@
-//! What is a line, rule by rule.
+//! Tests of the syntax of lines, rule by rule.
 
 mod faults;
 mod names;

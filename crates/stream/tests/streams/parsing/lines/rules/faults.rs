@@ -1,4 +1,4 @@
-//! What errors say, and what follows a bad line.
+//! Tests of error messages, and of the lines after an invalid one.
 
 use super::{error, outline, wrong};
 use corsair_stream::line;
