@@ -232,7 +232,7 @@ impl Controller {
         }
     }
 
-    /// Adds the first idle instance.
+    /// Adds the first `count` idle instances of a region.
     fn add<C: Context<Msg>>(
         &mut self,
         region: Option<u8>,

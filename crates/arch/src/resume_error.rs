@@ -41,7 +41,7 @@ impl ResumeError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// A field on which the saved state depends.
+    /// The change concerns a field on which the saved state depends.
     #[error(
         "{0} cannot be changed in a resumed run; start a new run with it, or change a load, a fault, a policy, a limit or a time"
     )]

@@ -1,8 +1,8 @@
 //! Decides whether a history is linearizable: Wing and Gong's search with Lowe's table of configurations, one object at
 //! a time (P-compositionality: Horn and Kroening, FORTE 2015).
 //!
-//! Two reductions make it fast. A read that can be linearized now is linearized at once, because it changes no state
-//! wherever it stands. Of several equal calls without a return, only the earliest can be the next to take effect.
+//! Two reductions make it fast. A read that can be linearized now is linearized at once, because it changes no
+//! state at any position in the order. Of several equal calls without a return, only the earliest can be the next to take effect.
 
 mod configurations;
 mod partitions;

@@ -75,7 +75,7 @@ pub enum ObserveError {
     /// The state of the output cannot be written.
     #[error("what is observed cannot be saved: {0}")]
     State(serde_json::Error),
-    /// A checkpoint from which the output cannot continue.
+    /// The output cannot continue from the checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),
     /// The thread that writes has panicked.

@@ -22,7 +22,7 @@ pub fn resident() -> u64 {
     corsair::resident_memory().unwrap_or(0)
 }
 
-/// Most memory that was seen in the first tenth of a run, and afterwards.
+/// The maximum memory in the first tenth of a run, and in the rest of it.
 #[derive(Clone, Default)]
 pub struct Peaks(pub Arc<Mutex<(u64, u64)>>);
 

@@ -25,11 +25,11 @@ enum Exit {
     Returned,
     Stopped,
     Panicked {
-        /// A description of its last event, if its context does not know it.
+        /// A description of the actor's last event, if its context does not know it.
         at: &'static str,
         message: String,
     },
-    /// The run was over before.
+    /// The run was over before the actor ended.
     Abandoned,
 }
 

@@ -60,7 +60,7 @@ pub enum CheckpointError {
         /// The directory that was searched.
         path: PathBuf,
     },
-    /// A file that another process has written.
+    /// A file is missing because another process has written it to another directory.
     #[error(
         "{} is not there: another process has written it elsewhere; --checkpoint-dir must be a directory that all machines of the run share",
         .path.display()
@@ -91,7 +91,7 @@ pub enum CheckpointError {
         /// The damaged file.
         path: PathBuf,
     },
-    /// A file that is not a manifest.
+    /// The file is not a manifest.
     #[error("{} is not a manifest of a checkpoint: {error}; resume from an older checkpoint, or from a copy", .path.display())]
     Manifest {
         /// The damaged file.

@@ -135,7 +135,7 @@ fn seconds_are_rounded_to_nanoseconds_and_never_negative() {
     assert_eq!(seconds(f64::INFINITY), Duration::from_nanos(u64::MAX));
 }
 
-/// Parts from one end of the range to the other.
+/// Returns probabilities from one end of the range to the other, including both tails.
 fn parts() -> impl Iterator<Item = f64> {
     let tails = [1e-9, 1e-4, 0.01, 0.99, 0.9999, 1.0 - 1e-9];
     (1..20).map(|n| f64::from(n) / 20.0).chain(tails)

@@ -98,7 +98,7 @@ fn take_of_row<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     }
 }
 
-/// Returns the first stashed event, or else the current one.
+/// Returns the first stashed event, or the current event if none is stashed.
 #[inline(always)]
 pub(super) fn next_event<M: Message>(shard: ShardCell<M>) -> Option<Event<M>> {
     while let Some(event) = shard.with(Shard::take_stashed) {

@@ -81,7 +81,7 @@ pub(crate) enum LoggedKind {
     Timer,
     /// A message of this kind that had no receiver.
     DeadLetter(usize),
-    /// The start of the actor.
+    /// The actor starts.
     Start,
     /// The actor is stopped.
     Stop,

@@ -36,7 +36,8 @@ impl<T: Send + 'static, W: Weigh<T>> RingSender<T, W> {
         Look::At(seen, self.ring.capacity - (self.tail - self.head))
     }
 
-    /// Finds capacity for at least the first of these messages, if the policy can make any, and returns for how many.
+    /// Finds capacity for at least the first of these messages, if the policy can make any. Returns the number of messages
+    /// for which there is capacity.
     /// With a limit by weight only the first message is considered.
     #[cold]
     pub(super) fn make_room(&mut self, messages: &[T]) -> Result<u64, Lack> {
