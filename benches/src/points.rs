@@ -42,7 +42,7 @@ impl Check {
         self.values += point.value;
     }
 
-    /// Panics unless all have.
+    /// Panics unless every point has been counted.
     pub fn all(&self) {
         assert_eq!(black_box(self.times), MANY * (MANY - 1) / 2);
         assert_eq!(black_box(self.values), (MANY * (MANY - 1) / 2) as f64);

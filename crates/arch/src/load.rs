@@ -55,12 +55,12 @@ pub(crate) struct Kind {
 /// The arrival of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Source {
-    /// Open loop.
+    /// An open loop: requests arrive at a rate.
     Open {
         curve: Arc<Curve>,
         arrivals: Arrivals,
     },
-    /// Closed loop.
+    /// A closed loop: users wait for each answer, and then think.
     Closed { users: u32, think: Sampler },
     /// Recorded arrivals, in the order of time.
     Replay(Arc<[Arrival]>),

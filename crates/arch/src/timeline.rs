@@ -163,9 +163,9 @@ pub struct TimelineRow {
     pub service: u32,
     /// The zone of the instances.
     pub zone: Zone,
-    /// Requests that came in.
+    /// The number of requests that arrived.
     pub requests: u64,
-    /// Failed requests.
+    /// The number of failed requests.
     pub errors: u64,
     /// The 50th, 90th, 95th and 99th percentile of response times; none without requests.
     pub percentiles: [Option<Duration>; 4],

@@ -79,9 +79,9 @@ pub enum Verdict<K> {
 /// The progress of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Independent objects.
+    /// The number of independent objects.
     pub objects: usize,
-    /// Objects that were checked to the end.
+    /// The number of completely checked objects.
     pub finished: usize,
     /// Distinct configurations that the searches have visited.
     pub configurations: u64,

@@ -45,12 +45,12 @@ pub struct Options {
 /// The users who may create an account.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Registration {
-    /// Everybody.
+    /// Everybody may create an account.
     #[default]
     Open,
-    /// Clients with this secret.
+    /// Clients that send this secret may create an account.
     Token(String),
-    /// No one.
+    /// No one may create an account.
     Closed,
 }
 

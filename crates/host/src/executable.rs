@@ -39,7 +39,7 @@ pub(crate) struct Executable {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boot {
     pub host: usize,
-    /// Earlier starts.
+    /// The number of earlier starts.
     pub starts: u32,
     pub now: u64,
     pub lost_power: bool,

@@ -77,7 +77,7 @@ pub(crate) struct Wait {
 /// Events that wake a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum On {
-    /// Only time.
+    /// Only the passage of time.
     Time,
     /// A wake-up of the word at this address, for any of these bits.
     Futex(usize, u32),

@@ -15,9 +15,9 @@ pub struct Hunt {
     pub seed: u64,
     /// The maximum number of runs.
     pub runs: u64,
-    /// Longest time.
+    /// The maximum duration of the search.
     pub time: Duration,
-    /// Threads; 0 means one for each core.
+    /// The number of threads; 0 means one for each core.
     pub threads: usize,
     /// The shard of a hunt on several machines: each shard draws different runs.
     pub shard: u64,

@@ -20,13 +20,13 @@ pub enum Pace {
 /// The result of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayReport {
-    /// Lines accepted.
+    /// The number of accepted lines.
     pub accepted: usize,
-    /// Invalid lines.
+    /// The number of invalid lines.
     pub rejected: usize,
     /// The errors of the first invalid lines, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,
-    /// Bytes read.
+    /// The number of bytes that were read.
     pub bytes: u64,
 }
 

@@ -80,7 +80,7 @@ pub enum StoreError {
     Saved {
         /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why the state cannot be read.
         error: SavedError,
     },
 }

@@ -19,7 +19,7 @@ pub enum Msg {
     Write(u64, u64),
     /// Confirms that the value is written.
     Wrote(u64),
-    /// Reads.
+    /// Requests the value for this read.
     Read(u64),
     /// Returns the value that was read.
     Is(u64, u64),

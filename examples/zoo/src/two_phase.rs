@@ -36,7 +36,7 @@ pub struct Peer {
     /// For the coordinator: its last transaction, and the participants that have voted.
     current: u64,
     votes: u64,
-    /// Of the coordinator: transactions that are committed.
+    /// For the coordinator: the transactions that are committed.
     committed: BTreeSet<u64>,
     /// For a participant: the transactions for which it has voted.
     prepared: BTreeSet<u64>,

@@ -30,7 +30,7 @@ pub enum Msg {
 pub struct Peer {
     bug: bool,
     value: u64,
-    /// Of the client: the number written last.
+    /// For the client: the number that it has written last.
     next: u64,
     acknowledged: u64,
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The result of learning and its similarity to the recording, without the definition.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LearnedSummary {
-    /// Spans read.
+    /// The number of spans that were read.
     pub spans: u64,
     /// Traces that they belong to.
     pub traces: u64,

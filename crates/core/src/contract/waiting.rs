@@ -38,7 +38,7 @@ impl LibraryWait {
 /// The reason why an actor waits, for deadlock reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
-    /// Any event.
+    /// The actor waits for any event.
     Message,
     /// An event that a selective receive at this source location accepts.
     Selected(&'static Location<'static>),

@@ -329,7 +329,7 @@ fn hash(to: u32, bits: u32) -> usize {
 /// Groups of more events than this are sorted by digits.
 const LARGE: usize = 256;
 
-/// Insertion sort.
+/// Sorts a small group by insertion.
 #[inline]
 fn insert(group: &mut [(u128, u32)]) {
     for i in 1..group.len() {

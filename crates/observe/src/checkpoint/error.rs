@@ -114,7 +114,7 @@ pub enum CheckpointError {
         path: PathBuf,
         /// The program that wrote it.
         saved: String,
-        /// This program.
+        /// The program that reads it.
         ours: String,
     },
 }

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// No index.
+/// The value that stands for a missing index.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The common operations of tag and field columns.

@@ -31,9 +31,9 @@ pub struct Write {
 /// The results of a write, by line.
 #[derive(Clone, Debug, Default)]
 pub struct WriteReport {
-    /// Lines whose points reached all tasks that take them.
+    /// The number of lines whose points reached all tasks that take them.
     pub accepted: usize,
-    /// Invalid lines.
+    /// The number of invalid lines.
     pub rejected: usize,
     /// The errors of the first invalid lines, at most [`WriteReport::MOST_ERRORS`].
     pub errors: Vec<BadLine>,

@@ -46,9 +46,9 @@ enum Work {
     Float(fn(f64) -> f64),
     /// Two numbers, as floats.
     Floats(fn(f64, f64) -> f64),
-    /// One string.
+    /// A function of one string.
     Text(fn(&str) -> Value),
-    /// Two strings.
+    /// A function of two strings.
     Texts(fn(&str, &str) -> Value),
     /// A part of a time.
     Calendar(fn(time::Calendar) -> i64),

@@ -37,7 +37,7 @@ const OTHERS: [&str; 8] = [
     "post",
 ];
 
-/// All properties.
+/// The names of all properties.
 const PROPERTIES: [&str; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHERS.len()] = {
     let (conditions, adds) = (Alert::CONDITIONS.len(), AddedColumn::ALL.len());
     let mut all = [""; Alert::CONDITIONS.len() + AddedColumn::ALL.len() + OTHERS.len()];

@@ -107,7 +107,7 @@ impl Definition for Derivative {
 /// The operator of a `derivative`.
 struct DerivativeOperator {
     derivative: Derivative,
-    /// Nanoseconds.
+    /// The unit of the derivative in nanoseconds.
     unit: f64,
     /// Time and value of the last point of each group.
     last: Series<Option<(i64, f64)>>,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A location: a part, and an extent in it.
+/// A location in a saved run: a part, and an extent in this part.
 #[derive(Clone)]
 pub(in super::super) struct Whereabouts {
     number: usize,

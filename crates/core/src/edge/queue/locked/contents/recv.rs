@@ -97,7 +97,7 @@ impl<T> Contents<T> {
         }
     }
 
-    /// The receiver waits no more.
+    /// Records that the receiver has stopped waiting.
     pub(in crate::edge::queue) fn rest(&mut self, later: &mut DeferredWork<T>) {
         if self.statistics {
             self.blocked_receiving.end();
