@@ -157,7 +157,7 @@ pub struct Cutoff {
 
 impl Cutoff {
     /// Loses messages that are sent in the interval `during` (start included, end excluded) and for which `is_cut` is
-    /// true, given the sender and the receiver. `is_cut` must always return the same for the same two actors.
+    /// true, given the sender and the receiver. `is_cut` must always return the same value for the same two actors.
     pub fn new(
         during: Range<Time>,
         is_cut: impl Fn(Addr, Addr) -> bool + Send + Sync + 'static,

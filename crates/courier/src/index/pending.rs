@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 1 << 12;
 /// Bytes of messages that are kept.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The number of rows above which they are not written while the disk is busy with a checkpoint.
+/// The number of pending rows above which no rows are written while the disk is busy with a checkpoint.
 const TOO_MANY_ROWS: usize = 1 << 17;
 const TOO_MANY_BYTES: usize = 64 << 20;
 
